@@ -13,7 +13,7 @@ NATIVE := CMakeLists.txt $(wildcard src/native/*)
 help:
 	@echo "make demo    fit, explain and use a model of the penguins table"
 	@echo "make test    lint, types, import direction, doctests, and the tests of the quick lane"
-	@echo "make test-all     these, and then everything else: every pair, soak, fuzzing"
+	@echo "make test-all     these, and then everything else: every pair, scikit-learn's tests, soak, fuzzing"
 	@echo "make test-torch   what needs torch, which it installs; the other two leave it out"
 	@echo "make test-oldest  the quick lane with the oldest versions of what Mercer needs"
 	@echo "make wheel   a source archive and a wheel in dist/, tried in an empty environment"

@@ -75,7 +75,7 @@ def mahalanobis(rho, x, z, S):
         means = [sum(column) / len(S) for column in zip(*S)]
         covariance = np.array(
             [
-                [sum((s[i] - means[i]) * (s[j] - means[j]) for s in S) / len(S)
+                [sum((s[i] - means[i]) * (s[j] - means[j]) for s in S) / (len(S) - 1)
                  for j in range(len(x))]
                 for i in range(len(x))
             ]
@@ -246,22 +246,24 @@ def match(rho, x, z, S):
 
 def smoothed_match(rho, x, z, S):
     total, l = 0.0, len(S)
+    w = [1.0] * len(x) if rho.weights is None else rho.weights
     for j, (a, b) in enumerate(zip(x, z)):
         column = [s[j] for s in S]
         if a != b:
-            total += 1
+            total += w[j]
             continue
         for q in set(column):
             if column.count(q) <= column.count(a):
                 f = column.count(q)
-                total += f * (f - 1) / (l * (l - 1))
+                total += w[j] * f * (f - 1) / (l * (l - 1))
     return total
 
 
 def log_frequency(rho, x, z, S):
     columns = list(zip(*S))
+    w = [1.0] * len(x) if rho.weights is None else rho.weights
     return sum(
-        math.log(columns[j].count(a) + 1) * math.log(columns[j].count(b) + 1)
+        w[j] * math.log(columns[j].count(a) + 1) * math.log(columns[j].count(b) + 1)
         for j, (a, b) in enumerate(zip(x, z))
         if a != b
     )
@@ -476,8 +478,17 @@ def occurrences(s, length):
 
 
 def spectrum(k_, x, z, S, length=None):
-    ours, theirs = (occurrences(s, k_.k if length is None else length) for s in (x, z))
-    return float(sum(len(places) * len(theirs.get(u, ())) for u, places in ours.items()))
+    length = k_.k if length is None else length
+    ours, theirs = (occurrences(s, length) for s in (x, z))
+    having = collections.Counter(u for s in S for u in occurrences(s, length))
+
+    def weighed(u, places):
+        value = 1 + math.log(len(places)) if k_.sublinear else len(places)
+        rarity = math.log((1 + len(S)) / (1 + having[u])) + 1 if having[u] else 0
+        return value * (rarity if k_.idf else 1)
+
+    shared = [u for u in ours if u in theirs]
+    return float(sum(weighed(u, ours[u]) * weighed(u, theirs[u]) for u in shared))
 
 
 def blended_spectrum(k_, x, z, S):

@@ -18,7 +18,6 @@ from cli.runner import command
 from lanes import few
 from mercer.selection.automatic.budget import Deadline
 from mercer.tables.encoding import TableEncoder
-from mercer.threads import Stopped
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
 
@@ -91,7 +90,7 @@ def test_a_fit_encodes_each_row_once_for_each_purpose(folder, monkeypatch):
     assert encoded == [275, 69, 344]  # the search, the rows held out, the fit to all rows
 
 
-@pytest.mark.parametrize("cut", few(1, [Stopped, KeyboardInterrupt, None]))
+@pytest.mark.parametrize("cut", few(1, [KeyboardInterrupt, None]))
 def test_a_fit_to_all_rows_that_is_late_leaves_the_model_that_was_scored(cut, folder, monkeypatch):
     """Solvers that are stopped return what they have, or raise one of these."""
 

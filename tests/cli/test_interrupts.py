@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from importlib.resources import files
+from time import monotonic
 
 import numpy as np
 import polars as pl
@@ -214,3 +215,47 @@ def test_a_disk_too_full_for_predictions(folder):
     assert done.returncode == 4
     assert "mercer: out.csv: " in done.stderr
     assert "out.csv" not in names(folder)
+
+
+LIMITED = """
+import resource, sys
+from mercer.cli.app import run
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.RLIM_INFINITY))
+run(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("limit", [400_000_000, 800_000_000])
+def test_too_few_addresses_for_the_libraries_are_said_before_they_are_loaded(limit, folder):
+    """They would abort, or wait for ever."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(limit), *FIT], capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr.startswith("mercer: this process may use 0.")
+    assert "ulimit -v" in done.stderr
+    assert names(folder) == ["penguins.csv"]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_time_that_loading_uses_up_is_said_at_once(folder, capsys, monkeypatch):
+    def read(*arguments):
+        raise ValueError("nothing was read yet")
+
+    monkeypatch.setattr("mercer.cli.fit.read_problem", read)
+    for loading in (0, 15):
+        monkeypatch.setattr("mercer.cli.app.monotonic", lambda took=loading: monotonic() - took)
+        assert command(*FIT, "--time", "5s") == 3
+        said = " ".join(capsys.readouterr().err.split())
+        assert ("--time 5s: loading the libraries alone took 15 s" in said) == (loading > 0)
+        assert ("Give --time 31s or more" in said) == (loading > 0)
+
+
+def test_an_array_that_finds_no_room_is_not_an_empty_message(folder, capsys, monkeypatch):
+    def full(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("mercer.cli.fit.read_problem", full)
+    assert command(*FIT) == 3
+    assert "mercer: The memory is used up." in capsys.readouterr().err

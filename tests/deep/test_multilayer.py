@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -464,3 +465,17 @@ def test_files_and_searches(tmp_path):
     grid = {"n_layers": [1, 2], "learner": ["svc", "neighbours"]}
     search = GridSearchCV(machine(n_components=15), grid, cv=2).fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("seed", [3, 29])
+def test_sparse_rows_choose_the_widths_of_dense_ones(seed):
+    """Equal rows, whose scores differ in the last digit, are in one bin and are one neighbour."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(40, 120)), int(rng.integers(3, 60))
+    rows = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.3)
+    classes = (rows[:, 0] + 0.3 * rng.normal(size=n) > 0).astype(int)
+    dense = MultilayerKernelMachine(random_state=seed).fit(rows, classes)
+    sparse = MultilayerKernelMachine(random_state=seed).fit(sp.csr_array(rows), classes)
+    assert sparse.widths_ == dense.widths_
+    first = [model.layers_[0].mutual_information[:40] for model in (sparse, dense)]
+    assert_array_equal(*first)  # the last components are of the size of rounding

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer import CoordinateDescentWeights
 from mercer.distances import (
     KernelDistance,
     LogFrequency,
@@ -108,3 +109,20 @@ def test_correlation_weights():
     assert_allclose(w, [*expected, 0])
     with pytest.raises(ValueError, match=r"X has shape \(200, 4\) and y \(3,\)"):
         correlation_weights(X, y[:3])
+
+
+@pytest.mark.parametrize("make", [SmoothedMatch, LogFrequency])
+def test_columns_may_have_weights(make):
+    rows = [["a", "s"], ["a", "m"], ["b", "s"], ["b", "m"], ["b", "l"]]
+    w = [2.0, 0.5]
+    apart = [make()([[row[j]] for row in rows]) for j in range(2)]
+    assert_allclose(make(weights=w)(rows), w[0] * apart[0] + w[1] * apart[1])
+    assert_allclose(make(weights=[1, 1])(rows), make()(rows))
+    with pytest.raises(ValueError, match="weights must be >= 0"):
+        make(weights=[-1.0, 1.0])(rows)
+    with pytest.raises(ValueError, match="weights has shape"):
+        make(weights=[1.0])(rows)
+    rng = np.random.default_rng(0)
+    X = rng.choice(list("abc"), (60, 3))
+    model = CoordinateDescentWeights(make(), 3).fit(X, X[:, 1])
+    assert model.weights_.argmax() == 1

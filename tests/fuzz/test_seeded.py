@@ -7,7 +7,7 @@ import pytest
 import mercer
 import mercer.distances as d
 import mercer.kernels as k
-from fuzz import fuzz_linear_svm, fuzz_model_files, fuzz_smo, fuzz_tables
+from fuzz import fuzz_fields, fuzz_hashes, fuzz_linear_svm, fuzz_model_files, fuzz_smo, fuzz_tables
 from fuzz.driver import Source, random_input
 from fuzz.fuzz_strings import one_input, set_comparisons, string_comparisons
 from mercer import _native
@@ -40,6 +40,19 @@ def test_random_problems(loops, seed):
         fuzz_linear_svm: {"products", "dual", "classes", "lasso", "box", "hostile", "refused"},
     }[loops]
     assert meant <= {*ends}
+
+
+def test_random_hashes():
+    rng = random.Random(0)
+    done = {fuzz_hashes.one_input(random_input(rng)) for _ in range(150)}
+    assert done == {"numbers", "signatures", "permuted", "refused", "tables", "damaged"}
+
+
+@pytest.mark.full
+def test_random_fields():
+    rng = random.Random(0)
+    done = [fuzz_fields.one_input(random_input(rng)) for _ in range(150)]
+    assert done.count("refused") > len(done) / 5
 
 
 @pytest.mark.full

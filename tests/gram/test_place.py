@@ -1,6 +1,7 @@
 """Where Gram matrices are made: the place, and the makers that are asked for an operator."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -35,6 +36,16 @@ def test_what_is_left_beside():
     assert place.beside(4000).budget() == 1
     assert place.holds(1000)
     assert not place.holds(1001)
+
+
+def test_an_approximation_for_lack_of_memory_is_said():
+    wanted = (
+        "memory=1000 is too small for an exact fit: it is approximated, so that answers differ. "
+        'Give memory="3MB" or more, or rank=5 to have this without a warning.'
+    )
+    with pytest.warns(UserWarning, match=f"^{re.escape(wanted)}$") as caught:
+        Place(1000).concede(3_000_000, "an exact fit", "rank=5")
+    assert caught[0].filename == __file__
 
 
 def test_little_is_there_without_looking(monkeypatch):

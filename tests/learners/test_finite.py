@@ -1,5 +1,7 @@
 """Numbers of any scale: finite coefficients and predictions, or an error that names the scale."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,7 +29,7 @@ from mercer import (
     OneClassSVM,
     Perceptron,
 )
-from mercer.kernels import RBF
+from mercer.kernels import RBF, FromFunction
 from mercer.threads import ordered_map
 
 LEARNERS = [
@@ -99,6 +101,7 @@ def test_columns_of_tiny_numbers_count_as_constants(Learner, size, dtype):
     assert np.isfinite(model.predict(S).astype(float)).all()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("Learner", LEARNERS, ids=lambda c: c.__name__)
 def test_a_new_row_that_is_too_large_is_refused(Learner):
     model = Learner()
@@ -183,3 +186,77 @@ def test_ordinary_numbers_pay_no_extra_pass(monkeypatch):
     model = KernelRidge(kernel=RBF(0.5)).fit(X, classes)
     model.predict(X)
     assert max(seen) < 30 * 30
+
+
+# --- a user's own code ---------------------------------------------------------------------------
+
+
+def divides(x, z):
+    return float(x @ z) / 0
+
+
+def overflows(x, z):
+    return math.exp(1e4)
+
+
+def factorises(x, z):
+    return np.linalg.cholesky(-np.eye(2))[0, 0]
+
+
+class Failing(RBF):
+    """A kernel of a user's, with an error of its own."""
+
+    def block(self, X, Z):
+        return super().block(X, Z) * int(1 / 0)
+
+
+THEIRS = [
+    (divides, ZeroDivisionError, "division by zero"),
+    (overflows, OverflowError, "math range error"),
+    (factorises, np.linalg.LinAlgError, "not positive definite"),
+]
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("Learner", [L for L in LEARNERS if "kernel" in L().get_params()])
+@pytest.mark.parametrize(("function", "error", "words"), THEIRS)
+def test_an_error_of_a_users_function_is_not_replaced(function, error, words, Learner):
+    with pytest.raises(error, match=words) as raised:
+        Learner(kernel=FromFunction(function)).fit(X, classes)
+    assert type(raised.value) is error
+
+
+@pytest.mark.parametrize("kernel", [Failing(1.0), FromFunction(divides)], ids=str)
+def test_nor_is_that_of_a_users_kernel(kernel):
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        SVC(kernel=kernel).fit(X, classes)
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        KNeighborsRegressor(metric=divides).fit(X, classes).predict(X)
+
+
+def test_nor_one_in_a_prediction():
+    model = KernelRidge(kernel=Failing(1.0))
+    fails, Failing.block = Failing.block, RBF.block
+    try:
+        model.fit(X, classes)
+    finally:
+        Failing.block = fails
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        model.predict(X)
+
+
+# --- what is not finite --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("Learner", [SVC, KernelRidge, KNeighborsClassifier])
+def test_a_number_that_is_not_finite_is_named_by_its_row_and_column(Learner, value):
+    A = X.copy()
+    A[4, 1] = A[7, 0] = value
+    said = f"Row 4 has {value} in column"
+    with pytest.raises(ValueError, match=f"{said} 1: give a number, leave the row out, or fill it"):
+        Learner().fit(A, classes)
+    with pytest.raises(ValueError, match=f"{said} 'b'"):
+        Learner().fit(pd.DataFrame(A, columns=["a", "b", "c"]), classes)
+    with pytest.raises(ValueError, match=f"{said} 1"):
+        Learner().fit(sp.csr_array(A), classes)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from mercer.distances import Jaccard
-from mercer.search import BitSampling, Hyperplanes, MinHash, StableProjections
+from mercer.search import BitSampling, Hyperplanes, MinHash, Sensitivity, StableProjections
 from mercer.search.item_numbers import item_numbers
 
 COUNT = 40_000  # functions, so that a share has a standard error of 0.0025 at most
@@ -225,3 +225,32 @@ def test_conventions():
 def test_bad_input_is_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "family",
+    [Hyperplanes(), StableProjections(), StableProjections(1), BitSampling(np.ones(4)), MinHash()],
+    ids=repr,
+)
+def test_families_are_sensitive(family):
+    """Nearer rows than d1 share a hash more often than p1, and farther ones than d2 less."""
+    found = family.sensitivity(0.3, 0.8)
+    assert found == (0.3, 0.8, found.p1, found.p2)
+    assert (family.collision(np.linspace(0, 0.3, 9)) >= found.p1).all()
+    assert (family.collision(np.linspace(0.8, 9, 9)) <= found.p2).all()
+    assert 0 < found.exponent < 1
+    several = found.amplified(n_hashes=3, n_tables=5)
+    assert_allclose(several[2:], [1 - (1 - p**3) ** 5 for p in found[2:]])
+    for d1, d2 in ((0.8, 0.3), (-1, 2), ("a", 1)):
+        with pytest.raises(ValueError, match="give two distances, 0 <= d1 < d2"):
+            family.sensitivity(d1, d2)
+
+
+def test_rows_that_never_meet():
+    assert MinHash().sensitivity(0.5, 1.0) == Sensitivity(0.5, 1.0, 0.5, 0.0)
+    assert MinHash().sensitivity(0.5, 1.0).exponent == 0
+
+
+def test_signatures_have_names():
+    model = MinHash(3).fit([{"a"}, {"b"}])
+    assert model.get_feature_names_out().tolist() == ["minhash0", "minhash1", "minhash2"]

@@ -178,10 +178,27 @@ def test_altered_numbers_are_refused_where_they_are_checked(saved):
         start = archive.getinfo("arrays/0.npy").header_offset + 1000
     content[start] ^= 1
     saved.write_bytes(content)
-    for check in (None, True):
+    for given in ({}, {"check": True}):
         with pytest.raises(ModelFileError, match=r"CRC.*fit the index and save it again"):
-            BruteForce.load(saved, check=check)
+            BruteForce.load(saved, **given)
     assert BruteForce.load(saved, check=False).n_samples_fit_ == 500
+
+
+@pytest.mark.full
+def test_altered_numbers_of_a_large_index_are_refused(path):
+    """Of 270 MB, of which the last number differs."""
+    index = BruteForce(Minkowski()).fit(np.ones((2**19, 129), np.float32))
+    index.save(path)
+    assert path.stat().st_size > 2**28
+    with zipfile.ZipFile(path) as archive:
+        last = archive.start_dir - 1
+    with open(path, "r+b") as file:
+        file.seek(last)
+        byte = file.read(1)
+        file.seek(last)
+        file.write(bytes([byte[0] ^ 1]))
+    with pytest.raises(ModelFileError, match=r"CRC.*fit the index and save it again"):
+        BruteForce.load(path)
 
 
 def rewritten(path, change, compression=zipfile.ZIP_STORED):

@@ -8,7 +8,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import cases
 from lanes import examples
-from mercer.distances import Cosine, Dice, Edit, Jaccard, KernelDistance, Match, Minkowski
+from mercer.distances import (
+    Cosine,
+    Dice,
+    Edit,
+    Jaccard,
+    KernelDistance,
+    Mahalanobis,
+    MappedMinkowski,
+    Match,
+    Minkowski,
+)
 from mercer.kernels import RBF
 from mercer.search import BruteForce, MetricTree, metric_tree
 from mercer.testing import check_index
@@ -64,6 +74,30 @@ def test_strings_and_sets(old, new, k, size):
                     assert_array_equal(a, b)
                 for a, b in zip(brute.query_radius(Z, k / 9), tree.query_radius(Z, k / 9)):
                     assert_array_equal(a, b)
+
+
+OF_COORDINATES = [
+    Minkowski(2), Minkowski(3), Minkowski(2, weights=[0.1, 3.0, 1.0]), Minkowski(np.inf),
+    Mahalanobis(np.diag([2.0, 3.0, 5.0])), MappedMinkowski(np.array([0.3, 1.7, 2.9])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("distance", OF_COORDINATES, ids=repr)
+def test_distances_of_rows_of_numbers_are_those_of_brute_force_to_the_last_bit(
+    distance, dtype, leaf
+):
+    """Integers far from 0: equal rows are at 0, and equally near rows are in their order."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(3000, 3060, (150, 3)).astype(dtype)
+    Z = np.concatenate([X[:20], rng.integers(3000, 3060, (20, 3))]).astype(dtype)
+    brute, tree = BruteForce(distance).fit(X), MetricTree(distance).fit(X)
+    for rows in (Z, None):
+        for a, b in zip(brute.query(rows, 6), tree.query(rows, 6), strict=True):
+            assert_array_equal(a, b)
+        for a, b in zip(brute.query_radius(rows, 9), tree.query_radius(rows, 9), strict=True):
+            assert_array_equal(a, b)
+    assert not tree.query(X, 1)[0].any()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -70,7 +70,8 @@ def by_sums(X, Z, p, w, own=None):
         elif p == np.inf:
             D = (w * gaps).max(axis=-1)
         else:
-            D = (w * gaps**p).sum(axis=-1) ** (1 / p)
+            unit = 2.0**1000 if gaps.max() < 1e-100 else 1.0  # powers of such gaps are no floats
+            D = (w * (gaps * unit) ** p).sum(axis=-1) ** (1 / p) / unit
         D = D.astype(X.dtype)
     if own is not None:
         D[np.arange(len(Z)), own] = np.inf

@@ -21,6 +21,7 @@ from cyclopts import App, CycloptsError, CycloptsPanel, Parameter
 import mercer
 from mercer.cli.errors import OptionError
 from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, OK, OUTPUT, USAGE
+from mercer.cli.room import check_room
 from mercer.cli.shared_options import (
     Decimal,
     Drops,
@@ -39,6 +40,8 @@ from mercer.cli.terminal import Terminal, line
 from mercer.visible import visible
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors that mean: no room for a file
+
+QUICK = {"--help", "-h", "--version"}  # options that load nothing
 
 EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \
 4 a result could not be written; 5 the cli extra is not installed; 6 the model is written, but its \
@@ -377,6 +380,8 @@ def run(arguments: list[str] | None = None) -> None:
     warnings.showwarning = partial(_warn, errors, set())
     words = _with_pipe(sys.argv[1:] if arguments is None else arguments)
     try:
+        if not QUICK.intersection(words):
+            check_room()
         code = app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         errors.print(CycloptsPanel(visible(str(error))))
@@ -423,6 +428,8 @@ def _fail(errors: Terminal, error: Exception, code: int) -> None:
 
 
 def _plain(error: Exception) -> str:
+    if isinstance(error, MemoryError) and not str(error):  # as of an array that finds no room
+        return "The memory is used up. Close other programs, give fewer rows, or raise its limit."
     if not isinstance(error, OSError) or error.filename is None:
         return str(error)
     said = f"{error.filename}: {error.strerror}."

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import shlex
 import traceback
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ from mercer.selection.automatic import (
     score_alone,
     score_held_out,
 )
-from mercer.threads import Stopped, paying_threads
+from mercer.threads import paying_threads
 
 SEARCH_SHARE = 0.6  # share of --time for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of
@@ -46,6 +48,7 @@ LATE_REPORT = 0.2  # seconds for it where the time is over
 #: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures; on
 #: a slow machine these take as long as loading the libraries, if that is more
 KEPT_SHARE, LEAST_KEPT = 0.1, 1.5
+LOADS = 2  # least --time, in units of what loading takes: the search and the report take as long
 CARE = 1.1  # the fit on all rows begins only if so many times its predicted time is left
 
 
@@ -57,6 +60,12 @@ def fit_table(options: FitOptions, started: float | None = None) -> int:
     options.check()
     budget = Budget(options.limit(), started)
     loading = budget.spent()
+    if budget.limit < LOADS * loading:
+        warnings.warn(
+            f"--time {budget.limit:.3g}s: loading the libraries alone took {loading:.2g} s, so "
+            f"that this fit takes longer. Give --time {ceil(LOADS * loading)}s or more.",
+            stacklevel=2,
+        )
     screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
@@ -239,15 +248,12 @@ def _refit(
             if not deadline.is_over():  # else it was the clock that stopped a solver
                 raise
         if deadline.is_over():  # a solver may have returned what it had
-            raise Stopped
+            model.notices_.append(no_time)
+            return alone
         return final, rows
 
-    try:
-        without = f"the model is fitted on {fitted} of the {n} rows"
-        return steps.take("final fit on all rows", without, refitted) or alone
-    except Stopped:
-        model.notices_.append(no_time)
-        return alone
+    without = f"the model is fitted on {fitted} of the {n} rows"
+    return steps.take("final fit on all rows", without, refitted) or alone
 
 
 def _compress(model: Any, split: Split, rank: int) -> tuple[Split, float | None]:

@@ -14,11 +14,13 @@ from sklearn.feature_selection import mutual_info_classif
 
 from mercer.learners.neighbours import KNeighborsClassifier
 from mercer.learners.spectral import KernelPCA
+from mercer.persistence import fields, whole
 from mercer.threads import raise_if_stopped
 
 RANKINGS = ("information", "variance", "nearest_information")
 POWER = 3  # products with K after the first: more take time, and no classifier gains
 BINS = 10  # most bins for the values of a component
+DIGITS = 20  # of scores, by which components and widths are judged
 STOPS = 20  # components between two looks whether to stop
 COLUMNS = 8  # columns whose information is estimated at a time from nearest neighbours
 RANKED_ROWS = 10_000  # most rows of this estimate, which takes 50 ms for each component
@@ -53,6 +55,7 @@ class Settings:
     seed: int
 
 
+@fields(kept=whole(lambda layer: len(layer.eigenvalues)))
 @dataclass
 class ComponentLayer:
     """A fitted layer: kernel PCA and the components that it hands on.
@@ -148,7 +151,7 @@ def binned_information(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
     bins = int(np.clip(n // (5 * classes), 2, BINS))
     shares = np.bincount(codes, minlength=classes) / n
     found = np.empty(scores.shape[1])
-    for j, column in enumerate(scores.T):
+    for j, column in enumerate(steady(scores, scores).T):
         if j % STOPS == 0:
             raise_if_stopped()
         ends = np.sort(column)[np.arange(1, bins) * n // bins]
@@ -158,6 +161,17 @@ def binned_information(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         known = joint > 0
         found[j] = (joint[known] * np.log(joint[known] / single[known])).sum()
     return np.maximum(found - (bins - 1) * (classes - 1) / (2 * n), 0)
+
+
+def steady(scores: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Scores without their last digits, in units of the largest one of ``like`` in each column.
+
+    Rows that are equal, or equally far, are so after the rounding of a sum, too: what is counted
+    does not depend on the order in which sums were taken.
+    """
+    largest = np.abs(like).max(axis=0, initial=0).astype(np.float64)
+    unit = np.ldexp(1.0, np.frexp(largest)[1] - DIGITS)
+    return np.rint(scores / unit) * unit
 
 
 def nearest_information(scores: np.ndarray, codes: np.ndarray, seed: int) -> np.ndarray:
@@ -211,6 +225,7 @@ def choose_width(
     held, held_codes : ndarray of shape (m, components), (m,)
     """
     neighbours = min(settings.n_neighbors, len(codes))
+    scores, held = steady(scores, scores), steady(held, scores)
     errors: dict[str, dict[int, float]] = {}
     for ranking in rankings:
         order = layer.order(ranking)

@@ -25,6 +25,7 @@ from mercer.learners.base import (
     check_positive,
     is_auto,
 )
+from mercer.persistence import fields, whole
 from mercer.solvers import Result
 from mercer.threads import blas_limit
 
@@ -48,6 +49,7 @@ class Samples(NamedTuple):
     g0: np.ndarray | None = None
 
 
+@fields(inducing_=whole())
 @estimator
 class DeepKernelMachine(NamedKernel, KernelLearner):
     """Abstract: Gram matrices as parameters, layer by layer.
@@ -158,6 +160,7 @@ class DeepKernelMachine(NamedKernel, KernelLearner):
                 return Samples(self._checked(self._scaled(K.dense(), K.diag())))
             if self.n_inducing is not None:
                 K.refuse(matrices, "an exact deep kernel machine", ", or n_inducing")
+            K.concede(matrices, "an exact deep kernel machine", f"n_inducing={limits.rank}")
         return self._induced(X, first, self._affordable(n))
 
     def _induced(self, X: Any, first: Layer, count: int) -> Samples:
@@ -206,9 +209,11 @@ class DeepKernelMachine(NamedKernel, KernelLearner):
             beside = 8 * m * (ROWS * 8 * (self.depth + 1) + m * (self._matrices() + CANDIDATES**2))
             return 4 * 8 * n * m + beside
 
-        budget = self.place.budget(needed(count))
+        most, budget = count, self.place.budget(needed(count))
         while self.n_inducing is None and count > 1 and needed(count) > budget:
             count = count * 9 // 10
+        if count < most and needed(count) <= budget:
+            self.place.concede(needed(most), f"{most} inducing points", f"n_inducing={count}")
         if needed(count) > budget:
             smaller = "" if self.n_inducing is None else ", or a smaller n_inducing"
             what = f"{count} inducing points and {n:,} rows"

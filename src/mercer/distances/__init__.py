@@ -32,7 +32,7 @@ __all__ = [
 from mercer.distances.categories import column_weights, match_counts
 from mercer.distances.comparison import Member, encode_groups
 from mercer.distances.cosine_gap import CorrelationGap, CosineGap
-from mercer.distances.left_out import Answers, nearest_left_out
+from mercer.distances.left_out import Answers, are_classes, nearest_left_out
 from mercer.distances.mixed import check_columns, check_parts
 from mercer.distances.pair_function import PairFunction, function_name, listed
 from mercer.distances.precomputed import Precomputed

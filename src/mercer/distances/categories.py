@@ -10,6 +10,7 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights
+from mercer.persistence import fields, unread
 from mercer.samples import Categories, float_array
 
 
@@ -60,15 +61,19 @@ class Match(Distance):
         return (X.codes[:, j, None] != Z.codes[:, j]).astype(X.dtype)
 
 
+@fields(counts=unread)
 class _Frequencies(Distance):
-    """Abstract: counts of each value in the training sample, learnt by ``bind``."""
+    """Abstract: a sum over columns with the counts of each value in the training sample, learnt by
+    ``bind``; define ``term``."""
 
     kind = "categories"
 
-    def __init__(self, counts: Any = None):
+    def __init__(self, counts: Any = None, weights: Any = None):
         self.counts = counts
+        self.weights = weights
 
     def validate(self) -> None:
+        check_weights(self.weights)
         if self.counts is None:
             return
         if not isinstance(self.counts, (list, tuple, np.ndarray)):
@@ -83,6 +88,15 @@ class _Frequencies(Distance):
         return self.copied(
             counts=[np.bincount(X.codes[:, j], minlength=len(X.levels[j])) for j in columns]
         )
+
+    def block(self, X: Categories, Z: Categories) -> np.ndarray:
+        D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
+        for j, w in enumerate(column_weights(self.weights, X, 1.0)):
+            D += w * self.term(X, Z, j)
+        return D
+
+    def terms(self, X: Categories) -> int:
+        return X.shape[1]
 
     def _table(self, X: Categories, j: int, values: np.ndarray, unseen: float) -> np.ndarray:
         """values[code] for column j; ``unseen`` for codes that are not in the training sample."""
@@ -106,8 +120,8 @@ class _Frequencies(Distance):
 class SmoothedMatch(_Frequencies):
     r"""Match in which two rows that share a rare value are closer than with a frequent value.
 
-    .. math:: \rho(x, z) = \sum_j [x_j \ne z_j]
-        + [x_j = z_j] \sum_{q: p(q) \le p(x_j)} p_2(q), \quad
+    .. math:: \rho(x, z) = \sum_j w_j \bigl([x_j \ne z_j]
+        + [x_j = z_j] \sum_{q: p(q) \le p(x_j)} p_2(q)\bigr), \quad
         p(m) = f(m) / l, \; p_2(m) = f(m) (f(m) - 1) / (l (l - 1))
 
     where f(m) is the count of value m among the l training rows. In general ρ(x, x) > 0, so it is
@@ -117,6 +131,8 @@ class SmoothedMatch(_Frequencies):
     ----------
     counts : list of arrays, optional
         The counts f of each column. None means that ``bind`` counts them.
+    weights : array-like of shape (c,), optional
+        One weight :math:`w_j \ge 0` for each of the c columns. None means 1 for each.
 
     Notes
     -----
@@ -139,22 +155,20 @@ class SmoothedMatch(_Frequencies):
     metric = False
     reflexive = False
 
-    def block(self, X: Categories, Z: Categories) -> np.ndarray:
-        D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
-        for j, f in enumerate(self._counts(X)):
-            l = f.sum()
-            p2 = f * (f - 1) / max(l * (l - 1), 1)
-            shared = np.array([p2[f <= count].sum() for count in f])
-            x = self._table(X, j, shared, 0.0)
-            same = X.codes[:, j, None] == Z.codes[:, j]
-            D += np.where(same, x[:, None], 1)
-        return D
+    def term(self, X: Categories, Z: Categories, j: int) -> np.ndarray:
+        f = self._counts(X)[j]
+        l = f.sum()
+        p2 = f * (f - 1) / max(l * (l - 1), 1)
+        shared = np.array([p2[f <= count].sum() for count in f])
+        x = self._table(X, j, shared, 0.0)
+        same = X.codes[:, j, None] == Z.codes[:, j]
+        return np.where(same, x[:, None], 1).astype(X.dtype, copy=False)
 
 
 class LogFrequency(_Frequencies):
     r"""Match in which two different values are closer if they are rare.
 
-    .. math:: \rho(x, z) = \sum_j [x_j \ne z_j] \log(f(x_j) + 1) \log(f(z_j) + 1)
+    .. math:: \rho(x, z) = \sum_j w_j [x_j \ne z_j] \log(f(x_j) + 1) \log(f(z_j) + 1)
 
     where f is the count in the training sample, or 1 for a value that is not in it (with 0, such a
     value would have distance 0 to all others). It is not a metric.
@@ -163,6 +177,8 @@ class LogFrequency(_Frequencies):
     ----------
     counts : list of arrays, optional
         The counts f of each column. None means that ``bind`` counts them.
+    weights : array-like of shape (c,), optional
+        One weight :math:`w_j \ge 0` for each of the c columns. None means 1 for each.
 
     Notes
     -----
@@ -183,14 +199,11 @@ class LogFrequency(_Frequencies):
 
     metric = False
 
-    def block(self, X: Categories, Z: Categories) -> np.ndarray:
-        D = np.zeros((X.shape[0], Z.shape[0]), X.dtype)
-        for j, f in enumerate(self._counts(X)):
-            logs = np.log(np.maximum(f, 1) + 1.0)
-            differs = X.codes[:, j, None] != Z.codes[:, j]
-            x, z = (self._table(A, j, logs, np.log(2.0)) for A in (X, Z))
-            D += differs * np.outer(x, z)
-        return D
+    def term(self, X: Categories, Z: Categories, j: int) -> np.ndarray:
+        logs = np.log(np.maximum(self._counts(X)[j], 1) + 1.0)
+        differs = X.codes[:, j, None] != Z.codes[:, j]
+        x, z = (self._table(A, j, logs, np.log(2.0)) for A in (X, Z))
+        return differs * np.outer(x, z)
 
 
 def match_counts(X: Categories, Z: Categories, weights: Any) -> np.ndarray:

@@ -14,10 +14,14 @@ NEIGHBOURS = 5
 ROWS = 5000  # the most rows that judge, evenly spaced
 
 
-def least_left_out(X: np.ndarray, S: np.ndarray, y: Any) -> float:
-    """The weight s in (1 - s) S + s t I with the least leave-one-out error; the largest if equal.
+def least_left_out(
+    X: np.ndarray, S: np.ndarray, targets: dict[str, np.ndarray], y: Any
+) -> tuple[str, float]:
+    """The target T and the weight s in (1 - s) S + s T with the least leave-one-out error.
 
-    S is the covariance, of positive trace d t. Without targets y this is a ValueError.
+    S is the covariance, and ``targets`` are the names and the diagonals, of numbers > 0, of the
+    matrices T to try. Of equally good ones the first target and the largest weight. Without targets
+    y this is a ValueError.
     """
     if y is None:
         raise ValueError(
@@ -25,15 +29,23 @@ def least_left_out(X: np.ndarray, S: np.ndarray, y: Any) -> float:
             'not have: give shrinkage="auto" or a number.'
         )
     step = max(1, -(-len(X) // ROWS))
-    X, y = X[::step], np.asarray(y)[::step]
+    X, y = from_origin(X[::step]).parts[0], np.asarray(y)[::step]
     answers, n = Answers(y if y.ndim == 1 else y[:, 0]), len(X)
-    values, U = np.linalg.eigh(S)
-    turned, mean = from_origin(X).parts[0] @ U, float(values.mean())
-    # along the eigenvectors each share is a scale of the axes
-    scales = [1 / np.sqrt((1 - s) * np.maximum(values, 0) + s * mean) for s in SHARES]
-    sides = [from_origin(turned * scale) for scale in scales]
-    found = nearest_left_out(
-        lambda rows: (squared_euclidean(A[rows], A) for A in sides), n, min(NEIGHBOURS, n - 1)
-    )
-    errors = np.array([answers.errors(nearest).mean() for nearest in found])
-    return float(SHARES[len(SHARES) - 1 - int(np.argmin(errors[::-1]))])
+    best: tuple[float, str, float] = (np.inf, "", 1.0)
+    for name, diagonal in targets.items():
+        root = np.sqrt(diagonal)  # of rows in these units the target is the identity
+        values, U = np.linalg.eigh(S / np.outer(root, root))
+        turned = (X / root) @ U
+        # along the eigenvectors each share is a scale of the axes
+        scales = [1 / np.sqrt((1 - s) * np.maximum(values, 0) + s) for s in SHARES]
+        sides = [from_origin(turned * scale) for scale in scales]
+
+        def distances(rows: slice, sides: list = sides) -> Any:
+            return (squared_euclidean(A[rows], A) for A in sides)
+
+        found = nearest_left_out(distances, n, min(NEIGHBOURS, n - 1))
+        errors = np.array([answers.errors(nearest).mean() for nearest in found])
+        place = len(SHARES) - 1 - int(np.argmin(errors[::-1]))
+        if errors[place] < best[0]:
+            best = float(errors[place]), name, float(SHARES[place])
+    return best[1:]

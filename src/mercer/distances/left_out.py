@@ -13,21 +13,35 @@ from mercer.threads import ordered_map
 STRIP = 256  # rows whose distances to all others are held at a time, in each thread
 
 
+def are_classes(y: Any, classes: bool | None = None) -> bool:
+    """Whether targets are classes, if ``classes`` does not say it.
+
+    What is no number is a class, and so are whole numbers of at most 2 + n / 10 different values.
+    """
+    if classes is not None:
+        if not isinstance(classes, (bool, np.bool_)):
+            raise ValueError(f"classes={classes!r}: give True, False or None.")
+        return bool(classes)
+    y = np.asarray(y)
+    if y.dtype.kind not in "fiu":
+        return True
+    levels = np.unique(y)
+    whole = bool(np.isfinite(levels).all() and (levels == np.round(levels)).all())
+    return whole and len(levels) <= 2 + len(y) / 10
+
+
 class Answers:
     """Targets, and the errors of predictions from neighbours.
 
-    Numbers with a fraction, and whole numbers of more than 2 + n / 10 different values, are a
-    regression; all else are classes.
+    Whether they are classes is as `are_classes` has it.
     """
 
-    def __init__(self, y: Any):
+    def __init__(self, y: Any, classes: bool | None = None):
         y = np.asarray(y)
         if y.ndim != 1:
             raise ValueError(f"y has shape {y.shape}: give one class or number for each row.")
         levels, codes = np.unique(y, return_inverse=True)
-        numbers = y.dtype.kind in "fiu"
-        whole = numbers and np.isfinite(levels).all() and (levels == np.round(levels)).all()
-        self.classes = not numbers or (whole and len(levels) <= 2 + len(y) / 10)
+        self.classes = are_classes(y, classes)
         self.codes = codes
         #: the numbers, or the indicators of the classes
         self.values = np.eye(len(levels))[codes] if self.classes else y.astype(np.float64)

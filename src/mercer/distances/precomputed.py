@@ -10,7 +10,9 @@ from sklearn.utils import check_array
 
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.samples import MatrixRows, as_samples
+from mercer.samples import MatrixRows, check_square, refuse_one
+
+FLOATS: Any = [np.float64, np.float32]
 
 
 class Precomputed(Distance):
@@ -62,8 +64,13 @@ class Precomputed(Distance):
             rows = _some_neighbours(X, like)
             least = rows.matrix.data.min(initial=0)
         else:
-            rows = as_samples(X, "precomputed", like=like, reader=type(self).__name__)
-            least = rows.matrix.min()
+            refuse_one(X, type(self).__name__, self.kind)
+            D = np.asarray(check_array(X, dtype=FLOATS, input_name="X"))
+            if like is None:
+                rows = MatrixRows.of(check_square(D, "distance"))
+            else:
+                rows = MatrixRows(D, np.arange(len(D)), None, like.width, D.dtype)
+            least = D.min()
         if least < 0:
             i, j = (int(place[0]) for place in (rows.matrix == least).nonzero())
             raise ValueError(
@@ -93,8 +100,8 @@ class Precomputed(Distance):
 
 def _some_neighbours(X: Any, like: Any) -> MatrixRows:
     """Training samples from a square sparse matrix, or new samples from their rows."""
-    options: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-    graph: Any = sp.csr_array(check_array(X, input_name="X", **options))
+    csr: Any = "csr"
+    graph: Any = sp.csr_array(check_array(X, accept_sparse=csr, dtype=FLOATS, input_name="X"))
     if not graph.has_canonical_format:  # entries given twice are added, as in scipy
         graph = graph.copy()
         graph.sum_duplicates()

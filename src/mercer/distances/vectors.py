@@ -28,7 +28,7 @@ from mercer.distances.products import (
     squared_norms,
     unit_rows,
 )
-from mercer.samples import Prepared, float_array, is_number
+from mercer.samples import Prepared, float_array, is_number, largest_column, safe_unit
 
 #: p -> index of the norm, and the norm of a difference in words
 NORMS = {
@@ -208,15 +208,19 @@ class Mahalanobis(Rooted):
         The matrix S, symmetric positive definite. None means that ``bind`` learns it from the
         training sample.
     shrinkage : "auto", "leave_one_out" or float in [0, 1], default="auto"
-        The weight s in (1 - s) C + s t I, the matrix that is learnt from the covariance C of the
-        sample, where t is the mean of the variances. "auto" is 0 if C is well conditioned,
-        otherwise the amount of Ledoit & Wolf (2004). "leave_one_out" is the one of 12 weights with
-        the least leave-one-out error of 5 nearest neighbours; it needs the targets y in ``bind``,
-        as learners give them. The bound copy shows the number that was used.
+        The weight s in (1 - s) C + s T, the matrix that is learnt from the covariance C of the
+        sample, sums of squares divided by n - 1. "auto" is 0 if C is well conditioned, otherwise
+        the amount of Ledoit & Wolf (2004). "leave_one_out" is the one of 12 weights with the least
+        leave-one-out error of 5 nearest neighbours; it needs the targets y in ``bind``, as learners
+        give them. The bound copy shows the number that was used.
     precision : array-like of shape (d, d), optional
         The matrix :math:`M = S^{-1}`, which can be given in place of S. It may be only positive
         semidefinite: then directions in its null space do not count, and ρ is a pseudometric.
         None means that S is used.
+    target : "identity" or "diagonal", optional
+        What C is drawn towards: the mean of the variances times the identity, or the variances
+        themselves, without the correlations. None means the identity; with "leave_one_out" the one
+        of the two that errs less, which the bound copy shows.
 
     Raises
     ------
@@ -249,11 +253,16 @@ class Mahalanobis(Rooted):
     differentiable = True
 
     def __init__(
-        self, covariance: Any = None, shrinkage: float | str = "auto", precision: Any = None
+        self,
+        covariance: Any = None,
+        shrinkage: float | str = "auto",
+        precision: Any = None,
+        target: str | None = None,
     ):
         self.covariance = covariance
         self.shrinkage = shrinkage
         self.precision = precision
+        self.target = target
 
     @property
     def norm(self) -> Norm:  # type: ignore[override]
@@ -266,6 +275,8 @@ class Mahalanobis(Rooted):
             raise ValueError(
                 f'shrinkage={self.shrinkage!r}: give "auto", "leave_one_out" or a number in [0, 1].'
             )
+        if self.target not in (None, "identity", "diagonal"):
+            raise ValueError(f'target={self.target!r}: give "identity", "diagonal" or None.')
         if self.covariance is not None and self.precision is not None:
             raise ValueError(
                 "covariance and precision are both given, but one is the inverse of the other: "
@@ -298,16 +309,28 @@ class Mahalanobis(Rooted):
         self.validate()
         if self.covariance is not None or self.precision is not None:
             return self
+        if safe_unit(X) != 1:
+            j, size = largest_column(X)
+            raise ValueError(
+                f"column {j} of X reaches only {size:.3g}, and variances of such numbers are 0 as "
+                "floats: divide the column by its largest value "
+                "(sklearn.preprocessing.MaxAbsScaler does it for all columns)."
+            )
         X = dense_rows(X).astype(np.float64)
-        d = X.shape[1]
-        S = np.cov(X, rowvar=False, bias=True).reshape(d, d)
-        mean = np.trace(S) / d
+        n, d = X.shape
+        S = np.cov(X, rowvar=False, bias=True).reshape(d, d) * (n / max(n - 1, 1))
+        variances, mean = S.diagonal(), np.trace(S) / d
         if not mean > 0:  # all samples are equal: no direction differs from the others
             return self.copied(covariance=np.eye(d), shrinkage=1.0)
-        if not isinstance(self.shrinkage, str):
+        # a column that does not vary has no scale of its own
+        scales = np.where(variances > 0, variances, mean)
+        targets = {"identity": np.full(d, mean), "diagonal": scales}
+        target = self.target
+        if self.shrinkage == "leave_one_out":
+            wanted = targets if target is None else {target: targets[target]}
+            target, shrinkage = least_left_out(X, S, wanted, y)
+        elif not isinstance(self.shrinkage, str):
             shrinkage = float(self.shrinkage)
-        elif self.shrinkage == "leave_one_out":
-            shrinkage = least_left_out(X, S, y)
         else:
             from sklearn.covariance import ledoit_wolf_shrinkage
 
@@ -315,8 +338,8 @@ class Mahalanobis(Rooted):
             well_conditioned = values[0] > 1e-8 * values[-1]
             # not 0: Ledoit & Wolf give 0 if rows differ only in one direction
             shrinkage = 0.0 if well_conditioned else max(float(ledoit_wolf_shrinkage(X)), 1e-6)
-        S = (1 - shrinkage) * S + shrinkage * mean * np.eye(d)
-        bound = self.copied(covariance=S, shrinkage=shrinkage)
+        S = (1 - shrinkage) * S + shrinkage * np.diag(targets[target or "identity"])
+        bound = self.copied(covariance=S, shrinkage=shrinkage, target=target)
         bound.validate()
         return bound
 

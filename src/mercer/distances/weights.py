@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.distances.left_out import are_classes
 from mercer.samples import (
     as_table,
     column_names,
@@ -33,7 +34,8 @@ def correlation_weights(X: Any, y: Any, *, classes: bool | None = None) -> np.nd
     y : array-like of shape (n,)
         Numbers, of which two different values may stand for two classes; or classes.
     classes : bool, optional
-        Whether y has classes. None: it has if it is not of numbers.
+        Whether y has classes. None: if it is not of numbers, or of whole numbers that are at most
+        2 + n / 10 different ones.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def _columns_of_target(y: Any, classes: bool | None) -> np.ndarray:
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}: give one target for each row, shape (n,).")
-    if not (y.dtype.kind not in "fiu" if classes is None else classes):
+    if not are_classes(y, classes):
         if not np.isfinite(y).all():
             raise ValueError("y contains NaN or infinity: leave out such rows.")
         return y.astype(np.float64)[:, None]

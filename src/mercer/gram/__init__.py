@@ -1,6 +1,7 @@
 """Gram matrices as operators, with memory, tiles, threads and low rank. Use `gram` to make one.
 
-memory.py says what ``memory=`` means, place.py asks and refuses, and build.py asks the makers.
+memory.py says what ``memory=`` means, place.py asks and refuses, and build.py asks the makers. What
+is kept in memory and what is streamed is decided in operator.py (`fits`, `held`).
 """
 
 from mercer.gram.build import Maker, gram, register

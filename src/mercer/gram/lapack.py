@@ -72,7 +72,7 @@ def cholesky_factor(A: np.ndarray) -> bool:
 
     Raises
     ------
-    Stopped
+    KeyboardInterrupt
         The work of this thread should stop; A is then of no use.
 
     Examples

@@ -76,6 +76,10 @@ class GramOperator(ABC):
         """Raise MemoryError with the least ``memory`` in which this many matrices fit."""
         self.place.refuse(self._needed(matrices), f"{what} and {self.shape[0]:,} rows", instead)
 
+    def concede(self, matrices: int, what: str, instead: str) -> None:
+        """Warn that so many matrices do not fit, and what there is instead of ``what``."""
+        self.place.concede(self._needed(matrices), f"{what} and {self.shape[0]:,} rows", instead)
+
     @property
     def kept_bytes(self) -> int:
         """Bytes of the memory budget that K takes now."""

@@ -5,11 +5,13 @@ A learner makes one `Place` from its parameters; operators keep it and answer wh
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
+from mercer.callers import first_outside
 from mercer.gram.memory import in_megabytes, memory_budget
 from mercer.threads import count_jobs
 
@@ -74,6 +76,18 @@ class Place:
         raise MemoryError(
             f"memory={self.memory!r} is too small for {what}: give memory={in_megabytes(needed)} "
             f"or more{instead}."
+        )
+
+    def concede(self, needed: float, what: str, instead: str) -> None:
+        """Warn that for lack of memory an approximation takes the place of what was asked for.
+
+        ``instead`` is the argument that asks for the approximation.
+        """
+        warnings.warn(
+            f"memory={self.memory!r} is too small for {what}: it is approximated, so that answers "
+            f"differ. Give memory={in_megabytes(needed)} or more, or {instead} to have this "
+            "without a warning.",
+            stacklevel=first_outside(),
         )
 
     def beside(self, held: int) -> Place:

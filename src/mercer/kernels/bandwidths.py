@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances import Distance
+from mercer.distances import Distance, MappedMinkowski
 from mercer.kernels.base import Kernel
-from mercer.samples import is_number, largest_column
+from mercer.samples import is_number, largest_column, safe_unit
 
+TINY = 1e-154  # the square of a smaller number is no usual float
 LARGEST = float(np.finfo(np.float64).max)
 SAMPLE = 1000  # rows that the median distance is that of
 
@@ -77,12 +78,15 @@ def moments(X: Any, weights: np.ndarray | None = None) -> tuple[float, float]:
 
 def reciprocal(size: float, word: str, X: Any) -> float:
     """1 / size for a size that γ is learnt from, a finite number > 0; 1 if the size is 0."""
-    if np.isfinite(size):
-        return min(1.0 / size, LARGEST) if size > 0 else 1.0
+    if 0 < size < np.inf:
+        return min(1.0 / size, LARGEST)
     j, largest = largest_column(X)
+    if size <= 0 and not 0 < largest < TINY:  # a variance of sparse rows may round below 0
+        return 1.0
+    reaches, beyond = ("reaches only", "is 0 as") if size <= 0 else ("reaches", "does not fit into")
     raise ValueError(
-        f"gamma={word!r} cannot be learnt: column {j} of X reaches {largest:.3g}, whose "
-        "square does not fit into a float. Divide it by its largest value "
+        f"gamma={word!r} cannot be learnt: column {j} of X {reaches} {largest:.3g}, whose "
+        f"square {beyond} a float. Divide it by its largest value "
         "(sklearn.preprocessing.MaxAbsScaler does it for all columns), or give gamma as a number."
     )
 
@@ -104,7 +108,15 @@ def narrowed(factor: float, dtype: np.dtype) -> Any:
 
 
 def bind_gamma(kernel: Any, X: Any, power: float) -> Any:
-    """A kernel exp(-γ ρ^power); if γ is a word, it is learnt from the training sample."""
+    """A kernel exp(-γ ρ^power); if γ is a word, it is learnt from the training sample.
+
+    Squares of tiny numbers have no digits left: the rows are then compared in another unit.
+    """
+    if kernel.gamma in ("scale", "median") and power == 2 and kernel.metric is None:
+        unit = safe_unit(X)
+        if unit != 1:
+            bound = bind_gamma(kernel, X * unit, power)
+            return bound.copied(metric=MappedMinkowski(np.full(X.shape[1], unit)))
     gamma = resolve_gamma(kernel.gamma, X)
     if gamma == "median":
         with np.errstate(over="ignore"):

@@ -9,7 +9,7 @@ other blocks of a Gram matrix that read the same rows again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances import mirrored
+from mercer.persistence import fields, number, offsets, whole
 from mercer.samples import Ragged, Strings
 
 DENSE = 2**23  # most numbers in a pair of dense tables of counts
@@ -33,6 +34,12 @@ class Pattern(NamedTuple):
     weight: float = 1.0
 
 
+@fields(
+    values=whole(),
+    starts=offsets(lambda windows: len(windows.values)),
+    owners=whole(lambda windows: windows.size, length=lambda windows: len(windows.starts) - 1),
+    size=number(lambda windows: len(windows.starts) - 1),
+)
 class Windows(NamedTuple):
     """Strings whose windows are counted: their ``values`` one after the other.
 
@@ -128,25 +135,28 @@ def tables(samples: list[Counts], dtype: Any) -> np.ndarray:
     return table
 
 
+Weigh = Callable[[Pattern, Counts], Counts]
+
+
 class Counted:
     """Rows whose k-mers are counted only when they are needed.
 
     ``kept`` is the number of patterns whose counts are kept for slices of these rows, if callers
-    need the same slices several times. No row is kept twice.
+    need the same slices several times. No row is kept twice. ``weigh`` changes counts, if given.
     """
 
     #: the number of patterns whose counts these rows keep themselves
     most = 0
 
-    def __init__(self, windows: Windows, kept: int = 0):
-        self.windows, self.kept = windows, kept
+    def __init__(self, windows: Windows, kept: int = 0, weigh: Weigh | None = None):
+        self.windows, self.kept, self.weigh = windows, kept, weigh
         self.dtype = np.dtype(np.float64)
         self._known: dict[tuple[int, int], KeptCounts] = {}
 
     @classmethod
-    def within_memory(cls, windows: Windows) -> Counted:
+    def within_memory(cls, windows: Windows, weigh: Weigh | None = None) -> Counted:
         """Keep the counts of as many patterns as fit into ``KEPT`` bytes."""
-        return cls(windows, KEPT // (ENTRY * max(1, len(windows.values))))
+        return cls(windows, KEPT // (ENTRY * max(1, len(windows.values))), weigh)
 
     @property
     def shape(self) -> tuple[int]:
@@ -160,14 +170,17 @@ class Counted:
         windows = self.windows.part(rows)
         held = sum(stop - start for start, stop in list(self._known))
         if self.kept == 0 or step != 1 or held + windows.size > self.windows.size:
-            return Counted(windows)
-        self._known[start, stop] = KeptCounts(windows, self.kept)
+            return Counted(windows, weigh=self.weigh)
+        self._known[start, stop] = KeptCounts(windows, self.kept, self.weigh)
         return self._known[start, stop]
 
     def counts(self, pattern: Pattern) -> Counts:
         """The counts of a pattern whose k-mers fit into 64 bits as numbers."""
-        (found,) = count(pattern, self.windows)
-        return found
+        return self.weighed(pattern, *count(pattern, self.windows))
+
+    def weighed(self, pattern: Pattern, counts: Counts) -> Counts:
+        """Counts as they enter the products."""
+        return counts if self.weigh is None else self.weigh(pattern, counts)
 
     def tables(self, counts: dict[Pattern, Counts], dtype: Any) -> np.ndarray:
         """The `counts` of some patterns of these rows as a dense array, (rows, sum of limits)."""
@@ -177,8 +190,8 @@ class Counted:
 class KeptCounts(Counted):
     """Rows that keep their counts of the first ``most`` patterns."""
 
-    def __init__(self, windows: Windows, most: int):
-        super().__init__(windows)
+    def __init__(self, windows: Windows, most: int, weigh: Weigh | None = None):
+        super().__init__(windows, weigh=weigh)
         self.most = most
         self._counts: dict[Pattern, Counts] = {}
         self._tables: dict[tuple, np.ndarray] = {}
@@ -272,7 +285,8 @@ def products(patterns: Iterable[Pattern], X: Counted, Z: Counted, symmetric: boo
             ours = X.counts(pattern)
             theirs = ours if X is Z else Z.counts(pattern)
         else:
-            ours, theirs = count(pattern, X.windows, Z.windows)
+            both = count(pattern, X.windows, Z.windows)
+            ours, theirs = (side.weighed(pattern, c) for side, c in zip((X, Z), both))
         if by_digits and _few(ours, theirs):
             few.setdefault(pattern.weight, []).append(Found(pattern, ours, theirs))
         else:  # loop over the pairs of strings that share a k-mer

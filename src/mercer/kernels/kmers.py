@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmer_counts import Counted, Pattern, Windows, columns, count, products
+from mercer.kernels.kmer_weights import Rarity, Weighing
 from mercer.samples import Prepared, Strings
 
 
@@ -25,6 +26,9 @@ class Counting(Kernel):
 
     kind = "strings"
     vocabulary: Strings | None
+    #: what becomes of counts, see `Weighing`
+    sublinear: bool = False
+    idf: bool | Rarity = False
 
     @property
     def large_tiles(self) -> bool:
@@ -36,7 +40,31 @@ class Counting(Kernel):
 
     def windows(self, X: Strings) -> Windows:
         """The windows that are counted."""
-        return Windows.of(X)
+        return Windows.of(X, self.idf.base if isinstance(self.idf, Rarity) else None)
+
+    def bind(self, X: Any, y: Any = None) -> Self:
+        """A copy that knows how rare k-mers are in the training sample, if ``idf`` is True."""
+        self.validate()
+        if self.idf is not True:
+            return self
+        rarity = Rarity.of(self.windows(X), self.patterns(X), type(self).__name__)
+        return self.copied(idf=rarity)
+
+    def check_weighing(self) -> None:
+        """Raise an error if ``sublinear`` or ``idf`` is neither True nor False."""
+        for name, value in (("sublinear", self.sublinear), ("idf", self.idf)):
+            if not isinstance(value, (bool, np.bool_, Rarity)):
+                raise ValueError(f"{name}={value!r}: give True or False.")
+
+    def weighing(self) -> Weighing | None:
+        """What becomes of counts; None if they stay as they are."""
+        if self.idf is True:
+            raise ValueError(
+                f"{type(self).__name__}(idf=True) does not know yet which substrings are rare: "
+                "bind it to the training sample."
+            )
+        rarity = self.idf or None
+        return Weighing(bool(self.sublinear), rarity) if self.sublinear or rarity else None
 
     def prepare(self, X: Any, like: Any = None) -> Prepared:
         """The strings and their k-mers, which are counted when a block first needs them."""
@@ -45,7 +73,7 @@ class Counting(Kernel):
         windows = self.windows(X)
         if like is not None:  # k-mers with other symbols are in no string of the other side
             windows = windows._replace(base=like.parts[-1].windows.base)
-        return Prepared((X, Counted.within_memory(windows)))
+        return Prepared((X, Counted.within_memory(windows, self.weighing())))
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         A, B = self.sides(X, Z)
@@ -71,10 +99,11 @@ class Counting(Kernel):
         """
         vocabulary = self.known_strings(X)
         windows, known = self.windows(X), self.windows(vocabulary)
-        parts = []
+        parts, weigh = [], self.weighing()
         for pattern in self.patterns(vocabulary):
             scale = float(np.sqrt(pattern.weight))
             ours, theirs = count(pattern, windows, known)
+            ours = ours if weigh is None else weigh(pattern, ours)
             parts.append(columns(ours, theirs, scale, X.dtype))
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
@@ -94,9 +123,21 @@ class Spectrum(Counting):
     vocabulary : samples, optional
         The strings whose k-mers are the columns of ``features``. None means the strings that
         ``features`` is called with.
+    sublinear : bool, default=False
+        Replace each count by 1 + log(count), so that a k-mer that is repeated in a text does not
+        count as many times.
+    idf : bool, default=False
+        Multiply each count by the inverse document frequency
+        :math:`\log \frac{1 + n}{1 + n_u} + 1`, where :math:`n_u` of the n training strings have
+        u. Rare k-mers then count more, and k-mers that are not in the training sample do not count.
+        ``bind`` learns the frequencies.
 
     Notes
     -----
+    ``Spectrum(k, sublinear=True, idf=True).normalised()`` is the product of two rows of
+    scikit-learn's ``TfidfVectorizer`` on n-grams of k characters, or of k words if strings are
+    lists of words.
+
     A string shorter than k has no k-mer: its k(s, s) is 0, and so are its normalised values.
     k-mers with symbols that are not in the training sample are compared like all others.
     k-mers are sorted, which takes O((n + m) L) operations for strings of length L; then there is
@@ -119,12 +160,17 @@ class Spectrum(Counting):
         "Σᵤ #ᵤ(x) #ᵤ(z), u of {k} symbols", "how many substrings of {k} symbols two strings share"
     )
 
-    def __init__(self, k: int = 3, vocabulary: Any = None):
+    def __init__(
+        self, k: int = 3, vocabulary: Any = None, sublinear: bool = False, idf: Any = False
+    ):
         self.k = k
         self.vocabulary = vocabulary
+        self.sublinear = sublinear
+        self.idf = idf
 
     def validate(self) -> None:
         check_length(self.k, "k", "Spectrum")
+        self.check_weighing()
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
         yield Pattern(self.k, tuple(range(self.k)))
@@ -143,6 +189,8 @@ class BlendedSpectrum(Counting):
     vocabulary : samples, optional
         The strings whose substrings are the columns of ``features``. None means the strings that
         ``features`` is called with.
+    sublinear, idf : bool, default=False
+        How counts are weighed, as in `Spectrum`.
 
     Notes
     -----
@@ -164,15 +212,21 @@ class BlendedSpectrum(Counting):
         "how many substrings of up to {k} symbols two strings share, by length",
     )
 
-    def __init__(self, k: int = 3, decay: float = 1.0, vocabulary: Any = None):
+    def __init__(
+        self, k: int = 3, decay: float = 1.0, vocabulary: Any = None, sublinear: bool = False,
+        idf: Any = False,
+    ):  # fmt: skip
         self.k = k
         self.decay = decay
         self.vocabulary = vocabulary
+        self.sublinear = sublinear
+        self.idf = idf
 
     def validate(self) -> None:
         check_length(self.k, "k", "BlendedSpectrum")
         if not (isinstance(self.decay, Real) and 0 < self.decay <= 1):
             raise ValueError(f"decay={self.decay!r}: BlendedSpectrum needs 0 < decay <= 1.")
+        self.check_weighing()
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
         longest = int(X.lengths.max(initial=1))

@@ -2,13 +2,33 @@
 
 from mercer.persistence.archives import check_array, check_members, read_header
 from mercer.persistence.errors import ModelFileError, reason
-from mercer.persistence.models import load, model_bytes, read_model, save
+from mercer.persistence.field_rules import (
+    check_fields,
+    declared,
+    each,
+    equal,
+    fields,
+    floats,
+    halves,
+    length_of,
+    number,
+    offsets,
+    one_of,
+    optional,
+    permutation,
+    unread,
+    whole,
+)
+from mercer.persistence.installed import installed_only
+from mercer.persistence.models import load, model_bytes, read_unchecked, save
 from mercer.persistence.skops_import import skops_io
 from mercer.persistence.trust import JUDGED, trusted_names
 from mercer.persistence.whole_files import open_regular, write_whole, written_whole
 
 __all__ = [
-    "JUDGED", "ModelFileError", "check_array", "check_members", "load", "model_bytes",
-    "open_regular", "read_header", "read_model", "reason", "save", "skops_io", "trusted_names",
+    "JUDGED", "ModelFileError", "check_array", "check_fields", "check_members", "declared", "each",
+    "equal", "fields", "floats", "halves", "installed_only", "length_of", "load", "model_bytes",
+    "number", "offsets", "one_of", "open_regular", "optional", "permutation", "read_header",
+    "read_unchecked", "reason", "save", "skops_io", "trusted_names", "unread", "whole",
     "write_whole", "written_whole",
 ]  # fmt: skip

@@ -19,6 +19,8 @@ from typing import Any
 import mercer
 from mercer.persistence.archives import check_members, one_reader, read_header
 from mercer.persistence.errors import ModelFileError, reason
+from mercer.persistence.field_rules import check_fields
+from mercer.persistence.installed import installed_only
 from mercer.persistence.schema import check_schema
 from mercer.persistence.skops_import import skops_io
 from mercer.persistence.trust import may_be_trusted, sorted_types, trusted_names, why_unloadable
@@ -110,9 +112,15 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
     trusted=['their.module.Kernel'].
     """
     allowed = trusted_names(trusted)
+    path = Path(path)
     with open_regular(path) as file:
         content = file.read()
-    return read_model(content, Path(path), allowed)
+    model = read_unchecked(content, path, allowed)
+    try:
+        check_fields(model)
+    except ValueError as error:
+        raise _unreadable(path, error) from error
+    return model
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -126,6 +134,11 @@ def model_bytes(model: Any) -> bytes:
     ModelFileError
         For the same reasons as `save`.
     """
+    with installed_only():
+        return _written(model)
+
+
+def _written(model: Any) -> bytes:
     name = type(model).__name__
     try:
         content = skops_io().dumps(model)
@@ -199,13 +212,15 @@ def _copy_members(content: bytes, archive: zipfile.ZipFile) -> None:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read_model(content: bytes, path: Path, allowed: list[str]) -> Any:
-    """The model in the bytes of a file; errors name its path, and are those of `load`.
+def read_unchecked(content: bytes, path: Path, allowed: list[str]) -> Any:
+    """What a file holds, which `mercer.persistence.check_fields` has to look at.
 
-    ``allowed`` are the names of classes that the user trusts, from `trusted_names`.
+    Errors name its path, and are those of `load`. ``allowed`` are the names of
+    classes that the user trusts, from `trusted_names`.
     """
-    _check(content, path)
-    return _build(content, path, allowed)
+    with installed_only():
+        _check(content, path)
+        return _build(content, path, allowed)
 
 
 def _check(content: bytes, path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from importlib import import_module
+from inspect import isabstract
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -55,6 +56,16 @@ PUBLIC = {
         "chi2 f_classif f_regression mutual_info_classif mutual_info_regression r_regression"
     ),
 }
+# Modules of scikit-learn in which its public estimators are. A model may hold them all; their parts
+# are judged one by one, so that a forest, whose trees are not trusted, is refused all the same.
+ESTIMATORS = (
+    "calibration cluster compose covariance cross_decomposition decomposition "
+    "discriminant_analysis dummy ensemble feature_extraction feature_extraction.image "
+    "feature_extraction.text feature_selection frozen gaussian_process impute isotonic "
+    "kernel_approximation kernel_ridge linear_model manifold mixture model_selection multiclass "
+    "multioutput naive_bayes neighbors neural_network pipeline preprocessing random_projection "
+    "semi_supervised svm tree"
+)
 # what is safe among these is on a list already; the rest (subprocess.Popen, functools.partial,
 # scikit-learn's trees) is not, and no user has to know why
 JUDGED = {"mercer", "numpy", "scipy", "sklearn", "skops", *sys.stdlib_module_names}
@@ -81,7 +92,8 @@ def is_own_class(name: str) -> bool:
 
 
 def is_known(name: str) -> bool:
-    """Whether a dotted name is that of data, or of a pure function, of numpy or scikit-learn."""
+    """Whether a dotted name is that of data, of a pure function or of an estimator, of numpy or
+    scikit-learn."""
     module, _, attribute = name.rpartition(".")
     if name in ALSO_TRUSTED:
         return True
@@ -89,7 +101,23 @@ def is_known(name: str) -> bool:
         if module.startswith(f"{package}.") and attribute in names.split():
             found = getattr(import_module(package), attribute, None)
             return getattr(found, "__module__", None) == module
-    return False
+    return _is_estimator(module, attribute)
+
+
+def _is_estimator(module: str, name: str) -> bool:
+    """Whether a public module of scikit-learn shows an estimator that a module defines."""
+    public = module.partition("._")[0]
+    package, _, part = public.partition(".")
+    if package != "sklearn" or part not in ESTIMATORS.split() or name.startswith("_"):
+        return False
+    from sklearn.base import BaseEstimator  # it is imported by then
+
+    try:
+        found = getattr(import_module(public), name, None)
+    except ImportError:  # an older scikit-learn, or an estimator that is said to be experimental
+        return False
+    estimator = isinstance(found, type) and issubclass(found, BaseEstimator)
+    return estimator and found.__module__ == module and not isabstract(found)
 
 
 def may_be_trusted(name: str) -> bool:

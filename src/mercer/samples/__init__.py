@@ -53,5 +53,13 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
+from mercer.samples.matrix_rows import check_square
 from mercer.samples.raw_data import is_frame, is_missing, is_missing_value, object_columns
-from mercer.samples.vectors import encode_vectors, plain_rows, same_rows
+from mercer.samples.vectors import (
+    encode_vectors,
+    float_range,
+    in_float64,
+    plain_rows,
+    safe_unit,
+    same_rows,
+)

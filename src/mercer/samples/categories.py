@@ -7,10 +7,23 @@ from typing import Any
 import numpy as np
 from sklearn.utils import InputTags
 
+from mercer.persistence import each, fields, length_of, number, whole
 from mercer.samples.kind import Kind
 from mercer.samples.raw_data import is_missing, object_columns
 
 
+def _codes(rows: Categories, codes: Any) -> None:
+    """Each column has the numbers of its own levels."""
+    whole(lambda _: max(map(len, rows.levels), default=0), axes=2)(rows, codes)
+    for j, levels in enumerate(rows.levels):
+        whole(lambda _, levels=levels: len(levels))(rows, codes[:, j])
+
+
+@fields(
+    codes=_codes,
+    levels=length_of(lambda rows: rows.codes.shape[1]),
+    known=each(number(lambda rows: max(map(len, rows.levels), default=0))),
+)
 class Categories:
     """Rows of categories. Each column is encoded as integers.
 

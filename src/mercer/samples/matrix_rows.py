@@ -8,10 +8,16 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
+from mercer.persistence import fields, number, optional, whole
 from mercer.samples.kind import Kind
 from mercer.samples.table import Table
 
 
+@fields(
+    rows=whole(lambda found: None if found.matrix is None else found.matrix.shape[0]),
+    columns=optional(whole(lambda found: found.width, length=len)),
+    width=number(),
+)
 class MatrixRows:
     """Some rows of a matrix that holds k between new samples and the training samples.
 
@@ -129,13 +135,13 @@ def encode_matrices(X: Any, width: int | None, reader: str) -> Table:
     return Table([(("precomputed",), (t,)) for t in range(len(parts))], parts)
 
 
-def check_square(K: np.ndarray) -> np.ndarray:
-    """Raise an error if a precomputed Gram matrix is not square, or not symmetric; return it."""
-    n, m = K.shape
+def check_square(K: np.ndarray, what: str = "kernel") -> np.ndarray:
+    """Raise an error if a precomputed matrix is not square, or not symmetric; return it."""
+    (n, m), letter = K.shape, "K" if what == "kernel" else "D"
     if n != m:
         raise ValueError(
-            f"X has shape {K.shape}; a precomputed kernel matrix must be square in fit: "
-            "K[i, j] = k(x_i, x_j) between all training samples."
+            f"X has shape {K.shape}; a precomputed {what} matrix must be square in fit: "
+            f"{letter}[i, j] is that of x_i and x_j, for all training samples."
         )
     tol = 1e-5 if K.dtype == np.float32 else 1e-8
     size = max(float(np.abs(K[i : i + 256]).max()) for i in range(0, n, 256))
@@ -144,8 +150,8 @@ def check_square(K: np.ndarray) -> np.ndarray:
         if gap.max() > tol * size:
             i, j = np.unravel_index(gap.argmax(), gap.shape)
             raise ValueError(
-                f"X is a precomputed kernel matrix, but it is not symmetric: K[{s + i}, {j}] = "
-                f"{K[s + i, j]:.6g} and K[{j}, {s + i}] = {K[j, s + i]:.6g}. Give a symmetric "
-                "matrix, for example (K + K.T) / 2."
+                f"X is a precomputed {what} matrix, but it is not symmetric: {letter}[{s + i}, {j}]"
+                f" = {K[s + i, j]:.6g} and {letter}[{j}, {s + i}] = {K[j, s + i]:.6g}. Give a "
+                f"symmetric matrix, for example ({letter} + {letter}.T) / 2."
             )
     return K

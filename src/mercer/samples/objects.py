@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.persistence import fields, length_of, whole
 from mercer.samples.kind import Kind
 from mercer.samples.raw_data import as_objects, is_frame
 from mercer.samples.vectors import encode_vectors, is_checked
 
 
+@fields(values=length_of(lambda rows: len(rows.numbers)), numbers=whole())
 class Objects:
     """Any objects, one for each sample.
 

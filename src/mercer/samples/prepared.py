@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.persistence import each, fields, length_of
 
+
+@fields(parts=each(length_of(lambda rows: rows.parts[0].shape[0])))
 class Prepared:
     """What `block` reads, computed once from encoded samples: see `Comparison.prepare`.
 

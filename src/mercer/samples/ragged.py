@@ -1,4 +1,5 @@
-"""Rows of different lengths in one array; the common part of strings and sets."""
+"""Rows of different lengths in one array, and integer codes of their items: the common part of
+strings and sets."""
 
 from __future__ import annotations
 
@@ -7,7 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.persistence import fields, offsets, whole
 
+
+@fields(values=whole(least=-(2**63)), starts=offsets(lambda rows: len(rows.values)))
 class Ragged:
     """Rows ``values[starts[i] : starts[i + 1]]`` of different lengths.
 

@@ -8,11 +8,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.persistence import fields, number, whole
 from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
 
+def _codes(sets: Sets, values: Any) -> None:
+    """Codes of items, which ascend within each set."""
+    whole(lambda _: len(sets.universe))(sets, values)
+    falls = np.flatnonzero(values[1:] <= values[:-1]) + 1
+    if not np.isin(falls, sets.starts).all():
+        raise ValueError("does not ascend within a set")
+
+
+@fields(
+    values=_codes,
+    known=number(lambda sets: len(sets.universe)),
+)
 class Sets(Ragged):
     """Sets as ascending codes of their items, all in one array.
 
@@ -74,7 +87,8 @@ class SetsKind(Kind):
 
     def remedy(self) -> str:
         return (
-            "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(); or make a 0/1 "
+            "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(), or "
+            "where there is metric= a distance on sets, metric=Jaccard(); or make a 0/1 "
             "matrix with one column for each item by sklearn.preprocessing.MultiLabelBinarizer."
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import InputTags
 
+from mercer.persistence import fields, number, one_of, whole
 from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
@@ -18,6 +19,11 @@ FORMS = {"text": "str", "bytes": "bytes", "tokens": "sequences of tokens"}
 SURROGATES = range(0xD800, 0xE000)  # code points that are not characters
 
 
+@fields(
+    values=whole(lambda strings: len(strings.alphabet)),
+    form=one_of(*FORMS),
+    known=number(lambda strings: len(strings.alphabet)),
+)
 class Strings(Ragged):
     """Strings as codes of their symbols, all in one array.
 
@@ -106,7 +112,8 @@ class StringsKind(Kind):
     def remedy(self) -> str:
         return (
             "Give a kernel on strings, such as kernel=Spectrum(3) for any texts, GapWeighted() for "
-            "short texts or EditRBF() for names. If the strings are labels, use Match() on "
+            "short texts or EditRBF() for names; where there is metric=, a distance on strings, "
+            "such as metric=Edit() or JaroWinkler(). If the strings are labels, use Match() on "
             "[[label] for label in X]."
         )
 

@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils import InputTags
 
+from mercer.persistence import each, fields, length_of
 from mercer.samples.categories import Categories
 from mercer.samples.kind import Kind
 from mercer.samples.kinds import joined
 
 
+@fields(
+    groups=length_of(lambda table: len(table.parts)),
+    parts=each(length_of(lambda table: table.parts[0].shape[0])),
+)
 class Table:
     """Rows of several parts, each encoded by the comparison that reads it.
 

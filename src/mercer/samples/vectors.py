@@ -14,11 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
-from mercer.samples.columns import refuse_missing
+from mercer.samples.columns import column_names, refuse_missing
 from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_named, kind_that_holds
 from mercer.samples.raw_data import describe, first_object, is_frame
 
+SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
 
@@ -138,14 +139,19 @@ def encode_vectors(X, like, reader, missing=False):
     floats: Any = [np.float64, np.float32]
     finite: Any = "allow-nan" if missing else True
     with np.errstate(all="ignore"):  # it looks for NaN by a sum, which huge numbers overflow
-        X = check_array(
-            X,
-            accept_sparse=cast(Any, "csr"),
-            dtype=floats,
-            order="C",
-            ensure_all_finite=finite,
-            input_name="X",
-        )
+        try:
+            X = check_array(
+                X,
+                accept_sparse=cast(Any, "csr"),
+                dtype=floats,
+                order="C",
+                ensure_all_finite=finite,
+                input_name="X",
+            )
+        except ValueError as error:
+            if not any(word in str(error) for word in ("NaN", "infinity")):
+                raise
+            raise ValueError(f"{error} {_not_finite(X, missing)}".rstrip()) from None
     if like is not None and X.shape[1] != like.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} columns, but the samples it is compared with have "
@@ -162,6 +168,23 @@ def encode_vectors(X, like, reader, missing=False):
     return rows
 
 
+def _not_finite(X: Any, missing: bool) -> str:
+    """The first number that is not finite, where it is and what to do."""
+    try:
+        values = sp.coo_array(X if sp.issparse(X) else np.asarray(X, np.float64))
+    except (TypeError, ValueError):  # such as cells of pandas.NA
+        return ""
+    wrong = np.isinf(values.data) if missing else ~np.isfinite(values.data)
+    if values.ndim != 2 or not wrong.any():  # it overflows in the precision of other columns
+        return ""
+    at = int(np.flatnonzero(wrong)[0])
+    column = column_names(X)[values.col[at]]
+    return (
+        f"Row {values.row[at]} has {values.data[at]} in column {column!r}: give a number, leave "
+        "the row out, or fill it (sklearn.impute.SimpleImputer)."
+    )
+
+
 def is_plain(X: Any) -> bool:
     """Whether X is what encoding returns: finite rows of floats, and few of them.
 
@@ -175,6 +198,65 @@ def is_plain(X: Any) -> bool:
         and X.flags.c_contiguous
         and bool(np.isfinite(X).all())
     )
+
+
+def safe_unit(X: Any, power: float = 2.0, dtype: Any = None) -> float:
+    """A power of two that makes vectors large enough for powers of their numbers; mostly 1.
+
+    Products with it are exact, so that the rows keep their digits and their order. ``dtype`` is the
+    precision of the powers; None means that of X.
+
+    Examples
+    --------
+    >>> safe_unit(np.array([[3.0]])), safe_unit(np.array([[2.0**-600]])) == 2.0**357
+    (1.0, True)
+    """
+    values = X.data if sp.issparse(X) else plain_rows(X)
+    floats = np.finfo(dtype or X.dtype)
+    enough = 2.0 ** (float(floats.minexp + floats.nmant) / power)
+    largest = 0.0
+    for part in (values[:SOME], values):  # mostly the first rows are large enough
+        largest = max(float(part.max(initial=0)), -float(part.min(initial=0)))
+        if largest >= enough:
+            return 1.0
+    if largest == 0:
+        return 1.0
+    # halfway, so that other rows may be larger
+    middle = int((floats.minexp + floats.nmant) / (2 * power))
+    return 2.0 ** min(middle - int(np.frexp(largest)[1]), floats.maxexp - 2)
+
+
+def float_range(X: Any, like: Any = None) -> Any:
+    """Encoded samples that kernels can compare without losing their digits.
+
+    Products of numbers in float32 have no digit left of what tells rows apart, if rows are far from
+    0 beside the distances between them, or if all numbers are tiny. Such rows become float64; all
+    other samples stay as they are. For new rows the training rows ``like`` decide.
+    """
+    if not isinstance(X, (np.ndarray, sp.csr_array)) or X.dtype != np.float32:
+        return X
+    if like is not None and like.dtype == np.float32:
+        return X
+    return X if _float32_serves(X if like is None else like) else in_float64(X)
+
+
+def in_float64(X: Any) -> Any:
+    """Vectors of float32 in float64; other samples as they are."""
+    if not isinstance(X, (np.ndarray, sp.csr_array)) or X.dtype != np.float32:
+        return X
+    rows: Any = type(X)(plain_rows(X).astype(np.float64))
+    rows.checked = getattr(X, "checked", "")
+    return rows
+
+
+def _float32_serves(X: Any) -> bool:
+    if safe_unit(X, dtype=np.float32) != 1:
+        return False
+    if sp.issparse(X) or not len(X):
+        return True
+    some = plain_rows(X)[:: len(X) // SOME + 1].astype(np.float64)
+    spread = float(some.std(axis=0).max(initial=0))
+    return not 0 < spread < np.abs(some.mean(axis=0)).max(initial=0) / FAR
 
 
 def largest_column(X: Any) -> tuple[int, float]:

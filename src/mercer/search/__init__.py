@@ -1,4 +1,4 @@
-"""Nearest neighbours under any distance.
+"""Nearest neighbours under any distance. (Searches for models are in `mercer.selection`.)
 
 `Index` (index.py) is the interface of all indexes, and says how to add one; `BruteForce` (brute.py)
 compares everything; `fit_index` (choose.py) takes one by its name. Searches are divided into tiles
@@ -11,7 +11,13 @@ compared in listed.py. `GraphIndex` (graph.py) asks another library for them.
 
 from mercer.search.brute import BruteForce
 from mercer.search.choose import ALGORITHMS, fit_index
-from mercer.search.families import BitSampling, HashFamily, Hyperplanes, StableProjections
+from mercer.search.families import (
+    BitSampling,
+    HashFamily,
+    Hyperplanes,
+    Sensitivity,
+    StableProjections,
+)
 from mercer.search.graph import GraphIndex
 from mercer.search.index import Index
 from mercer.search.kd_tree import KDTree
@@ -22,8 +28,8 @@ from mercer.search.minhash import MinHash
 
 __all__ = [
     "ALGORITHMS", "BitSampling", "BruteForce", "GraphIndex", "HashFamily", "Hyperplanes", "Index",
-    "KDTree", "KnownNeighbours", "LSHIndex", "MetricTree", "MinHash", "StableProjections",
-    "fit_index",
+    "KDTree", "KnownNeighbours", "LSHIndex", "MetricTree", "MinHash", "Sensitivity",
+    "StableProjections", "fit_index",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

@@ -14,11 +14,18 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import dense_rows
+from mercer.persistence import fields, length_of, offsets
 from mercer.search.index import Asked, Index
+from mercer.search.known import KnownSearch
 from mercer.search.rows import EDGE, OrderedRows, Selection
 from mercer.search.vectors import AllRows, NormedRows, VectorSearch
 
 
+@fields(
+    _bounds=offsets(lambda index: len(index._training)),
+    _low=length_of(lambda index: len(index._bounds) - 1),
+    _high=length_of(lambda index: len(index._bounds) - 1),
+)
 class BruteForce(Index):
     """An index that compares each query with each row of the training sample.
 
@@ -74,7 +81,8 @@ class BruteForce(Index):
     def _ask(self, Z: Any) -> Asked:
         rows = self._rows
         if rows is None:
-            return super()._ask(Z)
+            known = None if Z is None else self.distance_.known(Z, self._training.X)
+            return super()._ask(Z) if known is None else KnownSearch(known, False)
         if Z is None:
             own = np.arange(len(rows.normed))
             return VectorSearch(rows, rows.normed, own, self.memory, self.n_jobs)

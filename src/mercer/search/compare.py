@@ -30,6 +30,7 @@ from mercer.search.rows import (
     refuse_beyond,
     tasks,
 )
+from mercer.search.vectors import exact_tiles
 from mercer.threads import count_jobs, ordered_map
 
 NOBODY = np.iinfo(np.int64).max
@@ -44,7 +45,7 @@ class Search:
     """
 
     def __init__(self, index: Any, queries: OrderedRows, training: OrderedRows):
-        self.index, self.distance = index, index.distance_
+        self.index, self.distance = index, exact_tiles(index.distance_, training.X)
         self.queries, self.training = queries, training
         self.among_themselves = queries is training
         self.exponent = self.distance.exponent

@@ -9,15 +9,48 @@ them, and `HashFamily.collision` is the probability that two rows have the same 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
+from mercer.persistence import fields, floats, whole
 from mercer.samples import is_number
 
 FARTHEST = 2.0**30  # whole numbers of steps that are told apart; Cauchy's may be any number
+
+
+class Sensitivity(NamedTuple):
+    """That a family is (d1, d2, p1, p2)-sensitive: rows within d1 have the same hash with a
+    probability of at least p1, and rows farther apart than d2 with one of at most p2.
+
+    Attributes
+    ----------
+    d1, d2 : float
+    p1, p2 : float
+
+    References
+    ----------
+    Indyk & Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality",
+    STOC 1998; Leskovec, Rajaraman & Ullman, "Mining of massive datasets", 3rd ed., section 3.6.
+    """
+
+    d1: float
+    d2: float
+    p1: float
+    p2: float
+
+    @property
+    def exponent(self) -> float:
+        """log p1 / log p2: about n to this power rows are compared with each of n."""
+        with np.errstate(divide="ignore"):
+            return float(np.log(self.p1) / np.log(self.p2))
+
+    def amplified(self, n_hashes: int, n_tables: int) -> Sensitivity:
+        """The same of tables that are asked in turn, each with keys of several functions."""
+        p1, p2 = (1 - (1 - p**n_hashes) ** n_tables for p in (self.p1, self.p2))
+        return self._replace(p1=p1, p2=p2)
 
 
 class HashFamily(BaseEstimator, ABC):
@@ -26,6 +59,25 @@ class HashFamily(BaseEstimator, ABC):
     @abstractmethod
     def collision(self, distance: Any) -> np.ndarray:
         """P[f(x) = f(z)] for rows at these distances; the shape of ``distance``."""
+
+    def sensitivity(self, d1: float, d2: float) -> Sensitivity:
+        """That the family is (d1, d2, p1, p2)-sensitive, with the largest p1 and the smallest p2.
+
+        Parameters
+        ----------
+        d1, d2 : float
+            Distances, 0 <= d1 < d2.
+
+        Examples
+        --------
+        >>> from mercer.search import MinHash
+        >>> MinHash().sensitivity(0.25, 0.5)
+        Sensitivity(d1=0.25, d2=0.5, p1=0.75, p2=0.5)
+        """
+        if not (is_number(d1) and is_number(d2) and 0 <= d1 < d2):
+            raise ValueError(f"d1={d1!r}, d2={d2!r}: give two distances, 0 <= d1 < d2.")
+        p1, p2 = (float(p) for p in self.collision([d1, d2]))
+        return Sensitivity(float(d1), float(d2), p1, p2)
 
     @abstractmethod
     def draw(self, X: Any, count: int, rng: np.random.Generator) -> Self:
@@ -36,6 +88,7 @@ class HashFamily(BaseEstimator, ABC):
         """The value of each function for each row of X, (n, count), int32."""
 
 
+@fields(normals_=floats(2))
 class Hyperplanes(HashFamily):
     r"""Random hyperplanes through the origin, for angles: on which side of each a row is.
 
@@ -65,6 +118,7 @@ class Hyperplanes(HashFamily):
         return (X @ self.normals_ > 0).astype(np.int32)
 
 
+@fields(origin_=floats(1), directions_=floats(2), shifts_=floats(1))
 class StableProjections(HashFamily):
     r"""Steps of a random projection, :math:`\lfloor \langle a, x \rangle / w + b \rfloor`.
 
@@ -133,6 +187,7 @@ class StableProjections(HashFamily):
         return np.clip(steps, -FARTHEST, FARTHEST, out=steps).astype(np.int32)
 
 
+@fields(columns_=whole(lambda family: len(family.weights)))
 class BitSampling(HashFamily):
     r"""The value of one column, drawn at random, for the number of columns that differ.
 

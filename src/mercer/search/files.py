@@ -22,11 +22,13 @@ import mercer
 from mercer.persistence import (
     ModelFileError,
     check_array,
+    check_fields,
     check_members,
+    installed_only,
     model_bytes,
     open_regular,
     read_header,
-    read_model,
+    read_unchecked,
     reason,
     trusted_names,
     written_whole,
@@ -36,12 +38,16 @@ from mercer.search.skeleton import Skeleton
 FORMAT = 1
 HEADER, SKELETON, ARRAY = "index.json", "skeleton.mercer", "arrays/{}.npy"
 ALIGNED = 64  # bytes
-CHECKED = 2**28  # bytes of large arrays that are compared with their checksums, unless told
 STEP = 2**24  # bytes written or read at a time
 
 
 def save_index(path: str | os.PathLike, index: Any) -> None:
     """Write an index; see `mercer.search.Index.save`."""
+    with installed_only():
+        _save(path, index)
+
+
+def _save(path: str | os.PathLike, index: Any) -> None:
     name = type(index).__name__
     try:
         skeleton = Skeleton(vars(index))
@@ -57,19 +63,21 @@ def save_index(path: str | os.PathLike, index: Any) -> None:
 
 
 def load_index(
-    path: str | os.PathLike, wanted: type, trusted: Iterable[str | type], check: bool | None
+    path: str | os.PathLike, wanted: type, trusted: Iterable[str | type], check: bool
 ) -> Any:
     """Read an index of the class ``wanted`` or below; see `mercer.search.Index.load`."""
     path = Path(path)
     allowed = trusted_names(trusted)  # wrong ones are no fault of the file
-    with open_regular(path) as file:
+    with installed_only(), open_regular(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 check_members(archive, os.fstat(file.fileno()).st_size)
                 found = _class_of(_class_in(archive, path), wanted, path)
                 state = _read_skeleton(archive.read(SKELETON), path, wanted, allowed)
                 arrays = _map_arrays(archive, file, check)
-                state = Skeleton.filled(state, arrays)
+                index = object.__new__(found)
+                vars(index).update(Skeleton.filled(state, arrays))
+                check_fields(index)
         except (ModelFileError, MemoryError):
             raise
         except Exception as error:  # zipfile, numpy and json raise various types
@@ -77,8 +85,6 @@ def load_index(
                 f"{str(path)!r} is not an index of Mercer, or it is truncated or altered: "
                 f"{reason(error)}. Copy it again, or fit the index and save it again."
             ) from error
-    index = object.__new__(found)
-    vars(index).update(state)
     return index
 
 
@@ -131,7 +137,7 @@ def _class_of(name: str, wanted: type, path: Path) -> type:
 
 def _read_skeleton(content: bytes, path: Path, wanted: type, allowed: list[str]) -> dict:
     try:
-        state = read_model(content, path, allowed)
+        state = read_unchecked(content, path, allowed)
     except ModelFileError as error:
         message = str(error).replace("mercer.load(", f"{wanted.__name__}.load(")
         raise ModelFileError(message) from error
@@ -140,13 +146,13 @@ def _read_skeleton(content: bytes, path: Path, wanted: type, allowed: list[str])
     return state
 
 
-def _map_arrays(archive: zipfile.ZipFile, file: IO[bytes], check: bool | None) -> list[np.ndarray]:
+def _map_arrays(archive: zipfile.ZipFile, file: IO[bytes], check: bool) -> list[np.ndarray]:
     """The large arrays of an archive, which stay in the file; they cannot be written to."""
     prefix, suffix = ARRAY.split("{}")
     members = [m for m in archive.infolist() if m.filename.startswith(prefix)]
     if [m.filename for m in members] != [f"{prefix}{i}{suffix}" for i in range(len(members))]:
         raise ValueError("its arrays are not numbered one after the other")
-    if check or (check is None and sum(m.file_size for m in members) <= CHECKED):
+    if check:
         for member in members:
             with archive.open(member) as stream:  # reading to the end compares the checksum
                 while stream.read(STEP):

@@ -14,14 +14,17 @@ from collections.abc import Iterable
 from typing import Any, Protocol, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Distance
-from mercer.samples import is_number, is_whole, joined
+from mercer.persistence import fields, number
+from mercer.samples import is_number, is_whole, joined, safe_unit
 from mercer.search.compare import Search
 from mercer.search.files import load_index, save_index
 from mercer.search.rows import OrderedRows, Selection
+from mercer.search.vectors import exact_tiles
 
 
 class Asked(Protocol):
@@ -36,6 +39,7 @@ class Asked(Protocol):
         ...
 
 
+@fields(_unit=number(least=2.0**-1000))
 class Index(BaseEstimator, ABC):
     """Abstract: an index of nearest neighbours under a distance.
 
@@ -89,6 +93,8 @@ class Index(BaseEstimator, ABC):
     #: the limits do not change the sequence of candidates, except that they may end it: several
     #: threads may then share the candidates of few queries
     divisible: bool = False
+    #: rows are multiplied by this power of two, and distances are divided by it
+    _unit: float = 1.0
 
     def __init__(
         self, distance: Distance, memory: int | float | str | None = None, n_jobs: int | None = None
@@ -155,7 +161,8 @@ class Index(BaseEstimator, ABC):
         X = self.distance.encode(X)
         self.distance_ = self.distance.bind(X, y)
         self.n_samples_fit_ = X.shape[0]
-        self._hold(X)
+        self._unit = self._tell_unit(X)
+        self._hold(self._measured(X))
         return self
 
     def append(self, X: Any) -> Self:
@@ -182,7 +189,7 @@ class Index(BaseEstimator, ABC):
         """
         check_is_fitted(self, "distance_")
         X = self.distance_.encode(X, like=self._training.X)
-        self._extend(X)
+        self._extend(self._measured(X))
         self.n_samples_fit_ += X.shape[0]
         return self
 
@@ -215,7 +222,8 @@ class Index(BaseEstimator, ABC):
                 f"k={k!r}: give an integer from 1 to {most}, the number of training rows"
                 + (" beside the row itself." if Z is None else ".")
             )
-        return search.nearest(int(k))
+        distances, indices = search.nearest(int(k))
+        return (distances if self._unit == 1 else distances / self._unit), indices
 
     def query_radius(
         self, Z: Any = None, radius: float = 1.0
@@ -248,7 +256,8 @@ class Index(BaseEstimator, ABC):
             limit = float(radius)
         except OverflowError:  # an integer of hundreds of digits
             limit = np.inf
-        return search.within(limit)
+        distances, indices, starts = search.within(limit * self._unit)
+        return (distances if self._unit == 1 else distances / self._unit), indices, starts
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the fitted index to one file, whole or not at all.
@@ -287,7 +296,7 @@ class Index(BaseEstimator, ABC):
         path: str | os.PathLike,
         *,
         trusted: Iterable[str | type] = (),
-        check: bool | None = None,
+        check: bool = True,
     ) -> Self:
         """Read an index that `save` wrote. No code of the file's choosing runs.
 
@@ -300,9 +309,10 @@ class Index(BaseEstimator, ABC):
         path : str or path
         trusted : iterable of classes or of their names, default=()
             Classes from outside this library that the index holds, such as a distance of your own.
-        check : bool, optional
-            Whether to read all large arrays once and compare their checksums. None: where they
-            take 256 MB at most together.
+        check : bool, default=True
+            Whether to read all large arrays once and compare their checksums, which takes about a
+            second for a gigabyte. Without it, whole numbers are read all the same, to see that
+            they are within their range; other numbers that are damaged change the answers.
 
         Returns
         -------
@@ -322,14 +332,31 @@ class Index(BaseEstimator, ABC):
     def _question(self, Z: Any) -> Asked:
         """A question to this index by raw samples, or by its training rows."""
         check_is_fitted(self, "distance_")
-        return self._ask(None if Z is None else self.distance_.encode(Z, like=self._training.X))
+        if Z is None:
+            return self._ask(None)
+        return self._ask(self._measured(self.distance_.encode(Z, like=self._training.X)))
+
+    def _tell_unit(self, X: Any) -> float:
+        """The factor of the rows of a norm whose powers would be no usual floats; mostly 1."""
+        power = self.distance_.exponent
+        if not self.exact or not isinstance(X, (np.ndarray, sp.csr_array)):
+            return 1.0
+        unit = safe_unit(X, power)
+        if unit == 1:
+            return 1.0
+        norm = self.distance_.norm
+        return unit if norm is not None and norm.p == power else 1.0
+
+    def _measured(self, X: Any) -> Any:
+        """Encoded rows in the unit of the index."""
+        return X if self._unit == 1 else X * self._unit
 
     # An index that holds its rows in a way of its own overrides these, and proposes nothing.
 
     def _hold(self, X: Any) -> None:
         """Arrange encoded training rows. ``_training.X`` has their columns and symbols."""
         self._training = OrderedRows(X, self.arrange(X))
-        self._training.prepare(self.distance_)
+        self._training.prepare(exact_tiles(self.distance_, X))
 
     def _extend(self, X: Any) -> None:
         """Hold more encoded rows."""

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.distances import Coordinates, dense_rows
 from mercer.gram import Place
+from mercer.persistence import fields, floats, number, permutation, whole
 from mercer.search.index import Index
 from mercer.search.rows import OrderedRows
 from mercer.search.vectors import NormedRows, Question, VectorRows, VectorSearch
@@ -23,6 +24,15 @@ LEAF = 16  # rows of a leaf, as in src/native/kd_tree.hpp
 MANY = 2**12  # rows from which on queries are put in the order of their leaves, for the caches
 
 
+@fields(
+    leaves=floats(3),
+    order=permutation(lambda tree: len(tree.order)),
+    columns=whole(lambda tree: tree.leaves.shape[1], length=lambda tree: len(tree.leaves) - 1),
+    bounds=floats(2, lambda tree: len(tree.leaves) - 1),
+    box=floats(2, lambda tree: 2, lambda tree: tree.leaves.shape[1]),
+    weights=floats(1, lambda tree: tree.leaves.shape[1]),
+    p=number(),
+)
 class BoxTree(VectorRows):
     """Rows in the leaves of a tree of boxes; their distance has p >= 1.
 

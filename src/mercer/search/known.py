@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.search.index import Index
 from mercer.search.rows import OrderedRows
@@ -53,18 +54,21 @@ class KnownNeighbours(Index):
     def _hold(self, X: Any) -> None:
         self._training = OrderedRows(X)
 
-    def _ask(self, Z: Any) -> _Listed:
+    def _ask(self, Z: Any) -> KnownSearch:
         X = self._training.X
         graph = self.distance_.known(X if Z is None else Z, X)
-        if graph is None:
-            raise ValueError(
-                "X is a full matrix, but the index was fitted to a sparse one: give the distances "
-                "to some neighbours as sparse rows."
-            )
-        return _Listed(graph, Z is None)
+        if graph is None:  # of new samples all distances are known
+            graph = _complete(self.distance_.block(Z, X))
+        return KnownSearch(graph, Z is None)
 
 
-class _Listed:
+def _complete(D: np.ndarray) -> sp.csr_array:
+    """All numbers of a matrix as sparse rows, zeros too."""
+    n, m = D.shape
+    return sp.csr_array((D.ravel(), np.tile(np.arange(m), n), np.arange(n + 1) * m), shape=D.shape)
+
+
+class KnownSearch:
     """One question: what some sparse rows hold, ascending by distance, then by index."""
 
     def __init__(self, graph: Any, among_themselves: bool):

@@ -12,6 +12,7 @@ from mercer import _native
 from mercer.distances import Distance
 from mercer.estimator import estimator
 from mercer.gram import Place
+from mercer.persistence import equal, fields, length_of, offsets, unread, whole
 from mercer.samples import is_number, is_whole
 from mercer.search.amplification import Amplification, Costs, cheapest, s_curve
 from mercer.search.brute import BruteForce
@@ -41,6 +42,16 @@ class Sample(NamedTuple):
     pairs: tuple[Any, Any] | None  # rows of pairs that should be found
 
 
+@fields(
+    rows_=length_of(lambda index: len(index._training)),
+    ids_=whole(lambda index: len(index._training), axes=2, length=lambda index: index.n_tables_),
+    starts_=offsets(
+        lambda index: len(index._training), axes=2, length=lambda index: index.n_tables_
+    ),
+    keys_=unread,
+    n_tables_=equal(lambda index: len(index.ids_)),
+    n_samples_fit_=equal(lambda index: len(index._training)),
+)
 @estimator
 class LSHIndex(Index):
     r"""An index of neighbours by hashing, which finds near rows with a wanted probability.

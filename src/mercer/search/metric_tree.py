@@ -14,14 +14,22 @@ import numpy as np
 
 from mercer.distances import Distance
 from mercer.estimator import estimator
+from mercer.persistence import fields, floats, halves, length_of, offsets
 from mercer.samples import is_whole
 from mercer.search.index import Index
 from mercer.search.rows import EDGE, Selection, slices
+from mercer.search.vectors import SummedRows, exact_tiles
 
 LEAF, LEAVES = 64, 4096  # rows of a leaf at least, and leaves of a tree at most
 ITSELF = 64  # rows whose distance to themselves is computed
 
 
+@fields(
+    _halves=halves,
+    _ranges=floats(3, lambda tree: len(tree._halves)),
+    _starts=offsets(lambda tree: len(tree._training), length=lambda tree: len(tree._halves) + 2),
+    vantages_=length_of(lambda tree: len(tree._halves)),
+)
 @estimator
 class MetricTree(Index):
     """An index for any metric: of strings, sets, categories, tables, kernels.
@@ -82,10 +90,10 @@ class MetricTree(Index):
     leaf_size: int | None = None
 
     def arrange(self, X: Any) -> np.ndarray:
-        distance = self.distance_
-        if not distance.metric:
+        distance = exact_tiles(self.distance_, X)
+        if not self.distance_.metric:
             raise ValueError(
-                f"distance={distance!r} is not a metric: the triangle inequality, by which "
+                f"distance={self.distance_!r} is not a metric: the triangle inequality, by which "
                 "MetricTree rules rows out, does not hold. Use BruteForce."
             )
         n = X.shape[0]
@@ -135,8 +143,10 @@ class MetricTree(Index):
 
     def _rounding(self, X: Any) -> float:
         """The error that distances may have: rounding must not rule rows out."""
-        distance, eps, largest = self.distance_, np.finfo(X.dtype).eps, self._ranges.max(initial=0)
-        if distance.exponent == 1 and distance.reads.discrete:  # ratios of small integers
+        distance, eps = exact_tiles(self.distance_, X), np.finfo(X.dtype).eps
+        largest = self._ranges.max(initial=0)
+        ratios = distance.exponent == 1 and distance.reads.discrete  # of small integers
+        if ratios or isinstance(distance, SummedRows):
             return float(64 * eps * largest)
         # the square root of rounding, as of ‖x‖² + ‖z‖² - 2<x, z>; how large the terms are is not
         # known, but the distance of a row to itself shows it
@@ -169,7 +179,8 @@ class MetricTree(Index):
     def _to_vantages(self, Z: Any) -> np.ndarray:
         if not len(self._halves):
             return np.empty((Z.shape[0], 0))
-        return self.distance_.whole(Z, self.vantages_).astype(np.float64, copy=False)
+        distance = exact_tiles(self.distance_, self.vantages_)
+        return distance.whole(Z, self.vantages_).astype(np.float64, copy=False)
 
     def _rows(self, leaf: int) -> slice:
         return slice(int(self._starts[leaf]), int(self._starts[leaf + 1]))

@@ -6,13 +6,14 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Jaccard
 from mercer.estimator import estimator
+from mercer.persistence import fields, unread
 from mercer.samples import Sets, is_whole
 from mercer.search.families import HashFamily
 from mercer.search.item_numbers import item_numbers
@@ -20,8 +21,9 @@ from mercer.search.item_numbers import item_numbers
 WORD = 2**32
 
 
+@fields(factors_=unread, shifts_=unread, ranks_=unread)
 @estimator
-class MinHash(TransformerMixin, HashFamily):
+class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
     r"""Signatures of sets whose entries are equal as often as Jaccard's index says.
 
     Each entry is the least value :math:`f_\pi(A) = \min \{\pi(u) : u \in A\}` of a random order π
@@ -104,6 +106,10 @@ class MinHash(TransformerMixin, HashFamily):
         self.factors_ = (draws[0] | 1).astype(np.uint32)
         self.shifts_ = draws[1].astype(np.uint32)
         return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_hashes
 
     def transform(self, X: Any) -> np.ndarray:
         """Signatures of sets, (n, n_hashes), uint32.

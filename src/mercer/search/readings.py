@@ -25,6 +25,7 @@ from mercer.distances import (
     dense_rows,
     unit_rows,
 )
+from mercer.persistence import fields, one_of
 from mercer.samples import Sets
 from mercer.search.families import BitSampling, HashFamily, Hyperplanes, StableProjections
 from mercer.search.minhash import MinHash
@@ -55,6 +56,7 @@ class Reading(ABC):
         return None
 
 
+@fields(norm=one_of("squares", "manhattan", "differences"))
 @dataclass(eq=False)
 class VectorReading(Reading):
     """Vectors, compared by a norm of their difference."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.distances import Distance
 from mercer.gram import Place
+from mercer.persistence import fields, length_of, optional, permutation
 
 Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
 
@@ -19,6 +20,10 @@ EDGE, LEAST = 512, 32  # rows and columns of a tile of distances, at most and at
 TASKS = 16  # tasks at least that a search is divided into, whatever the number of threads
 
 
+@fields(
+    order=permutation(lambda rows: rows.X.shape[0]),
+    prepared=optional(length_of(lambda rows: rows.X.shape[0])),
+)
 class OrderedRows:
     """Encoded samples in the order in which an index holds them.
 

@@ -75,6 +75,8 @@ class Skeleton:
                 return found
             if isinstance(value, SparseRows):
                 data, indices, indptr = map(put_back, value.arrays)
+                if len(indptr) != value.shape[0] + 1:  # or as many numbers would be made
+                    raise ValueError("sparse rows of another number than they say")
                 rows = cast(Any, sp.csr_array(value.shape, dtype=data.dtype))
                 # not by the constructor, which might read or copy what should stay in the file
                 rows.data, rows.indices, rows.indptr = data, indices, indptr

@@ -1,6 +1,7 @@
 """Searches among rows of numbers, by native loops.
 
-`NormedRows` are rows under Minkowski's distance. `VectorSearch` is one question to an index that
+`NormedRows` are rows under Minkowski's distance. `SummedRows` compares tiles of them, for indexes
+whose candidates come in tiles. `VectorSearch` is one question to an index that
 holds such rows, as `mercer.search.compare.Search` is one to an index of samples of any kind. It
 divides the work among threads, and asks a `VectorRows` for each part: `AllRows`, which compares
 everything, or the tree of kd_tree.py.
@@ -17,8 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer import _native
-from mercer.distances import Coordinates
+from mercer.distances import Coordinates, Distance, dense_rows
 from mercer.gram import Place
+from mercer.persistence import fields, floats, number, permutation
+from mercer.samples import Prepared
 from mercer.search.rows import by_query, merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
@@ -28,6 +31,11 @@ SHARES = 4  # tasks of each thread, so that none waits long for the others
 ROOM = 16  # neighbours of a query within a radius, as a first guess
 
 
+@fields(
+    rows=floats(2),
+    weights=floats(1, lambda normed: normed.rows.shape[1]),
+    p=number(),
+)
 class NormedRows:
     """Rows of numbers, and the norm of their differences."""
 
@@ -109,6 +117,10 @@ class VectorRows(ABC):
         room; returns the number of pairs."""
 
 
+@fields(
+    features=permutation(lambda rows: rows.normed.rows.shape[1]),
+    origin=floats(1, lambda rows: rows.normed.rows.shape[1]),
+)
 class AllRows(VectorRows):
     """Rows that are all compared with each query."""
 
@@ -159,6 +171,51 @@ class AllRows(VectorRows):
         normed = self.normed
         training = normed.rows[part], part.start, normed.weights, self.origin, self.features
         return asked.rows, asked.own, *training, normed.p, asked.safe
+
+
+class SummedRows(Distance):
+    """A distance between rows of numbers by the sums of `AllRows`, for tiles of pairs.
+
+    Parameters
+    ----------
+    distance : Distance
+        A bound distance that has ``coordinates``.
+    """
+
+    def __init__(self, distance: Distance):
+        self.distance = distance
+
+    def prepare(self, X: Any, like: Any = None) -> Any:
+        if isinstance(X, Prepared):
+            return X
+        found = self.distance.coordinates(dense_rows(X))
+        assert found is not None  # as the training rows have them
+        return Prepared((found.rows,), NormedRows(found))
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return self.within(X, Z, np.inf)
+
+    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        normed, (n, m) = Z.common, (X.shape[0], Z.shape[0])
+        dtype = np.result_type(X.dtype, Z.dtype)
+        A, B = (np.ascontiguousarray(side.parts[0], dtype) for side in (X, Z))
+        D = np.full((n, m), np.inf, dtype)
+        found = np.empty(n * m, np.int64), np.empty(n * m, np.int64), np.empty(n * m, dtype)
+        origin, features = B[:1].mean(axis=0, dtype=dtype), np.arange(B.shape[1], dtype=np.int32)
+        count = _native.rows_within(
+            A, np.full(n, -1), B, 0, normed.weights.astype(dtype), origin, features, normed.p,
+            normed.safe_with(X.common.largest), limit, *found,
+        )  # fmt: skip
+        i, j, near = (column[:count] for column in found)
+        D[i, j] = near
+        return D
+
+
+def exact_tiles(distance: Distance, X: Any) -> Distance:
+    """The distance by which tiles of the encoded training rows X are compared: every index then
+    gives the same distances of rows of numbers, to the last bit."""
+    return distance if distance.coordinates(X[:1]) is None else SummedRows(distance)
 
 
 class VectorSearch:

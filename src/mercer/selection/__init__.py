@@ -1,1 +1,1 @@
-"""Searches that share work, and the automatic estimators."""
+"""Searches for models, and the automatic estimators. (Neighbours are in `mercer.search`.)"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+
+from mercer.callers import first_outside
 
 R = TypeVar("R", bound="Result")
 
@@ -25,8 +26,8 @@ class Reason(Enum):
         "loosen tol, or use float64"
     )
     UNCHANGED = (
-        "stopped because its loss no longer falls while mistakes remain: the classes may not be "
-        "separable by this kernel"
+        "stopped because its loss, or that of the rows held out, no longer falls by tol while "
+        "mistakes remain: with tol=None it goes on until there are none, or to max_iter"
     )
     INFEASIBLE = "found no solution: the constraints contradict each other"
     SINGULAR = (
@@ -86,16 +87,8 @@ class Result:
                 f"{name} {self.reason.value}. Measured {self.certificate}: {self.gap:.3g} after "
                 f"{steps}." + (f" {hint}." if hint else ""),
                 ConvergenceWarning,
-                stacklevel=_first_outside(),
+                stacklevel=first_outside(),
             )
-
-
-def _first_outside() -> int:
-    """The stacklevel, for `conclude`, of the first caller that is not of this library."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "mercer":
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def worst(results: Sequence[R]) -> R:

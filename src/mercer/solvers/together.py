@@ -17,6 +17,11 @@ def solve_all(tasks: Sequence[Callable[[], R]], jobs: int) -> list[R]:
 
     After Ctrl-C each task, started or not, returns its best result so far, and at least one result
     has the reason ``INTERRUPTED``: also where the signal came between the tasks.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, if no solver had begun, or a task has no result without long work.
     """
     results: dict[int, R] = {}
 
@@ -32,6 +37,8 @@ def solve_all(tasks: Sequence[Callable[[], R]], jobs: int) -> list[R]:
         for _ in ordered_map(lambda part: [*map(solve, part)], parts, jobs):
             pass
     except KeyboardInterrupt:
+        if not results:
+            raise
         with Stop() as stop:
             stop.set()
             results |= {m: tasks[m]() for m in range(len(tasks)) if m not in results}

@@ -88,6 +88,8 @@ def encode_cells(view: str, cells: Any, like: Any = None) -> Any:
     kind, rows = kind_of_view(view), cells
     if view == "words":
         rows = [words_of(text) for text in cells]
+    elif view == "characters":  # substrings at the ends, as of names, differ from others
+        rows = [f" {text} " if text else "" for text in cells]
     elif view == "vectors":
         rows, like = (cells - like).astype(np.float32), None
     elif view == "directions":

@@ -2,10 +2,10 @@
 
 from mercer.threads.blas import blas_threads, paying_threads
 from mercer.threads.schedule import blas_limit, count_jobs, ordered_map
-from mercer.threads.stop import Stop, Stopped, raise_if_stopped, stopping
+from mercer.threads.stop import Stop, raise_if_stopped, stopping
 from mercer.threads.whole_fit import fitting, forget
 
 __all__ = [
-    "Stop", "Stopped", "blas_limit", "blas_threads", "count_jobs", "fitting", "forget",
+    "Stop", "blas_limit", "blas_threads", "count_jobs", "fitting", "forget",
     "ordered_map", "paying_threads", "raise_if_stopped", "stopping",
 ]  # fmt: skip

@@ -4,7 +4,9 @@ A `Stop` is a flag. It is set after Ctrl-C, after an error in another task, or w
 enough results. Work runs under a stop (``with stop:``), and so does all work that it starts, also
 in other threads. Loops check the flag in one of two ways. A solver that has a best solution so far
 calls `stopping` and returns this solution. A computation that is useless before its end calls
-`raise_if_stopped` between its steps; a step should take at most half a second.
+`raise_if_stopped` between its steps; a step should take at most half a second. What it raises is a
+KeyboardInterrupt, as if the signal had come in this work: no handler of errors takes it for a fault
+of the work, and a caller who pressed Ctrl-C sees nothing else, however deep the work was.
 """
 
 from __future__ import annotations
@@ -12,10 +14,6 @@ from __future__ import annotations
 import threading
 
 _here = threading.local()
-
-
-class Stopped(Exception):
-    """Raised in work whose result is no longer needed."""
 
 
 class Stop:
@@ -69,6 +67,6 @@ def stopping() -> bool:
 
 
 def raise_if_stopped() -> None:
-    """Raise `Stopped` if the work of this thread should stop."""
+    """Raise KeyboardInterrupt if the work of this thread should stop."""
     if stopping():
-        raise Stopped
+        raise KeyboardInterrupt

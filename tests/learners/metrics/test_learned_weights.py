@@ -318,16 +318,18 @@ def test_correlations_with_classes_and_of_categories():
 # --- the covariance of Mahalanobis ---------------------------------------------------------------
 
 
-def test_shrinkage_by_leave_one_out():
+@pytest.mark.parametrize("target", ["identity", "diagonal"])
+def test_shrinkage_by_leave_one_out(target):
     S = rng.normal(size=(120, 30))
     classes = (S[:, 0] > 0).astype(int)
-    bound = Mahalanobis(shrinkage="leave_one_out").bind(S, classes)
-    C, errors = np.cov(S.T, bias=True), {}
+    bound = Mahalanobis(shrinkage="leave_one_out", target=target).bind(S, classes)
+    C, errors = np.cov(S.T), {}
+    T = np.diag(C.diagonal()) if target == "diagonal" else np.trace(C) / 30 * np.eye(30)
     for s in (1e-6, 0.1, 1.0, bound.shrinkage):
-        M = (1 - s) * C + s * np.trace(C) / 30 * np.eye(30)
+        M = (1 - s) * C + s * T
         errors[s] = error_by_definition(Mahalanobis(M)(S), classes, 5)
     assert errors[bound.shrinkage] <= min(errors.values()) + 1e-12
-    expected = (1 - bound.shrinkage) * C + bound.shrinkage * np.trace(C) / 30 * np.eye(30)
+    expected = (1 - bound.shrinkage) * C + bound.shrinkage * T
     assert_allclose(bound.covariance, expected, rtol=1e-9, atol=1e-12)
     singular = Mahalanobis(shrinkage="leave_one_out").bind(load_iris().data[:3], [0, 1, 1])
     assert singular.shrinkage > 0
@@ -343,3 +345,23 @@ def test_files(tmp_path):
         mercer.save(model, tmp_path / "model.mercer")
         loaded = mercer.load(tmp_path / "model.mercer")
         assert_allclose(loaded.distance_(X[:5]), model.distance_(X[:5]))
+
+
+def test_classes_decides_what_whole_numbers_are():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.array([0, 2, 1])[np.digitize(X[:, 0], [-0.5, 0.5])]  # in no order
+    indicators = correlation_weights(X, y, classes=True)
+    assert_allclose(correlation_weights(X, y), indicators)
+    assert_allclose(correlation_weights(X, np.array(list("abc"))[y]), indicators)
+    numbers = correlation_weights(X, y, classes=False)
+    assert_allclose(numbers[0], abs(np.corrcoef(X[:, 0], y)[0, 1]))
+    assert numbers[0] < indicators[0] - 0.2
+    counts = rng.integers(0, 40, 120)  # too many different values
+    assert_allclose(correlation_weights(X, counts), correlation_weights(X, counts, classes=False))
+    assert noise_features(X, y).error == noise_features(X, y, classes=True).error
+    assert noise_features(X, y, classes=False).error != noise_features(X, y).error
+    errors = [CoordinateDescentWeights(classes=c).fit(X, y).errors_[0] for c in (None, True, False)]
+    assert errors[0] == errors[1] != errors[2]
+    with pytest.raises(ValueError, match="classes='yes'"):
+        CoordinateDescentWeights(classes="yes").fit(X, y)

@@ -71,3 +71,14 @@ def test_warnings_and_errors():
     ):
         with pytest.raises(ValueError, match=message):
             LocalOutlierFactor(**params).fit(X)
+
+
+def test_float32_has_the_factors_of_float64():
+    """Near ties, whose order rounded distances do not know."""
+    rng = np.random.default_rng(0)
+    rows = (rng.integers(0, 8, (300, 3)) / 7 + 1e-7 * rng.normal(size=(300, 3))).astype(np.float32)
+    for novelty in (False, True):
+        model = LocalOutlierFactor(10, novelty=novelty).fit(rows)
+        want = LocalOutlierFactor(10, novelty=novelty).fit(rows.astype(np.float64))
+        assert_allclose(model.negative_outlier_factor_, want.negative_outlier_factor_, rtol=1e-6)
+    assert_allclose(model.score_samples(rows), want.score_samples(rows.astype(float)), rtol=1e-6)

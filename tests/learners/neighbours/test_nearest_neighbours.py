@@ -20,7 +20,16 @@ from mercer import (
     NearestNeighbors,
     Stolp,
 )
-from mercer.distances import Binary, Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
+from mercer.distances import (
+    Binary,
+    Edit,
+    Jaccard,
+    JaroWinkler,
+    Mahalanobis,
+    Match,
+    Minkowski,
+    Mixed,
+)
 from mercer.kernels import RBF, Spectrum
 from mercer.learners.base.metric_names import as_distance
 
@@ -123,7 +132,7 @@ def test_weights_beside_scipy(metric):
 def test_every_name_of_scikit_learn_is_known():
     names = set().union(*sklearn.neighbors.VALID_METRICS.values()) | set(distance_metrics())
     for name in names - {"pyfunc"}:  # that is a function given as metric= itself
-        assert as_distance(name, 2, {"V": np.ones(2)} if name == "seuclidean" else None, 2)
+        assert as_distance(name, 2, {"V": np.ones(2)} if name == "seuclidean" else None, X)
 
 
 def test_places_on_the_earth_beside_scikit_learn():
@@ -383,3 +392,64 @@ def test_threads_and_memory_change_nothing():
     ]
     assert_allclose(found[0][0], found[1][0], rtol=1e-10)
     assert_array_equal(found[0][1], found[1][1])
+
+
+def test_a_radius_or_a_number_may_be_left_to_the_question():
+    """Isomap of scikit-learn gives only one of them."""
+    some = NearestNeighbors(n_neighbors=None, radius=1.5).fit(X)
+    assert_array_equal(some.kneighbors(Z, 3)[1], NearestNeighbors().fit(X).kneighbors(Z, 3)[1])
+    assert len(some.radius_neighbors(Z)[0]) == len(Z)
+    with pytest.raises(ValueError, match="n_neighbors=None"):
+        some.kneighbors(Z)
+    with pytest.raises(ValueError, match="radius=None: give a number"):
+        NearestNeighbors(radius=None).fit(X).radius_neighbors(Z)
+
+
+def test_strings_and_tables_by_name():
+    words = ["anna", "hanna", "otto", "anne"]
+    for name, distance in (
+        ("edit", Edit()),
+        ("levenshtein", Edit()),
+        ("jaro_winkler", JaroWinkler()),
+    ):
+        model = NearestNeighbors(n_neighbors=2, metric=name).fit(words)
+        wanted = NearestNeighbors(n_neighbors=2, metric=distance).fit(words)
+        assert_array_equal(model.kneighbors(["hannah"]), wanted.kneighbors(["hannah"]))
+        assert model.effective_metric_ == name
+        assert model.__sklearn_tags__().input_tags.string
+    table = pd.DataFrame({"age": [20.0, 40.0, None, 25.0], "sex": ["f", "m", "f", "m"]})
+    model = NearestNeighbors(n_neighbors=2, metric="gower").fit(table)
+    wanted = NearestNeighbors(n_neighbors=2, metric=Mixed.gower(table)).fit(table)
+    assert_array_equal(model.kneighbors(table), wanted.kneighbors(table))
+    assert model.__sklearn_tags__().input_tags.allow_nan
+    heavy = NearestNeighbors(n_neighbors=2, metric="gower", metric_params={"w": [1, 0]}).fit(table)
+    assert heavy.distance_.weights != model.distance_.weights
+
+
+def test_strings_without_a_distance_are_advised_of_one():
+    with pytest.raises(TypeError, match=r"metric=Edit\(\) or JaroWinkler\(\)"):
+        NearestNeighbors().fit(["abc", "abd"])
+    with pytest.raises(TypeError, match=r"metric=Jaccard\(\)"):
+        NearestNeighbors().fit([{"a"}, {"b"}])
+
+
+def test_distances_that_are_not_symmetric_are_refused_as_distances():
+    D = Minkowski()(X)
+    with pytest.raises(ValueError, match="precomputed distance matrix, but it is not symmetric"):
+        NearestNeighbors(metric="precomputed").fit(D + np.triu(D))
+
+
+def test_distances_may_be_dense_in_fit_and_sparse_in_a_question():
+    D, new = Minkowski()(X), Minkowski()(Z, X)
+    few = NearestNeighbors(n_neighbors=9).fit(X).kneighbors_graph(Z, mode="distance")
+    wanted = NearestNeighbors(n_neighbors=4, metric="precomputed").fit(D).kneighbors(new)
+    stored = sp.csr_array(D)
+    for rows, question in ((D, few), (stored, new)):
+        model = NearestNeighbors(n_neighbors=4, metric="precomputed").fit(rows)
+        for found, want in zip(model.kneighbors(question), wanted, strict=True):
+            assert_allclose(found, want, atol=1e-6)
+
+
+def test_a_power_that_is_too_small_is_named():
+    with pytest.raises(ValueError, match=r"beyond floats for p=0\.001\. Give a larger p, or p=0"):
+        NearestNeighbors(p=0.001).fit(X).kneighbors()

@@ -8,7 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict
 
 import mercer
-from mercer import KNeighborsClassifier, KNeighborsRegressor
+from mercer import (
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    RadiusNeighborsClassifier,
+    RadiusNeighborsRegressor,
+)
 from mercer.distances import Edit, Minkowski
 from mercer.learners.windows.shapes import WINDOWS, window
 from mercer.search import Index
@@ -318,3 +323,18 @@ def test_searches_reach_the_parameters_of_the_distance():
     grid = {"metric__p": [1, 2], "n_neighbors": [1, 5]}
     search = GridSearchCV(KNeighborsClassifier(metric=Minkowski()), grid, cv=3).fit(X, LABELS)
     assert search.best_params_["metric__p"] in (1, 2)
+
+
+def test_infinite_weights_leave_nothing_to_the_others():
+    """A function may be infinite at distance 0, as "distance" is."""
+    square = lambda d: 1 / d**2  # noqa: E731
+    A, labels = np.array([[0.0], [1.0], [1.5], [1.5]]), np.array(["a", "b", "c", "c"])
+    for make in (KNeighborsClassifier, KNeighborsRegressor):
+        y = labels if make is KNeighborsClassifier else np.arange(4.0)
+        model = make(4, weights=square).fit(A, y)
+        assert_array_equal(model.predict(A[:2]), y[:2])
+    shares = KNeighborsClassifier(4, weights=square).fit(A, labels).predict_proba([[0.5], [1.5]])
+    assert_allclose(shares, [[0.4, 0.4, 0.2], [0, 0, 1]])
+    for make in (RadiusNeighborsClassifier, RadiusNeighborsRegressor):
+        y = labels if make is RadiusNeighborsClassifier else np.arange(4.0)
+        assert_array_equal(make(3.0, weights=square).fit(A, y).predict(A[:2]), y[:2])

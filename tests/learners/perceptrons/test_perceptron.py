@@ -54,13 +54,13 @@ def test_scikit_learn(estimator, check):
 @pytest.mark.parametrize(
     "params",
     [
-        {},
+        {"tol": 1e-3},
         {"penalty": "l2", "alpha": 0.01, "tol": None, "max_iter": 20},
         {"penalty": "l1", "alpha": 0.01, "tol": None, "max_iter": 20},
         {"penalty": "elasticnet", "alpha": 0.01, "l1_ratio": 0.4, "tol": None, "max_iter": 20},
-        {"fit_intercept": False},
-        {"class_weight": {0: 2.0, 1: 0.5}},
-        {"eta0": 0.1},
+        {"fit_intercept": False, "tol": 1e-3},
+        {"class_weight": {0: 2.0, 1: 0.5}, "tol": 1e-3},
+        {"eta0": 0.1, "tol": 1e-3},
         {"tol": None, "max_iter": 4},
     ],
     ids=str,
@@ -304,17 +304,66 @@ def test_points_too_close_are_reported_with_the_rank_of_k():
 
 def test_what_is_not_separable_ends_and_says_so():
     X, y = IRIS
-    model = Perceptron().fit(X, y)
+    model = Perceptron(tol=1e-3).fit(X, y)
     assert not model.converged_
-    assert "no longer falls" in model.reason_
-    twice = Perceptron().fit([[1.0], [1.0], [2.0]], [0, 1, 1])  # equal rows of two classes
+    assert "no longer falls by tol" in model.reason_
+    with pytest.warns(ConvergenceWarning, match="iteration limit.* margin_report tells whether"):
+        model = Perceptron().fit(X, y)
+    assert model.reason_.startswith("stopped at the iteration limit")
+    twice = Perceptron(tol=1e-3).fit([[1.0], [1.0], [2.0]], [0, 1, 1])  # equal rows of two classes
     assert not twice.converged_
-    assert "not separable" in str(twice.margin_report([[1.0], [1.0], [2.0]], [0, 1, 1]))
-    zeros = KernelPerceptron("linear", fit_intercept=False).fit(np.zeros((4, 2)), [0, 1, 0, 1])
-    assert not zeros.converged_
+    said = str(twice.margin_report([[1.0], [1.0], [2.0]], [0, 1, 1]))
+    assert "not separable" in said
+    assert "gamma" not in said  # which a linear machine does not have
+    assert "a kernel of a larger space" in said
+    zeros = KernelPerceptron("linear", fit_intercept=False, tol=1e-3)
+    assert not zeros.fit(np.zeros((4, 2)), [0, 1, 0, 1]).converged_
     assert not zeros.margin_report(np.zeros((4, 2)), [0, 1, 0, 1]).separable[0]
     with pytest.warns(ConvergenceWarning, match="iteration limit.*number of mistakes"):
         Perceptron(max_iter=2).fit(X, y)
+
+
+def test_by_default_it_goes_on_until_there_are_no_mistakes():
+    """A Gaussian kernel separates any labels of rows that differ."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(100, 3)), random.permutation(100) % 2
+    model = KernelPerceptron(RBF(1.0)).fit(X, y)
+    assert model.converged_
+    assert model.reason_.startswith("converged")
+    assert model.score(X, y) == 1
+    early = KernelPerceptron(RBF(1.0), tol=1e-3).fit(X, y)
+    assert not early.converged_
+    assert "with tol=None it goes on" in early.reason_  # which is true, as it has just done
+
+
+def test_it_separates_whatever_a_plane_separates():
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        n, d = random.integers(20, 200), random.integers(2, 8)
+        X, w = random.normal(size=(n, d)), random.normal(size=d)
+        far = X @ w / np.linalg.norm(w) + random.normal()
+        X, y = X[abs(far) > 0.02], far[abs(far) > 0.02] > 0
+        if 0 < y.mean() < 1:
+            model = Perceptron().fit(X, y)
+            assert model.converged_
+            assert model.score(X, y) == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Perceptron(penalty="l2"),
+        Perceptron(early_stopping=True),
+        KernelPerceptron(early_stopping=True),
+        KernelPerceptron("linear", budget=10),
+    ],
+    ids=str,
+)
+def test_where_nothing_bounds_the_mistakes_the_loss_ends_it(model):
+    X, y = IRIS
+    model = clone(model).fit(X, y)
+    assert model.n_iter_ < 200
+    assert_array_equal(model.set_params(tol=1e-3).fit(X, y).mistakes_[0], model.mistakes_[0])
 
 
 # --- streams -----------------------------------------------------------------------------------
@@ -376,7 +425,7 @@ def test_streams_say_what_they_need(model):
         model.partial_fit(X[:60], y[:60], classes=[0, 1, 2])
     with pytest.raises(ValueError, match="needs all rows"):
         clone(model).set_params(class_weight="balanced").partial_fit(X, y, classes=[0, 1, 2])
-    matrix = KernelPerceptron("precomputed").fit(X @ X.T, y)
+    matrix = KernelPerceptron("precomputed", tol=1e-3).fit(X @ X.T, y)
     with pytest.raises(TypeError, match="precomputed"):
         matrix.partial_fit(X @ X.T, y)
     with pytest.raises(ValueError, match="needs all earlier machines"):
@@ -402,7 +451,7 @@ def test_interpolation_is_exact_where_k_has_full_rank():
 @pytest.mark.parametrize("learner", [Perceptron, KernelPerceptron])
 def test_model_files(learner, combine, tmp_path):
     X, y = IRIS
-    model = learner(combine=combine).fit(X, y)
+    model = learner(combine=combine, tol=1e-3).fit(X, y)
     mercer.save(model, tmp_path / "model")
     loaded = mercer.load(tmp_path / "model")
     assert_array_equal(loaded.decision_function(X), model.decision_function(X))

@@ -160,6 +160,7 @@ def test_strings():
     assert np.mean((model.predict(words) - counts) ** 2) < 0.05
 
 
+@pytest.mark.filterwarnings("ignore:memory=.* centres. it is approximated")
 def test_memory_is_kept_or_named():
     small = local(memory="2MB", rank=None, leaf_rows=None).fit(X, y)
     assert len(small.centres_) <= 600

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelRidge, KernelRidgeClassifier
@@ -80,7 +81,9 @@ def test_one_row_two_and_three(n, solver):
 def test_little_memory_means_fewer_centres_and_fewer_penalties():
     X, y, _ = sample(300, outputs=1)
     # neither the eigenpairs of K fit, nor the predictions of all penalties
-    model = KernelRidge("auto", kernel=KERNEL, memory=72_000, random_state=0).fit(X, y)
+    model = KernelRidge("auto", kernel=KERNEL, memory=72_000, random_state=0)
+    with pytest.warns(UserWarning, match=r'memory=72000 is too small .*Give memory="\d+MB"'):
+        model.fit(X, y)
     assert model.solver_ == "low_rank"
     assert len(model.dual_coef_) <= 30
     assert model.alpha_ / 300 == pytest.approx(
@@ -206,3 +209,25 @@ def test_many_targets_are_judged_by_random_sums_of_them(rank, weighted, monkeypa
     mixed = ridge_penalty.mixed_outputs(Y)
     assert mixed.shape == (150, ridge_penalty.MOST_OUTPUTS)
     assert_allclose(np.sum(mixed**2), np.sum(Y**2), rtol=0.2)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("make", [KernelRidge, KernelRidgeClassifier])
+def test_a_row_of_weight_two_is_the_row_twice(make, sparse):
+    """A copy that stays would tell the answer: the penalty was 0.006 for 0.06."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(30, 2))
+    targets = np.sin(rows[:, 0]) + 0.5 * rng.normal(size=30)
+    if make is KernelRidgeClassifier:
+        targets = (targets > 0).astype(int)
+    weights = rng.integers(1, 4, 30)
+    copies = np.repeat(np.arange(30), weights)
+    read = sp.csr_array if sparse else np.asarray
+    model = make("auto", kernel=RBF(0.5)).fit(read(rows), targets, sample_weight=weights)
+    repeated = make("auto", kernel=RBF(0.5)).fit(read(rows[copies]), targets[copies])
+    assert repeated.alpha_ == model.alpha_
+    assert_allclose(repeated.left_out_, model.left_out_[copies], rtol=1e-7, atol=1e-9)
+    assert len(repeated.dual_coef_) == len(copies)
+    new = rng.normal(size=(9, 2))
+    f = [getattr(m, "decision_function", m.predict)(read(new)) for m in (model, repeated)]
+    assert_allclose(*f, rtol=1e-7, atol=1e-9)

@@ -341,3 +341,32 @@ def test_moons_by_a_kernel_of_small_radius():
     X, y = make_moons(400, noise=0.04, random_state=0)
     model = KernelKMeans(2, gamma=1.0, n_init=5, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_corrected_matrix_has_the_best_clusters_of_all(weighted):
+    """The correction draws each sample to its own centre: 8 of 20 matrices ended early."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(7, 7))
+        K, w = (A + A.T) / 2, rng.uniform(0.5, 2, 7) if weighted else np.ones(7)
+        best = np.inf
+        for labels in itertools.product(range(3), repeat=6):
+            labels = np.array([0, *labels])
+            if len(set(labels.tolist())) == 3:
+                groups = [np.flatnonzero(labels == c) for c in range(3)]
+                parts = [w[g] @ K[np.ix_(g, g)] @ w[g] / w[g].sum() for g in groups]
+                best = min(best, w @ K.diagonal() - sum(parts))
+        model = KernelKMeans(
+            3, kernel="precomputed", correction="lingoes", n_init=20, random_state=0
+        ).fit(K, sample_weight=w)
+        assert model.correction_ > 0
+        assert_allclose(model.inertia_, best, atol=1e-9)
+
+
+def test_distances_to_centres_have_names():
+    model = KernelKMeans(3, random_state=0).fit(IRIS)
+    names = model.get_feature_names_out()
+    assert names.tolist() == ["kernelkmeans0", "kernelkmeans1", "kernelkmeans2"]
+    frame = model.set_output(transform="pandas").transform(IRIS)
+    assert frame.shape == (150, 3)

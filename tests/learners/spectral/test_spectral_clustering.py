@@ -160,3 +160,11 @@ def test_a_solver_that_does_not_converge_says_so(monkeypatch):
     X = np.random.default_rng(0).normal(size=(900, 3))
     with pytest.warns(ConvergenceWarning):
         SpectralClustering(3, random_state=0).fit(X)
+
+
+def test_coordinates_have_names():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = SpectralClustering(3, n_components=2, random_state=0).fit(X)
+    names = model.get_feature_names_out().tolist()
+    assert names == ["spectralclustering0", "spectralclustering1"]
+    assert model.set_output(transform="pandas").transform(X).shape == (40, 2)

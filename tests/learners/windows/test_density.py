@@ -210,7 +210,7 @@ def test_memory_threads_order_and_sparse_rows_change_nothing():
         ({"bandwidth": np.nan}, "bandwidth=nan"),
         ({"bandwidth": "scot"}, "one of .'scott', 'silverman', 'auto'"),
         ({"kernel": "round"}, "kernel='round': give one of"),
-        ({"metric": "edit"}, "metric='edit' is not known"),
+        ({"metric": "edits"}, "metric='edits' is not known"),
         ({"metric": Mahalanobis([[1.0, 2], [2, 1]])}, "covariance is not positive definite"),
         ({"metric": Minkowski(-1)}, "p=-1: Minkowski needs 0 <= p"),
         ({"metric": Minkowski(2, [1.0, -1])}, "weights must be >= 0"),

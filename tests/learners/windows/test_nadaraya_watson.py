@@ -251,7 +251,7 @@ def test_rows_that_are_all_alike():
         ({"window": "round"}, "window='round': give one of"),
         ({"window": "tricube", "width": "features"}, 'give window="gaussian"'),
         ({"degree": 2}, "degree=2: give 0 or 1"),
-        ({"metric": "edit"}, "metric='edit' is not known"),
+        ({"metric": "edits"}, "metric='edits' is not known"),
         ({"p": -1}, "p=-1: Minkowski needs 0 <= p"),
         ({"metric": Minkowski(2, [-1.0, 1, 1])}, "weights must be >= 0"),
         ({"algorithm": "octree"}, "algorithm='octree': give one of"),

@@ -8,7 +8,6 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic import budget, final_fit
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.trials import trials
-from mercer.threads import Stopped
 from selection.automatic.small_searches import RING, TABLE, WAVE, same_model, search_of
 
 
@@ -118,7 +117,7 @@ def late(told, clock, monkeypatch):
     class Late(final_fit.Deadline):
         def __enter__(self):
             clock.now += 1000
-            raise Stopped
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(final_fit, "Deadline", Late)
     return lambda: monkeypatch.setattr(final_fit, "Deadline", budget.Deadline)

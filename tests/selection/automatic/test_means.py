@@ -17,7 +17,6 @@ from mercer.selection.automatic.machines.means import HeldPredictions, mean_name
 from mercer.selection.automatic.settings import Sizes
 from mercer.selection.automatic.tasks import Classification, Regression
 from mercer.selection.automatic.trials.leaderboard import Leaderboard
-from mercer.threads import Stopped
 
 RNG = np.random.default_rng(5)
 TABLE = pd.DataFrame({name: RNG.normal(size=240) for name in "abc"}).assign(
@@ -195,7 +194,7 @@ def test_without_time_for_all_the_mean_is_that_of_fewer(whole, eager, monkeypatc
         def __enter__(self):
             type(self).fits += 1
             if type(self).fits > whole:
-                raise Stopped
+                raise KeyboardInterrupt
             return super().__enter__()
 
         def is_over(self):

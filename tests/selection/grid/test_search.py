@@ -1,5 +1,6 @@
 """KernelSearchCV against GridSearchCV: the same scores, errors and attributes, for less work."""
 
+import pickle
 import subprocess
 import sys
 import tracemalloc
@@ -569,3 +570,31 @@ def test_clones_and_scikit_learns_checks():
     failed = {r["check_name"] for r in results if r["status"] == "failed"}
     assert failed <= {r["check_name"] for r in theirs if r["status"] == "failed"}
     assert len(results) >= len(theirs)
+
+
+class Picky(KernelRidge):
+    """Counts calls of set_params without parameters, which scikit-learn's search does not make."""
+
+    empty = 0
+
+    def set_params(self, **params):
+        Picky.empty += not params
+        return super().set_params(**params)
+
+
+def test_a_candidate_without_parameters_is_the_estimator_as_it_is():
+    Picky.empty = 0
+    KernelSearchCV(Picky(kernel="rbf"), [{}, {"alpha": [2.0]}], cv=2).fit(X, X[:, 0])
+    assert Picky.empty == 0
+
+
+@pytest.mark.parametrize("scoring", [None, "f1_macro", {"a": "accuracy", "f": "f1_macro"}])
+def test_a_fitted_search_does_not_keep_the_targets(scoring):
+    """The scorer held the plan of the search: its targets and its splits were in every file."""
+    X, y = load_iris(return_X_y=True)
+    search = KernelSearchCV(SVC(), {"C": [1, 10]}, scoring=scoring, refit=False, cv=3)
+    search.fit(X, y)
+    large = len(pickle.dumps(search.fit(np.repeat(X, 20, 0), np.repeat(y, 20))))
+    assert large < 1.5 * len(pickle.dumps(search.fit(X, y)))
+    theirs = GridSearchCV(SVC(), {"C": [1, 10]}, scoring=scoring, refit=False, cv=3).fit(X, y)
+    assert type(search.scorer_) is type(theirs.scorer_)

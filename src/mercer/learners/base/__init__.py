@@ -11,7 +11,7 @@ from mercer.learners.base.classes import (
     weigh_classes,
 )
 from mercer.learners.base.distance_learner import DistanceLearner
-from mercer.learners.base.drawn_rows import different_rows
+from mercer.learners.base.drawn_rows import different_rows, row_copies
 from mercer.learners.base.finite import finite_fit, finite_values
 from mercer.learners.base.kept_rows import join_rows, take_rows
 from mercer.learners.base.kernel_learner import (
@@ -38,7 +38,7 @@ from mercer.learners.base.parameters import (
 )
 from mercer.learners.base.placed import Placed, bound_gram
 from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
-from mercer.learners.base.targets import check_targets, check_weights
+from mercer.learners.base.targets import check_targets, check_weights, refuse_complex
 
 __all__ = [
     "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "KernelLearner",
@@ -48,5 +48,6 @@ __all__ = [
     "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
     "check_weights", "different_rows", "drawn_seed", "effective_metric", "encode_classes",
     "encode_like_fitted", "finite_fit", "finite_values", "fit_softmax", "is_auto", "is_value",
-    "join_rows", "remember_columns", "solver_name", "take_rows", "votes", "weigh_classes",
+    "join_rows", "refuse_complex", "remember_columns", "row_copies", "solver_name", "take_rows",
+    "votes", "weigh_classes",
 ]  # fmt: skip

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Comparison, Distance
 from mercer.estimator import estimator
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
-from mercer.learners.base.metric_names import as_distance
+from mercer.learners.base.metric_names import GAPS, KINDS, as_distance
 from mercer.learners.base.placed import Placed
 from mercer.samples import kind_named
 from mercer.threads import forget
@@ -37,7 +36,8 @@ class DistanceLearner(Placed, BaseEstimator):
         "seuclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "correlation", "canberra",
         "braycurtis", "haversine", "nan_euclidean" (numbers may be missing), "hamming", and of 0 and
         1 "jaccard", "dice", "rogerstanimoto", "sokalmichener", "sokalsneath", "russellrao", "yule";
-        "precomputed"; or a symmetric function of two samples.
+        of strings "edit" or "levenshtein" and "jaro_winkler"; of tables "gower"; "precomputed"; or
+        a symmetric function of two samples.
     metric_params : dict, optional
         Further arguments of a named metric (w, V, VI) or of a function.
     algorithm : {"auto", "brute", ...} or Index
@@ -64,10 +64,7 @@ class DistanceLearner(Placed, BaseEstimator):
         forget(self)
         _ = self.place  # it is checked before the samples are read
         params = self.get_params(deep=False)
-        columns = _count_columns(X) if isinstance(self.metric, str) else 1
-        distance = as_distance(
-            self.metric, params.get("p", 2), params.get("metric_params"), columns
-        )
+        distance = as_distance(self.metric, params.get("p", 2), params.get("metric_params"), X)
         distance.validate()
         encoded = distance.encode(X)
         training = check_training(
@@ -98,7 +95,7 @@ def _kind_of(metric: Any) -> str:
     if isinstance(metric, Comparison):
         return metric.kind
     if isinstance(metric, str):
-        return metric if metric == "precomputed" else "vectors"
+        return KINDS.get(metric, "vectors")
     return "objects" if callable(metric) else "vectors"
 
 
@@ -106,12 +103,4 @@ def reads_missing(metric: Any) -> bool:
     """Whether numbers may be missing in the samples that ``metric=`` reads."""
     if isinstance(metric, Distance):
         return metric.reads_missing
-    return isinstance(metric, str) and metric == "nan_euclidean"
-
-
-def _count_columns(X: Any) -> int:
-    """The number of columns of raw vectors; 1 where they have none."""
-    if isinstance(X, (list, tuple)):
-        return len(X[0]) if len(X) and isinstance(X[0], (list, tuple, np.ndarray)) else 1
-    shape = getattr(X, "shape", ())
-    return int(shape[1]) if len(shape) == 2 else 1
+    return isinstance(metric, str) and metric in GAPS

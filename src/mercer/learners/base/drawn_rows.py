@@ -41,6 +41,16 @@ def different_rows(
     >>> sorted(zip(rows.tolist(), weights.tolist()))
     [(0, 2.0), (1, 1.0)]
     """
+    rows, copies = row_copies(X, y, random_state)
+    totals = np.bincount(copies, weights, minlength=len(rows)).astype(np.float64)
+    return rows, totals
+
+
+def row_copies(X: Any, y: np.ndarray, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers of the different rows in random order, and which of them each row is, (n,).
+
+    The order does not change when a column is multiplied by a power of two.
+    """
     n, d = X.shape
     targets = np.asarray(y, np.float64).reshape(n, -1)
     words = check_random_state(random_state).bytes(8 * (d + targets.shape[1]))
@@ -48,23 +58,28 @@ def different_rows(
     places = _sparse_places(X, seeds) if sp.issparse(X) else _places(X, seeds)
     places += _places(targets, seeds[d:])
     _, rows, copies = np.unique(places, return_index=True, return_inverse=True)
-    totals = np.bincount(copies, weights, minlength=len(rows)).astype(np.float64)
-    return rows, totals
+    return rows, copies
 
 
 def _places(X: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     """The sum of the columns' hashes for each row, modulo 2⁶⁴."""
     places = np.zeros(len(X), U64)
     for column, seed in zip(X.T, seeds):
-        places += _hashed(column, seed)
+        places += _hashed(column * _unit(np.abs(column).max(initial=0)), seed)
     return places
 
 
 def _sparse_places(X: Any, seeds: np.ndarray) -> np.ndarray:
     """The same as for the dense rows: zeros add nothing."""
     X = sp.csr_array(X)
-    sums = np.concatenate([np.zeros(1, U64), np.cumsum(_hashed(X.data, seeds[X.indices]))])
+    data = X.data * _unit(abs(X).max(axis=0).toarray().ravel())[X.indices]
+    sums = np.concatenate([np.zeros(1, U64), np.cumsum(_hashed(data, seeds[X.indices]))])
     return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+
+
+def _unit(largest: Any) -> Any:
+    """The power of two that brings the largest number of a column near 1."""
+    return np.ldexp(1.0, np.clip(-np.frexp(np.float64(largest))[1], -1000, 1000))
 
 
 def _hashed(values: np.ndarray, seed: Any) -> np.ndarray:

@@ -3,14 +3,17 @@
 During a fit nothing checks for overflow, so this costs nothing. At the end the solution is checked,
 which is small compared with K. If it is not finite, or if a factorisation failed before, the error
 names the number that is farthest from 1: a column of X, y, the weights or a parameter. Predictions
-are checked in the same way.
+are checked in the same way. Errors of a user's own code, such as a kernel's function, are not
+replaced.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from numbers import Integral
+from traceback import walk_tb
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -25,6 +28,8 @@ Outputs = TypeVar("Outputs")
 SOLUTION = ("dual_coef_", "leaf_coef_", "coef_", "intercept_", "eigenvalues_", "projection_")
 #: what stops for numbers that are too large or too small; SciPy's are ValueErrors as well
 BROKEN = (np.linalg.LinAlgError, ArithmeticError)
+#: packages whose errors are about numbers that this library gave them
+OURS = {"mercer", "numpy", "scipy", "sklearn", "threadpoolctl", *sys.stdlib_module_names}
 SHRINK = "divide {name} by its largest value"
 COLUMNS = f"{SHRINK} (sklearn.preprocessing.MaxAbsScaler does it for all columns)"
 
@@ -41,6 +46,8 @@ def finite_fit(
             try:
                 learner = fit(self, X, *args, **kwargs)
             except BROKEN as error:
+                if _is_theirs(error):
+                    raise
                 raise ValueError(_explain(self, "the fit", X, given)) from error
             if not _is_solved(self):
                 raise ValueError(_explain(self, "the solution", X, given))
@@ -60,12 +67,24 @@ def finite_values(
             try:
                 outputs = values(self, X, *args, **kwargs)
             except BROKEN as error:
+                if _is_theirs(error):
+                    raise
                 raise ValueError(_explain(self, "the prediction", X, {})) from error
             if not _finite(outputs):
                 raise ValueError(_explain(self, "the prediction", X, {}))
         return outputs
 
     return guarded
+
+
+def _is_theirs(error: BaseException) -> bool:
+    """Whether an error comes from code of a user, which knows more than the scale of numbers.
+
+    A user's function has a note, also where another process called it.
+    """
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    packages = {frame.f_globals.get("__name__", "").partition(".")[0] for frame in frames}
+    return bool(getattr(error, "__notes__", ())) or not packages <= OURS
 
 
 def _is_solved(learner: Any) -> bool:

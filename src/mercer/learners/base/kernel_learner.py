@@ -25,7 +25,7 @@ from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.placed import Placed
 from mercer.learners.base.targets import check_targets, check_weights
-from mercer.samples import MatrixRows, kind_named, kind_of, same_rows
+from mercer.samples import MatrixRows, float_range, kind_named, kind_of, same_rows
 from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import forget
 
@@ -176,7 +176,7 @@ class KernelLearner(Placed, BaseEstimator):
 
     #: whether a callable kernel gets two objects (KernelRidge) or two arrays of samples (SVC)
     _pairwise_callable = False
-    #: whether the learner needs k(x, z) = k(z, x); it has a parameter gamma then
+    #: whether the learner needs k(x, z) = k(z, x)
     needs_symmetry: ClassVar[bool] = False
     #: fits to the same samples that differ only in this parameter can share work
     path_parameter: str | None = None
@@ -246,7 +246,7 @@ class KernelLearner(Placed, BaseEstimator):
         check_seed(getattr(self, "random_state", None))
         _ = self.place  # it is checked before the samples are read
         kernel = self.resolve_kernel()
-        encoded = kernel.encode(X)
+        encoded = float_range(kernel.encode(X))
         training = check_training(
             self, X, encoded, y, sample_weight, targets=targets, numeric=numeric
         )
@@ -258,15 +258,13 @@ class KernelLearner(Placed, BaseEstimator):
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
         """The kernel bound to the training samples, in the same way as ``fit`` does it.
 
-        Where it must be symmetric, gamma="scale" uses the weights of the rows.
+        The parameter gamma uses the weights of the rows where it is "scale".
         """
-        if not self.needs_symmetry:
-            return kernel.bind(training.X, training.y)
-        if not kernel.symmetric:
+        if self.needs_symmetry and not kernel.symmetric:
             raise TypeError(
                 f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
             )
-        scale = isinstance(self.kernel, str) and self.get_params(deep=False)["gamma"] == "scale"
+        scale = isinstance(self.kernel, str) and self.get_params(deep=False).get("gamma") == "scale"
         if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
             learnt = histogram_gamma if self.kernel == "chi2" else scale_gamma
             kernel = kernel.copied(gamma=learnt(training.X, training.weights))
@@ -279,7 +277,7 @@ class KernelLearner(Placed, BaseEstimator):
     def encode_new(self, X: Any) -> Any:
         """Encode new samples with the codes of the training samples."""
         check_is_fitted(self)
-        return encode_like_fitted(self, self.kernel_, X)
+        return float_range(encode_like_fitted(self, self.kernel_, X), self.X_fit_)
 
     def make_gram(
         self, X: Any, fit_path: FitPath | None = None, *, matrices: int = 2
@@ -337,7 +335,9 @@ class KernelLearner(Placed, BaseEstimator):
             return rank
         if self.rank is None and needed(1) <= budget:
             half = column / (2 * SQUARES)  # the positive root of needed(rank) = budget
-            return max(1, int(np.sqrt(half**2 + budget / SQUARES) - half))
+            lower = max(1, int(np.sqrt(half**2 + budget / SQUARES) - half))
+            self.place.concede(needed(rank), f"{rank:,} centres", f"rank={lower}")
+            return lower
         smaller = "" if self.rank is None else ", or a smaller rank="
         rank = 1 if self.rank is None else rank
         self.place.refuse(needed(rank), f"a factor of rank {rank}", smaller)

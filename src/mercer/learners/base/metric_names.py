@@ -17,12 +17,15 @@ from mercer.distances import (
     CosineGap,
     Dice,
     Distance,
+    Edit,
     FromFunction,
     Haversine,
     Jaccard,
+    JaroWinkler,
     KernelDistance,
     Mahalanobis,
     Minkowski,
+    Mixed,
     NanEuclidean,
     Precomputed,
     SquaredEuclidean,
@@ -61,12 +64,24 @@ NAMED: dict[str, tuple[Callable[..., Distance], dict[str, str]]] = {
     "russellrao": (partial(Binary, "russellrao"), WEIGHTS),
     "yule": (partial(Binary, "yule"), WEIGHTS),
     "precomputed": (Precomputed, {}),
+    "edit": (Edit, {}),
+    "levenshtein": (Edit, {}),
+    "jaro_winkler": (JaroWinkler, {}),
+    "gower": (Mixed.gower, WEIGHTS),
 }
+#: what the names compare that do not compare vectors
+KINDS = {
+    "precomputed": "precomputed",
+    **dict.fromkeys(("edit", "levenshtein", "jaro_winkler"), "strings"),
+    "gower": "table",
+}
+#: names of distances that read missing numbers
+GAPS = ("nan_euclidean", "gower")
 #: what ``metric="minkowski"`` is called for some p
 NORMS = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
 
 
-def as_distance(metric: Any, p: Any = 2, metric_params: Any = None, columns: int = 1) -> Distance:
+def as_distance(metric: Any, p: Any = 2, metric_params: Any = None, X: Any = None) -> Distance:
     """The distance object for a value of ``metric=``.
 
     Parameters
@@ -77,8 +92,8 @@ def as_distance(metric: Any, p: Any = 2, metric_params: Any = None, columns: int
         The power of "minkowski"; the other names do not read it.
     metric_params : dict, optional
         Further arguments, by scikit-learn's names: w, V, VI; or those of a callable.
-    columns : int
-        Number of columns of the samples; "hamming" is the share of these that differs.
+    X : raw samples, optional
+        "hamming" is the share of their columns that differs, and "gower" learns their ranges.
 
     Raises
     ------
@@ -105,7 +120,7 @@ def as_distance(metric: Any, p: Any = 2, metric_params: Any = None, columns: int
             )
         return metric if isinstance(metric, Distance) else KernelDistance(metric)
     if isinstance(metric, str):
-        return _named(metric, p, given, columns)
+        return _named(metric, p, given, X)
     if isinstance(metric, type) or not callable(metric):
         raise TypeError(
             f"metric={metric!r}: give a distance such as Minkowski(1), a kernel, a name or a "
@@ -115,7 +130,7 @@ def as_distance(metric: Any, p: Any = 2, metric_params: Any = None, columns: int
     return FromFunction(of_two)
 
 
-def _named(name: str, p: Any, given: dict, columns: int) -> Distance:
+def _named(name: str, p: Any, given: dict, X: Any) -> Distance:
     if name not in NAMED:
         close = difflib.get_close_matches(name, NAMED, 1)
         raise ValueError(
@@ -137,9 +152,11 @@ def _named(name: str, p: Any, given: dict, columns: int) -> Distance:
         w = given.pop("w", None)
         constructor = constructor if w is None else partial(Binary, name, w)
     elif name == "hamming":
-        w = np.ones(columns) if given.get("w") is None else float_array("w", given["w"])
+        w = np.ones(_count_columns(X)) if given.get("w") is None else float_array("w", given["w"])
         check_weights(w, shares=True)
         given["w"] = w / w.sum()
+    elif name == "gower":
+        constructor = partial(Mixed.gower, X)
     elif name == "seuclidean":
         if "V" not in given:
             raise ValueError(
@@ -168,3 +185,11 @@ def effective_metric(metric: Any, p: Any, metric_params: dict | None) -> tuple[A
     if w is None and p in NORMS:
         return NORMS[p], params
     return metric, {**params, "p": p, "w": w}
+
+
+def _count_columns(X: Any) -> int:
+    """The number of columns of raw vectors; 1 where they have none."""
+    if isinstance(X, (list, tuple)):
+        return len(X[0]) if len(X) and isinstance(X[0], (list, tuple, np.ndarray)) else 1
+    shape = getattr(X, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else 1

@@ -20,6 +20,7 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
             f"y has shape {y.shape}: give one target per row of X, or a 2-D array with one row of "
             "targets per row of X."
         )
+    refuse_complex("y", y)
     if len(y) != X.shape[0]:
         raise ValueError(
             f"y has {len(y)} rows, but X has {X.shape[0]}: give one target per sample."
@@ -48,6 +49,7 @@ def check_weights(X: Any, sample_weight: Any) -> np.ndarray | None:
     if sample_weight is None:
         return None
     n = X.shape[0]
+    refuse_complex("sample_weight", np.asarray(sample_weight))
     w = np.asarray(sample_weight, dtype=np.float64)
     if w.ndim == 0:
         w = np.full(n, float(w))
@@ -70,3 +72,12 @@ def check_weights(X: Any, sample_weight: Any) -> np.ndarray | None:
             "weight > 0."
         )
     return None if (w == 1).all() else w
+
+
+def refuse_complex(name: str, values: np.ndarray) -> None:
+    """Raise ValueError if values are complex numbers, whose imaginary parts would be dropped."""
+    if values.dtype.kind == "c" or any(isinstance(v, complex) for v in values.flat[:1]):
+        raise ValueError(
+            f"{name} has complex numbers, such as {values.flat[0]!r}. Complex data not supported: "
+            f"give real numbers, such as {name}.real."
+        )

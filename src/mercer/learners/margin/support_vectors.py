@@ -29,6 +29,7 @@ from mercer.learners.base import (
     is_value,
     solver_name,
 )
+from mercer.persistence import fields, whole
 from mercer.samples import is_number, is_whole
 from mercer.solvers import Reason, RowSource
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
@@ -41,6 +42,10 @@ SAID_EVERY = 1.0  # seconds between lines of verbose=True
 CONTINUED = "A fit with warm_start=True can be continued"
 
 
+@fields(
+    support_=whole(lambda model: model.shape_fit_[0]),
+    _n_support=whole(lambda model: len(model.support_) + 1),
+)
 @estimator
 class SupportVectorMachine(KernelLearner, ABC):
     """Abstract: a support vector machine.

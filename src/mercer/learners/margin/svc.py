@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.estimator import estimator
 from mercer.learners.margin.many_classes import ManyClasses
+from mercer.solvers import Reason
 from mercer.solvers.smo import DualProblem, SmoResult
 
 SHARPENED = 3  # most times that NuSVC solves again with a smaller tolerance
@@ -167,6 +168,8 @@ class NuSVC(ManyClasses):
             result = again(wanted, result.alpha)
         margin = (result.levels[0] - result.levels[1]) / 2
         if not margin > least:
+            if result.reason is Reason.INTERRUPTED:  # it has no margin yet, by which to divide
+                raise KeyboardInterrupt
             raise ValueError(
                 f"specified nu is infeasible: with nu={self.nu!r} there is no margin between two "
                 f"classes (it is less than {least:.2g}): give a larger nu, or a kernel that "

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from mercer.distances import Answers, Distance, Minkowski, nearest_left_out
+from mercer.distances import Answers, Distance, Minkowski, are_classes, nearest_left_out
 from mercer.estimator import estimator
 from mercer.gram import Place
 from mercer.learners.base import Placed, check_count, check_seed, check_targets, remember_columns
@@ -49,7 +49,15 @@ class WeightedTerms(NamedTuple):
 
 
 def weighted_terms(
-    X: Any, y: Any, distance: Any, k: int, most: int, seed: Any, memory: Any, reader: str
+    X: Any,
+    y: Any,
+    classes: bool | None,
+    distance: Any,
+    k: int,
+    most: int,
+    seed: Any,
+    memory: Any,
+    reader: str,
 ) -> WeightedTerms:
     """Encode at most ``most`` rows, drawn at random, and the weights of a distance on them.
 
@@ -60,7 +68,7 @@ def weighted_terms(
     distance.validate()
     X = distance.encode(X)
     y = check_targets(X, y, reader, numeric=False)
-    n = X.shape[0]
+    n, classes = X.shape[0], are_classes(y, classes)
     if n > most:
         rows = np.sort(check_random_state(seed).permutation(n)[:most])
         X, y, n = X[rows], y[rows], most
@@ -78,7 +86,7 @@ def weighted_terms(
         some = X[:: max(1, n // 256)]
         means = [distance.term(some, some, j).mean(dtype=np.float64) for j in range(count)]
         weights = [1 / mean if mean > 0 else 0.0 for mean in means]
-    return WeightedTerms(X, Answers(y), distance, np.asarray(weights, np.float64))
+    return WeightedTerms(X, Answers(y, classes), distance, np.asarray(weights, np.float64))
 
 
 @estimator
@@ -98,6 +106,9 @@ class CoordinateDescentWeights(Placed, BaseEstimator):
     max_samples : int, default=2000
         If there are more rows, the weights are judged on this many, drawn at random. The distances
         of all their pairs are kept in memory.
+    classes : bool, default=None
+        Whether y has classes. None: if it is not of numbers, or of whole numbers that are at most
+        2 + n / 10 different ones.
     random_state : int, RandomState or None
         Seed for drawing ``max_samples`` rows.
 
@@ -140,6 +151,7 @@ class CoordinateDescentWeights(Placed, BaseEstimator):
     _: KW_ONLY
     max_iter: int = 10
     max_samples: int = 2000
+    classes: bool | None = None
     random_state: Any = None
 
     fitted_by = "distance_"
@@ -154,8 +166,8 @@ class CoordinateDescentWeights(Placed, BaseEstimator):
         _ = self.place  # which checks its parameters
         distance = Minkowski(2) if self.distance is None else self.distance
         problem = weighted_terms(
-            X, y, distance, self.n_neighbors, self.max_samples, self.random_state, self.memory,
-            type(self).__name__,
+            X, y, self.classes, distance, self.n_neighbors, self.max_samples, self.random_state,
+            self.memory, type(self).__name__,
         )  # fmt: skip
         remember_columns(self, X, problem.X, reset=True)
         weights = problem.weights.copy()

@@ -211,6 +211,7 @@ class FeatureMachine(KernelLearner):
             return solver.factorise(K, training.weights)
         if self.solver == "cholesky":
             K.refuse(matrices, "an exact fit", ', or solver="low_rank"')
+        K.concede(matrices, "an exact fit", 'solver="low_rank"')
         return None
 
     @finite_values

@@ -11,10 +11,12 @@ from mercer.distances import from_origin, nearest_left_out, squared_euclidean
 from mercer.estimator import estimator
 from mercer.learners.base import check_count
 from mercer.learners.metrics.linear_metric import LinearMetric
+from mercer.persistence import fields, whole
 from mercer.samples import is_number
 
 
 @estimator
+@fields(_targets=whole(axes=2))
 class LargeMarginNeighbours(LinearMetric):
     r"""A linear map A that pulls rows to their nearest rows of the same class, the targets j, and
     pushes rows l of other classes out of a margin around them,

@@ -68,6 +68,7 @@ def noise_features(
     distance: Distance | None = None,
     n_neighbors: int = 5,
     *,
+    classes: bool | None = None,
     max_samples: int = 2000,
     memory: int | float | str | None = None,
     n_jobs: int | None = None,
@@ -84,6 +85,9 @@ def noise_features(
         Minkowski with p < inf, `Match` or `Mixed`. If it has no weights, all features count equally
         on average. None: Minkowski(2).
     n_neighbors : int, default=5
+    classes : bool, optional
+        Whether y has classes. None: if it is not of numbers, or of whole numbers that are at most
+        2 + n / 10 different ones.
     max_samples : int, default=2000
         If there are more rows, this many are used, drawn at random: the distances of all their
         pairs are kept in memory.
@@ -111,7 +115,7 @@ def noise_features(
     check_count("n_neighbors", n_neighbors, optional=False)
     check_count("max_samples", max_samples, optional=False)
     problem = weighted_terms(
-        X, y, Minkowski(2) if distance is None else distance, n_neighbors, max_samples,
+        X, y, classes, Minkowski(2) if distance is None else distance, n_neighbors, max_samples,
         random_state, memory, "noise_features",
     )  # fmt: skip
     weights, answers = problem.weights, problem.answers

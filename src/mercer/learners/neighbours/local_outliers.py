@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import estimator
 from mercer.learners.base import check_count, check_flag, finite_fit, finite_values, is_auto
 from mercer.learners.neighbours.neighbour_learner import CountSearch
-from mercer.samples import is_number
+from mercer.samples import in_float64, is_number
 from mercer.threads import fitting
 
 LEAST = 1e-10  # added to a mean distance, as in scikit-learn: duplicates have a finite density
@@ -101,6 +101,8 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         """Measure the densities of samples X; y is not used."""
         self._check_parameters()
         training = self.make_training(X, targets=False)
+        # distances that are rounded to float32 have another order where they are nearly equal
+        given, training = training.X, training._replace(X=in_float64(training.X))
         n = training.X.shape[0]
         if self.n_neighbors > n:
             warnings.warn(
@@ -116,7 +118,10 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         distances, indices = self._neighbours(None)
         self._farthest = distances[:, -1]
         self._density = self._densities(distances, indices)
-        self.negative_outlier_factor_ = -self._ratios(self._density, indices)
+        factors = -self._ratios(self._density, indices)
+        self.negative_outlier_factor_ = factors.astype(
+            factors.dtype if training.X is given else given.dtype, copy=False
+        )
         if not np.isfinite(self.negative_outlier_factor_).all():
             raise FloatingPointError("a sum of distances is not finite")
         offset = USUAL
@@ -184,4 +189,5 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         for rows in self.strips(Z.shape[0], self.n_neighbors_):
             distances, indices = self._neighbours(Z[rows])
             parts.append(-self._ratios(self._densities(distances, indices), indices))
-        return np.concatenate(parts)
+        precision = np.result_type(Z.dtype, self.negative_outlier_factor_.dtype)
+        return np.concatenate(parts).astype(precision, copy=False)

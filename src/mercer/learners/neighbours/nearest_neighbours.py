@@ -17,10 +17,11 @@ class NearestNeighbors(CountSearch, RadiusSearch):
 
     Parameters
     ----------
-    n_neighbors : int >= 1, default=5
-        Neighbours of a query of `kneighbors`.
-    radius : float >= 0, default=1.0
-        Radius of a query of `radius_neighbors`; rows at exactly this distance are included.
+    n_neighbors : int >= 1 or None, default=5
+        Neighbours of a query of `kneighbors`; None means that each question names its own.
+    radius : float >= 0 or None, default=1.0
+        Radius of a query of `radius_neighbors`; rows at exactly this distance are included. None
+        means that each question names its own.
 
     Attributes
     ----------
@@ -58,14 +59,15 @@ class NearestNeighbors(CountSearch, RadiusSearch):
 
     _: KW_ONLY
     n_neighbors: Any = 5
-    radius: float = 1.0
+    radius: float | None = 1.0
 
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any = None) -> Self:
         """Build the index of samples X; y is not used."""
-        check_count("n_neighbors", self.n_neighbors, optional=False)
-        check_radius(self.radius)
+        check_count("n_neighbors", self.n_neighbors)
+        if self.radius is not None:
+            check_radius(self.radius)
         training = self.make_training(X, targets=False)
         self.keep_index(training, *self.make_index(training))
         return self

@@ -95,6 +95,12 @@ class NeighboursLearner(DistanceLearner):
             )
         if not self.distance_.reads.coordinates:
             raise ValueError(f"{message}: check what {self.distance_!r} returns for these samples.")
+        norm = self.distance_.norm
+        if norm is not None and norm.p < 1:
+            raise ValueError(
+                f"{message}: sums to the power 1 / p are beyond floats for p={norm.p:g}. Give a "
+                "larger p, or p=0 for the number of columns that differ."
+            )
         j, size = max(
             (largest_column(side) for side in (X, Z) if side is not None), key=lambda side: side[1]
         )

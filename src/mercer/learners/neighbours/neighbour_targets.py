@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.persistence import each, fields, floats, number, optional, whole
+
 FEW = 32  # columns that are compared one by one
 
 
@@ -51,6 +53,18 @@ class Targets(ABC):
         return sums
 
 
+def _codes(targets: Classes, codes: Any) -> None:
+    """Each column has the numbers of its own classes."""
+    whole(axes=2)(targets, codes)
+    for column, size in zip(codes.T, targets.sizes, strict=True):
+        whole(lambda _, size=size: size)(targets, column)
+
+
+@fields(
+    codes=_codes,
+    sizes=each(number(lambda targets: 2**31)),
+    votes=optional(floats(1, lambda targets: len(targets.codes))),
+)
 class Classes(Targets):
     """Votes for classes.
 

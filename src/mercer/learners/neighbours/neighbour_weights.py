@@ -111,7 +111,7 @@ class Weighing(NamedTuple):
             with np.errstate(divide="ignore", invalid="ignore"):
                 W = np.where(D[:, :1] > 0, D[:, :1] / D, D == 0)
         elif callable(self.weights):
-            W = called(self.weights, D)
+            W = infinite_alone(called(self.weights, D))
         else:
             W = window(self.weights, D, self.width if farther is None else farther[:, None])
         return W if counted is None else W * counted
@@ -139,16 +139,25 @@ def check_weighing(weights: Any, width: Any, n_neighbors: Any) -> None:
 
 
 def called(function: Callable, D: np.ndarray) -> np.ndarray:
-    """Weights by a user's function of the distances."""
-    W = np.asarray(function(D.copy()))
+    """Weights by a user's function of the distances.
+
+    Infinite ones, as of 1 / d at distance 0, leave nothing to the others of their row.
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        W = np.asarray(function(D.copy()))
     if W.shape != D.shape or W.dtype.kind not in "biuf":
         raise ValueError(
             f"weights returned shape {W.shape} of {W.dtype} for distances of shape {D.shape}: give "
             "one number for each."
         )
-    if not (np.isfinite(W) & (W >= 0)).all():
+    if not (W >= 0).all():
         raise ValueError(
-            "weights returned a negative number, infinity or NaN: give finite numbers >= 0, such "
-            "as 1 / (d + 1)."
+            "weights returned a negative number or NaN: give numbers >= 0, such as 1 / (d + 1)."
         )
     return W.astype(np.float64)
+
+
+def infinite_alone(W: np.ndarray) -> np.ndarray:
+    """Weights (n, k) where infinite ones are 1, and leave nothing to the others of their row."""
+    infinite = np.isinf(W)
+    return np.where(infinite.any(axis=1, keepdims=True), infinite, W)

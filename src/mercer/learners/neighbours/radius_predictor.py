@@ -67,12 +67,15 @@ class RadiusPredictor(Predictor, RadiusSearch):
         """The weight of each neighbour, where those of query i are starts[i] : starts[i + 1]."""
         if self.weights is None or self.weights == "uniform":
             return np.ones(len(D))
+        counts = np.diff(starts)
         if callable(self.weights):
-            return called(self.weights, D)
+            W = called(self.weights, D)
+            infinite, queries = np.isinf(W), np.repeat(np.arange(len(counts)), counts)
+            some = np.bincount(queries, infinite, minlength=len(counts)) > 0
+            return np.where(some[queries], infinite, W)
         if self.weights != "distance":
             return window(self.weights, D, float(self.radius))
         # 1 / d, in units of the nearest; rows at distance 0 get all the weight
-        counts = np.diff(starts)
         least = np.minimum.reduceat(D, starts[:-1][counts > 0]) if len(D) else D
         least = np.repeat(least, counts[counts > 0])
         with np.errstate(divide="ignore", invalid="ignore"):

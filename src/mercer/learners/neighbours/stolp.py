@@ -10,6 +10,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.base import DistanceLearner, check_count, check_labels, finite_fit, take_rows
+from mercer.persistence import fields, whole
 from mercer.samples import is_number
 from mercer.search import fit_index
 from mercer.threads import fitting
@@ -18,6 +19,7 @@ STRIP = 4096  # rows whose distances to a prototype are computed at a time
 
 
 @estimator
+@fields(indices_=whole(), outliers_=whole())
 class Stolp(DistanceLearner):
     r"""Selection of prototypes for classification by the nearest neighbour.
 

@@ -26,10 +26,12 @@ from mercer.learners.base import (
 )
 from mercer.learners.perceptrons.margin_report import MarginReport
 from mercer.learners.perceptrons.perceptron_learner import (
+    HINT,
     PerceptronClassifier,
     Votes,
     partial_classes,
 )
+from mercer.persistence import fields, whole
 from mercer.samples import plain_rows
 from mercer.solvers import Reason
 from mercer.solvers.smo import Machines, PerceptronSolver
@@ -39,6 +41,7 @@ STRIP = 256  # new samples whose votes are counted at a time
 
 
 @estimator
+@fields(support_=whole(), _kept=whole())
 class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     r"""Perceptron with any kernel: :math:`f(x) = \sum_i α_i k(x_i, x) + b`.
 
@@ -140,7 +143,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         self.support_ = training.rows[self._kept]
         self.keep_support(training.X[self._kept])
         if result.reason is not Reason.LIMIT or self.tol is not None:
-            result.conclude()
+            result.conclude(HINT)
         return self
 
     @fitting
@@ -192,8 +195,9 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
 
     def _solver(self, K: GramOperator) -> PerceptronSolver:
         rows = 4 * K.shape[0] * K.shape[1] * np.dtype(K.dtype).itemsize
+        tol = self._tolerance(self.budget is None)
         return PerceptronSolver(
-            self.max_iter, self.tol, self.n_iter_no_change, bool(self.shuffle),
+            self.max_iter, tol, self.n_iter_no_change, bool(self.shuffle),
             drawn_seed(self.random_state), self.budget, max(K.place.budget(rows) // 2, 1),
             self.n_jobs,
         )  # fmt: skip
@@ -282,7 +286,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         encoded = self.kernel_.encode(X) if given else self.encode_new(X)
         y = column_or_1d(check_targets(encoded, y, type(self).__name__, numeric=False))
         K = self.gram_between(encoded)
-        return self._report(K, y, np.ones(len(y)), self._start_lengths)
+        return self._report(K, self.kernel_, y, np.ones(len(y)), self._start_lengths)
 
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:

@@ -18,6 +18,13 @@ from mercer.solvers.smo import DualProblem, Machines, PerceptronSolver, SmoSolve
 
 CLOSE = 1e-3  # relative difference that is allowed between the margin and the largest one
 ROUNDING = 10  # a margin of fewer units of the last digit counts as 0
+#: what to do about a rank below the number of rows, by whether the kernel is radial
+REMEDY = {
+    True: "some are too similar to be told apart in this precision. Give a larger gamma, or remove "
+    "rows that are nearly equal.",
+    False: "which are points of a space of as few dimensions. Give more columns, or a kernel of a "
+    "larger space, such as KernelPerceptron(RBF()).",
+}
 RANKED = 3000  # rows of the largest matrix whose eigenvalues are computed
 
 
@@ -73,6 +80,8 @@ class MarginReport:
     proofs : list of Proof
         The mistakes of each machine from 0 with η = 1: over epochs until there are none, and in one
         pass where the classes are not separable.
+    radial : bool
+        Whether the kernel is a function of distances: its matrices have full rank but for rounding.
     """
 
     classes: list
@@ -85,6 +94,7 @@ class MarginReport:
     online: np.ndarray
     rank: int | None
     proofs: list[Proof]
+    radial: bool
 
     @property
     def separable(self) -> np.ndarray:
@@ -103,12 +113,10 @@ class MarginReport:
             else:
                 lines.append(f"Class {name!r}: not separable; {made}.")
         if self.rank is not None:
-            lines.append(
-                f"The numerical rank of K is {self.rank:,}: "
-                + ("the classes overlap for this kernel." if self.rank == self.rows else
-                   f"below {self.rows:,} rows, some are too similar to be told apart in this "
-                   "precision. Give a larger gamma, or remove rows that are nearly equal.")
-            )  # fmt: skip
+            why = "the classes overlap for this kernel."
+            if self.rank < self.rows:
+                why = f"below {self.rows:,} rows, {REMEDY[self.radial]}"
+            lines.append(f"The numerical rank of K is {self.rank:,}: {why}")
         return "\n".join(lines)
 
 
@@ -124,6 +132,7 @@ def margin_report(
     shuffle: bool,
     seed: int,
     epochs: int,
+    radial: bool,
 ) -> MarginReport:
     """The report on a fit.
 
@@ -142,6 +151,8 @@ def margin_report(
         Mistakes of each machine in each epoch.
     shuffle, seed, epochs
         Settings of the fit.
+    radial : bool
+        Whether the kernel is a function of distances.
 
     Notes
     -----
@@ -169,7 +180,7 @@ def margin_report(
     return MarginReport(
         names, n, radius, margin, np.array([plane[1] for plane in planes]), bound / least,
         np.array([made.sum() for made in mistakes]), online.mistakes.sum(axis=0),
-        None if margin.all() or n > RANKED else _rank(K), proofs,
+        None if margin.all() or n > RANKED else _rank(K), proofs, radial,
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.perceptrons.margin_report import MarginReport
 from mercer.learners.perceptrons.perceptron_learner import (
+    HINT,
     PerceptronClassifier,
     Votes,
     partial_classes,
@@ -44,7 +45,8 @@ class Perceptron(PerceptronClassifier, LinearLearner):
 
     A mistake is a row with :math:`y f(x) \le 0`. If a hyperplane separates the classes, there are
     at most (R/γ)² of them, in any order of the rows; `margin_report` computes this bound. The
-    parameters of scikit-learn's Perceptron have the same meaning here.
+    parameters of scikit-learn's Perceptron have the same meaning here; its default of ``tol`` is
+    0.001, with which a fit can end before it separates the classes.
 
     Parameters
     ----------
@@ -81,7 +83,8 @@ class Perceptron(PerceptronClassifier, LinearLearner):
     -----
     O(d) operations for a row. A weight of a row is a factor of its η, as in scikit-learn: weight 2
     is not exactly the row twice. Rows of weight 0 are left out. If the classes are not separable
-    the fit still ends, by ``tol`` or ``max_iter``: then ``converged_`` is False.
+    the fit still ends, by ``max_iter`` with a warning, or by a number in ``tol``; ``converged_`` is
+    then False.
 
     References
     ----------
@@ -221,8 +224,9 @@ class Perceptron(PerceptronClassifier, LinearLearner):
         visited = every if held_out is None else np.setdiff1d(every, held_out)
         ratio = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         strength = 0.0 if self.penalty is None else float(self.eta0) * self.alpha
+        tol = self._tolerance(self.penalty is None)
         solver = LinearPerceptronSolver(
-            epochs, self.tol, self.n_iter_no_change, bool(shuffle), drawn_seed(self.random_state),
+            epochs, tol, self.n_iter_no_change, bool(shuffle), drawn_seed(self.random_state),
             bool(self.fit_intercept), max(0.0, 1 - (1 - ratio) * strength), ratio * strength,
             self.combine == "vote",
         )  # fmt: skip
@@ -266,7 +270,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
             self.coef_, gap=float(sum(m.mistakes[-1] for m in machines)), iterations=self.n_iter_,
             converged=False, reason=Reason.LIMIT, solver="The perceptron",
             certificate="number of mistakes in the last epoch",
-        ).conclude()  # fmt: skip
+        ).conclude(HINT)  # fmt: skip
 
     # --- the report -----------------------------------------------------------------------------
 
@@ -274,7 +278,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
         check_is_fitted(self)
         X, y, w = self.read_rows(X, y, None, numeric=False, reset=False)
         K = bound_gram(Linear(), X, Place(None, self.n_jobs))
-        return self._report(K, y, w, np.linalg.norm(self._starts, axis=1))
+        return self._report(K, Linear(), y, w, np.linalg.norm(self._starts, axis=1))
 
     @finite_values
     def _outputs(self, X: Any) -> np.ndarray:

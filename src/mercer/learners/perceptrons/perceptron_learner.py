@@ -16,6 +16,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from mercer import _native
 from mercer.estimator import estimator
 from mercer.gram import GramOperator
+from mercer.kernels import Kernel, Radial
 from mercer.learners.base import (
     OutputClassifier,
     check_count,
@@ -27,12 +28,16 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.learners.perceptrons.margin_report import MarginReport, margin_report
+from mercer.persistence import fields, floats, whole
 from mercer.samples import is_number
 from mercer.threads import count_jobs
 
 COMBINE = ("last", "average", "vote")
+LEAST_FALL = 1e-3  # of the loss, in n_iter_no_change epochs
+HINT = "margin_report tells whether the classes are separable, and how many mistakes there can be"
 
 
+@fields(place=whole(), times=floats(1, lambda votes: len(votes.place)))
 class Votes(NamedTuple):
     """The machines that a perceptron went through: each changed the one before at one sample.
 
@@ -84,9 +89,12 @@ class PerceptronClassifier(OutputClassifier, ABC):
         Learn b.
     max_iter : int >= 1
         Most epochs.
-    tol : float >= 0 or None
-        Stop if the mean of max(0, -y f) falls by less than this in ``n_iter_no_change`` epochs.
-        None means that only an epoch without mistakes, or ``max_iter``, ends the fit.
+    tol : float >= 0, None or "auto"
+        Stop if the mean of max(0, -y f) falls by less than this in ``n_iter_no_change`` epochs,
+        even if more epochs would end without mistakes. None means that only an epoch without
+        mistakes, or ``max_iter``, ends the fit. "auto" means None if the bound on the mistakes
+        holds, and warns at ``max_iter``; with a penalty, a budget or ``early_stopping`` it means
+        0.001.
     shuffle : bool
         Visit the rows in a new order in each epoch; False keeps the given order.
     verbose : int
@@ -113,7 +121,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
     _: KW_ONLY
     fit_intercept: bool = True
     max_iter: int = 1000
-    tol: float | None = 1e-3
+    tol: Any = "auto"
     shuffle: bool = True
     verbose: int = 0
     eta0: float = 1.0
@@ -159,8 +167,8 @@ class PerceptronClassifier(OutputClassifier, ABC):
             check_count(name, getattr(self, name), optional=False)
         for name in ("fit_intercept", "shuffle", "early_stopping"):
             check_flag(name, getattr(self, name))
-        if self.tol is not None:
-            check_not_negative("tol", self.tol, ", or None")
+        if self.tol != "auto" and self.tol is not None:
+            check_not_negative("tol", self.tol, ', None or "auto"')
         fraction = self.validation_fraction
         if not (is_number(fraction) and 0 < fraction < 1):
             raise ValueError(f"validation_fraction={fraction!r}: give a number between 0 and 1.")
@@ -179,6 +187,12 @@ class PerceptronClassifier(OutputClassifier, ABC):
             raise ValueError(
                 'class_weight="balanced" needs all rows: give partial_fit a dict of weights.'
             )
+
+    def _tolerance(self, bounded: bool) -> float | None:
+        """The least fall of the loss; ``bounded`` says whether the mistakes have a bound."""
+        if self.tol != "auto":
+            return self.tol
+        return None if bounded and not self.early_stopping else LEAST_FALL
 
     def _labels(self, y: np.ndarray) -> np.ndarray:
         """+1 and -1 for each machine, (n, machines)."""
@@ -223,8 +237,9 @@ class PerceptronClassifier(OutputClassifier, ABC):
                 print(f"machine {m}: {count.sum():,} mistakes in {len(count):,} epochs")
 
     def _report(
-        self, K: GramOperator, y: np.ndarray, weights: np.ndarray, starts: np.ndarray
-    ) -> MarginReport:
+        self, K: GramOperator, kernel: Kernel, y: np.ndarray, weights: np.ndarray,
+        starts: np.ndarray,
+    ) -> MarginReport:  # fmt: skip
         """The report on the fit; ``starts`` has the length of each machine's start."""
         partial_classes(self.classes_, None, y)
         labels = self._labels(y)
@@ -232,6 +247,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
             K, labels, self.classes_, self._sizes(y, weights, labels), starts=starts,
             bias=bool(self.fit_intercept), mistakes=self.mistakes_, shuffle=bool(self.shuffle),
             seed=drawn_seed(self.random_state), epochs=self.max_iter,
+            radial=isinstance(kernel, Radial),
         )  # fmt: skip
 
 

@@ -146,6 +146,7 @@ class KernelLogisticRegression(OutputClassifier, NamedKernel, KernelLearner):
         if self.solver == "exact":
             what, other = "an eigendecomposition", ', or solver="low_rank"'
             K.refuse(limits.matrices, what, other)
+        K.concede(limits.matrices, "an exact fit", 'solver="low_rank"')
         return None
 
     def _solve_exactly(self, K, solver, training, Y, fit_path) -> tuple[Result, np.ndarray]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.gram import GramOperator
-from mercer.learners.base import FitPath
+from mercer.learners.base import FitPath, Training, row_copies
 from mercer.samples import float_array
 from mercer.solvers import (
     CholeskySolver,
@@ -136,6 +137,23 @@ def least_left_out(
     if judged is not y:
         return float(tried[best]), factor.leave_one_out(y, tried[best : best + 1])[0]
     return float(tried[best]), left_out[best]
+
+
+def without_copies(
+    training: Training, y: np.ndarray
+) -> tuple[np.ndarray | slice, np.ndarray | slice, np.ndarray | None]:
+    """The different rows, which of them each row is, and the weights of all their copies.
+
+    Only vectors are looked at; of other samples all rows are different ones.
+    """
+    X = training.X
+    if isinstance(X, (np.ndarray, sp.csr_array)):
+        rows, copies = row_copies(X, y, 0)
+        if len(rows) < X.shape[0]:
+            order = np.argsort(rows)  # as they are given
+            weights = np.bincount(copies, training.weights).astype(np.float64)
+            return rows[order], np.argsort(order)[copies], weights[order]
+    return slice(None), slice(None), training.weights
 
 
 def mixed_outputs(Y: np.ndarray) -> np.ndarray:

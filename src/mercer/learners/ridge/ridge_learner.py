@@ -9,7 +9,7 @@ closed form.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ from mercer.learners.ridge.penalty import (
     solve_by_value,
     solve_densely,
     unit_of,
+    without_copies,
 )
 from mercer.solvers import (
     ConjugateGradientSolver,
@@ -201,29 +202,41 @@ class RidgeLearner(NamedKernel, KernelLearner):
         return result, factor.residual_sums(y, result.coef)
 
     def _solve_by_leave_one_out(self, training: Training, y: np.ndarray) -> Result:
-        """The solution for the penalty of the least squared leave-one-out error, ``alpha_``."""
+        """The solution for the penalty of the least squared leave-one-out error, ``alpha_``.
+
+        A row is left out with all its copies: a copy that stays would tell the answer.
+        """
         self._refuse_indefinite("alpha")
         if self.solver == "local":
             return self._solve_locally(training, y)
-        X, w, n = training.X, training.weights, training.X.shape[0]
+        rows, copies, w = without_copies(training, y)
+        every, X, y = training, training.X[rows], y[rows]
+        n = X.shape[0]
         limits, factor, budget = LIMITS["leave one out"], None, self.place.budget()
         if limits.exact(self.solver, n):
             K = self.make_gram(X, matrices=limits.matrices)
             if K.fits(limits.matrices):
                 factor = EigenSolver().factorise(K, w)
-                self.keep_support(X)
+                self.keep_support(every.X)
                 self.solver_ = "eigenpairs"
             elif self.solver != "auto":
                 what, other = 'alpha="auto" by eigenpairs', ', or solver="low_rank"'
                 K.refuse(limits.matrices, what, other)
+            else:
+                K.concede(limits.matrices, 'alpha="auto" by eigenpairs', 'solver="low_rank"')
         if factor is None:
             low = self.make_low_rank_gram(X, limits.rank)
             factor = LowRankSolver().factorise(low, w)
             self.keep_support(X[low.centres])
             self.centres_ = np.asarray(low.centres)
             self.solver_ = "low_rank"
-        self.alpha_, self.left_out_ = least_left_out(factor, y, w, budget)
-        return factor.solve(y, self.alpha_)
+        self.alpha_, left_out = least_left_out(factor, y, w, budget)
+        self.left_out_ = left_out[copies]
+        result = factor.solve(y, self.alpha_)
+        if self.solver_ == "low_rank" or w is None:
+            return result
+        shares = every.all_weights / w[copies]  # each copy has its part of the coefficient
+        return replace(result, coef=(result.coef[copies].T * shares).T)
 
     def _solve_locally(
         self, training: Training, y: np.ndarray, penalty: Any = None, fit_path: Any = None

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
-from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +28,7 @@ from mercer.learners.base import (
     solver_name,
 )
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
+from mercer.persistence import fields, whole
 from mercer.samples import is_whole
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
 from mercer.threads import fitting
@@ -40,7 +41,10 @@ SHARP = 1e-7  # relative error of eigenvalues of more rows
 
 
 @estimator
-class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
+@fields(labels_=whole(), medoids_=whole(least=-1))
+class KernelKMeans(
+    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, NamedKernel, KernelLearner
+):
     r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
 
     Clusters are not bounded by hyperplanes, and samples are of any kind. There are no centroids to
@@ -98,10 +102,12 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
 
     Notes
     -----
-    The inertia never rises if K is positive semidefinite. The first iteration reads all of K, the
-    later ones the rows of the samples that moved. With a factor of m columns an iteration costs
-    n m k operations at most: bounds of the distances show which samples stay where they are, and
-    these are not compared with the centres, which changes no label. Weights mean repetition.
+    The inertia never rises if K is positive semidefinite. With a correction, which draws each
+    sample to its own centre, the iterations go on by exchanges of single samples (Hartigan 1975).
+    The first iteration reads all of K, the later ones the rows of the samples that moved. With a
+    factor of m columns an iteration costs n m k operations at most: bounds of the distances show
+    which samples stay where they are, and these are not compared with the centres, which changes no
+    label. Weights mean repetition.
     Without enough different samples there are fewer clusters, and a ConvergenceWarning.
 
     References
@@ -160,7 +166,14 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
         numbers = self._numbers(K, n)
         found: dict[int, KMeansResult] = {}
         solver: Any = KMeansSolver(
-            1, self.max_iter, self.n_init, self._batch(), seed, self._cache_bytes(K), self.n_jobs
+            1,
+            self.max_iter,
+            self.n_init,
+            self._batch(),
+            seed,
+            self._cache_bytes(K),
+            self.n_jobs,
+            self.correction_ > 0,
         )
         if is_value(self.solver):
             solver = self.solver
@@ -297,6 +310,10 @@ class KernelKMeans(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
         squares = self._distances(X) + diag[:, None]
         rounding = ROUNDING * float(np.finfo(self.X_fit_.dtype).eps) * np.abs(diag)[:, None]
         return np.sqrt(np.where(squares > rounding, squares, 0.0))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self._squares)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the inertia of X around the centres; y is not used."""

@@ -28,7 +28,12 @@ from mercer.learners.base import (
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.spectral.components import Components
 from mercer.learners.spectral.pca_solvers import SOLVERS, ComponentLearner
-from mercer.learners.spectral.pre_images import fixed_points, has_fixed_points
+from mercer.learners.spectral.pre_images import (
+    PAIRS,
+    STARTS,
+    fixed_points,
+    has_fixed_points,
+)
 from mercer.samples import is_number, is_whole
 from mercer.threads import blas_limit, fitting
 
@@ -238,7 +243,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         kernels of the Euclidean distance, by the fixed point of
         :math:`z = \sum_i g_i κ'_i x_i / \sum_i g_i κ'_i`, where Σ g_i φ(x_i) are the wanted
         features and κ' is the derivative of the kernel by the squared distance of z and x_i. It
-        starts at the training sample whose scores are nearest.
+        starts at the training samples whose features and whose scores are nearest, and the best
+        answer is returned: never one worse than the best training sample.
 
         References
         ----------
@@ -266,7 +272,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
                 "dense vectors; only radial kernels of the Euclidean distance have one."
             )
         wanted = scores @ self.projection_.T + self.mean_coef_
-        return fixed_points(cast(Radial, self.kernel_), self.X_fit_, wanted, self._nearest(scores))
+        return fixed_points(cast(Radial, self.kernel_), self.X_fit_, wanted, self._starts(scores))
 
     @property
     def _n_features_out(self) -> int:
@@ -309,10 +315,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         """Scores of ``X_fit_``."""
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_).astype(self.eigenvectors_.dtype)
 
-    def _nearest(self, scores: np.ndarray) -> np.ndarray:
-        """For each row the number of the sample of ``X_fit_`` whose scores are nearest."""
-        nearest = pairwise_distances_argmin(scores, self._support_scores())
-        return np.asarray(nearest)
+    def _starts(self, scores: np.ndarray) -> np.ndarray:
+        """For each row the numbers of samples of ``X_fit_``: one whose scores are nearest, and
+        those whose features are, which are all of one norm."""
+        known = self._support_scores()
+        nearest = np.asarray(pairwise_distances_argmin(scores, known))
+        # <P, φ(x_i)> for the wanted features P: K @ projection_ are the scores without their offset
+        means = np.asarray(self.gram_with_support(self.X_fit_) @ self.mean_coef_, np.float64)
+        count, step = min(STARTS, len(known)), max(1, PAIRS // len(known))
+        similar = [
+            np.argpartition(part @ (known - self.offset_).T + means, -count, axis=1)[:, -count:]
+            for part in (scores[s : s + step] for s in range(0, len(scores), step))
+        ]
+        return np.column_stack([nearest, np.concatenate(similar)])
 
     # --- parameters ---------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from mercer.kernels import Kernel, Radial
 from mercer.threads import raise_if_stopped
 
 STEPS, TOL = 200, 1e-7  # most steps, and the step, relative to the samples, at which it ends
+STARTS = 3  # training samples of the best values from which an iteration begins
 PAIRS = 2**21  # pairs of wanted and training samples at a time
 CANCELLED = 1e-6  # a sum of weights below this part of their sizes says nothing
 
@@ -26,7 +27,7 @@ def has_fixed_points(kernel: Kernel) -> bool:
     return kernel.distance.p == 2 and kernel.distance.exponent == 2
 
 
-def fixed_points(kernel: Radial, X: np.ndarray, G: np.ndarray, start: np.ndarray) -> np.ndarray:
+def fixed_points(kernel: Radial, X: np.ndarray, G: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """The pre-images of Σ_i G_qi φ(x_i), (q, d).
 
     Parameters
@@ -35,22 +36,29 @@ def fixed_points(kernel: Radial, X: np.ndarray, G: np.ndarray, start: np.ndarray
         A function of the Euclidean distance.
     X : ndarray of shape (m, d)
     G : ndarray of shape (q, m)
-    start : ndarray of shape (q,)
-        The row of X from which each begins; it is the answer where nothing better is found.
+    starts : ndarray of shape (q, s)
+        The rows of X from which each begins; the best of them is the answer where nothing better is
+        found.
     """
     mean = X.mean(axis=0)  # distances are more exact near the origin
     X, out = X - mean, np.empty((len(G), X.shape[1]), X.dtype)
     step = max(1, PAIRS // max(len(X), 1))
     for s in range(0, len(G), step):
         part = slice(s, s + step)
-        out[part] = _iterate(kernel, X, G[part].astype(X.dtype, copy=False), X[start[part]])
+        wanted = G[part].astype(X.dtype, copy=False)
+        points = [P for rows in starts[part].T for P in _iterate(kernel, X, wanted, X[rows])]
+        values = [np.einsum("qm,qm->q", wanted, kernel.block(P, X)) for P in points]
+        best = np.argmax(values, axis=0)  # with weights of both signs a step need not lead upwards
+        out[part] = np.stack(points)[best, np.arange(len(best))]
     return out + mean
 
 
-def _iterate(kernel: Radial, X: np.ndarray, G: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    first, size = Z.copy(), float(np.abs(X).max(initial=0)) or 1.0
-    active = np.arange(len(Z))
-    Z = Z.copy()
+def _iterate(
+    kernel: Radial, X: np.ndarray, G: np.ndarray, first: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the iterations begin, and where they end."""
+    size = float(np.abs(X).max(initial=0)) or 1.0
+    active, Z = np.arange(len(first)), first.copy()
     for _ in range(STEPS):
         raise_if_stopped()
         D = np.maximum(kernel.distance.raw(Z[active], X), np.finfo(X.dtype).tiny)
@@ -63,6 +71,4 @@ def _iterate(kernel: Radial, X: np.ndarray, G: np.ndarray, Z: np.ndarray) -> np.
         active = active[sound][steps > TOL * size]
         if not len(active):
             break
-    # with weights of both signs a step need not lead upwards
-    value = [np.einsum("qm,qm->q", G, kernel.block(A, X)) for A in (first, Z)]
-    return np.where((value[1] > value[0])[:, None], Z, first)
+    return first, Z

@@ -107,4 +107,5 @@ class PrincipalLearner(NamedKernel, KernelLearner):
             return components_of_matrix(K.held(), n).positive()
         if self.solver == "exact":
             K.refuse(limits.matrices, "an eigendecomposition", ', or solver="low_rank"')
+        K.concede(limits.matrices, "an eigendecomposition", 'solver="low_rank"')
         return None

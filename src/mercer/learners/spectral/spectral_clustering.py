@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +25,7 @@ from mercer.learners.base import (
     is_value,
     solver_name,
 )
+from mercer.persistence import fields, length_of, whole
 from mercer.samples import is_whole
 from mercer.solvers import TopEigenSolver
 from mercer.solvers.clusters import KMeansSolver
@@ -37,7 +38,10 @@ ITERATIONS = 300  # most iterations of k-means
 
 
 @estimator
-class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLearner):
+@fields(labels_=whole(), _kept=length_of(lambda model: len(model._centres)))
+class SpectralClustering(
+    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, NamedKernel, KernelLearner
+):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 
     It minimises approximately the normalised cut, the similarity that a cluster has with the other
@@ -204,6 +208,10 @@ class SpectralClustering(ClusterMixin, TransformerMixin, NamedKernel, KernelLear
         """The coordinates of the rows of X on the eigenvectors, (n, n_components)."""
         check_is_fitted(self)
         return self._embed(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.eigenvalues_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The cluster of each row of X, the one with the nearest centre, (n,)."""

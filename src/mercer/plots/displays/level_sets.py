@@ -127,7 +127,7 @@ class LevelSetDisplay(Display):
         """
         distance = getattr(metric, "distance_", None)
         if distance is None:
-            distance = as_distance(metric, columns=2)
+            distance = as_distance(metric, X=np.zeros((1, 2)))
         points = None if X is None else distance.encode(X)
         if not distance.reads.coordinates or (points is not None and points.shape[1] != 2):
             raise ValueError(

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import documented, estimator
 from mercer.gram import Place
 from mercer.learners.base import check_count, check_weights
+from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.budget import Budget, seconds
 from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
@@ -51,6 +52,7 @@ from mercer.tables import (
 from mercer.threads import fitting, forget, paying_threads
 
 
+@fields(_stored=whole())
 @estimator
 class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     """Abstract: the parts of the classifier and the regressor that are the same.

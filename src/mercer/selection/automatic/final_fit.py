@@ -17,7 +17,6 @@ from mercer.selection.automatic.machines import Machine, MeanMachine, Recipe
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.tasks import Task
 from mercer.selection.automatic.trials import Trials
-from mercer.threads import Stopped
 
 #: part of the time, and least seconds, by which a final fit may exceed it
 LATE, LEAST_LATE = 0.05, 0.5
@@ -116,7 +115,7 @@ class FinalFit:
             self.search.report(f"final fit: {candidate.name}", tried, tried)
             with deadline:
                 fitted = self.fitter.fit(candidate, plan, kernel)
-        except (KeyboardInterrupt, Stopped):
+        except KeyboardInterrupt:
             self.cut = not deadline.is_over()
             return False
         self.candidates.append(candidate)

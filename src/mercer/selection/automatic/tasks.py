@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
 
-from mercer.learners.base import SoftmaxCalibration, check_labels, fit_softmax
+from mercer.learners.base import SoftmaxCalibration, check_labels, fit_softmax, refuse_complex
 
 MOST_CLASSES = 20  # an integer target with more different values is a number
 NUMBERS_PER_CLASS = 10  # an integer target with fewer rows per value is a number too
@@ -201,7 +201,9 @@ def _column(y: Any, reader: str) -> np.ndarray:
         raise ValueError(
             f"This {reader} estimator requires y to be passed, but the target y is None."
         )
-    return column_or_1d(y, warn=True)
+    y = column_or_1d(y, warn=True)
+    refuse_complex("y", y)
+    return y
 
 
 def _check_target(y: np.ndarray, n: int) -> None:

@@ -22,6 +22,8 @@ from sklearn.utils.validation import _check_method_params
 
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.learners.base import KernelLearner, Training, check_weights
+from mercer.persistence import fields, unread
+from mercer.samples import float_range
 from mercer.selection.grid.sharing import SharedMatrices, key_of
 from mercer.threads import count_jobs, ordered_map
 
@@ -106,6 +108,7 @@ class _Group:
         return sorted(i for path in self.paths for i in path)
 
 
+@fields(y=unread, splits=unread)
 class Plan:
     """The fits of a search, made group by group when the first of a group is asked for (`fit`).
 
@@ -176,7 +179,7 @@ class Plan:
                 if encoding in encoded:
                     kernel.check(encoded[encoding])
                 else:
-                    encoded[encoding] = kernel.encode(X)
+                    encoded[encoding] = float_range(kernel.encode(X))
                 groups[key] = _Group(kernel, encoded[encoding])
             params, name = model.get_params(deep=False), model.path_parameter
             alike = i

@@ -14,6 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
@@ -231,7 +232,7 @@ class KernelSearchCV(GridSearchCV):
     def _candidate(self, parameters: dict) -> Any:
         copy: Any = clone(self.estimator)
         parameters = {name: clone(value, safe=False) for name, value in parameters.items()}
-        return copy.set_params(**parameters)
+        return copy.set_params(**parameters) if parameters else copy
 
     def _why_plain(self, fit_params: dict) -> str:
         """Why candidates do not share work; empty if they do."""
@@ -264,7 +265,10 @@ class KernelSearchCV(GridSearchCV):
             found += runs.run(candidates, hopeful.tolist(), folds[TRIED:])
             results = merged(found, candidates, len(folds))
             results["given_up"] = ~np.isin(np.arange(n), hopeful)
-        self.multimetric_, self.scorer_ = runs.multimetric, runs.scorer
+        self.multimetric_ = runs.multimetric
+        # a scorer of the runs would keep the plan, and with it the targets, in every file
+        single = not self.multimetric_
+        self.scorer_ = check_scoring(self.estimator, self.scoring) if single else runs.scorer
         results["mean_fit_time"] = runs.seconds.mean(axis=1)
         results["std_fit_time"] = runs.seconds.std(axis=1)
         self.cv_results_, self.n_splits_ = results, len(folds)

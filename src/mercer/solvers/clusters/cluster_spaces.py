@@ -55,6 +55,13 @@ class ClusterSpace(ABC):
         rows = np.flatnonzero(near < own - self.room)
         return rows, nearest[rows]
 
+    def exchanged(
+        self, labels: np.ndarray, weights: np.ndarray, squares: np.ndarray, sizes: np.ndarray
+    ) -> np.ndarray:
+        """Clusters after exchanges that lessen the inertia, of which no two have a cluster in
+        common."""
+        raise TypeError("exchange= needs the sums of all samples: use solve.")
+
     def by_batches(
         self, labels: np.ndarray, weights: np.ndarray, batch: int, steps: int, random
     ) -> np.ndarray:
@@ -94,10 +101,37 @@ class Sums(ClusterSpace):
             self.source.add(rows, weights[rows], sums, again)
 
     def nearest(self, labels, squares, sizes):
+        return _two_nearest(self._compared(squares, sizes), labels)
+
+    def exchanged(self, labels, weights, squares, sizes):
+        # to leave cluster a lessens the inertia by w W_a / (W_a - w) |φ - μ_a|², and to join b adds
+        # w W_b / (W_b + w) |φ - μ_b|² (Hartigan, "Clustering algorithms", 1975, chapter 4)
+        every, full = np.arange(len(labels)), sizes > 0
+        D = self._compared(squares, sizes)
+        D[full] += self.diag
+        D[~full] = 0
+        left = sizes[labels] - weights
+        leaves = weights * sizes[labels] / np.where(left > 0, left, 1) * D[labels, every]
+        D *= sizes[:, None] * weights / (sizes[:, None] + weights)
+        D[labels, every] = np.inf
+        target, gain = D.argmin(axis=0), leaves - D.min(axis=0)
+        alone = np.bincount(labels, minlength=len(sizes))[labels] == 1
+        gain[alone] = 0
+        after, free = labels.copy(), np.ones(len(sizes), bool)
+        for i in np.argsort(-gain, kind="stable"):
+            if not gain[i] > self.room * weights[i]:
+                break
+            pair = [labels[i], target[i]]
+            if free[pair].all():
+                after[i], free[pair] = target[i], False
+        return after
+
+    def _compared(self, squares: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """|μ|² - 2 <φ, μ> of all clusters and samples; infinite for empty clusters."""
         full = sizes > 0
         D = self.sums * (-2 / np.where(full, sizes, 1))[:, None]
         D += np.where(full, squares, np.inf)[:, None]
-        return _two_nearest(D, labels)
+        return D
 
 
 class Centres(ClusterSpace):

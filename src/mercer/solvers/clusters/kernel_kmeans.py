@@ -79,6 +79,9 @@ class KMeansSolver:
     cache_bytes : int
         Most bytes for rows of K.
     n_jobs : int or None
+    exchange : bool
+        Go on by single samples where no other centre is nearer (Hartigan 1975); only for `solve`.
+        A large diagonal of K draws each sample to its own centre, so that Lloyd's steps end early.
 
     Notes
     -----
@@ -105,6 +108,7 @@ class KMeansSolver:
     seed: int | np.random.RandomState = 0
     cache_bytes: int = 2**30
     n_jobs: int | None = None
+    exchange: bool = False
 
     def solve(self, K: GramOperator, weights: np.ndarray) -> KMeansResult:
         """Clusters of the samples of K, (n, n)."""
@@ -172,6 +176,8 @@ class KMeansSolver:
             after = labels.copy()
             after[rows] = found
             self._fill(after, space, squares, sizes, weights)
+            if self.exchange and (after == labels).all():
+                after = space.exchanged(labels, weights, squares, sizes)
             moved = after != labels
             if not moved.any():
                 reason = Reason.CONVERGED

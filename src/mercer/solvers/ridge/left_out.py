@@ -2,7 +2,7 @@
 
 One Cholesky factorisation of a dense K and one triangular inverse, in K's precision and without
 refinement: what a search compares needs few digits. `mercer.solvers.CholeskySolver` is for the
-machine that is kept.
+machine that is kept, and learners/ridge/penalty.py chooses the penalties of learners.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from mercer import _native
 from mercer.gram import GramOperator, Rows
 from mercer.solvers.rows.by_operator import row_source
 from mercer.solvers.rows.row_sources import RowSource, Square, add_rows, gather
-from mercer.threads import count_jobs, ordered_map
+from mercer.threads import count_jobs, ordered_map, stopping
 
 
 class PairGram(GramOperator):
@@ -120,7 +120,8 @@ class PairGrams:
         if len(self.rows) == 2:
             return rows, self.K
         a, b = self.rows[first], self.rows[second]
-        if len(rows) > self.small or first not in self.own or second not in self.own:
+        kept = len(rows) <= self.small and first in self.own and second in self.own
+        if not kept or stopping():  # a solver that should stop reads no values
             return rows, self.K.part(rows)
         own = self.own[first], self.own[second]
         return rows, PairGram(own[0], self.K.block(a, b), own[1], self._room())

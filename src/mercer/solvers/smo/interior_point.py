@@ -39,8 +39,9 @@ def interior_point(
     K = K.astype(np.float64)
     Q = K * np.outer(y, y)
     part = K @ (y * alpha)
-    force = float(np.ptp(f - part))  # of the linear term, which may be 0 up to rounding errors
-    force = force if force > 1e-12 * np.abs(part).max() else 0.0
+    # The linear term may be 0 up to rounding errors: those of the sums, whose terms may cancel.
+    force, noise = float(np.ptp(f - part)), 1e-12 * float((np.abs(K) @ alpha).max())
+    force = force if force > noise else 0.0
     peak, largest = float(K.diagonal().max()), C[np.isfinite(C)].max(initial=0.0)
     unit = min((x for x in (largest, peak and force / peak) if x > 0), default=0.0)
     if not 0 < unit < np.inf:

@@ -125,6 +125,8 @@ class SmoSolver:
             whole=self.whole, working_set=(self.working_set, self.largest_set()),
             narrows=source is None, n_jobs=self.n_jobs,
         )  # fmt: skip
+        if not stopping():  # else the start is returned, without any row of K where that is 0
+            state.open()  # no solution is kept of what is interrupted here, before the first round
         rounds, reason = 0, Reason.LIMIT
         try:
             for rounds in range(1, self.max_rounds + 1):

@@ -94,7 +94,7 @@ class State:
         self.gain = self.gained = 0.0  # decrease of the objective in the last round, and in total
         self._check_finite()
         self._open_all()
-        self.size = max(first, self.source.least_set)
+        self.size = first
         if alpha is not None or problem.sums is not None:
             beta = self.beta()
             used = np.flatnonzero(beta)
@@ -113,11 +113,19 @@ class State:
     # --- the active part ------------------------------------------------------------------------
 
     def _open_all(self) -> None:
-        self.source = self.open_source()
-        self.source.begin()
+        self._source: RowSource | None = None
         self.active_rows = np.arange(self.n)
         self.g = self.whole_g
         self._take(slice(None), self.problem.rows)  # alpha is a view of whole_alpha
+
+    def open(self) -> RowSource:
+        """The rows of K, opened when they are first read: opening may compute all of K."""
+        if self._source is None:
+            self._source = self.open_source()
+            self._source.begin()
+        return self._source
+
+    source = property(open)
 
     def _take(self, variables: np.ndarray | slice, rows: np.ndarray) -> None:
         p = self.problem
@@ -152,7 +160,7 @@ class State:
         self.whole_alpha[self.variables] = self.alpha
         if self.is_whole():
             self.then = self.beta()  # from now on whole_g is K times this
-        self.source, self.g, self.active_rows = source, self.g[kept], self.active_rows[kept]
+        self._source, self.g, self.active_rows = source, self.g[kept], self.active_rows[kept]
         place = np.full(self.n, -1)
         place[self.active_rows] = np.arange(len(kept))
         variables = np.flatnonzero(place[self.problem.rows] >= 0)
@@ -218,8 +226,8 @@ class State:
     def _sums(self) -> np.ndarray:
         """Σ_j |K_ij β_j| of each variable's row, or a bound of it, with all variables active."""
         beta, sums = np.abs(self.beta()), None
-        if len(self.y) <= SUMMED:
-            used = np.flatnonzero(beta)
+        used = np.flatnonzero(beta)
+        if len(used) and len(self.y) <= SUMMED:
             sums = self.source.magnitudes(used, beta[used])
         if sums is None:
             size = np.sqrt(np.abs(self.K.diag().astype(float)))
@@ -267,7 +275,7 @@ class State:
         support = self.support()
         slow = violation > 0.7 * before and support < 1.1 * known
         if slow or self.newton_rounds >= 2:
-            self.size = max(self.size, min(4 * self.size, self.largest))
+            self.size = max(self.size, min(4 * self._set_size(), self.largest))
         self.trial, self.newton_rounds = (violation, support), 0
 
     def improve(self) -> None:
@@ -278,9 +286,12 @@ class State:
             return
         # The subproblem is solved to a tenth of its first violation, as in Thunder SVM: the next
         # working set would undo a more exact solution.
-        chosen = self._choose(self.size)
+        chosen = self._choose(self._set_size())
         self._solve(chosen, 0.1)
         self.previous = chosen
+
+    def _set_size(self) -> int:
+        return max(self.size, self.source.least_set)
 
     def _choose(self, size: int) -> np.ndarray:
         """The newest half of the last working set, and the variables with the worst violations."""

@@ -1,4 +1,5 @@
-"""Columns of dates, and what is read of a date."""
+"""Columns of dates, and what is read of a date. That a column holds dates is decided in
+column_rules.py; ISO dates of text files are dates before, by cli/text_types.py."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from mercer.distances import Edit, Minkowski
 from mercer.kernels import (
     RBF,
+    BlendedSpectrum,
     Convex,
     GappedKmer,
     GapWeighted,
@@ -24,15 +25,25 @@ from mercer.kernels import (
 )
 from mercer.tables import Feature
 
-#: way to read texts -> longest substring of characters, and of words (0: not used)
+
+class Substrings(NamedTuple):
+    """One way to read texts."""
+
+    characters: int  # the longest substring that is compared; 0: characters are not read
+    words: int  # the longest sequence of words that is compared
+    rare: bool = False  # whether rare ones count more, by their inverse document frequency
+
+
+#: those of texts
 TEXTS = {
-    "characters": (5, 0),
-    "words": (0, 2),
-    "characters and words": (5, 2),
-    "short substrings": (3, 0),
-    "long substrings": (8, 0),
+    "rare words and substrings": Substrings(5, 2, rare=True),
+    "rare substrings": Substrings(5, 0, rare=True),
+    "characters": Substrings(5, 0),
+    "words": Substrings(0, 2),
+    "characters and words": Substrings(5, 2),
+    "short substrings": Substrings(3, 0),
+    "long substrings": Substrings(8, 0),
 }
-ALONE = 5  # the longest substring of characters in a text of single words that is read by words
 
 
 class Reading(NamedTuple):
@@ -97,7 +108,7 @@ def kernels_of_objects(features: list[Feature], reading: str) -> list[tuple[Kern
         names = next(iter(_by_kind([f for f in own if f is not None]).values()))
         name = next((name for name in wanted if name in names), None) or next(iter(names))
         for j, feature in enumerate(own):
-            kernel = None if feature is None else _kernel(feature, own, name)
+            kernel = None if feature is None else _kernel(feature, name)
             if kernel is not None:
                 parts.append((kernel, [j]))
     return parts
@@ -109,7 +120,7 @@ def _by_kind(features: list[Feature]) -> dict[str, dict[str, None]]:
     found: dict[str, dict[str, None]] = {}
     for view in views:
         if view in ("characters", "words"):
-            names = [t for t, (_, words) in TEXTS.items() if not words or "words" in views]
+            names = [name for name, way in TEXTS.items() if not way.words or "words" in views]
         elif view in BY_VIEW:
             names = [name for name, way in BY_VIEW[view].items() if way.view in views]
         else:
@@ -120,15 +131,14 @@ def _by_kind(features: list[Feature]) -> dict[str, dict[str, None]]:
     return found
 
 
-def _kernel(feature: Feature, own: list[Feature | None], name: str) -> Kernel | None:
+def _kernel(feature: Feature, name: str) -> Kernel | None:
     """The kernel by which a reading reads one feature of its column; None if it does not."""
     if not feature.holds_objects:
         return None
     if name in TEXTS:
-        characters, words = TEXTS[name]
-        spoken = any(f is not None and f.kind == "words" for f in own)
-        longest = words if feature.kind == "words" else characters or (0 if spoken else ALONE)
-        return substrings(longest) if longest else None
+        characters, words, rare = TEXTS[name]
+        longest = words if feature.kind == "words" else characters
+        return substrings(longest, rare) if longest else None
     if feature.kind in BY_VIEW:
         way = BY_VIEW[feature.kind][name]
         return way.kernel() if way.view == feature.kind else None
@@ -148,10 +158,13 @@ def _of_kind(feature: Feature, name: str) -> Kernel:
     return next((kernel for kernel in kernels if type(kernel).__name__ == wanted), kernels[0])
 
 
-def substrings(longest: int) -> Kernel:
+def substrings(longest: int, rare: bool = False) -> Kernel:
     """A kernel of shared substrings of 1 to ``longest`` symbols; all lengths have equal weight.
 
-    In one sum of counts, as in `BlendedSpectrum`, short substrings would have too much weight.
+    In one sum of counts, as in `BlendedSpectrum`, short substrings would have too much weight; but
+    not if ``rare`` ones count more.
     """
+    if rare:
+        return BlendedSpectrum(longest, sublinear=True, idf=True).normalised()
     lengths = [Spectrum(k).normalised() for k in range(1, longest + 1)]
     return Convex(lengths).normalised()

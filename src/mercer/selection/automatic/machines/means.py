@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.persistence import each, fields, whole
 from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.machines.machines import Machine
 from mercer.selection.automatic.settings import SearchSettings
@@ -22,6 +23,7 @@ MOST = 4  # machines of a mean: predictions take as long as those of all
 
 
 @dataclass
+@fields(numbers=each(whole()))
 class MeanMachine(Machine):
     """The mean of the outputs of some machines after their calibration.
 

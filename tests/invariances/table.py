@@ -1,0 +1,296 @@
+"""One row for each public estimator: which invariances hold, and why one does not.
+
+The invariances, by their names in the table:
+
+- ``rows``: another order of the training rows changes nothing.
+- ``alone``: a new row has the same answer alone as among others.
+- ``parts``: so have rows that are asked for in parts.
+- ``threads``: two threads answer as one does.
+- ``memory``: a budget that the exact method just fits into changes nothing.
+- ``float32``: rows in single precision have nearly the same answers.
+- ``scale``: X times a number changes nothing.
+- ``translation``: X plus a vector changes nothing.
+- ``repetition``: a weight of 2 is a row given twice, and a weight of 0 its absence.
+- ``file``: a model that was saved and loaded answers the same.
+- ``sparse``: sparse rows have the answers of the same dense rows.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mercer
+import mercer.deep
+import mercer.search
+from mercer.distances import Minkowski
+
+INVARIANCES = (
+    "rows", "alone", "parts", "threads", "memory", "float32", "scale", "translation", "repetition",
+    "file", "sparse",
+)  # fmt: skip
+
+
+class Fit(NamedTuple):
+    """A fitted model with the rows that it was fitted to."""
+
+    model: Any
+    X: Any
+    y: Any
+
+
+Answers = Callable[[Fit, Any], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Row:
+    """An estimator with its task.
+
+    Attributes
+    ----------
+    model : object
+        Parameters that make the answers unique, such as a small tolerance.
+    task : str
+        "classes", "numbers", "none", "views" or "sets": what X is fitted with, or is.
+    answers : callable
+        The answers of a fitted model for new rows, one row of an array for each.
+    meant : callable
+        What two fits have to agree in, where the signs of directions or the names of clusters mean
+        nothing.
+    without : dict
+        Invariances that do not hold, each with the reason.
+    faults : dict
+        Those that should hold and do not, each with what is wrong.
+    close, single : float
+        The tolerances of two exact fits, and of one in single precision, in parts of the largest
+        answer.
+    matrices : int
+        So many numbers for each pair of rows fit into the memory that the exact method needs.
+    library : str
+        What it needs beside the core, which may be absent.
+    """
+
+    model: Any
+    task: str
+    answers: Answers
+    meant: Callable[[np.ndarray], np.ndarray] = np.asarray
+    without: Mapping[str, str] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
+    close: float = 1e-6
+    single: float = 2e-3
+    matrices: int = 6
+    library: str = ""
+
+    @property
+    def id(self) -> str:
+        return " ".join(repr(self.model).split())
+
+
+def public_estimators() -> set[type]:
+    """All public classes with ``fit``, but those that others subclass."""
+    rooms = (mercer, mercer.deep, mercer.search)
+    # torch is not there in every environment
+    names = [(room, name) for room in rooms for name in room.__all__ if "Convolution" not in name]
+    classes = [value for room, name in names if inspect.isclass(value := getattr(room, name))]
+    return {cls for cls in classes if hasattr(cls, "fit") and not inspect.isabstract(cls)}
+
+
+# --- answers, and what is meant by them -------------------------------------------------------
+
+
+def asked(*methods: str) -> Answers:
+    def answers(fit: Fit, Z: Any) -> np.ndarray:
+        found = [np.asarray(getattr(fit.model, name)(Z), float) for name in methods]
+        return np.column_stack([values.reshape(len(values), -1) for values in found])
+
+    return answers
+
+
+def near(fit: Fit, Z: Any) -> np.ndarray:
+    """Distances to the nearest rows."""
+    return fit.model.kneighbors(Z, 4)[0]
+
+
+def found(fit: Fit, Z: Any) -> np.ndarray:
+    return fit.model.query(Z, 4)[0]
+
+
+def nearest_prototype(fit: Fit, Z: Any) -> np.ndarray:
+    """The class of the nearest chosen row."""
+    rows = fit.model.indices_
+    chosen = mercer.KNeighborsClassifier(1).fit(fit.X[rows], fit.y[rows])
+    return chosen.predict(Z)[:, None].astype(float)
+
+
+def weights(fit: Fit, Z: Any) -> np.ndarray:
+    """Of the columns: there is no answer for new rows."""
+    return np.tile(fit.model.weights_, (Z.shape[0], 1))
+
+
+def without_signs(answers: np.ndarray) -> np.ndarray:
+    return np.abs(answers)
+
+
+def gaps(answers: np.ndarray) -> np.ndarray:
+    """Distances between the answers: all that a learnt map is used for."""
+    return np.linalg.norm(answers[:, None] - answers[None], axis=2)
+
+
+def together(answers: np.ndarray) -> np.ndarray:
+    """Which rows are in one cluster."""
+    return (answers[:, None] == answers[None]).all(axis=2).astype(float)
+
+
+def sorted_distances(answers: np.ndarray) -> np.ndarray:
+    """To the centres of clusters, whose order means nothing."""
+    return np.sort(answers, axis=1)
+
+
+# --- reasons ----------------------------------------------------------------------------------
+
+NO_WEIGHTS = {"repetition": "fit takes no weights"}
+UNIT = {"scale": "answers are in the unit of X"}
+PENALTY = {"scale": "the penalty weighs |w|², which has a unit"}
+ORIGIN = {"translation": "the plane is measured from the origin"}
+VISITS = {"rows": "it visits rows in their order"}
+DRAWN = {"rows": "the rows for validation are drawn by their numbers"}
+CELLS = {"translation": 'gamma="scale" is of the variance of all cells, where means count'}
+TABLES = {"sparse": "tables are not sparse"}
+DENSE = {"sparse": "it reads dense rows, as scikit-learn's does"}
+
+LINEAR = {"translation": "one of the kernels is linear, and measured from the origin"}
+LOCAL = dict.fromkeys(
+    ("float32", "scale"),
+    "the descent ends where its start and its rounding lead it, and may go to infinity",
+)
+ROUNDED = {"float32": "the best penalty may be below the rounding of K in float32"}
+
+SOME = dict.fromkeys(
+    ("rows", "float32", "translation"),
+    "it finds most neighbours, which ones depends on what is drawn, on order and on rounding",
+)
+
+# --- faults
+MEDIAN = {"repetition": "the median distance is that of the rows without their weights"}
+LEARNT = {"translation": "another step of the learning is found or chosen"}
+CHOSEN = {"repetition": "the penalty is chosen by leaving a row and its copies out one by one"}
+
+#: the same search, kernel and penalty for the automatic estimators
+REPLAY = [{"family": "gaussian", "scale": 1.0, "learn": False, "rows": 45, "rank": 45, "steps": []}]
+
+values = asked("decision_function")
+predictions = asked("predict")
+
+TABLE = [
+    # --- machines
+    Row(mercer.SVC(tol=1e-9), "classes", values, without=CELLS, close=1e-5),
+    Row(mercer.SVC(gamma="median", tol=1e-9), "classes", values, faults=MEDIAN, close=1e-5),
+    Row(mercer.SVC(kernel="linear", tol=1e-9), "classes", values, without=PENALTY, close=1e-5),
+    Row(mercer.NuSVC(nu=0.43, tol=1e-9), "classes", values, without=CELLS, close=1e-5),
+    Row(mercer.LinearSVC(tol=1e-10), "classes", values, without=PENALTY | ORIGIN, close=1e-5),
+    Row(mercer.SVR(tol=1e-9), "numbers", predictions, without=CELLS, close=1e-5),
+    Row(mercer.NuSVR(tol=1e-9), "numbers", predictions, without=CELLS, close=1e-5),
+    Row(mercer.KernelQuantileRegression(quantile=[0.2, 0.7], tol=1e-9), "numbers", predictions,
+        without=CELLS, close=1e-5),
+    Row(mercer.LinearSVR(tol=1e-10, epsilon=0.1), "numbers", predictions,
+        without=PENALTY | ORIGIN, close=1e-4),
+    Row(mercer.OneClassSVM(tol=1e-9, nu=0.3), "none", values, without=CELLS, close=1e-5),
+    Row(mercer.Perceptron(), "classes", values, without=VISITS | ORIGIN | {
+        "scale": "the intercept is learnt at the rate of rows of length 1",
+        "repetition": "a weight is a factor of the step, as in scikit-learn",
+        "float32": "a rounded value may be a mistake, and no later one is the same"}),
+    Row(mercer.KernelPerceptron(max_iter=3, tol=None), "classes", values, without=VISITS | CELLS | {
+        "repetition": "a weight is a factor of the step, as in scikit-learn",
+        "float32": "a rounded value may be a mistake, and no later one is the same"}),
+    # --- ridge
+    Row(mercer.KernelRidge(0.1, kernel="rbf", gamma="scale"), "numbers", predictions,
+        without=CELLS),
+    Row(mercer.KernelRidge(0.1, kernel="rbf", gamma="median"), "numbers", predictions,
+        faults=MEDIAN),
+    Row(mercer.KernelRidge(0.1), "numbers", predictions, without=PENALTY | ORIGIN),
+    Row(mercer.KernelRidge("auto", kernel="rbf", gamma="scale"), "numbers", predictions,
+        without=CELLS | ROUNDED),
+    Row(mercer.KernelRidgeClassifier(0.1, kernel="rbf", gamma="scale"), "classes", values,
+        without=CELLS),
+    Row(mercer.KernelLogisticRegression(kernel="rbf", gamma="scale"), "classes", values,
+        without=CELLS),
+    Row(mercer.FeatureMachineClassifier(random_state=0), "classes", values, without=ROUNDED,
+        faults=LEARNT, close=1e-4, matrices=100),
+    Row(mercer.FeatureMachineRegressor(random_state=0), "numbers", predictions, without=ROUNDED,
+        faults=LEARNT, close=1e-4, matrices=100),
+    Row(mercer.MultipleKernelClassifier(), "classes", values, without=LINEAR, close=1e-3),
+    Row(mercer.MultipleKernelRegressor(alpha=0.1), "numbers", predictions, without=LINEAR),
+    Row(mercer.KernelClassifier(replay=REPLAY), "classes", asked("predict_proba"),
+        without=TABLES | ROUNDED, faults=CHOSEN, close=1e-3),
+    Row(mercer.KernelRegressor(replay=REPLAY), "numbers", predictions, without=TABLES | ROUNDED,
+        faults=CHOSEN, close=1e-3),
+    Row(mercer.KernelSearchCV(mercer.KernelRidge(kernel="rbf", gamma="scale"), {"alpha": [0.1, 1]}),
+        "numbers", predictions, without=NO_WEIGHTS | CELLS | {
+            "rows": "folds are cut in the order of the rows"}),
+    # --- spectral
+    Row(mercer.KernelPCA(3, kernel="rbf", gamma=0.1), "none", asked("transform"), without_signs,
+        without=NO_WEIGHTS | {"scale": "gamma is a number here"}),
+    Row(mercer.KernelPCA(2), "none", asked("transform"), without_signs, without=NO_WEIGHTS | UNIT),
+    Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", values, without=NO_WEIGHTS),
+    Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", asked("transform"),
+        without_signs, without=NO_WEIGHTS),
+    Row(mercer.KernelCCA(2, alpha=0.1, gamma="median"), "views", asked("transform"), without_signs,
+        without=NO_WEIGHTS, matrices=20),
+    Row(mercer.KernelKMeans(3, n_init=40, random_state=0), "none", asked("transform"),
+        sorted_distances, without=CELLS),
+    Row(mercer.KernelKMeans(3, n_init=40, random_state=0), "none", predictions, together,
+        without=CELLS),
+    Row(mercer.SpectralClustering(3, gamma="median", random_state=0), "none", predictions, together,
+        without=NO_WEIGHTS),
+    # --- neighbours
+    Row(mercer.KNeighborsClassifier(4), "classes", asked("predict_proba")),
+    Row(mercer.KNeighborsClassifier(None, weights="gaussian", width=1.5), "classes",
+        asked("predict_proba"), without=UNIT),
+    Row(mercer.KNeighborsRegressor(4, weights="rank"), "numbers", predictions),
+    Row(mercer.RadiusNeighborsClassifier(8.0, outlier_label=0), "classes", asked("predict_proba"),
+        without={"scale": "the radius has a unit"}),
+    Row(mercer.RadiusNeighborsRegressor(8.0), "numbers", predictions,
+        without={"scale": "the radius has a unit"}),
+    Row(mercer.NearestNeighbors(), "none", near, without=NO_WEIGHTS | UNIT),
+    Row(mercer.LocalOutlierFactor(5, novelty=True), "none", asked("score_samples"),
+        without=NO_WEIGHTS),
+    Row(mercer.NadarayaWatson(), "numbers", predictions),
+    Row(mercer.KernelDensity(bandwidth=0.8), "none", asked("score_samples"), without=UNIT),
+    Row(mercer.Stolp(3), "classes", nearest_prototype, without=NO_WEIGHTS),
+    # --- learnt distances
+    Row(mercer.NeighbourhoodComponents(2, max_iter=10), "classes", asked("transform"), gaps,
+        without=NO_WEIGHTS | DENSE | LOCAL, close=1e-4),
+    Row(mercer.LargeMarginNeighbours(3, 2, max_iter=10), "classes", asked("transform"), gaps,
+        without=NO_WEIGHTS | DENSE | LOCAL, close=1e-4),
+    Row(mercer.CoordinateDescentWeights(), "classes", weights, without=NO_WEIGHTS),
+    # --- many layers
+    Row(mercer.deep.DeepKernelMachineClassifier(random_state=0), "classes", values,
+        without=NO_WEIGHTS | ORIGIN, close=1e-3, matrices=100),
+    Row(mercer.deep.DeepKernelMachineRegressor(random_state=0), "numbers", predictions,
+        without=NO_WEIGHTS | ORIGIN, close=1e-3, matrices=100),
+    Row(mercer.deep.MultilayerKernelMachine(1, n_components=5, random_state=0), "classes", values,
+        without=NO_WEIGHTS | DRAWN | {"scale": "gamma is 1 / d"}, close=1e-2),
+    # --- indexes
+    Row(mercer.search.BruteForce(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
+    Row(mercer.search.KDTree(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
+    Row(mercer.search.MetricTree(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
+    Row(mercer.search.GraphIndex(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT | {
+        **SOME,
+        "threads": "rows enter the graph at the same time, in no order",
+        "sparse": "distances of sparse rows round otherwise, and lead another way",
+        "file": "the graph has a format of another library, which is not safe to read"},
+        library="usearch"),
+    Row(mercer.LSHIndex(Minkowski(), recall=0.99), "none", found, without=NO_WEIGHTS | UNIT | SOME),
+    Row(mercer.MinHash(16), "sets", asked("transform"), without=NO_WEIGHTS | dict.fromkeys(
+        ("float32", "scale", "translation", "sparse"), "sets have no numbers")),
+]  # fmt: skip
+
+#: public estimators without a row
+LEFT_OUT = {
+    mercer.search.Index: "the interface of the others",
+    mercer.search.KnownNeighbours: "it reads a matrix of distances, which has no rows of numbers",
+}

@@ -1,0 +1,66 @@
+"""NuSVC on classes that overlap: its two reduced hulls nearly touch, and sums of K cancel there."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import NuSVC as TheirNuSVC
+
+from mercer import NuSVC
+
+
+def overlapping(seed=24, n=300, noise=0.5):
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(n, 3))
+    return X, X[:, 0] + noise * r.normal(size=n) > 0
+
+
+def test_a_small_nu_converges():
+    """The objective is 1e-8 of the terms that cancel in it."""
+    X, y = overlapping()
+    model = NuSVC(nu=0.2, tol=1e-4).fit(X, y)
+    assert model.converged_
+    assert model.dual_gap_ <= 1e-6 * abs(model.objective_)
+    theirs = TheirNuSVC(nu=0.2, tol=1e-6).fit(X, y)
+    assert_array_equal(model.predict(X), theirs.predict(X))
+
+
+def before_division(K, beta, total):
+    """½ βᵀKβ where the absolute values of β have this sum."""
+    beta = beta * (total / np.abs(beta).sum())
+    return beta @ K @ beta / 2
+
+
+def beta_of(model, n):
+    beta = np.zeros(n)
+    beta[model.support_] = model.dual_coef_[0]
+    return beta
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore:Solver terminated early")
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_the_objective_is_never_above_that_of_scikit_learn(first, tol):
+    for seed in range(first, first + 20):
+        r = np.random.default_rng(seed)
+        n, d = int(r.integers(60, 400)), int(r.integers(2, 7))
+        X = r.normal(size=(n, d))
+        y = X[:, 0] + r.uniform(0.1, 1) * r.normal(size=n) > 0
+        nu = float(r.uniform(0.05, 0.95)) * 2 * min(y.mean(), 1 - y.mean())
+        kernel = ["rbf", "rbf", "linear", "poly"][int(r.integers(4))]
+        given = {"gamma": 1 / (d * X.var()), "coef0": 1.0, "degree": 3}
+        K = pairwise_kernels(X, metric=kernel, filter_params=True, **given)
+        theirs = TheirNuSVC(nu=nu, kernel=kernel, tol=1e-6, max_iter=10**6, **given)
+        theirs.fit(X, y)
+        least = before_division(K, beta_of(theirs, n), nu * n)
+        try:
+            ours = NuSVC(nu=nu, kernel=kernel, tol=tol, **given).fit(X, y)
+        except ValueError as error:
+            refused = str(error)
+        else:
+            assert ours.converged_
+            assert before_division(K, beta_of(ours, n), nu * n) <= least * (1 + 1e-9)
+            continue
+        assert "there is no margin" in refused
+        assert least < 1e-5 * nu * n * K.diagonal().max()  # the hulls touch, but for rounding
