@@ -58,10 +58,15 @@ READ = {
         two("mass", lambda i: f"{i + 1} g" if i % 3 else f"{i + 1} kg"), (), "t.csv", "in g,"),
     "spans": (
         two("time", lambda i: f"{i % 5}h {i}m" if i % 3 else f"{i}m"), (), "t.csv", "numbers in h"),
+    "a target in kilograms": (
+        two("weight", lambda i: f"{i}.6 kg"), ("--target", "weight"), "t.csv",
+        "weight is read in kg."),
     "degrees": (two("heat", lambda i: f"{i - 9} °C"), (), "t.csv", "-9 to 30 °C"),
     "a title above": (
         "Sales of March\n\n" + FRAME.to_csv(index=False), (), "t.csv",
         "The table begins below the first 2 lines, of which one is 'Sales of March'."),
+    "a line for Excel above": (
+        "sep=;\n" + two("weight", lambda i: f"{i},6 kg"), (), "t.csv", "0.6 to 39.6 kg"),
     "comments above": (
         "# made by a sensor\n# at night\n" + FRAME.to_csv(index=False), (), "t.csv",
         "The table begins below the first 2 lines"),

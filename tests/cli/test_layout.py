@@ -18,6 +18,7 @@ ABOVE = {
     "a title and an empty line": "Sales of March\n\n",
     "comments": "# from the shop\n# units: mm\n",
     "padded": "Sales of March,,\n,,\n",
+    "two that are padded": "Sales,,\nYear,2024,\n",
     "quoted": '"Sales, of ""March"""\n',
 }
 BELOW = {
@@ -108,6 +109,12 @@ def test_no_lines_above_where_the_file_is_only_ragged(text):
 )
 def test_rows_that_are_cut_off_or_named_so_are_no_notes(last):
     assert lines_below(last, ",") == 0
+
+
+def test_separators_within_cells_are_no_lines_above(tmp_path):
+    text = "id,tags\n" + "".join(f"{i},a;b;c\n" for i in range(9)) + "Source: x\n"
+    assert read(text, tmp_path)[0].columns == ["id", "tags"]
+    assert read(text.replace("Source: x\n", ""), tmp_path)[0].height == 9
 
 
 def test_a_company_named_total_stays(tmp_path):

@@ -21,7 +21,14 @@ import polars as pl
 
 from mercer.cli.errors import OptionError, TableError, counted, first_names
 from mercer.cli.files import Source
-from mercer.cli.layout import MOST_BELOW, below_lines, rows_end, without_header, without_total
+from mercer.cli.layout import (
+    MOST_BELOW,
+    begins_below,
+    below_lines,
+    rows_end,
+    without_header,
+    without_total,
+)
 from mercer.cli.separators import NAMED, fields_of, found_above, separator_of
 
 # bytes with which a text begins that says what it is
@@ -72,10 +79,7 @@ class DelimitedText:
             )
         if self.skip and skip is None:
             first = next(line for line in start.splitlines() if line.strip())
-            self.notes.append(
-                f"The table begins below the first {counted(self.skip, 'line')}, of which one is "
-                f"{first.strip()[:60]!r}. If these are rows, give --skip-rows 0."
-            )
+            self.notes.append(begins_below(self.skip, "line", first))
         self.separator = separator or separator_of(rows, usual)
         if separator is None and self.separator != usual and usual is not None:
             self.notes.append(f"The fields are separated by {NAMED[self.separator]}.")

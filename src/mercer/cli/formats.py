@@ -20,7 +20,7 @@ import polars as pl
 
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import Source
-from mercer.cli.layout import MOST_ABOVE, rows_above
+from mercer.cli.layout import MOST_ABOVE, begins_below, rows_above
 
 # it tells of each column that it takes for texts, unless someone listens
 logging.getLogger("fastexcel").addHandler(logging.NullHandler())
@@ -182,10 +182,7 @@ class ExcelFile(Whole):
         above = rows_above(rows)
         if above:
             first = next(cell for row in rows for cell in row if cell.strip())
-            self.notes.append(
-                f"The table begins below the first {counted(above, 'row')} of the sheet, of which "
-                f"one is {first.strip()[:60]!r}. If these belong to it, give --skip-rows 0."
-            )
+            self.notes.append(begins_below(above, "row", first))
         return above
 
 

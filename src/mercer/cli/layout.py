@@ -54,7 +54,8 @@ def rows_above(rows: Sequence[Sequence[str]]) -> int:
     width = widths.most_common(1)[0][0]
     for i, row in enumerate(rows[:MOST_ABOVE]):
         padded = len(row) == width
-        if _filled(row) > (max(1, width // 2) if not padded else 1 if width < 5 else 2):
+        most = width // 2 if not padded else (width + 1) // 2 if i else 2 if width >= 5 else 1
+        if _filled(row) > max(1, most):
             header = padded and _is_header(row, rows[i + 1 :])
             return i if header else 0
     return 0
@@ -88,6 +89,26 @@ def lines_below(lines: Sequence[str], separator: str) -> int:
     return below
 
 
+def begins_below(count: int, noun: str, first: str) -> str:
+    """What is said of lines above the header.
+
+    Examples
+    --------
+    >>> begins_below(1, "line", "sep=;")
+    "The table begins below the first line, 'sep=;'. If this is a row, give --skip-rows 0."
+    """
+    shown = repr(first.strip()[:60])
+    if count == 1:
+        return (
+            f"The table begins below the first {noun}, {shown}. If this is a row, give --skip-rows "
+            "0."
+        )
+    return (
+        f"The table begins below the first {count} {noun}s, of which one is {shown}. If these are "
+        "rows, give --skip-rows 0."
+    )
+
+
 def below_lines(text: str, count: int) -> str:
     """The text below its first lines, which end with LF, CR LF or CR."""
     stream = io.StringIO(text, newline="")
@@ -101,9 +122,9 @@ def rows_end(text: str, separator: str, quotes: int = 0) -> int:
 
     ``quotes`` stand before the text: what is in a quoted field belongs to a row.
     """
-    start = len(text)
+    start, mark = len(text), "\n" if "\n" in text else "\r"
     for _ in range(MOST_BELOW + 1):
-        start = max(text.rfind(mark, 0, max(start, 0)) for mark in "\r\n")
+        start = text.rfind(mark, 0, max(start, 0))
     last = io.StringIO(text[start + 1 :], newline="").readlines()
     below = min(lines_below(last, separator), len(last) - (start < 0))  # the header stays
     end = len(text) - sum(map(len, last[len(last) - below :]))

@@ -18,7 +18,7 @@ from mercer.cli.errors import TableError, column_faults, counted, of_option, ref
 from mercer.cli.extras import Extras, read_extras
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
-from mercer.cli.target import check_task, check_test_table, left_out, read_target
+from mercer.cli.target import check_task, check_test_table, left_out, read_target, unit_said
 from mercer.cli.terminal import Terminal, line
 from mercer.selection.automatic import default_metric, hold_out, metric_named, task_of
 from mercer.tables import (
@@ -98,6 +98,8 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
         screen.print(left_out(dropped, options.target))
+    if unit := unit_said(frame[options.target], options.target):
+        screen.print(unit)
     screen.print(line("Task: ", (task, "bold"), f", since {why}."))
     if judged := judged_by(metric, options.metric, y):
         screen.print(judged)

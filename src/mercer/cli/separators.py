@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from itertools import islice
 from typing import Any
 
@@ -15,10 +16,18 @@ NAMED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blan
 
 
 def found_above(text: str, usual: str | None, separator: str | None) -> int:
-    """How many lines stand above the header, by the separator that shows some."""
-    usual = separator or usual
-    order = [usual] if separator else [*([usual] if usual else []), *SEPARATORS]
-    return next((above for s in order if (above := lines_above(text, s or ","))), 0)
+    """How many lines stand above the header.
+
+    The separator is that which gives the most rows one width, the first one of these.
+    """
+    best, above = 0.0, 0
+    order = [separator] if separator else dict.fromkeys([*(usual or ""), *SEPARATORS])
+    for each in order:
+        widths = [width for width in _widths(text, each) if width]
+        width, rows = Counter(widths).most_common(1)[0] if widths else (1, 0)
+        if width > 1 and rows > best * len(widths):
+            best, above = rows / len(widths), lines_above(text, each)
+    return above
 
 
 def separator_of(text: str, usual: str | None) -> str:

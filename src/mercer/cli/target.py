@@ -11,8 +11,9 @@ import polars as pl
 
 from mercer.cli.errors import TableError, counted, no_column
 from mercer.selection.automatic import LARGEST
-from mercer.tables import Column, is_missing_mark, spelled_number, used_columns
+from mercer.tables import Column, is_missing_mark, spelled_quantity, unit_of, used_columns
 
+LARGEST_CLASSES = 20  # with a unit, such as "5 stars"; more of them are numbers
 NO_CLASS = {"null", "NULL", "NaN", "nan", "<NA>", "NaT"}  # as SQL, JSON and pandas write it
 
 
@@ -63,6 +64,14 @@ def read_target(
     return pl.DataFrame(others), y, np.flatnonzero(known.to_numpy())
 
 
+def unit_said(column: pl.Series, target: str) -> str:
+    """The unit of a target of quantities, in a sentence; "" if it has none."""
+    known = column.alias("").drop_nulls()  # in some names polars sees patterns
+    texts = known.unique().to_list() if column.dtype == pl.String else []
+    unit = unit_of(texts) if len(texts) > LARGEST_CLASSES else ""
+    return f"{target} is read in {unit}." if unit else ""
+
+
 def left_out(rows: int, target: str) -> str:
     """What becomes of rows without a target."""
     return f"{counted(rows, 'row')} without a {target} {'is' if rows == 1 else 'are'} left out."
@@ -78,8 +87,10 @@ def _spelled_target(column: pl.Series) -> pl.Series:
     if column.dtype != pl.String:
         return column
     numbers: dict[str, float] = {}
-    for text in column.drop_nulls().unique().to_list():
-        number = spelled_number(text)
+    texts = column.drop_nulls().unique().to_list()
+    unit = unit_of(texts) if len(texts) > LARGEST_CLASSES else ""
+    for text in texts:
+        number = spelled_quantity(text, unit)
         if re.fullmatch(r"0\d+", text):
             return column  # codes
         if number is not None:

@@ -101,7 +101,7 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
         comma = comma and not re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", text)
     text = text.replace(".", "").replace(",", ".") if comma else text.replace(",", "")
     try:
-        number = float(text)
+        number = float(text) + 0.0  # (0.00) is 0, and not -0
     except ValueError:  # for example two decimal points
         return None
     return number if math.isfinite(number) else None
