@@ -89,7 +89,7 @@ class TableDistance:
                 found[name] = np.where(gone, 0.5, self._scaled(name, numbers))
                 found[name + MISSING] = np.where(gone, 0.5, 0.0)
             elif name in self.vectors:
-                found |= dict(zip(self.vectors[name], column.of.cells(column, cells).T))
+                found |= dict(zip(self.vectors[name], np.asarray(column.of.cells(column, cells)).T))
             elif name in self.levels:
                 lost = missing_values(cells)
                 found[name] = pl.Series(

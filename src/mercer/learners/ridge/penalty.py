@@ -146,7 +146,7 @@ def without_copies(
 
     Only vectors are looked at; of other samples all rows are different ones.
     """
-    X = training.X
+    X: Any = training.X
     if isinstance(X, (np.ndarray, sp.csr_array)):
         rows, copies = row_copies(X, y, 0)
         if len(rows) < X.shape[0]:

@@ -43,8 +43,7 @@ class VectorColumns(ObjectColumns):
             )
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
-        known = values[~missing_values(values)]
-        length = len(as_vector(known[0]))
+        length = (vector_lengths(values[~missing_values(values)]) or [0])[0]
         return length, length, []
 
     def cells(self, column: Any, values: np.ndarray) -> np.ndarray:
@@ -111,10 +110,11 @@ def are_vectors(cells: list) -> bool:
 
     They have one length, and hold what sets of items do not: fractions, or a number twice.
     """
-    lengths = vector_lengths(cells)
-    if not lengths or len(set(lengths)) > 1:
+    found = [vector for vector in map(as_vector, cells) if vector is not None]
+    lengths = {len(vector) for vector in found}
+    if len(found) < max(len(cells), 1) or len(lengths) > 1 or min(lengths) < LEAST:
         return False
-    vectors = np.stack([as_vector(cell) for cell in cells])
+    vectors = np.stack(found)
     fractions = bool((vectors != np.round(vectors)).any())
     return fractions or bool((np.diff(np.sort(vectors, axis=1), axis=1) == 0).any())
 
