@@ -179,7 +179,7 @@ def zone_minutes(zone: str | None) -> int:
     >>> zone_minutes("-0330"), zone_minutes("Z")
     (-210, 0)
     """
-    if zone in (None, "Z"):
+    if zone is None or zone == "Z":
         return 0
     minutes = int(zone[1:3]) * 60 + int(zone[-2:])
     return minutes if zone[0] == "+" else -minutes
