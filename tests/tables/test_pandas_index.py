@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer.tables import infer_columns, read_columns
+from mercer.tables import column_notices, infer_columns, read_columns
 
 N = 90
 SHUFFLED = np.random.default_rng(0).permutation(N)
@@ -42,6 +42,7 @@ def test_each_form_is_left_out_and_said(form, name):
     assert column.kind == "identifier"
     assert column.reason.startswith("the index of a pandas table")
     assert how in column.reason or name.startswith("__")
+    assert column_notices([column]) == [f"Not used: {name} ({column.reason})."]
 
 
 @pytest.mark.parametrize("case", OTHER)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
+from mercer.tables.pandas_index import INDEX
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
@@ -98,7 +99,11 @@ def column_notices(columns: list[Column]) -> list[str]:
     notices = []
     dropped = [f"{c.name} ({c.reason})" for c in columns if not (c.used or c.left_out)]
     if dropped:
-        named = next((c.name for c in columns if c.of.identifies and c.reason != SAID), None)
+        named = next(
+            (c.name for c in columns
+             if c.of.identifies and c.reason != SAID and not c.reason.startswith(INDEX)),
+            None,
+        )  # fmt: skip
         hint = (
             "" if named is None else f" To use {named}, give its kind, as in --kind {named}=text."
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+INDEX = "the index of a pandas table"
 LEAST = 3  # values of an index
 MANY = 20  # different values: a code has fewer
 #: as pandas calls an index in Parquet files, and one that a file had no name for
@@ -52,7 +53,7 @@ def is_index(name: Any, values: np.ndarray) -> str:
     whole = values.dtype.kind == "f" and len(values) >= LEAST and bool((values >= 0).all())
     if not whole or (values != np.round(values)).any():
         return ""
-    said, distinct = "the index of a pandas table", len(np.unique(values))
+    said, distinct = INDEX, len(np.unique(values))
     if STORED.fullmatch(str(name)):
         return said
     steps, n = np.diff(values), len(values)
