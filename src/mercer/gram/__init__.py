@@ -15,7 +15,7 @@ from mercer.gram.leaves import Leaves, grow_leaves
 from mercer.gram.local import LocalGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require
-from mercer.gram.place import Place
+from mercer.gram.place import ApproximationWarning, Place
 from mercer.gram.tiled import TiledGram
 from mercer.gram.triangle import TriangleGram, held_for_products
 

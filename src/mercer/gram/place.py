@@ -16,6 +16,10 @@ from mercer.gram.memory import in_megabytes, memory_budget
 from mercer.threads import count_jobs
 
 
+class ApproximationWarning(UserWarning):
+    """For lack of memory, an approximation has taken the place of what was asked for."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where the work on Gram matrices is done. A value: it is checked when it is made.
@@ -87,6 +91,7 @@ class Place:
             f"memory={self.memory!r} is too small for {what}: it is approximated, so that answers "
             f"differ. Give memory={in_megabytes(needed)} or more, or {instead} to have this "
             "without a warning.",
+            ApproximationWarning,
             stacklevel=first_outside(),
         )
 

@@ -13,7 +13,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import KW_ONLY, asdict
+from dataclasses import KW_ONLY, asdict, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import documented, estimator
-from mercer.gram import Place
+from mercer.gram import ApproximationWarning, Place
 from mercer.learners.base import check_count, check_weights
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
@@ -35,6 +35,7 @@ from mercer.selection.automatic.reasons import Reasons, find_reasons
 from mercer.selection.automatic.scores import default_metric, metric_named
 from mercer.selection.automatic.settings import SearchSettings, Sizes
 from mercer.selection.automatic.speed import REFERENCE, Speed
+from mercer.selection.automatic.target_scales import choose_scale
 from mercer.selection.automatic.tasks import Classification, Regression, Task
 from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
@@ -153,6 +154,8 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         with threads, warnings.catch_warnings():
             # scikit-learn's, from each of many fits; a notice says it once
             warnings.filterwarnings("ignore", "The number of unique classes is greater")
+            # nobody asked for an exact machine; `solver_` says what the chosen one is
+            warnings.simplefilter("ignore", ApproximationWarning)
             return self._search(budget, X, y, sample_weight, groups, times, known)
 
     def _search(
@@ -193,6 +196,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             progress=self.progress, sizes=self.sizes,
             speed=Speed.measured() if np.isfinite(budget.limit) else REFERENCE,
         )  # fmt: skip
+        settings = replace(settings, task=self._on_its_scale(settings))
         search, fitter = Trials(settings), Fitter(settings)
         state = search.state
         self.searched_ = fingerprint(
@@ -224,6 +228,14 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.final_seconds_ = self.seconds_ - began
         return rows
 
+    def _on_its_scale(self, settings: SearchSettings) -> Task:
+        """The task, on the scale that suits its targets."""
+        return settings.task
+
+    def _again(self, task: Task) -> Task:
+        """The task of other rows, on the scale of the search."""
+        return task
+
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
 
@@ -246,6 +258,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         """`refit`, and return the rows of X, as `fit_and_encode` does."""
         check_is_fitted(self)
         table, task, y, weights, _ = self._read(X, y, sample_weight)
+        task = self._again(task)
         features, final = self.encoder_.features_, self.schedule_[-1]
         kernels = [part.kernel for part in self.machine_.parts]
         del self.machine_  # with another encoder it would predict nonsense
@@ -260,7 +273,9 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         fitter = Fitter(settings)
         plans = [final, *final.get("mean", [])]
         kernels = kernels or [None] * len(plans)
-        fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ApproximationWarning)
+            fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
         self.machine_, self._stored = mean_of(task, fitted)
         return rows
 
@@ -541,7 +556,10 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
 class KernelRegressor(RegressorMixin, _AutomaticKernel):
     """Regression on table rows by a kernel machine that is chosen and tuned for them.
 
-    Attributes and method are those of `KernelClassifier`, without classes and probabilities.
+    Attributes and methods are those of `KernelClassifier`, without classes and probabilities, and
+    one more: ``target_scale_``, the scale on which the target is fitted. Skewed, positive and
+    bounded targets are fitted by their logarithm, square root, logit or ranks if left-out rows are
+    predicted better, and a target that is never negative is never predicted to be.
 
     Parameters
     ----------
@@ -561,6 +579,18 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
 
     def _read_target(self, y, n):
         return Regression.read(y, n, type(self).__name__)
+
+    def _on_its_scale(self, settings: SearchSettings) -> Task:
+        self.target_scale_ = choose_scale(settings)
+        if self.target_scale_.name:
+            self.notices_.append(
+                f"The target is fitted by its {self.target_scale_.name}, with which left-out rows "
+                "are predicted better. Predictions are in its own units."
+            )
+        return self._again(settings.task)
+
+    def _again(self, task: Task) -> Task:
+        return Regression(self.target_scale_, corrected=self.metric_ != "mae")
 
     def predict(self, X):
         """Predicted value of each row, (n,)."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -119,10 +120,51 @@ class Classification(Task):
         return np.searchsorted(self.classes, y)
 
 
+@dataclass(frozen=True)
+class TargetScale:
+    """The scale on which numbers are fitted: their own, or that of a class below this one.
+
+    ``limits`` are those of predictions on this scale: what is not negative stays so.
+    """
+
+    limits: tuple[float, float] = (-np.inf, np.inf)
+    name: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, y: np.ndarray, **settings: Any) -> Self:
+        """The scale for some targets, whose range predictions leave by a tenth at most."""
+        scale = cls(**settings)
+        if cls is TargetScale:
+            return replace(scale, limits=(0.0 if y.min() >= 0 else -np.inf, np.inf))
+        z = scale.forward(y)
+        beyond = 0.1 * float(np.ptp(z))
+        return replace(scale, limits=(float(z.min()) - beyond, float(z.max()) + beyond))
+
+    def forward(self, y: np.ndarray) -> np.ndarray:
+        """Numbers on this scale."""
+        return y
+
+    def back(self, z: np.ndarray) -> np.ndarray:
+        """Numbers of this scale on their own."""
+        return z
+
+    def corrected(self, share: float) -> tuple[float, float]:
+        """A factor and a term on this scale by which predictions become ``share`` times as large,
+        where there are such: the mean of a curve is not the curve of the mean."""
+        return 1.0, 0.0
+
+
 class Regression(Task):
-    """Regression: targets are numbers."""
+    """Regression: targets are numbers, on a scale.
+
+    ``corrected`` says whether predictions are means on the target's own scale; else medians.
+    """
 
     name = "regression"
+
+    def __init__(self, scale: TargetScale | None = None, corrected: bool = True):
+        self.scale = TargetScale() if scale is None else scale
+        self.corrected = corrected
 
     @classmethod
     def read(cls, y: Any, n: int, reader: str) -> tuple[Regression, np.ndarray]:
@@ -141,13 +183,18 @@ class Regression(Task):
         return cls(), y
 
     def targets(self, y: np.ndarray) -> np.ndarray:
-        return y[:, None]
+        return self.scale.forward(y)[:, None]
 
-    def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> FirstOutput:
-        return FirstOutput()
+    def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> BackTransformed:
+        plain = self.plain()
+        if not (self.corrected and self.scale.name):
+            return plain
+        mean = np.average(plain(outputs), weights=weights)
+        share = np.average(y, weights=weights) / mean if mean > 0 else 1.0
+        return BackTransformed(self.scale, *self.scale.corrected(float(np.clip(share, 0.5, 2))))
 
-    def plain(self) -> FirstOutput:
-        return FirstOutput()
+    def plain(self) -> BackTransformed:
+        return BackTransformed(self.scale)
 
     def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
         return np.mean(predicted, axis=0)
@@ -159,14 +206,17 @@ class Regression(Task):
         return model.predict(M)
 
 
-class FirstOutput:
-    """Predictions of a machine with one output: the output itself."""
+@dataclass
+class BackTransformed:
+    """Predictions of a machine with one output: the output, on the target's own scale."""
 
-    slope = 1.0
-    bias = 0.0
+    scale: TargetScale
+    slope: float = 1.0
+    bias: float = 0.0
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        return outputs[:, 0]
+        z = np.clip(self.slope * outputs[:, 0] + self.bias, *self.scale.limits)
+        return self.scale.back(z)
 
 
 def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
