@@ -187,7 +187,7 @@ def test_zstandard(folder):
         ('{"a": 1}\n{"a": \n', r"t.jsonl, row 2: this is not JSON"),
         ('{"a": 1}\n[1]\n', r"t.jsonl, row 2: '\[1\]' is not a JSON object"),
         ("\n \n", "has no rows"),
-        ('{"a": {"b": 1}}\n', "no column that can be read"),
+        ('{"a": [{"b": 1}]}\n', "no column that can be read"),
     ],
 )
 def test_json_that_is_none(content, message, folder):
@@ -329,3 +329,12 @@ def test_a_nul_is_no_matter_of_encoding(folder):
         TableError, match=r"NUL character in row 2: this is not a text table\. Take"
     ):
         read_table("t.csv")
+
+
+def test_rows_above_the_header_of_a_sheet_are_left_out_and_said(folder):
+    pytest.importorskip("fastexcel")
+    rows = [["Sales of March"], [], ["name", "size"], ["a", 1.5], ["b", 2.5], ["c", 3.5]]
+    (folder / "t.xlsx").write_bytes(workbook(rows))
+    tables = Tables([Path("t.xlsx")])
+    assert tables.frame().rows() == [("a", 1.5), ("b", 2.5), ("c", 3.5)]
+    assert "The table begins below the first" in tables.notes[0]

@@ -11,18 +11,31 @@ import errno
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, CycloptsPanel, Parameter, Token
+from cyclopts import App, CycloptsError, CycloptsPanel, Parameter
 
 import mercer
 from mercer.cli.errors import OptionError
 from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, OK, OUTPUT, USAGE
 from mercer.cli.room import check_room
+from mercer.cli.shared_options import (
+    Decimal,
+    Drops,
+    Encoding,
+    Flag,
+    Json,
+    Kinds,
+    More,
+    Quiet,
+    Separator,
+    Skip,
+    TextDecimal,
+    Whole,
+)  # fmt: skip
 from mercer.cli.terminal import Terminal, line
 from mercer.visible import visible
 
@@ -42,35 +55,6 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # `run` says what became of the files
 )
-
-KIND = """Overrides a column's inferred kind: --kind zip=category, or number, date, text, \
-sequence, set, vector, identifier, drop. May be repeated."""
-DROP = "A column to leave out. May be repeated."
-SEPARATOR = "Separator of the fields of text files. Default: as the first rows show."
-SIGN = "The decimal sign in text files: . or , (default: as the columns show)."
-
-# options that mean the same in several commands
-Kinds = Annotated[list[str] | None, Parameter(name="--kind", negative="", help=KIND)]
-Drops = Annotated[list[str] | None, Parameter(name="--drop", negative="", help=DROP)]
-More = Annotated[Path, Parameter(help="More files with the same columns.")]
-Encoding = Annotated[str, Parameter(help="Encoding of text files.")]
-Separator = Annotated[str | None, Parameter(help=SEPARATOR)]
-Decimal = Literal[".", ","]
-TextDecimal = Annotated[Decimal | None, Parameter(help=SIGN)]
-Flag = Annotated[bool, Parameter(negative="")]
-Json = Annotated[Flag, Parameter(help="Print one JSON object instead of the screen.")]
-Quiet = Annotated[Flag, Parameter(help="Print nothing but errors.")]
-
-
-def _whole(_: Any, tokens: Sequence[Token]) -> int:
-    """A whole number; cyclopts would round 2.5 without a word."""
-    try:
-        return int(tokens[0].value)
-    except ValueError:
-        raise ValueError(f"{tokens[0].value}: give a whole number.") from None
-
-
-Whole = Annotated[int, Parameter(converter=_whole)]
 
 
 @app.command(sort_key=0)
@@ -97,6 +81,7 @@ def fit(
     encoding: Encoding = "utf-8",
     sep: str | None = None,
     decimal: TextDecimal = None,
+    skip_rows: Skip = None,
     no_rows: Flag = False,
     resume: Path | None = None,
     force: Flag = False,
@@ -161,8 +146,8 @@ def fit(
         train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
         memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
         weight=weight, compress=compress, seed=seed, output=output, encoding=encoding, sep=sep,
-        decimal=decimal, more=more, resume=resume, force=force, json=json, quiet=quiet,
-        no_rows=no_rows, only=only,
+        decimal=decimal, skip_rows=skip_rows, more=more, resume=resume, force=force, json=json,
+        quiet=quiet, no_rows=no_rows, only=only,
     )  # fmt: skip
     return fit_table(options, started)
 
@@ -178,9 +163,11 @@ def predict(
     encoding: str = "utf-8",
     sep: str | None = None,
     decimal: Decimal | None = None,
+    skip_rows: Skip = None,
     safe_cells: Flag = False,
     explain: Flag = False,
     force: Flag = False,
+    json: Json = False,
 ) -> int:
     """Predict for the rows of a table, in their order.
 
@@ -193,7 +180,7 @@ def predict(
     table
         New rows: the training columns in any order; others are ignored.
     output
-        A CSV, TSV or Parquet file.
+        A CSV, TSV or Parquet file; or - for standard output, as CSV.
     keep
         A column of the table to copy beside the predictions. May be repeated.
     encoding
@@ -215,8 +202,8 @@ def predict(
 
     return predict_table(
         model, [table, *more], output=output, keep=keep or [],
-        reading=reading_given(encoding, sep, decimal), safe_cells=safe_cells,
-        explain=explain, force=force,
+        reading=reading_given(encoding, sep, decimal, skip_rows), safe_cells=safe_cells,
+        explain=explain, force=force, json=json,
     )  # fmt: skip
 
 
@@ -231,8 +218,10 @@ def report(
     encoding: str = "utf-8",
     sep: str | None = None,
     decimal: Decimal | None = None,
+    skip_rows: Skip = None,
     no_rows: Flag = False,
     force: Flag = False,
+    json: Json = False,
 ) -> int:
     """Score a model on new rows whose target is known, and write a report.
 
@@ -262,7 +251,8 @@ def report(
 
     return report_table(
         model, [table, *more], target=target, output=output,
-        reading=reading_given(encoding, sep, decimal), no_rows=no_rows, force=force,
+        reading=reading_given(encoding, sep, decimal, skip_rows), no_rows=no_rows, force=force,
+        json=json,
     )  # fmt: skip
 
 
@@ -280,6 +270,7 @@ def check(
     encoding: Encoding = "utf-8",
     sep: Separator = None,
     decimal: TextDecimal = None,
+    skip_rows: Skip = None,
     json: Json = False,
 ) -> int:
     """Say what is in a table and what is wrong with it, without fitting.
@@ -302,7 +293,7 @@ def check(
 
     return check_table(
         [table, *more], target=target, test=test, task=task, kind=kind or [], drop=drop or [],
-        kernel=kernel, reading=reading_given(encoding, sep, decimal), json=json,
+        kernel=kernel, reading=reading_given(encoding, sep, decimal, skip_rows), json=json,
     )  # fmt: skip
 
 
@@ -325,7 +316,9 @@ def neighbors(
     encoding: Encoding = "utf-8",
     sep: Separator = None,
     decimal: TextDecimal = None,
+    skip_rows: Skip = None,
     force: Flag = False,
+    json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Find the nearest rows of a table, by columns of any kind.
@@ -365,7 +358,8 @@ def neighbors(
     options = NeighborOptions(
         items=items, query=query, k=k, radius=radius, columns=columns or [], drop=drop or [],
         kind=kind or [], metric=metric, text=text, output=output, explain=explain, memory=memory,
-        reading=reading_given(encoding, sep, decimal), force=force, quiet=quiet,
+        reading=reading_given(encoding, sep, decimal, skip_rows), force=force, json=json,
+        quiet=quiet,
     )  # fmt: skip
     return write_neighbors(options)
 
@@ -415,9 +409,14 @@ def run(arguments: list[str] | None = None) -> None:
 
 
 def _with_pipe(words: list[str]) -> list[str]:
-    """The same command, where ``-`` before all options is the file of that name, standard input."""
+    """The same command, where ``-`` is the file of that name: standard input before all options,
+    and standard output as that of predictions."""
     options = next((i for i, word in enumerate(words) if word[:1] == "-" != word), len(words))
-    return ["./-" if word == "-" else word for word in words[:options]] + words[options:]
+    files = {i for i, word in enumerate(words) if word == "-" and i < options}
+    if words[:1] == ["predict"]:
+        files |= {i + 1 for i, word in enumerate(words[:-1])
+                  if word in ("-o", "--output") and words[i + 1] == "-"}  # fmt: skip
+    return ["./-" if i in files else word for i, word in enumerate(words)]
 
 
 def _warn(errors: Terminal, said: set[str], message: Warning | str, *_: Any) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.errors import OptionError, check_columns, counted
+from mercer.cli.errors import OptionError, counted
 from mercer.cli.options import kinds_given
 from mercer.cli.problem import columns_of, judged_by
 from mercer.cli.screen import columns_facts, columns_table, number, values_of
 from mercer.cli.tables import Reading, Tables
-from mercer.cli.target import check_task, check_test_table, left_out, read_target
+from mercer.cli.target import check_task, check_test_table, left_out, read_target, unit_said
 from mercer.cli.terminal import Terminal, line
 from mercer.kernels import NAMED, MercerCheck, as_kernel, check_mercer
 from mercer.plots.report import plain
@@ -73,6 +73,7 @@ def check_table(
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
     if target is not None:
+        unit = unit_said(frame[target], target) if target in frame.columns else ""
         frame, y, rows = read_target(frame, target, tables.label, unread=tables.unread)
         dropped = facts["rows"] - len(rows)
         task, why = task_of(y, task)
@@ -80,14 +81,14 @@ def check_table(
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
         screen.print(line("Task: ", (task, "bold"), f", since {why}."))
         screen.print(_balance(y, task, target))
+        if unit:
+            screen.print(unit)
         if judged := judged_by(default_metric(task, y), None, y):
             screen.print(judged)
         if dropped:
             screen.print(left_out(dropped, target))
-    for option, names in (("--kind", kinds), ("--drop", drop)):
-        check_columns(option, names, tables.label, frame.columns, target)
     values = read_columns(frame)
-    columns = columns_of(values, kinds, drop, tables)
+    columns = columns_of(values, kinds, drop, tables, target)
     screen.print()
     screen.print(columns_table(columns, values=True))
     notices = [*tables.notes, *column_notices(columns)]
@@ -143,17 +144,18 @@ def _test_findings(
 ) -> list[Finding]:
     """What to look at in a table to score on, beside the training table."""
     held = Tables([test], replace(tables.reading, usual=tables.decimal))
-    frame = held.frame(list(values))
+    frame, classes = held.frame(list(values)), []
     if target is not None:
         height = frame.height
         frame, y_held, _ = read_target(frame, target, held.label, varied=False)
         y_held = y_held.astype(str) if y.dtype.kind == "U" else y_held
         if height > len(y_held):
             screen.print(f"{test}: {left_out(height - len(y_held), target)}")
-        check_test_table(frame, y_held, columns, y, task, test)
+        said = check_test_table(frame, y_held, columns, y, task, test)
+        classes = [Finding("classes", target, said)] if said else []
     new = read_columns(frame)
     compared = {c.name: values[c.name] for c in columns if c.used}
-    found = find_shared_rows(compared, new) if compared else []
+    found = classes + (find_shared_rows(compared, new) if compared else [])
     if any(column.used for column in columns):
         surprises = Surprises(TableEncoder(columns).fit(ReadTable(values)))
         surprises.see(new)

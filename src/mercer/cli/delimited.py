@@ -11,6 +11,7 @@ import codecs
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NoReturn
@@ -18,16 +19,22 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import OptionError, TableError, first_names
+from mercer.cli.errors import OptionError, TableError, counted, first_names
 from mercer.cli.files import Source
+from mercer.cli.layout import (
+    MOST_BELOW,
+    begins_below,
+    below_lines,
+    rows_end,
+    without_header,
+    without_total,
+)
+from mercer.cli.separators import NAMED, fields_of, found_above, separator_of
 
 # bytes with which a text begins that says what it is
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
          b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # fmt: skip
 SAMPLE = 1 << 16  # bytes that tell encoding and separator
-SAMPLE_ROWS = 200
-SEPARATORS = ",;\t|"
-NAMED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 
 
 class DelimitedText:
@@ -40,9 +47,15 @@ class DelimitedText:
     """
 
     texts = True
+    gaps = False
 
     def __init__(
-        self, source: Source, usual: str | None, encoding: str, separator: str | None = None
+        self,
+        source: Source,
+        usual: str | None,
+        encoding: str,
+        separator: str | None = None,
+        skip: int | None = None,
     ):
         self.source = source
         self.notes: list[str] = []  # what was found out, and a user might not expect
@@ -57,10 +70,22 @@ class DelimitedText:
         if re.match(r"\s*<(!doctype\s+html|html)\b", start, re.IGNORECASE):
             raise TableError(f"{source.label} is a web page, not a table: save the file itself.")
         rows = start if len(sample) < SAMPLE else start.rpartition("\n")[0]
-        self.separator = separator or _separator(rows, usual)
+        self.skip = found_above(rows, usual, separator) if skip is None else skip
+        rows = below_lines(rows, self.skip)
+        if not rows.strip() and self.skip:
+            raise TableError(
+                f"{source.label} has no table below its first {counted(self.skip, 'line')}: give "
+                "another --skip-rows."
+            )
+        if self.skip and skip is None:
+            first = next(line for line in start.splitlines() if line.strip())
+            self.notes.append(begins_below(self.skip, "line", first))
+        self.separator = separator or separator_of(rows, usual)
         if separator is None and self.separator != usual and usual is not None:
             self.notes.append(f"The fields are separated by {NAMED[self.separator]}.")
+        self.header: list[str] = []  # as it stands in the file
         self.names: list[str] = []  # columns without one are named by their position
+        self.unnamed: list[str] = []
 
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time, as frames of texts."""
@@ -68,7 +93,10 @@ class DelimitedText:
             text = self._checked(self._decoded(self.source.read()))
             body = self._body(text)
             if body is not None:
-                yield self._frame(body)
+                frame, total = without_total(self._frame(body))
+                if total:
+                    self.notes.append(f"The last row adds up the others and is left out: {total}.")
+                yield frame
             return
         with self.source.opened() as file:
             yield from self._streamed(file, rows)
@@ -129,10 +157,19 @@ class DelimitedText:
             raise TableError(f"{self.source.label} is empty.")
         if '"' not in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
+        text = below_lines(text, self.skip)
+        below = text[rows_end(text, self.separator) :]
+        self.note_below(below)
+        text = text.removesuffix(below)
         if self.separator in re.split(r"[\r\n]", text, maxsplit=1)[0]:
             text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
         self._check_rows(text)
         return text
+
+    def note_below(self, text: str) -> None:
+        """Say that something below the rows is left out, if it is more than empty lines."""
+        if text.strip():
+            self.notes.append(f"What stands below the rows is left out: {text.strip()[:60]!r}.")
 
     def _refuse_nul(self, text: str, first: int) -> None:
         if "\0" in text:
@@ -147,7 +184,7 @@ class DelimitedText:
 
         Polars would not say where it is not so.
         """
-        reader = _reader(io.StringIO(text, newline=""), self.separator, len(text))
+        reader = fields_of(io.StringIO(text, newline=""), self.separator, len(text))
         begins = 1
         try:
             header = next(reader)
@@ -156,10 +193,10 @@ class DelimitedText:
                 return
             begins = reader.line_num + 1
             for fields in reader:
-                self._check_width(fields, reader.line_num)
+                self._check_width(fields, reader.line_num + self.skip)
                 begins = reader.line_num + 1
         except csv.Error as error:
-            self._wrong_quote(error, begins)
+            self._wrong_quote(error, begins + self.skip)
 
     def _check_width(self, fields: list[str], row: int) -> None:
         if len(fields) != len(self.names) and fields:
@@ -198,11 +235,12 @@ class DelimitedText:
         if blank and not self.names:
             named = first_names([names[j] for j in blank])
             self.notes.append(f"Without a name in the header: {named}.")
-        self.names = names
+        self.header = header
+        self.names, self.unnamed = names, [names[j] for j in blank]
 
     def _body(self, text: str) -> str | None:
         """What follows the header; None where nothing does."""
-        reader = _reader(io.StringIO(text, newline=""), self.separator, len(text))
+        reader = fields_of(io.StringIO(text, newline=""), self.separator, len(text))
         next(reader)
         lines = reader.line_num
         ends = re.finditer(r"\r\n|\r|\n", text)
@@ -224,21 +262,29 @@ class DelimitedText:
             said = str(error).splitlines()[0]
             raise TableError(f"{self.source.label} cannot be read: {said}.") from error
         # names come last: polars sees patterns in some
-        return pl.DataFrame(dict(zip(self.names, frame.iter_columns(), strict=True)))
+        rest = without_header(frame, self.header)
+        if rest.height < frame.height:
+            self.notes.append(
+                "The header stands among the rows again. It is left out there, and rows are "
+                "counted without it."
+            )
+        return pl.DataFrame(dict(zip(self.names, rest.iter_columns(), strict=True)))
 
     # --- block by block -----------------------------------------------------------------------
 
     def _streamed(self, file: Any, rows: int) -> Iterator[pl.DataFrame]:
         """Frames of so many rows; blank lines at the end are no rows."""
         lines = _Lines(self, io.TextIOWrapper(file, self.encoding, newline=""))
-        reader = _reader(lines, self.separator, 1 << 30)
+        for _ in range(self.skip):
+            next(lines)
+        reader = fields_of(lines, self.separator, 1 << 30)
         begins, held, blank = 1, 0, 0
         try:
             self._take_names(next(reader, []))
             lines.taken.clear()
             begins = reader.line_num + 1
             for fields in reader:
-                self._check_width(fields, reader.line_num)
+                self._check_width(fields, reader.line_num + self.skip)
                 begins = reader.line_num + 1
                 held += 1
                 blank = blank + 1 if not fields else 0
@@ -247,7 +293,7 @@ class DelimitedText:
                     lines.taken.clear()
                     held = blank = 0
         except csv.Error as error:
-            self._wrong_quote(error, begins)
+            self._wrong_quote(error, begins + self.skip)
         except UnicodeDecodeError:
             self._find_wrong_byte()
         rest = "".join(lines.taken)
@@ -258,24 +304,45 @@ class DelimitedText:
 
 
 class _Lines:
-    """The lines of a text for the csv module, each kept until it is used."""
+    """The lines of a text for the csv module, each kept until it is used.
+
+    It reads ahead, so that a total or notes below the table are seen before they are rows.
+    """
 
     def __init__(self, text: DelimitedText, lines: io.TextIOWrapper):
         self.text, self.lines = text, lines
         self.taken: list[str] = []
-        self.count = 0
+        self.ahead: deque[str] = deque()
+        self.count = self.quotes = 0
+        self.ended = False
 
     def __iter__(self) -> _Lines:
         return self
 
     def __next__(self) -> str:
-        line = next(self.lines)
+        while not self.ended and len(self.ahead) <= MOST_BELOW:
+            line = next(self.lines, None)
+            if line is None:
+                self._end()
+            else:
+                self.ahead.append(line)
+        if not self.ahead:
+            raise StopIteration
+        line = self.ahead.popleft()
         self.count += 1
+        self.quotes += line.count('"')
         if self.count == 1:
             line = line.removeprefix("\ufeff")
         self.text._refuse_nul(line, self.count)
         self.taken.append(line)
         return line
+
+    def _end(self) -> None:
+        """Leave out what stands below the table, unless it is in a quoted field."""
+        self.ended, text = True, "".join(self.ahead)
+        end = rows_end(text, self.text.separator, self.quotes)
+        self.text.note_below(text[end:])
+        self.ahead = deque(io.StringIO(text[:end], newline=""))
 
 
 def encoding_of(sample: bytes, given: str, label: str) -> str:
@@ -304,38 +371,6 @@ def encoding_of(sample: bytes, given: str, label: str) -> str:
 def _ends(content: bytes) -> int:
     """How many lines end in some bytes."""
     return max(content.count(b"\n"), content.count(b"\r"))
-
-
-def _separator(text: str, usual: str | None) -> str:
-    """The separator: the usual one, unless another one alone gives rows of equal widths."""
-    order = ([usual] if usual else []) + [s for s in SEPARATORS if s != usual]
-    widths = {separator: _widths(text, separator) for separator in order}
-    for separator in order:
-        found = widths[separator]
-        if found and found[0] > 1 and len(set(found)) == 1:
-            return separator
-    heads = {separator: found[0] if found else 1 for separator, found in widths.items()}
-    if usual and heads[usual] > 1:
-        return usual
-    return max(order, key=lambda separator: heads[separator])
-
-
-def _widths(text: str, separator: str) -> list[int]:
-    """The number of fields of the first rows."""
-    found: list[int] = []
-    try:
-        for fields in islice(_reader(io.StringIO(text, newline=""), separator, len(text)),
-                             SAMPLE_ROWS):  # fmt: skip
-            found += [len(fields)] if fields or not found else []
-    except csv.Error:  # cut in a quoted field, or wrong: the whole will tell
-        pass
-    return found
-
-
-def _reader(lines: Any, separator: str, longest: int) -> Any:
-    """The fields of row after row, by the rules of quotes above."""
-    csv.field_size_limit(max(csv.field_size_limit(), longest))  # a cell may hold a whole book
-    return csv.reader(lines, delimiter=separator, strict=True)
 
 
 def _fields_agree(text: str, separator: str, width: int) -> bool:

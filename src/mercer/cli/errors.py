@@ -19,11 +19,28 @@ def check_columns(
     option: str, names: Iterable[str], path: str, columns: list[str], target: str | None = None
 ) -> None:
     """Refuse an option that names the target, or a column that a table lacks."""
+    refuse(column_faults(option, names, path, columns, target))
+
+
+def column_faults(
+    option: str, names: Iterable[str], path: str, columns: list[str], target: str | None = None
+) -> list[TableError]:
+    """An error for each name in an option that is the target, or a column that a table lacks."""
+    faults: list[TableError] = []
     for name in names:
         if name == target:
-            raise OptionError(f"{option} {name}: this is the target; give another column.")
-        if name not in columns:
-            raise no_column(option, name, path, columns)
+            said = f"{option} {name}: this is the target; give another column."
+            faults.append(OptionError(said))
+        elif name not in columns:
+            faults.append(no_column(option, name, path, columns))
+    return faults
+
+
+def refuse(faults: list[TableError]) -> None:
+    """Raise all errors as one, a line each, if there are any."""
+    if faults:
+        kind = OptionError if all(isinstance(f, OptionError) for f in faults) else TableError
+        raise kind("\n".join(dict.fromkeys(map(str, faults))))
 
 
 def no_column(option: str, name: str, path: str, columns: list[str]) -> TableError:

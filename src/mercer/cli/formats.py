@@ -1,4 +1,4 @@
-"""Tables in files that know their types: Parquet, Arrow, JSON lines, svmlight and Excel.
+"""Tables in files that know their types: Parquet, Arrow, svmlight and Excel.
 
 Each class reads one source as frames, at once or in blocks of rows, as `DelimitedText` does.
 """
@@ -6,7 +6,6 @@ Each class reads one source as frames, at once or in blocks of rows, as `Delimit
 from __future__ import annotations
 
 import io
-import json
 import logging
 import os
 import sys
@@ -14,15 +13,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from mercer.cli.delimited import encoding_of
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import Source
+from mercer.cli.layout import MOST_ABOVE, begins_below, rows_above
 
 # it tells of each column that it takes for texts, unless someone listens
 logging.getLogger("fastexcel").addHandler(logging.NullHandler())
@@ -34,10 +32,12 @@ class Typed(ABC):
     """Abstract: a table whose columns have types."""
 
     texts = False
+    gaps = False  # whether a row may lack columns that others have
 
     def __init__(self, source: Source):
         self.source = source
         self.notes: list[str] = []
+        self.unnamed: list[str] = []  # columns that had no name in the file
 
     @abstractmethod
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
@@ -81,7 +81,7 @@ class Whole(Typed):
 
     def _blamed(self, read: Callable[[], Any]) -> Any:
         try:
-            with _quiet():
+            with quiet():
                 return read()
         except TableError:
             raise
@@ -111,65 +111,6 @@ class ArrowFile(Whole):
         if content.startswith(b"ARROW1"):
             return pl.read_ipc(io.BytesIO(content), use_pyarrow=False)
         return pl.read_ipc_stream(io.BytesIO(content), use_pyarrow=False)
-
-
-class JsonLines(Typed):
-    """One JSON object in each line; a name that is not there is a missing value."""
-
-    def __init__(self, source: Source, encoding: str):
-        super().__init__(source)
-        self.encoding = encoding
-
-    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
-        with self.source.opened() as file:
-            self.encoding = encoding_of(file.read(1024), self.encoding, self.source.label)
-        with self.source.opened() as file:
-            lines = enumerate(self._lines(file), start=1)
-            while block := list(islice(lines, rows)):
-                if some := [(i, text) for i, text in block if text.strip()]:
-                    yield self._frame(some)
-
-    def _lines(self, file: Any) -> Iterator[str]:
-        try:
-            for line in io.TextIOWrapper(file, self.encoding):
-                line.encode()  # some encodings can write halves of characters
-                yield line.removeprefix("\ufeff")
-        except (UnicodeError, LookupError) as error:
-            raise TableError(
-                f"{self.source.label} is not {self.encoding}: {error}. Give its encoding, for "
-                "example --encoding latin-1."
-            ) from None
-
-    def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
-        content = "".join(text for _, text in lines).encode()
-        try:
-            with _quiet():
-                return pl.read_ndjson(io.BytesIO(content), infer_schema_length=None)
-        except (Exception, pl.exceptions.PanicException):
-            rows = [self._object(i, text) for i, text in lines]
-        for name in {name for row in rows for name in row}:
-            kinds = {type(row[name]) for row in rows if row.get(name) is not None}
-            if len(kinds) > 1 and kinds & {list, dict}:  # nothing but text can hold them all
-                for row in rows:
-                    if isinstance(row.get(name), (list, dict)):
-                        row[name] = json.dumps(row[name], ensure_ascii=False)
-        return pl.DataFrame(rows, infer_schema_length=None, strict=False)
-
-    def _object(self, row: int, text: str) -> dict:
-        try:
-            found = json.loads(text)
-        except ValueError as error:
-            said = str(error).partition(":")[0]
-            raise TableError(
-                f"{self.source.label}, row {row}: this is not JSON ({said}). Each line must be an "
-                'object, such as {"size": 1.5, "colour": "red"}.'
-            ) from None
-        if not isinstance(found, dict):
-            raise TableError(
-                f"{self.source.label}, row {row}: {text.strip()!r:.40} is not a JSON object. Each "
-                'line must be one, such as {"size": 1.5, "colour": "red"}.'
-            )
-        return found
 
 
 class SvmlightFile(Whole):
@@ -206,6 +147,10 @@ class ExcelFile(Whole):
 
     kind = "Excel"
 
+    def __init__(self, source: Source, skip: int | None = None):
+        super().__init__(source)
+        self.skip = skip
+
     def _read(self, content: bytes) -> pl.DataFrame:
         try:
             import fastexcel
@@ -218,15 +163,27 @@ class ExcelFile(Whole):
         names = workbook.sheet_names
         if len(names) > 1:
             self.notes.append(f"Of {len(names)} sheets the first is read: {names[0]}.")
-        sheet = workbook.load_sheet(names[0], schema_sample_rows=None)
+        skip = self._above(workbook, names[0]) if self.skip is None else self.skip
+        sheet = workbook.load_sheet(names[0], header_row=skip, schema_sample_rows=None)
         frame = _refined(pl.DataFrame(sheet))
         if frame.width == 0:
             raise TableError(f"{self.source.label}: the sheet {names[0]!r} is empty.")
         blank = [name for name in frame.columns if name.startswith("__UNNAMED__")]
         named = {name: f"column {frame.columns.index(name) + 1}" for name in blank}
+        self.unnamed = list(named.values())
         if blank:
-            self.notes.append(f"Without a name in the header: {first_names(list(named.values()))}.")
+            self.notes.append(f"Without a name in the header: {first_names(self.unnamed)}.")
         return frame.rename(named)
+
+    def _above(self, workbook: Any, name: str) -> int:
+        """How many rows of a sheet stand above its header."""
+        begin = workbook.load_sheet(name, header_row=None, n_rows=MOST_ABOVE, dtypes="string")
+        rows = [[cell or "" for cell in row] for row in pl.DataFrame(begin).iter_rows()]
+        above = rows_above(rows)
+        if above:
+            first = next(cell for row in rows for cell in row if cell.strip())
+            self.notes.append(begins_below(above, "row", first))
+        return above
 
 
 def _refined(frame: pl.DataFrame) -> pl.DataFrame:
@@ -254,7 +211,7 @@ def _refined(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Nothing is written to standard error, where polars tells of each panic at length."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)

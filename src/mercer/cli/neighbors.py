@@ -3,6 +3,7 @@ same one."""
 
 from __future__ import annotations
 
+import json as json_text
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import polars as pl
 from rich.progress import Progress
 
-from mercer.cli.errors import OptionError, TableError, check_columns, counted, of_option
+from mercer.cli.errors import OptionError, TableError, column_faults, counted, of_option
 from mercer.cli.options import kinds_given, refuse_existing
 from mercer.cli.predict import WRITERS, write_frames
 from mercer.cli.problem import columns_of
@@ -47,6 +48,7 @@ class NeighborOptions:
     reading: Reading
     force: bool
     quiet: bool
+    json: bool = False
 
     def check(self) -> None:
         """Refuse, before any table is read, what no table could make right."""
@@ -70,7 +72,7 @@ class NeighborOptions:
 def write_neighbors(options: NeighborOptions) -> int:
     """Run the command; returns its exit code."""
     options.check()
-    screen = Terminal(quiet=options.quiet)
+    screen = Terminal(quiet=options.quiet or options.json)
     tables = Tables([options.items], options.reading)
     refuse_existing([options.output], True, tables.paths)
     values = read_columns(tables.frame())
@@ -92,7 +94,8 @@ def write_neighbors(options: NeighborOptions) -> int:
         bar = progress.add_task("Searching", total=queries.height)
         frames = neighbours.frames(lambda done: progress.update(bar, completed=done))
         rows = write_frames(file, frames, options.output.suffix.lower(), False)
-    for note in dict.fromkeys([*tables.notes, *([] if asked is None else asked.notes)]):
+    notes = list(dict.fromkeys([*tables.notes, *([] if asked is None else asked.notes)]))
+    for note in notes:
         screen.print(f"• {note}", soft_wrap=True)
     screen.print("Compared: " + "; ".join(rule.sentences()) + ".", soft_wrap=True)
     left = [str(name) for name in values if str(name) not in rule.columns]
@@ -107,6 +110,12 @@ def write_neighbors(options: NeighborOptions) -> int:
         ),
         soft_wrap=True,
     )
+    if options.json:
+        facts = {
+            "neighbours": rows, "rows": queries.height, "compared": list(rule.columns),
+            "left_out": left, "notices": notes, "output": str(options.output),
+        }  # fmt: skip
+        print(json_text.dumps(facts))
     return 0
 
 
@@ -114,15 +123,17 @@ def _compared(values: dict, tables: Tables, options: NeighborOptions) -> list[Co
     """The columns by which rows are compared."""
     kinds, names = kinds_given(options.kind), [str(name) for name in values]
     given = {"--columns": options.columns, "--drop": options.drop, "--kind": list(kinds)}
-    for option, some in given.items():
-        check_columns(option, some, tables.label, names)
+    faults = [
+        fault
+        for option, some in given.items()
+        for fault in column_faults(option, some, tables.label, names)
+    ]
     wanted = {
         name: values[name] for name in values if not options.columns or name in options.columns
     }
     drop = [name for name in options.drop if name in wanted]
     kinds = {name: kind for name, kind in kinds.items() if name in wanted}
-    with of_option():
-        columns = columns_of(wanted, kinds, drop, tables)
+    columns = columns_of(wanted, kinds, drop, tables, faults=faults)
     if options.columns:  # a column that is named is meant, also where it numbers the rows
         again = {c.name: "number" if wanted[c.name].dtype.kind == "f" else "text"
                  for c in columns if c.of.identifies}  # fmt: skip

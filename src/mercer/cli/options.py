@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.cli.errors import OptionError, of_option
+from mercer.cli.errors import OptionError, of_option, refuse
 from mercer.cli.tables import Reading
 from mercer.gram import Place
 from mercer.selection.automatic import METRICS, least_memory, metric_named, seconds
@@ -25,7 +25,7 @@ SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "
 #: the options that decide about the model, in the order of the recorded command
 RECORDED = ("target", "test", "task", "metric", "time", "trials", "memory", "kind", "drop", "only",
             "seed", "group", "time_column", "weight", "compress", "output", "encoding", "sep",
-            "decimal")  # fmt: skip
+            "decimal", "skip_rows")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +51,7 @@ class FitOptions:
     compress: int | None = None
     sep: str | None = None
     decimal: str | None = None
+    skip_rows: int | None = None
     more: tuple[Path, ...] = ()
     resume: Path | None = None
     force: bool
@@ -81,7 +82,7 @@ class FitOptions:
     @property
     def reading(self) -> Reading:
         """How text tables are read."""
-        return reading_given(self.encoding, self.sep, self.decimal)
+        return reading_given(self.encoding, self.sep, self.decimal, self.skip_rows)
 
     def check(self) -> None:
         """Refuse, before any table is read, what no table could make right."""
@@ -112,7 +113,7 @@ class FitOptions:
         if self.group is not None and self.time_column is not None:
             raise OptionError("--group and --time-column are both given: give one of them.")
         kinds_given(self.kind)
-        reading_given(self.encoding, self.sep, self.decimal)
+        reading_given(self.encoding, self.sep, self.decimal, self.skip_rows)
         inputs = [*self.tables, self.test] if self.test else self.tables
         # a model that is gone on with may be replaced by what comes of it
         force = self.force or (self.resume is not None and self.resume == self.output)
@@ -146,20 +147,23 @@ class FitOptions:
 
 def kinds_given(pairs: list[str]) -> dict[str, str]:
     """{"zip": "category"} for ["zip=category"]."""
-    kinds = {}
+    kinds, faults = {}, []
+    known = [kind.name for kind in column_kinds() if kind.given]
     for pair in pairs:
         name, equals, value = pair.rpartition("=")
         if not equals or not name:
-            raise OptionError(f"--kind {pair}: write column=kind, such as --kind zip=category.")
-        known = [kind.name for kind in column_kinds() if kind.given]
-        if value not in known:
-            raise OptionError(f"--kind: {name}={value!r}; kinds are {', '.join(known)}.")
+            faults.append(f"--kind {pair}: write column=kind, such as --kind zip=category.")
+        elif value not in known:
+            faults.append(f"--kind: {name}={value!r}; kinds are {', '.join(known)}.")
         kinds[name] = value
+    refuse([OptionError(fault) for fault in faults])
     return kinds
 
 
-def reading_given(encoding: str, sep: str | None, decimal: str | None) -> Reading:
-    """How text tables are read, by the options ``--encoding``, ``--sep`` and ``--decimal``."""
+def reading_given(
+    encoding: str, sep: str | None, decimal: str | None, skip_rows: int | None = None
+) -> Reading:
+    """How tables are read: ``--encoding``, ``--sep``, ``--decimal`` and ``--skip-rows``."""
     separator = None if sep is None else SEPARATORS.get(sep, sep)
     if separator is not None and (len(separator) != 1 or separator in "\r\n\"'" or separator > "~"):
         raise OptionError(
@@ -167,7 +171,9 @@ def reading_given(encoding: str, sep: str | None, decimal: str | None) -> Readin
         )
     if decimal not in (None, ".", ","):
         raise OptionError(f"--decimal {decimal}: give . or , (a point or a comma).")
-    return Reading(encoding, separator, decimal or "")
+    if skip_rows is not None and skip_rows < 0:
+        raise OptionError(f"--skip-rows {skip_rows}: give a number of lines, at least 0.")
+    return Reading(encoding, separator, decimal or "", skip=skip_rows)
 
 
 def refuse_existing(paths: list[Path], force: bool, inputs: list[Path]) -> None:

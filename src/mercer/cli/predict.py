@@ -7,7 +7,11 @@ the types of its columns and what a user should know of it, and then to predict.
 from __future__ import annotations
 
 import io
+import json as json_text
+import os
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
+from mercer.cli.files import STDIN
 from mercer.cli.options import refuse_existing
 from mercer.cli.origin import in_file
 from mercer.cli.tables import Reading, Tables
@@ -42,15 +47,23 @@ def predict_table(
     safe_cells: bool,
     explain: bool,
     force: bool,
+    json: bool = False,
 ) -> int:
     """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep.
 
     To explain, the columns ``because_1`` to ``because_3`` and ``not_like_1`` follow.
     """
-    suffix = output.suffix.lower()
+    piped = output == STDIN
+    suffix = ".csv" if piped else output.suffix.lower()
     if suffix not in WRITERS:
-        raise OptionError(f"--output {output}: the name must end in {', '.join(WRITERS)}.")
-    refuse_existing([output], force, inputs=[model, *given])
+        raise OptionError(
+            f"--output {output}: the name must end in {', '.join(WRITERS)}, or be - for standard "
+            "output."
+        )
+    if piped and json:
+        raise OptionError("--output - and --json would both be printed: give a file for one.")
+    if not piped:
+        refuse_existing([output], force, inputs=[model, *given])
     estimator = load(model)
     if not callable(getattr(estimator, "predict", None)):
         raise ModelFileError(
@@ -63,17 +76,31 @@ def predict_table(
             "what its predictions rest on. Give a model that mercer fit has written."
         )
     tables = Tables(given, reading.after(getattr(estimator, "columns_", [])))
-    refuse_existing([output], True, inputs=tables.paths)
+    if not piped:
+        refuse_existing([output], True, inputs=tables.paths)
     work = _Predictions(estimator, tables, keep, suffix, explain)
     surprises = work.look()
-    with written_whole(output) as file:
+    with _standard_output() if piped else written_whole(output) as file:
         rows = write_frames(
             file, work.answers(), suffix, safe_cells and WRITERS[suffix] is not None
         )
-    _show(tables, surprises, rows, output)
+    screen, said = Terminal(stderr=piped, quiet=json), _sentences(tables, surprises)
+    _show(screen, said, rows, output)
     if work.reasons is not None:
-        _show_reasons(work.reasons)
+        _show_reasons(work.reasons, screen)
+    if json:
+        print(json_text.dumps({"rows": rows, "output": str(output), "notices": said}))
     return 0
+
+
+@contextmanager
+def _standard_output() -> Iterator[IO[bytes]]:
+    """Standard output for bytes; who reads it may stop early, as ``head`` does."""
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Predictions:
@@ -205,28 +232,34 @@ def _quoted(text: pl.Expr) -> pl.Expr:
     return pl.when(live).then("'" + text).otherwise(text).name.keep()
 
 
-def _show(tables: Tables, surprises: Surprises | None, rows: int, output: Path) -> None:
-    """How many predictions there are, and what a user should know of the new rows."""
-    screen, usual = Terminal(), tables.reading.usual
+def _sentences(tables: Tables, surprises: Surprises | None) -> list[str]:
+    """What a user should know of the new rows."""
+    usual = tables.reading.usual
     said = [*tables.notes, *([] if surprises is None else surprises.sentences())]
     if tables.decimal and usual and tables.decimal != usual:
         signs = {".": "points", ",": "commas"}
         here, before = signs[tables.decimal], signs[usual]
         said.append(f"Numbers have decimal {here} here, and had {before} in training.")
+    return said
+
+
+def _show(screen: Terminal, said: list[str], rows: int, output: Path) -> None:
+    """How many predictions there are, after what a user should know of the new rows."""
     for sentence in said:
         screen.print(f"• {sentence}", soft_wrap=True)
     are = "is" if rows == 1 else "are"
-    screen.print(f"{counted(rows, 'prediction')} {are} in {output}.", soft_wrap=True)
+    where = "on standard output" if output == STDIN else f"in {output}"
+    screen.print(f"{counted(rows, 'prediction')} {are} {where}.", soft_wrap=True)
 
 
-def _show_reasons(reasons: Reasons) -> None:
+def _show_reasons(reasons: Reasons, screen: Terminal) -> None:
     """What the rows in the explanations are."""
     which = f"They are among the {counted(reasons.stored, 'row')} that the model has stored"
     if reasons.kind == "centres":
         which += ", its centres, which stand for the rows around them"
     elif reasons.kind == "support vectors":
         which += ", its support vectors"
-    Terminal().print(
+    screen.print(
         "Rows in because_1 ... and not_like_1 are rows of the training table, counted from 1 "
         f"without the header. {which}.",
         soft_wrap=True,

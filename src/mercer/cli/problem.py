@@ -6,6 +6,7 @@ the screen what they found.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, check_columns, counted, of_option
+from mercer.cli.errors import TableError, column_faults, counted, of_option, refuse
 from mercer.cli.extras import Extras, read_extras
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
-from mercer.cli.target import check_task, check_test_table, left_out, read_target
+from mercer.cli.target import check_task, check_test_table, left_out, read_target, unit_said
 from mercer.cli.terminal import Terminal, line
 from mercer.selection.automatic import default_metric, hold_out, metric_named, task_of
 from mercer.tables import (
@@ -97,6 +98,8 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
         screen.print(left_out(dropped, options.target))
+    if unit := unit_said(frame[options.target], options.target):
+        screen.print(unit)
     screen.print(line("Task: ", (task, "bold"), f", since {why}."))
     if judged := judged_by(metric, options.metric, y):
         screen.print(judged)
@@ -107,9 +110,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         rows = np.flatnonzero(extras.weights)
         screen.print(f"{len(X) - len(rows)} rows of weight 0 are left out.")
         X, y, extras, numbers = X[rows], y[rows], extras.take(rows), numbers[rows]
-    for option, names in (("--kind", options.kinds), ("--drop", options.drop)):
-        check_columns(option, names, tables.label, list(X.columns), options.target)
-    columns = columns_of(X.columns, options.kinds, options.drop, tables)
+    columns = columns_of(X.columns, options.kinds, options.drop, tables, options.target)
     used = [column for column in columns if column.used]
     related = extras.times if extras.groups is None else extras.groups
     findings = [
@@ -140,16 +141,40 @@ def judged_by(metric: str, asked: str | None, y: np.ndarray) -> str:
     )
 
 
-def columns_of(values: dict, kind: dict, drop: list[str], tables: Tables) -> list[Column]:
-    """What the columns of a table are; numbers that had decimal commas in the file remember it."""
-    columns = infer_columns(values, kind, drop, tables.decimal)
+def columns_of(
+    values: dict,
+    kind: dict,
+    drop: list[str],
+    tables: Tables,
+    target: str | None = None,
+    faults: Iterable[TableError] = (),
+) -> list[Column]:
+    """What the columns of a table are; numbers that had decimal commas in the file remember it.
+
+    All that is wrong with ``--kind`` and ``--drop`` is one TableError, with the other ``faults``.
+    """
+    names, faults = [str(name) for name in values], [*faults]
+    for option, given in (("--kind", kind), ("--drop", drop)):
+        faults += column_faults(option, given, tables.label, names, target)
+    kind = {name: each for name, each in kind.items() if name in values}
+    drop = [name for name in drop if name in values]
+    columns: list[Column] = []
+    try:
+        columns = infer_columns(values, kind, drop, tables.decimal, tables.unnamed)
+    except ValueError as error:
+        faults += [TableError(f"--{fault}") for fault in str(error).splitlines()]
+    refuse(faults)
     return [replace(c, decimal=",") if c.name in tables.commas else c for c in columns]
 
 
 def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     """The rows to score on: those of --test, else a share of the table that is large enough."""
     split = _split(problem, options, screen)
-    doubts = _few_rows(split) + _shared_rows(problem.columns, split, options.test is not None)
+    doubts = (
+        split.doubts
+        + _few_rows(split)
+        + _shared_rows(problem.columns, split, options.test is not None)
+    )
     for doubt in doubts:
         screen.print(line(("! ", "yellow"), f"{doubt}\n"))
     return replace(split, doubts=doubts)
@@ -205,8 +230,7 @@ def _row_hashes(table: ReadTable, kinds: dict[Any, str]) -> np.ndarray:
 def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     X, y, extras = problem.X, problem.y, problem.extras
     if options.test is not None:
-        X_held, y_held, numbers = _read_test(problem, options.test, options, screen)
-        return Split(X, y, extras, (problem.rows, numbers), X_held, y_held)
+        return _read_test(problem, options.test, options, screen)
     if len(X) < FEWEST_ROWS:
         screen.print(f"Fewer than {FEWEST_ROWS} rows: none are held out, and there is no score.\n")
         return Split(X, y, extras, (problem.rows, problem.rows[:0]))
@@ -234,10 +258,8 @@ def _check_parts(
             )
 
 
-def _read_test(
-    problem: Problem, test: Path, options: FitOptions, screen: Terminal
-) -> tuple[ReadTable, Any, np.ndarray]:
-    """The table of --test, its targets, which the model can be scored on, and its row numbers."""
+def _read_test(problem: Problem, test: Path, options: FitOptions, screen: Terminal) -> Split:
+    """All training rows, and the table of --test, which the model can be scored on."""
     tables = Tables([test], options.reading.after(problem.columns))
     frame = tables.frame([*problem.X.columns])
     others, y, rows = read_target(frame, options.target, str(test), varied=False)
@@ -245,5 +267,7 @@ def _read_test(
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
     if frame.height > len(rows):
         screen.print(f"{test}: {left_out(frame.height - len(rows), options.target)}\n")
-    check_test_table(others, y, problem.columns, problem.y, problem.task, test)
-    return ReadTable.of(others), y, rows
+    said = check_test_table(others, y, problem.columns, problem.y, problem.task, test)
+    both = problem.rows, rows
+    held = ReadTable.of(others)
+    return Split(problem.X, problem.y, problem.extras, both, held, y, [said] if said else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_text
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,10 @@ from mercer.cli.errors import OptionError, TableError, counted
 from mercer.cli.options import refuse_existing
 from mercer.cli.origin import target_of
 from mercer.cli.tables import Reading, Tables
-from mercer.cli.target import left_out, read_target
-from mercer.cli.terminal import Terminal
+from mercer.cli.target import left_out, read_target, unknown_classes
+from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load
-from mercer.plots.report import report_data, write_report
+from mercer.plots.report import plain, report_data, write_report
 
 SECONDS = 60.0  # the most that the report may take
 
@@ -28,9 +29,10 @@ def report_table(
     reading: Reading,
     no_rows: bool,
     force: bool,
+    json: bool = False,
 ) -> int:
     """Write the report, and say the verdict."""
-    screen = Terminal()
+    screen = Terminal(quiet=json)
     if output.suffix.lower() != ".html":
         raise OptionError(f"--output {output}: the name must end in .html.")
     refuse_existing([output], force, inputs=[model, *given])
@@ -50,7 +52,9 @@ def report_table(
         screen.print(f"• {sentence}", soft_wrap=True)
     if dropped:
         screen.print(left_out(dropped, target))
-    y = _checked(estimator, y, tables.label, target)
+    y, doubts = _checked(estimator, y, tables.label, target)
+    for doubt in doubts:
+        screen.print(line(("! ", "yellow"), doubt), soft_wrap=True)
     try:
         data = report_data(
             estimator, None, None, holdout=(X, y), target=target, dropped_rows=dropped,
@@ -62,25 +66,37 @@ def report_table(
     write_report(output, data)
     screen.print(data.verdict, soft_wrap=True)
     screen.print(f"Report of {counted(len(y), 'row')}: {output}", soft_wrap=True)
+    if json:
+        score = data.score
+        facts = {
+            "target": target, "rows": len(y), "rows_without_target": dropped,
+            "score": {"metric": score.metric, "value": score.value,
+                      "interval": [score.low, score.high], "rows": score.rows},
+            "verdict": data.verdict, "notices": [*tables.notes, *doubts], "report": str(output),
+        }  # fmt: skip
+        print(json_text.dumps(plain(facts), allow_nan=False))
     return 0
 
 
-def _checked(estimator, y: np.ndarray, table: str, target: str) -> np.ndarray:
-    """The targets as the model's; those that it cannot have are refused."""
+def _checked(estimator, y: np.ndarray, table: str, target: str) -> tuple[np.ndarray, list[str]]:
+    """The targets as the model's, and what to say of them.
+
+    A column that has none of the model's classes is refused.
+    """
     if not is_classifier(estimator):
         if y.dtype.kind not in "fiub":
             raise TableError(
                 f"--target {target}: {table} holds {y[0].item()!r} there, but the model predicts "
                 "numbers. Give the column that it was fitted to."
             )
-        return y
+        return y, []
     if estimator.classes_.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
-    unknown = sorted(set(y.tolist()) - set(estimator.classes_.tolist()), key=str)
-    if unknown:
+    unknown, said = unknown_classes(y, estimator.classes_)
+    if unknown and set(y.tolist()) <= set(unknown):
         raise TableError(
             f"--target {target}: {table} holds {unknown[0]!r} there, which the model never "
             f"predicts: its classes are {estimator.classes_.tolist()[:20]}. Give the column that "
-            "it was fitted to, and leave rows of other classes out."
+            "it was fitted to."
         )
-    return y
+    return y, [said] if said else []

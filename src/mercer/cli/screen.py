@@ -75,7 +75,7 @@ def values_of(column: Column, most: int = 4) -> str:
     if column.low is None:
         return ""
     low, high = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in (column.low, column.high))
-    return column.of.range_in_words(low, high)
+    return f"{column.of.range_in_words(low, high)} {column.unit}".rstrip()
 
 
 def columns_facts(columns: list[Column]) -> list[dict]:

@@ -18,7 +18,8 @@ import polars as pl
 from mercer.cli.delimited import DelimitedText
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import STDIN, Source, find_sources
-from mercer.cli.formats import ArrowFile, ExcelFile, JsonLines, ParquetFile, SvmlightFile, Typed
+from mercer.cli.formats import ArrowFile, ExcelFile, ParquetFile, SvmlightFile, Typed
+from mercer.cli.json_tables import JsonFile, JsonLines
 from mercer.cli.text_types import TextTypes
 from mercer.tables import Column
 
@@ -26,19 +27,20 @@ from mercer.tables import Column
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
 FORMATS: dict[str, Any] = {
     ".parquet": ParquetFile, ".pq": ParquetFile, ".arrow": ArrowFile, ".feather": ArrowFile,
-    ".ipc": ArrowFile, ".jsonl": JsonLines, ".ndjson": JsonLines, ".svm": SvmlightFile,
-    ".svmlight": SvmlightFile, ".libsvm": SvmlightFile, ".xlsx": ExcelFile,
+    ".ipc": ArrowFile, ".jsonl": JsonLines, ".ndjson": JsonLines, ".json": JsonFile,
+    ".svm": SvmlightFile, ".svmlight": SvmlightFile, ".libsvm": SvmlightFile, ".xlsx": ExcelFile,
 }  # fmt: skip
 SUFFIXES = (
-    "CSV, TSV, Parquet, Arrow, JSON lines (.jsonl), svmlight or Excel (.xlsx), plain or compressed "
-    "(.gz, .bz2, .xz, .zst, .zip)"
+    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight or Excel (.xlsx), plain or "
+    "compressed (.gz, .bz2, .xz, .zst, .zip)"
 )
-BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"PK\x03\x04": ".xlsx"}
+BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"[": ".json",
+              b"PK\x03\x04": ".xlsx"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How texts are read: the options ``--encoding``, ``--sep`` and ``--decimal``.
+    """How texts are read: the options ``--encoding``, ``--sep``, ``--decimal``, ``--skip-rows``.
 
     ``usual`` is the decimal sign of the training table, where a new table does not tell its own.
     """
@@ -47,6 +49,7 @@ class Reading:
     separator: str | None = None
     decimal: str = ""
     usual: str = ""
+    skip: int | None = None  # lines above the header; None finds them
 
     def after(self, columns: Iterable[Column]) -> Reading:
         """The same for a new table, where these are the columns of the training table."""
@@ -89,6 +92,11 @@ class Tables:
         """What was found out in reading, complete after it."""
         found = [note for part in self.parts for note in part.notes]
         return list(dict.fromkeys(self._notes + found))
+
+    @property
+    def unnamed(self) -> list[str]:
+        """The columns that had no name in a file, complete after reading."""
+        return [name for part in self.parts for name in part.unnamed]
 
     def note(self, said: str) -> None:
         """Add to `notes`."""
@@ -149,15 +157,21 @@ class _Pass:
 
     def _ordered(self, part: Any, block: pl.DataFrame) -> pl.DataFrame:
         """The block with its columns in the order of the first file."""
+        if part.gaps:  # where objects are missing in all rows of a block, it has no parts of them
+            gone = [
+                c.name for c in block.iter_columns()
+                if c.dtype == pl.Null and any(n.startswith(f"{c.name}.") for n in self.names)
+            ]  # fmt: skip
+            block = block.drop(gone)
         if isinstance(part, SvmlightFile):
             block = _with_zeros(block, [*self.names, *self.expected])
         if not self.names:
             self.names = list(block.columns)
-        elif isinstance(part, JsonLines) and part is self.tables.parts[0]:
+        elif part.gaps and part is self.tables.parts[0]:
             self.names += [name for name in block.columns if name not in self.names]
         lacking = [name for name in self.names if name not in block.columns]
         more = [name for name in block.columns if name not in self.names]
-        if isinstance(part, JsonLines) and not more:
+        if part.gaps and not more:
             nothing = {name: pl.Series([None] * block.height, dtype=pl.Null) for name in lacking}
             block, lacking = block.with_columns(**nothing), []
         if lacking or more:
@@ -168,7 +182,15 @@ class _Pass:
                 f"{part.source.label} has other columns than {first}: it {' and '.join(both)}. "
                 "Give files with the same columns."
             )
-        return pl.DataFrame({name: block[name] for name in self.names})
+        return pl.DataFrame({name: self._local(name, block[name]) for name in self.names})
+
+    def _local(self, name: str, column: pl.Series) -> pl.Series:
+        """Times of a zone without it, so that their hours are those of the file."""
+        zone = getattr(column.dtype, "time_zone", None)
+        if zone is None:
+            return column
+        self.tables.note(f"The hours of {name} are those of its time zone, {zone}.")
+        return column.dt.replace_time_zone(None)
 
     def typed(self, part: Any, block: pl.DataFrame) -> pl.DataFrame:
         """A block as it is in the whole table."""
@@ -200,9 +222,11 @@ class _Pass:
             tables.commas = self.texts.commas(self.names)
             if tables.commas:
                 tables.note(f"Numbers have decimal commas: {first_names(tables.commas)}.")
+            for name, zone in self.texts.zones(self.names).items():
+                tables.note(f"The hours of {name} are those of its time zone, {zone}.")
         for name in self.names:
             alike = [schema[name].alias("a").to_frame() for schema in every if name in schema]
-            different = {frame.dtypes[0] for frame in alike}
+            different = {frame.dtypes[0] for frame in alike} - {pl.Null()}
             try:
                 if len(different) > 1 and any(dtype.is_nested() for dtype in different):
                     raise pl.exceptions.SchemaError
@@ -241,9 +265,12 @@ def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
         if not file.read(1):
             raise TableError(f"{source.label} is empty.")
     if suffix in DELIMITED:
-        return DelimitedText(source, DELIMITED[suffix], reading.encoding, reading.separator)
-    if suffix in (".jsonl", ".ndjson"):
-        return JsonLines(source, reading.encoding)
+        usual = DELIMITED[suffix]
+        return DelimitedText(source, usual, reading.encoding, reading.separator, reading.skip)
+    if suffix in (".jsonl", ".ndjson", ".json"):
+        return FORMATS[suffix](source, reading.encoding)
+    if suffix == ".xlsx":
+        return ExcelFile(source, reading.skip)
     return FORMATS[suffix](source)
 
 

@@ -11,8 +11,9 @@ import polars as pl
 
 from mercer.cli.errors import TableError, counted, no_column
 from mercer.selection.automatic import LARGEST
-from mercer.tables import Column, is_missing_mark, spelled_number, used_columns
+from mercer.tables import Column, is_missing_mark, spelled_quantity, unit_of, used_columns
 
+LARGEST_CLASSES = 20  # with a unit, such as "5 stars"; more of them are numbers
 NO_CLASS = {"null", "NULL", "NaN", "nan", "<NA>", "NaT"}  # as SQL, JSON and pandas write it
 
 
@@ -63,6 +64,14 @@ def read_target(
     return pl.DataFrame(others), y, np.flatnonzero(known.to_numpy())
 
 
+def unit_said(column: pl.Series, target: str) -> str:
+    """The unit of a target of quantities, in a sentence; "" if it has none."""
+    known = column.alias("").drop_nulls()  # in some names polars sees patterns
+    texts = known.unique().to_list() if column.dtype == pl.String else []
+    unit = unit_of(texts) if len(texts) > LARGEST_CLASSES else ""
+    return f"{target} is read in {unit}." if unit else ""
+
+
 def left_out(rows: int, target: str) -> str:
     """What becomes of rows without a target."""
     return f"{counted(rows, 'row')} without a {target} {'is' if rows == 1 else 'are'} left out."
@@ -78,8 +87,10 @@ def _spelled_target(column: pl.Series) -> pl.Series:
     if column.dtype != pl.String:
         return column
     numbers: dict[str, float] = {}
-    for text in column.drop_nulls().unique().to_list():
-        number = spelled_number(text)
+    texts = column.drop_nulls().unique().to_list()
+    unit = unit_of(texts) if len(texts) > LARGEST_CLASSES else ""
+    for text in texts:
+        number = spelled_quantity(text, unit)
         if re.fullmatch(r"0\d+", text):
             return column  # codes
         if number is not None:
@@ -147,8 +158,11 @@ def check_test_table(
     y: np.ndarray,
     task: str,
     path: Path,
-) -> None:
-    """Refuse, before the search, a table that a model of the columns and y has no score on."""
+) -> str:
+    """Refuse, before the search, a table that a model of the columns and y has no score on.
+
+    Returns what to say of its classes that y has not.
+    """
     absent = [c.name for c in used_columns(columns) if c.name not in held.columns]
     if absent:
         raise TableError(
@@ -162,10 +176,22 @@ def check_test_table(
                 f"--test {path}: its target holds {y_held[0].item()!r}, but the training target "
                 "holds numbers."
             )
-        return
-    unknown = sorted(set(y_held.tolist()) - set(y.tolist()), key=str)
-    if unknown:
+        return ""
+    unknown, said = unknown_classes(y_held, y)
+    if unknown and (set(y_held.tolist()) <= set(unknown) or y.dtype.kind != y_held.dtype.kind):
         raise TableError(
             f"--test {path}: its target holds {unknown[0]!r}, which the training target never is. "
             "Leave those rows out, or train on a table that has some."
         )
+    return said and f"--test {path}: {said}"
+
+
+def unknown_classes(y: np.ndarray, known: np.ndarray) -> tuple[list, str]:
+    """The classes that are not among the known ones, and what becomes of their rows."""
+    unknown = sorted(set(y.tolist()) - set(known.tolist()), key=str)
+    rows = sum(value in set(unknown) for value in y.tolist())
+    some = ", ".join(map(repr, unknown[:5])) + ", ..." * (len(unknown) > 5)
+    have = "1 row has" if rows == 1 else f"{rows} rows have"
+    return unknown, f"{have} a class that training never had: {some}. " * bool(unknown) + (
+        "No model can predict it, so that it counts as wrong." * bool(unknown)
+    )

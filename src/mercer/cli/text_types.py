@@ -9,11 +9,11 @@ is recognised here: other spellings stay texts, which `mercer.tables` reads (spe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
-from mercer.tables import BLANKS, COMMA_NUMBER, MISSING_TEXTS, POINT_NUMBER
+from mercer.tables import BLANKS, COMMA_NUMBER, MISSING_TEXTS, POINT_NUMBER, is_one_zone
 
 BOOLEAN = r"^(?:true|false|True|False|TRUE|FALSE)$"
 WHOLE = r"^[+-]?[0-9]+$"
@@ -43,6 +43,7 @@ class _Column:
     date: bool = True
     moment: bool = True
     zoned: bool = True
+    zones: set[str] = field(default_factory=set)
     marks: int = 0  # cells that mean a missing number
     only_comma: int = 0  # cells that are numbers with a decimal comma, and not with a point
     only_point: int = 0
@@ -70,13 +71,15 @@ class _Column:
         self.moment = self.moment and all_are(MOMENT + "$") and not _moments(cells).null_count()
         zoned = self.zoned and all_are(MOMENT + ZONE + "$")
         self.zoned = zoned and not _moments(cells, zoned=True).null_count()
+        if self.zoned:
+            self.zones |= set(cells.str.extract(f"({ZONE})$").to_list())
 
     def _see_signs(self, cells: pl.Series) -> None:
         comma, point = cells.str.contains(COMMA_NUMBER), cells.str.contains(POINT_NUMBER)
         self.only_comma += int((comma & ~point).sum())
         self.only_point += int((point & ~comma).sum())
         self.either += int((comma & point).sum())
-        signed = cells.str.contains("[^0-9eE+.,'’" + BLANKS + "-]")
+        signed = cells.str.contains("[^0-9eE+.,'’" + BLANKS + "-]|-$")
         self.comma_plain = self.comma_plain and bool((comma & ~signed).all())
         if self.only_comma or self.only_point or self.either:
             marked = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))
@@ -99,9 +102,11 @@ class _Column:
             return "text" if self.code or self.too_long else "long" if self.long else "integer"
         if decimal == "," and self.comma_plain and self.tells() != ".":
             return "comma number"
-        for name in ("plain", "boolean", "date", "moment", "zoned"):
+        for name in ("plain", "boolean", "date", "moment"):
             if getattr(self, name):
                 return name
+        if self.zoned:
+            return "local" if is_one_zone(self.zones) else "zoned"
         return "text"
 
 
@@ -136,6 +141,13 @@ class TextTypes:
             TYPES[column.type(decimal)](series.alias(""))
             for column, series in zip(self.columns, cells.iter_columns(), strict=True)
         ]
+
+    def zones(self, names: list[str]) -> dict[str, str]:
+        """The columns of times with zones, and the zones in which their hours are."""
+        types = [column.type(self.decimal) for column in self.columns]
+        local = {n: sorted(c.zones) for n, c, t in zip(names, self.columns, types) if t == "local"}
+        found = {name: " and ".join(zones) for name, zones in local.items()}
+        return found | {name: "UTC" for name, t in zip(names, types) if t == "zoned"}
 
     def commas(self, names: list[str]) -> list[str]:
         """The columns of numbers with decimal commas."""
@@ -174,5 +186,6 @@ TYPES = {
     "date": _dates,
     "moment": _moments,
     "zoned": lambda cells: _moments(cells, zoned=True),
+    "local": lambda cells: _moments(cells.str.replace(f"{ZONE}$", "")),
     "text": lambda cells: cells,
 }

@@ -30,10 +30,12 @@ from mercer.tables.spellings import (
     MISSING_TEXTS,
     POINT_NUMBER,
     is_missing_mark,
+    is_one_zone,
     spelled_number,
 )
 from mercer.tables.surprises import Surprises
 from mercer.tables.telling import spare_telling_texts
+from mercer.tables.units import spelled_quantity, unit_of
 from mercer.tables.values import (
     ReadTable,
     as_dates,
@@ -50,7 +52,7 @@ __all__ = [
     "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts", "column_kind", "column_kinds",
     "column_notices", "date_parts", "find_codes", "find_leaks", "find_order_in_time",
     "find_repeated_rows", "find_shared_rows", "find_strange_values", "find_variants", "histogram",
-    "infer_columns", "is_missing_mark", "is_object_list", "items_of", "level_text", "listed",
-    "missing_values", "read_as", "read_columns", "review_target", "spare_telling_texts",
-    "spelled_number", "unreadable", "used_columns", "words_of",
+    "infer_columns", "is_missing_mark", "is_object_list", "is_one_zone", "items_of", "level_text",
+    "listed", "missing_values", "read_as", "read_columns", "review_target", "spare_telling_texts",
+    "spelled_number", "spelled_quantity", "unit_of", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip

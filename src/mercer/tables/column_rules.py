@@ -24,7 +24,9 @@ from mercer.tables.column_kinds import (
     object_column,
 )
 from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column
-from mercer.tables.spellings import is_missing_mark, order_of, spelled_date, spelled_number
+from mercer.tables.pandas_index import index_names, is_index
+from mercer.tables.spellings import is_missing_mark, order_of, spelled_date
+from mercer.tables.units import spelled_quantity, unit_of
 from mercer.tables.values import missing_values, short
 
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
@@ -32,7 +34,6 @@ SEQUENCE_LENGTH = 8  # symbols on average of sequences, which are many and of fe
 MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
 FEW_ROWS = 20  # below, no column is taken for an identifier
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
-PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # as pandas names it in Parquet files
 IDENTIFIER_NAME = re.compile(r"(.*[_\W])?(?i:id|uuid|guid|index|key|unnamed: \d+)|.*[a-z](Id|ID)")
 
 
@@ -41,6 +42,7 @@ def infer_columns(
     kind: dict | None = None,
     drop: Iterable | None = None,
     decimal: str = "",
+    unnamed: Iterable = (),
 ) -> list[Column]:
     """What each column is, and why.
 
@@ -56,12 +58,14 @@ def infer_columns(
         Names of columns to leave out.
     decimal : {"", ".", ","}
         The decimal sign of texts such as "1,200", in columns that do not tell.
+    unnamed : sequence, optional
+        Names that were made up for columns that had none in their file: the first may be an index.
 
     Raises
     ------
     ValueError
         ``kind`` or ``drop`` names a column that is not there, ``kind`` an unknown kind, or one
-        that the values cannot be read as.
+        that the values cannot be read as. All faults are in one message, a line each.
 
     Examples
     --------
@@ -70,15 +74,23 @@ def infer_columns(
     >>> [(c.name, c.kind) for c in infer_columns(columns)]
     [(0, 'category'), (1, 'number')]
     """
-    kind, drop = _check_given(columns, kind, drop)
+    kind, drop, faults = _check_given(columns, kind, drop)
     found: list[Column] = []
     seen: dict[bytes, Any] = {}
+    indexes = index_names(columns, unnamed)
     for name, values in columns.items():
         given = kind.get(name)
         if isinstance(given, Column):
             found.append(given)
             continue
-        column = _infer(name, values, given, name in drop, decimal)
+        try:
+            column = _infer(name, values, given, name in drop, decimal)
+        except ValueError as error:
+            faults.append(str(error))
+            continue
+        index = is_index(name, values) if name in indexes and given is None else ""
+        if index and not column.left_out:
+            column = replace(column, kind="identifier", reason=index, levels=[])
         if column.used:
             fingerprint = _fingerprint(values)
             if fingerprint in seen and name not in kind:
@@ -89,6 +101,8 @@ def infer_columns(
             else:
                 seen.setdefault(fingerprint, name)
         found.append(column)
+    if faults:
+        raise ValueError("\n".join(faults))
     return found if any(_informs(c) for c in found) else [_spared(c, columns) for c in found]
 
 
@@ -125,25 +139,25 @@ def _spared(column: Column, columns: dict) -> Column:
     return replace(column, low=low, high=high)
 
 
-def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list]:
+def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[str]]:
+    """The kinds and names that can be used, and what is wrong with the others."""
     if isinstance(drop, str):
         raise TypeError(f"drop={drop!r}: give a list of names, [{drop!r}].")
     if kind is not None and not isinstance(kind, dict):
         raise TypeError(f'kind={kind!r}: give a dict such as {{"zip": "category"}}.')
-    kind, drop = dict(kind or {}), list(drop or ())
+    kind, drop, faults = dict(kind or {}), list(drop or ()), []
     for argument, names in (("kind", kind), ("drop", drop)):
         for name in names:
             if name not in columns:
                 close = difflib.get_close_matches(str(name), map(str, columns), 1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise ValueError(
+                faults.append(
                     f"{argument}: there is no column {name!r}; columns are {_some(columns)}.{hint}"
                 )
-    for name, value in kind.items():
-        known = [each.name for each in column_kinds() if each.given]
-        if not isinstance(value, Column) and value not in known:
-            raise ValueError(f"kind: {name}={value!r}; kinds are {', '.join(known)}.")
-    return kind, drop
+    known = [each.name for each in column_kinds() if each.given]
+    wrong = [name for name, v in kind.items() if not isinstance(v, Column) and v not in known]
+    faults += [f"kind: {name}={kind[name]!r}; kinds are {', '.join(known)}." for name in wrong]
+    return {name: kind[name] for name in kind if name not in wrong}, drop, faults
 
 
 def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, decimal: str) -> Column:
@@ -158,7 +172,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     texts = [v for v in counts if isinstance(v, str)] if values.dtype == object else []
 
     def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
-        written = column_kind(kind).written(texts, decimal) if texts else {}
+        of = column_kind(kind)
+        written = of.written(texts, decimal) if texts else of.counted(present)
         missing = n - known + lost
         found = Column(name, kind, reason, missing, distinct, separator=separator, rows=n)
         found = replace(found, **written)
@@ -194,11 +209,15 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     if values.dtype.kind == "f":
         return column(*_number_kind(name, values, present, counts))
     codes = any(isinstance(v, str) and re.fullmatch(r"0\d+", v) for v in counts)  # zip codes, say
-    spelled = {v: spelled_number(v) if isinstance(v, str) else _plain_number(v) for v in counts}
+    unit = unit_of(texts)
+    spelled = {
+        v: spelled_quantity(v, unit) if isinstance(v, str) else _plain_number(v) for v in counts
+    }
     lost = sum(counts[v] for v, number in spelled.items() if number is None)
     different = len({number for number in spelled.values() if number is not None})
     if not codes and _mostly(counts, lost, spelled) and different > 2:
-        return column("number", f"numbers stored as text{_not_read(spelled, lost)}", lost)
+        numbers = f"numbers in {unit}," if unit else "numbers"
+        return column("number", f"{numbers} stored as text{_not_read(spelled, lost)}", lost)
     order = order_of(texts)
     dates = {v: spelled_date(v, order) if isinstance(v, str) else None for v in counts}
     lost = sum(counts[v] for v, date in dates.items() if date is None)
@@ -237,8 +256,6 @@ def _number_kind(
 ) -> tuple[str, str]:
     n, distinct = len(values), len(counts)
     whole = bool((present == np.round(present)).all())
-    if whole and PANDAS_INDEX.fullmatch(str(name)):
-        return "identifier", "the index of a pandas table"
     if distinct == 2:
         return "category", f"two different numbers, {short(min(counts))} and {short(max(counts))}"
     if whole and distinct == len(present) == n >= FEW_ROWS:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
+from mercer.tables.pandas_index import INDEX
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
@@ -41,9 +42,11 @@ class Column:
         The decimal sign of numbers that are written as texts, "," or "."; "" if there is none.
     signs : str
         The percent and currency signs in such texts, with blanks between them.
+    unit : str
+        The unit of numbers that are written with one, such as "kg"; "" for others.
     order : str
-        Order of day, month and year in dates written as texts: "ymd", "dmy" or "mdy"; "" for
-        other columns.
+        Order of day, month and year in dates written as texts: "ymd", "dmy" or "mdy"; what numbers
+        of dates count since 1970: "s", "ms", "us" or "ns"; "" for other columns.
     """
 
     name: Any
@@ -60,6 +63,7 @@ class Column:
     decimal: str = ""
     signs: str = ""
     order: str = ""
+    unit: str = ""
 
     def __repr__(self) -> str:
         """Short, since models show those of all columns."""
@@ -95,14 +99,18 @@ def column_notices(columns: list[Column]) -> list[str]:
     notices = []
     dropped = [f"{c.name} ({c.reason})" for c in columns if not (c.used or c.left_out)]
     if dropped:
-        named = next((c.name for c in columns if c.of.identifies and c.reason != SAID), None)
+        named = next(
+            (c.name for c in columns
+             if c.of.identifies and c.reason != SAID and not c.reason.startswith(INDEX)),
+            None,
+        )  # fmt: skip
         hint = (
             "" if named is None else f" To use {named}, give its kind, as in --kind {named}=text."
         )
         notices.append(f"Not used: {_listed(dropped, '; ')}.{hint}")
     written = [f"{c.name} ({how})" for c in columns if (how := c.of.said(c))]
     if written:
-        notices.append(f"Numbers and dates that are written as texts: {_listed(written, '; ')}.")
+        notices.append(f"How numbers and dates are written: {_listed(written, '; ')}.")
     for gap in dict.fromkeys(kind.gap for kind in column_kinds()):
         names = [str(c.name) for c in columns if c.used and c.of.gap == gap and c.missing]
         if names:

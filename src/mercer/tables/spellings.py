@@ -25,10 +25,15 @@ _BLANK = f"[{BLANKS}]?"
 
 
 def _number(thousands: str, decimal: str) -> str:
-    """The pattern of a number with these signs, as Python and polars read it."""
+    """The pattern of a number with these signs, as Python and polars read it.
+
+    Accountants write a negative number in brackets, and some programs its sign at the end.
+    """
     whole = rf"(?:[0-9]{{1,3}}(?:[{thousands}'’{BLANKS}][0-9]{{3}})+|[0-9]+)"
     digits = rf"(?:{whole}(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    return rf"^[+-]?(?:{CURRENCY}{_BLANK})?[+-]?{digits}{_BLANK}(?:%|{CURRENCY})?$"
+    before, after = rf"(?:{CURRENCY}{_BLANK})?", rf"{_BLANK}(?:%|{CURRENCY})?"
+    signed = rf"[+-]?{before}[+-]?{digits}{after}"
+    return rf"^(?:{signed}|{before}{digits}{after}-|{before}\({before}{digits}{after}\){after})$"
 
 
 #: patterns of a number with a decimal point and with a decimal comma
@@ -41,15 +46,21 @@ _LOOSE = re.compile(
     rf"(?:%|{CURRENCY})?",
     re.IGNORECASE,
 )
+_NEGATIVE = re.compile(
+    rf"({CURRENCY}?{_BLANK})\(([^()+-]+)\)({_BLANK}(?:%|{CURRENCY})?)|([^()+-]+)-"
+)
 _NOT_DIGITS = re.compile(rf"{CURRENCY}|[%'’{BLANKS}]", re.IGNORECASE)
 _SIGNS = re.compile(rf"%|{CURRENCY}")
 _TIME = r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
 _TIME += r" ?(Z|[+-]\d{2}:?\d{2})?"
+_ZONE = re.compile(r":\d{2}(?:\.\d+)? ?(Z|[+-]\d{2}:?\d{2})$")
+HOUR = 60  # minutes
 _DATES = {
     "ymd": re.compile(rf"(\d{{4}})[-/.](\d{{1,2}})[-/.](\d{{1,2}}){_TIME}"),
     "dmy": re.compile(rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.](\d{{4}}){_TIME}"),
     "mdy": re.compile(rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.](\d{{4}}){_TIME}"),
 }
+ORDERS = tuple(_DATES)
 
 
 def is_missing_mark(value: Any) -> bool:
@@ -61,10 +72,10 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
     """The number in a text, or None if the text is not a number, or one that no float holds.
 
     Thousands can be separated by commas, points, spaces or apostrophes, and "%" and currency signs
-    are allowed: "7%" is 7. If the text can be a number with the decimal sign ``decimal``, it is
-    that number. Otherwise the last comma or point is the decimal sign. Exception: commas that
-    separate groups of three digits, without a point and without a 0 at the start, separate
-    thousands.
+    are allowed: "7%" is 7. A negative number may stand in brackets, or have its sign at the end. If
+    the text can be a number with the decimal sign ``decimal``, it is that number. Otherwise the
+    last comma or point is the decimal sign. Exception: commas that separate groups of three digits,
+    without a point and without a 0 at the start, separate thousands.
 
     Examples
     --------
@@ -72,8 +83,13 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
     [12.5, 1200.0, 1200.5, 0.5, -300.0, 7.0, None, None]
     >>> spelled_number("1,200", decimal=","), spelled_number("1.200", decimal=",")
     (1.2, 1200.0)
+    >>> spelled_number("($12.30)"), spelled_number("1,234-")
+    (-12.3, -1234.0)
     """
     text = text.strip()
+    negative = _NEGATIVE.fullmatch(text)
+    if negative is not None:
+        text = "-" + "".join(part or "" for part in negative.groups()).strip()
     if not _LOOSE.fullmatch(text):
         return None
     fits = bool(decimal) and (_COMMA if decimal == "," else _POINT).match(text) is not None
@@ -85,7 +101,7 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
         comma = comma and not re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", text)
     text = text.replace(".", "").replace(",", ".") if comma else text.replace(",", "")
     try:
-        number = float(text)
+        number = float(text) + 0.0  # (0.00) is 0, and not -0
     except ValueError:  # for example two decimal points
         return None
     return number if math.isfinite(number) else None
@@ -122,10 +138,11 @@ def signs_of(texts: Iterable[str]) -> str:
     return " ".join(sorted({sign for text in texts for sign in _SIGNS.findall(text)}))
 
 
-def spelled_date(text: str, order: str = "ymd") -> np.datetime64 | None:
-    """The date or time in a text, in UTC if it has a time zone; None if there is none.
+def spelled_date(text: str, order: str = "ymd", local: bool = False) -> np.datetime64 | None:
+    """The date or time in a text; None if there is none.
 
-    ``order`` says how day, month and year follow: "ymd" (ISO 8601), "dmy" or "mdy".
+    ``order`` says how day, month and year follow: "ymd" (ISO 8601), "dmy" or "mdy". A time with a
+    time zone is converted to UTC, or is as it stands if it is wanted ``local``.
 
     Examples
     --------
@@ -151,10 +168,39 @@ def spelled_date(text: str, order: str = "ymd") -> np.datetime64 | None:
         stamp = np.datetime64(f"{day}T{clock}", "s")
     except ValueError:
         return None
-    if zone in (None, "Z"):
-        return stamp
-    shift = np.timedelta64(int(zone[1:3]) * 60 + int(zone[-2:]), "m")
-    return stamp - shift if zone[0] == "+" else stamp + shift
+    return stamp if local else stamp - np.timedelta64(zone_minutes(zone), "m")
+
+
+def zone_minutes(zone: str | None) -> int:
+    """How far a zone is before UTC: 120 for "+02:00", 0 for "Z" and None.
+
+    Examples
+    --------
+    >>> zone_minutes("-0330"), zone_minutes("Z")
+    (-210, 0)
+    """
+    if zone is None or zone == "Z":
+        return 0
+    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+    return minutes if zone[0] == "+" else -minutes
+
+
+def is_one_zone(zones: Iterable[str]) -> bool:
+    """Whether all zones are of one place, whose clocks may be an hour ahead in summer.
+
+    Examples
+    --------
+    >>> is_one_zone(["+01:00", "+02:00"]), is_one_zone(["+01:00", "-05:00"])
+    (True, False)
+    """
+    minutes = {zone_minutes(zone) for zone in zones}
+    return not minutes or max(minutes) - min(minutes) <= HOUR
+
+
+def zones_of(texts: Iterable[str]) -> set[str]:
+    """The time zones of times that are written as texts."""
+    found = (_ZONE.search(text.strip()) for text in texts)
+    return {match.group(1) for match in found if match}
 
 
 def order_of(texts: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from mercer.tables.columns import Column, used_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.spellings import is_missing_mark, signs_of
+from mercer.tables.units import units_in
 from mercer.tables.values import ReadTable, missing_values
 
 
@@ -37,7 +38,7 @@ class Surprises:
         self.missing: Counter = Counter()
         self.unread: Counter = Counter()
         self.far: Counter = Counter()
-        self.signed: Counter = Counter()  # values with a percent or currency sign
+        self.signed: Counter = Counter()  # values with a percent or currency sign, or a unit
         self.strange_signs: dict[Any, set] = {}
         self.levels: dict[Any, set] = {}
         self.examples: dict[tuple, Any] = {}
@@ -71,7 +72,7 @@ class Surprises:
             texts = [v for v in values.tolist() if isinstance(v, str)]
             for text in texts:
                 signs = signs_of([text])
-                self.signed[name] += bool(signs)
+                self.signed[name] += bool(signs or (column.unit and units_in(text)))
                 strange = set(signs.split()) - set(column.signs.split())
                 self.strange_signs.setdefault(name, set()).update(strange)
 
@@ -125,12 +126,12 @@ class Surprises:
         if self.strange_signs.get(name):
             signs = " ".join(sorted(self.strange_signs[name]))
             said.append(f"some values have {signs}, which training had not; they are left away.")
-        elif column.signs and known and not self.signed[name]:
+        elif (wanted := column.signs or column.unit) and known and not self.signed[name]:
             said.append(
-                f"no value has {column.signs}, which training had: 12% and 12 are the same number, "
+                f"no value has {wanted}, which training had: 12% and 12 are the same number, "
                 "and 0.12 is another one."
-                if "%" in column.signs
-                else f"no value has {column.signs}, which training had. Check the unit."
+                if "%" in wanted
+                else f"no value has {wanted}, which training had. Check the unit."
             )
         gone = self.missing[name]
         if gone and not column.missing:

@@ -15,7 +15,19 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import as_objects, describe, is_missing_value, kind_that_holds
-from mercer.tables.spellings import decimal_of, order_of, spelled_date, spelled_number, utc
+from mercer.tables.spellings import (
+    ORDERS,
+    decimal_of,
+    is_one_zone,
+    order_of,
+    spelled_date,
+    utc,
+    zones_of,
+)
+from mercer.tables.units import bare, spelled_quantity, unit_of
+
+#: the least numbers of times since 1970 that are taken for such, in 1973
+LEAST_COUNTED = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 
 
 class ReadTable:
@@ -211,10 +223,11 @@ def missing_values(values: np.ndarray) -> np.ndarray:
     return np.array([v is None for v in values.tolist()], dtype=bool)
 
 
-def as_numbers(values: np.ndarray, decimal: str = "") -> np.ndarray:
+def as_numbers(values: np.ndarray, decimal: str = "", unit: str | None = None) -> np.ndarray:
     """A column as float64: numbers do not change, texts become their numbers, else NaN.
 
-    ``decimal`` is the decimal sign of the texts; "" finds it from them.
+    ``decimal`` is the decimal sign of the texts, and ``unit`` the unit to count in, "" for none;
+    "" and None find them from the texts.
     """
     if values.dtype.kind == "f":
         return values
@@ -222,32 +235,68 @@ def as_numbers(values: np.ndarray, decimal: str = "") -> np.ndarray:
         days = values.astype("datetime64[s]").astype(np.float64) / 86400
         return np.where(np.isnat(values), np.nan, days)
     different = set(values.tolist())
-    decimal = decimal or decimal_of(v for v in different if isinstance(v, str))
+    texts = [v for v in different if isinstance(v, str)]
+    unit = unit_of(texts) if unit is None else unit
+    decimal = decimal or decimal_of(bare(texts) if unit else texts)
     known: dict[Any, float] = {}
     for v in different:
-        number = spelled_number(v, decimal) if isinstance(v, str) else v
+        number = spelled_quantity(v, unit, decimal) if isinstance(v, str) else v
         known[v] = float(number) if isinstance(number, (int, float, np.number)) else np.nan
     return np.array([known[v] for v in values.tolist()], dtype=np.float64)
 
 
 def as_dates(values: np.ndarray, order: str = "") -> np.ndarray:
-    """A column as datetime64[s]: texts become their dates; other texts, and numbers, NaT.
+    """A column as datetime64[s]: texts and numbers become their dates, where they are some.
 
-    ``order`` is the order of day, month and year in the texts; "" finds it from them.
+    ``order`` is the order of day, month and year in the texts; "" finds it from them. Their times
+    are local if all are of one time zone, else in UTC. Numbers are read as `epoch_of` says.
     """
     if values.dtype.kind == "f":
-        return np.full(len(values), np.datetime64("NaT"), dtype="datetime64[s]")
+        return _counted_dates(values)
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
     different = set(values.tolist())
-    order = order or order_of(v for v in different if isinstance(v, str))
+    texts = [v for v in different if isinstance(v, str)]
+    order, local = order if order in ORDERS else order_of(texts), is_one_zone(zones_of(texts))
     known = {}
     for v in different:
-        date = spelled_date(v, order) if isinstance(v, str) else None
+        date = spelled_date(v, order, local) if isinstance(v, str) else None
         if isinstance(v, datetime.date):
             date = np.datetime64(utc(v), "s")
         known[v] = np.datetime64("NaT", "s") if date is None else date
     return np.array([known[v] for v in values.tolist()], dtype="datetime64[s]")
+
+
+def epoch_of(numbers: np.ndarray) -> str:
+    """What numbers of a date count since 1970: "s", "ms", "us" or "ns"; "ymd" for 20240229.
+
+    It is "" where they are too small or too large for dates.
+
+    Examples
+    --------
+    >>> epoch_of(np.array([1.7e9])), epoch_of(np.array([1.7e12])), epoch_of(np.array([17.0]))
+    ('s', 'ms', '')
+    """
+    known = numbers[~np.isnan(numbers)]
+    if not len(known):
+        return ""
+    if known.min() >= 19000101 and known.max() <= 21001231:
+        return "ymd"
+    size = float(np.median(known))
+    return next((unit for unit, least in LEAST_COUNTED.items() if least <= size < 1e3 * least), "")
+
+
+def _counted_dates(numbers: np.ndarray) -> np.ndarray:
+    dates = np.full(len(numbers), np.datetime64("NaT"), dtype="datetime64[s]")
+    unit, known = epoch_of(numbers), ~np.isnan(numbers)
+    if unit == "ymd":
+        texts = [f"{v:.0f}" for v in numbers[known].tolist()]
+        read = [spelled_date(f"{t[:4]}-{t[4:6]}-{t[6:]}") for t in texts]
+        dates[known] = [np.datetime64("NaT", "s") if date is None else date for date in read]
+    elif unit:
+        seconds = numbers[known] / (LEAST_COUNTED[unit] / LEAST_COUNTED["s"])
+        dates[known] = seconds.clip(-1e11, 1e11).astype("int64").astype("datetime64[s]")
+    return dates
 
 
 def short(value: Any) -> str:

@@ -116,10 +116,13 @@ def test_a_kernel_machine_that_earns_its_place(metric):
     assert "beats both baselines" in score.verdict()
 
 
-def test_a_class_that_training_lacks_is_named(circle):
+@pytest.mark.parametrize("hit", ["in", "out"])
+def test_a_class_that_training_lacks_counts_as_wrong(circle, hit):
     model, train, *_ = circle
-    with pytest.raises(ValueError, match="target value 'beyond', but the training rows do not"):
-        score_held_out(model, (X[train], CIRCLE[train]), (X[:2], np.array(["in", "beyond"])))
+    known = (X[train], CIRCLE[train])
+    one, both = (score_held_out(model, known, (X[:rows], np.array([hit, "beyond"][:rows])))
+                 for rows in (1, 2))  # fmt: skip
+    assert both.score == one.score / 2
 
 
 @pytest.mark.parametrize("name", ["trivial", "linear (spline)", "linear (sparse)"])

@@ -21,7 +21,7 @@ from mercer.plots.axes import brief
 from mercer.plots.fitted import sample_rows
 from mercer.plots.held import ModelRows
 from mercer.samples import kind_that_holds
-from mercer.selection.automatic import wilson
+from mercer.selection.automatic import wilson, with_classes_of
 from mercer.tables import ColumnKind, as_numbers, missing_values
 
 BINS = 10  # bins of the calibration curve
@@ -194,9 +194,13 @@ def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibratio
 
 
 def confusion(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> Confusion:
-    """Counts of true and predicted classes, of probabilities (n, classes)."""
+    """Counts of true and predicted classes, of probabilities (n, classes).
+
+    Classes that are true in some rows, but never predicted, are among them.
+    """
     answers = classes[predicted.argmax(axis=1)]
-    return Confusion([str(c) for c in classes], confusion_matrix(y, answers, labels=classes))
+    both = np.union1d(classes, y)
+    return Confusion([str(c) for c in both], confusion_matrix(y, answers, labels=both))
 
 
 def residuals(y: np.ndarray, predicted: np.ndarray, seed: int | None) -> Residuals:
@@ -341,7 +345,8 @@ def worst_rows(
         truth = [brief(float(v)) for v in y]
         wrong = error > 0
     else:
-        chance = predicted[np.arange(len(y)), np.searchsorted(classes, y)]
+        wide, both = with_classes_of(y, predicted, classes)
+        chance = wide[np.arange(len(y)), np.searchsorted(both, y)]
         error, answers = 1 - chance, classes[predicted.argmax(axis=1)]
         truth, said = [str(v) for v in y], [str(v) for v in answers]
         wrong = answers != y

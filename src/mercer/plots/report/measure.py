@@ -169,7 +169,9 @@ def report_data(
     else:
         versus = {name: compared(scorer, y_test, decided, answers, classes, seed or 0)
                   for name, answers in simple.items() if winner not in simple}  # fmt: skip
-    gram, spectrum, embedding = _similarities(kept, kept_X, y, classes, seed, clock.share(0.2))
+    # new rows may have classes that the model has not
+    met = None if classes is None else np.union1d(classes, np.concatenate([y, y_test]))
+    gram, spectrum, embedding = _similarities(kept, kept_X, y, met, seed, clock.share(0.2))
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
     relevance = None
     if known:
@@ -197,7 +199,7 @@ def report_data(
         versus=versus,
         kept=kept_words(model) if hasattr(model, "winner_") else "the kernel machine",
         columns=columns,
-        target_summary=target_summary(np.concatenate([y, y_test]) if known else y, classes),
+        target_summary=target_summary(np.concatenate([y, y_test]) if known else y, met),
         spectrum=spectrum,
         gram=gram,
         embedding=embedding,

@@ -22,6 +22,7 @@ from mercer.selection.automatic.scores import (
     interval,
     metric_named,
     wilson,
+    with_classes_of,
 )
 from mercer.selection.automatic.tasks import LARGEST, Classification, Regression, Task, task_of
 
@@ -31,4 +32,5 @@ __all__ = [
     "Recipe", "Regression", "Task", "as_good", "compared", "default_metric", "hold_out",
     "interval", "kept_words", "least_memory", "metric_named", "score_alone", "score_held_out",
     "seconds", "task_of", "verdict", "wilson",
+    "with_classes_of",
 ]  # fmt: skip

@@ -130,12 +130,6 @@ def _answers(model: Any, M: EncodedColumns, y: np.ndarray) -> tuple[np.ndarray, 
     if classes is None:
         predicted = model.machine_(M)
         return predicted, predicted
-    unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
-    if unknown:
-        raise ValueError(
-            f"The rows to score on have the target value {unknown[0]!r}, but the training rows "
-            f"do not have it: use only their classes, {classes.tolist()[:20]}."
-        )
     predicted = model.machine_(M)
     return predicted, metric.decided(predicted, model.decision_weights_)
 

@@ -32,11 +32,15 @@ class Metric:
     def __call__(
         self, y: np.ndarray, predicted: np.ndarray, classes: Any = None, weights: Any = None
     ) -> float:
-        """The score of predicted values, or of probabilities (n, classes) for classification."""
+        """The score of predicted values, or of probabilities (n, classes) for classification.
+
+        Rows of other classes than these are predicted wrong: their class has the probability 0.
+        """
         w = np.ones(len(y)) if weights is None else weights
         if self.task == "regression":
             return float(self.function(y, predicted, w))
         if self.probabilities:
+            predicted, classes = with_classes_of(y, predicted, classes)
             return float(self.function(y, predicted, classes, w))
         return float(self.function(y, classes[predicted.argmax(axis=1)], w))
 
@@ -60,6 +64,25 @@ class Metric:
         Probabilities that are scored themselves, and numbers, stay as they are.
         """
         return predicted * factors if self.counts_hits else predicted
+
+
+def with_classes_of(
+    y: np.ndarray, P: np.ndarray, classes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities (n, classes) and the classes, with those that only y has, of probability 0.
+
+    Examples
+    --------
+    >>> with_classes_of(np.array(["b", "c"]), np.array([[0.2, 0.8], [1, 0]]), np.array(["a", "b"]))
+    (array([[0.2, 0.8, 0. ],
+           [1. , 0. , 0. ]]), array(['a', 'b', 'c'], dtype='<U1'))
+    """
+    both = np.union1d(classes, y)
+    if len(both) == len(classes):
+        return P, classes
+    wide = np.zeros((len(P), len(both)))
+    wide[:, np.searchsorted(both, classes)] = P
+    return wide, both
 
 
 def _roc_auc(y, P, classes, w):

@@ -12,9 +12,16 @@ import numpy as np
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
 from mercer.tables.column_kinds.numbers import BINS, FILLED
 from mercer.tables.spellings import order_of
-from mercer.tables.values import as_dates, histogram, short
+from mercer.tables.values import as_dates, epoch_of, histogram, short
 
-ORDERS = {"ymd": "year first", "dmy": "the day before the month", "mdy": "the month before the day"}
+WRITTEN = {
+    "dmy": "the day before the month",
+    "mdy": "the month before the day",
+    "s": "seconds since 1970",
+    "ms": "milliseconds since 1970",
+    "us": "microseconds since 1970",
+    "ns": "nanoseconds since 1970",
+}
 
 
 class DateColumns(ColumnKind):
@@ -27,12 +34,15 @@ class DateColumns(ColumnKind):
     def check(self, name: Any, present: np.ndarray) -> None:
         if len(present) and np.isnat(as_dates(present)).all():
             raise ValueError(
-                f"kind: {name}='date', but no value is a date as in 2024-02-29; the first is "
-                f"{short(present[0])}."
+                f"kind: {name}='date', but no value is a date as in 2024-02-29, nor a number of "
+                f"seconds or milliseconds since 1970; the first is {short(present[0])}."
             )
 
     def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
         return {"order": order_of(texts)}
+
+    def counted(self, present: np.ndarray) -> dict[str, str]:
+        return {"order": epoch_of(present)} if present.dtype.kind == "f" else {}
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         dates = self.read(values, column)
@@ -40,7 +50,7 @@ class DateColumns(ColumnKind):
         return str(dates.min()), str(dates.max()), []
 
     def said(self, column: Any) -> str:
-        return ORDERS[column.order] if column.order not in ("", "ymd") else ""
+        return WRITTEN.get(column.order, "")
 
     def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
         return as_dates(values, "" if column is None else column.order)

@@ -57,6 +57,10 @@ class ColumnKind(ABC):
         """How values that are written as texts are written: fields of a `Column`."""
         return {}
 
+    def counted(self, present: np.ndarray) -> dict[str, str]:
+        """How values that are no texts are read: fields of a `Column`."""
+        return {}
+
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         """The smallest and the largest value, and the most frequent levels."""
         return None, None, []

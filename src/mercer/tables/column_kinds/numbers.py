@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
 from mercer.tables.spellings import decimal_of, signs_of, spelled_number
+from mercer.tables.units import bare, unit_of
 from mercer.tables.values import as_numbers, histogram, short
 
 BINS = 12  # of the distribution of a column
@@ -34,7 +35,9 @@ class NumberColumns(ColumnKind):
 
     def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
         numbers = (t for t in texts if spelled_number(t) is not None)
-        return {"decimal": decimal_of(texts) or decimal, "signs": signs_of(numbers)}
+        unit = unit_of(texts)
+        sign = decimal_of(bare(texts) if unit else texts) or decimal
+        return {"decimal": sign, "signs": signs_of(numbers), "unit": unit}
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         numbers = self.read(values, column)
@@ -46,10 +49,15 @@ class NumberColumns(ColumnKind):
     def said(self, column: Any) -> str:
         how = ["with a decimal comma"] * (column.decimal == ",")
         how += [f"with {column.signs}, which is left away"] * bool(column.signs)
+        how += [f"in {column.unit}"] * bool(column.unit)
         return " and ".join(how)
 
     def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
-        return as_numbers(values, "" if column is None else column.decimal)
+        return (
+            as_numbers(values)
+            if column is None
+            else as_numbers(values, column.decimal, column.unit)
+        )
 
     def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
         return {str(column.name): self.read(values, column)}

@@ -1,0 +1,181 @@
+"""Tables in JSON: an object in each line, or one array of objects; objects in objects are unfolded.
+
+The value 30 in ``{"user": {"age": 30}}`` is in the column ``user.age``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import polars as pl
+
+from mercer.cli.delimited import encoding_of
+from mercer.cli.errors import TableError
+from mercer.cli.files import Source
+from mercer.cli.formats import Typed, quiet
+
+
+class JsonLines(Typed):
+    """One JSON object in each line; a name that is not there is a missing value."""
+
+    gaps = True
+
+    def __init__(self, source: Source, encoding: str):
+        super().__init__(source)
+        self.encoding = encoding
+
+    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
+        with self.source.opened() as file:
+            self.encoding = encoding_of(file.read(1024), self.encoding, self.source.label)
+        with self.source.opened() as file:
+            lines = enumerate(self._lines(file), start=1)
+            while block := list(islice(lines, rows)):
+                if some := [(i, text) for i, text in block if text.strip()]:
+                    yield self._frame(some)
+
+    def _lines(self, file: Any) -> Iterator[str]:
+        try:
+            for line in io.TextIOWrapper(file, self.encoding):
+                line.encode()  # some encodings can write halves of characters
+                yield line.removeprefix("\ufeff")
+        except (UnicodeError, LookupError) as error:
+            raise TableError(
+                f"{self.source.label} is not {self.encoding}: {error}. Give its encoding, for "
+                "example --encoding latin-1."
+            ) from None
+
+    def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        content = "".join(text for _, text in lines).encode()
+        try:
+            with quiet():
+                frame = pl.read_ndjson(io.BytesIO(content), infer_schema_length=None)
+            return unfolded(frame)
+        except (Exception, pl.exceptions.PanicException):
+            rows = [self._object(i, text) for i, text in lines]
+        return unfolded(_frame(rows))
+
+    def _object(self, row: int, text: str) -> dict:
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            said = str(error).partition(":")[0]
+            raise TableError(
+                f"{self.source.label}, row {row}: this is not JSON ({said}). Each line must be an "
+                'object, such as {"size": 1.5, "colour": "red"}.'
+            ) from None
+        if not isinstance(found, dict):
+            raise TableError(
+                f"{self.source.label}, row {row}: {text.strip()!r:.40} is not a JSON object. Each "
+                'line must be one, such as {"size": 1.5, "colour": "red"}.'
+            )
+        return found
+
+
+class JsonFile(Typed):
+    """An array of objects, or an object that holds one, or the columns, as pandas writes them.
+
+    It may also hold an object in each line.
+    """
+
+    gaps = True
+
+    def __init__(self, source: Source, encoding: str):
+        super().__init__(source)
+        self.encoding = encoding
+
+    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
+        content = self.source.read()
+        encoding = encoding_of(content[:1024], self.encoding, self.source.label)
+        try:
+            text = content.decode(encoding).removeprefix("\ufeff")
+        except (UnicodeError, LookupError) as error:
+            raise TableError(
+                f"{self.source.label} is not {encoding}: {error}. Give its encoding, for example "
+                "--encoding latin-1."
+            ) from None
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            if _is_object(text.lstrip().partition("\n")[0]):
+                yield from JsonLines(self.source, self.encoding).blocks(rows)
+                return
+            raise TableError(f"{self.source.label} is not JSON: {error}. Write it again.") from None
+        frame = unfolded(_frame(self._rows(found)))
+        yield from [frame] if rows is None else frame.iter_slices(rows)
+
+    def _rows(self, found: Any) -> list[dict]:
+        if isinstance(found, dict):
+            lists = {name: value for name, value in found.items() if _are_objects(value)}
+            if len(lists) == 1:
+                name, found = next(iter(lists.items()))
+                self.notes.append(f"The rows are those of {name!r} in the file.")
+            else:
+                found = _rows_of_columns(found)
+        if not _are_objects(found):
+            raise TableError(
+                f"{self.source.label} holds no table. Give an array of objects, such as "
+                '[{"size": 1.5}, {"size": 2}], or an object in each line.'
+            )
+        return found
+
+
+def unfolded(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with a column for each value in the objects of its cells, such as "user.age".
+
+    Examples
+    --------
+    >>> unfolded(pl.DataFrame([{"id": 1, "user": {"age": 30, "at": {"x": 2}}}])).columns
+    ['id', 'user.age', 'user.at.x']
+    """
+    found: dict[str, pl.Series] = {}
+    for column in frame.iter_columns():
+        parts = {column.name: column}
+        if isinstance(column.dtype, pl.Struct):
+            inner = column.alias("").struct.unnest()
+            named = {f"{column.name}.{part.name}": part for part in inner.iter_columns()}
+            parts = {c.name: c for c in unfolded(pl.DataFrame(named)).iter_columns()}
+        for given, part in parts.items():
+            name = given
+            while name in found:
+                name += " (2)"
+            found[name] = part
+    return pl.DataFrame(found)
+
+
+def _frame(rows: list[dict]) -> pl.DataFrame:
+    """Objects as rows; cells of many types are texts where nothing else holds them all."""
+    for name in {name for row in rows for name in row}:
+        kinds = {type(row[name]) for row in rows if row.get(name) is not None}
+        if len(kinds) > 1 and kinds & {list, dict}:
+            for row in rows:
+                if isinstance(row.get(name), (list, dict)):
+                    row[name] = json.dumps(row[name], ensure_ascii=False)
+    return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def _are_objects(found: Any) -> bool:
+    return isinstance(found, list) and bool(found) and all(isinstance(r, dict) for r in found)
+
+
+def _rows_of_columns(found: dict) -> list[dict]:
+    """The rows of an object of columns, each a list, or an object by row; none if it is not."""
+    if isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
+        return [dict(zip(found["columns"], row)) for row in found["data"]]
+    columns = [[*c.values()] if isinstance(c, dict) else c for c in found.values()]
+    alike = {tuple(c) for c in found.values() if isinstance(c, dict)}
+    if not all(isinstance(c, list) for c in columns) or len(alike) > 1:
+        return []
+    if len({len(c) for c in columns}) != 1:
+        return []
+    return [dict(zip(found, row)) for row in zip(*columns)]

@@ -1,0 +1,190 @@
+"""What stands in a text around its table: lines above the header, and a total or notes below.
+
+`lines_above` finds the header of a table by its first rows, `lines_below` the end of a table by its
+last lines.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from mercer.tables import as_numbers, spelled_number
+
+MOST_ABOVE, MOST_BELOW = 60, 20  # lines
+LEAST_ADDED = 4  # rows, with that of the total
+#: how a total, or a note below a table, begins
+TOTAL = re.compile(
+    r"\W*(?:grand |sub ?)?(?:totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale)\b\W*",
+    re.IGNORECASE,
+)
+NOTE = re.compile(
+    rf"(?:{TOTAL.pattern}|\W*(?:sources?|notes?|generated|exported|created|printed|count|averages?|"
+    r"means?|quelle|end of)\b|[*#]|\W*\d+ (?:rows?|records?|lines?)\b)",
+    re.IGNORECASE,
+)
+
+
+def lines_above(text: str, separator: str) -> int:
+    """How many lines stand above the header, by the first rows of a text; 0 in doubt.
+
+    Examples
+    --------
+    >>> lines_above("Sales of March\\n\\nsize,price\\n1,2\\n3,4\\n", ",")
+    2
+    >>> lines_above("a,b,c\\n1,2,3,4\\n5,6,7,8\\n", ",")
+    0
+    """
+    rows, ends = _rows(text, separator)
+    above = rows_above(rows)
+    return ends[above - 1] if above else 0
+
+
+def rows_above(rows: Sequence[Sequence[str]]) -> int:
+    """How many rows of fields stand above the header; 0 in doubt."""
+    widths = Counter(len(row) for row in rows if _filled(row))
+    if not widths:
+        return 0
+    width = widths.most_common(1)[0][0]
+    for i, row in enumerate(rows[:MOST_ABOVE]):
+        padded = len(row) == width
+        most = width // 2 if not padded else (width + 1) // 2 if i else 2 if width >= 5 else 1
+        if _filled(row) > max(1, most):
+            header = padded and _is_header(row, rows[i + 1 :])
+            return i if header else 0
+    return 0
+
+
+def lines_below(lines: Sequence[str], separator: str) -> int:
+    """How many of the last lines of a text are a total or notes, and no rows of the table.
+
+    Examples
+    --------
+    >>> lines_below(["a,1,2\\n", "b,3,4\\n", "Total,,6\\n", "Source: a survey\\n"], ",")
+    2
+    >>> lines_below(["a,1,2\\n", "b,3,4\\n", "c,5\\n"], ",")
+    0
+    """
+    rows = [_fields(line, separator) for line in lines]
+    widths = Counter(len(row) for row in rows if _filled(row))
+    width = widths.most_common(1)[0][0] if widths else 1
+    if width < 2:
+        return 0
+    below = 0
+    for count, row in enumerate(reversed(rows), start=1):
+        if not _filled(row):
+            continue
+        first = next(field for field in row if field.strip())
+        total = TOTAL.fullmatch(first) is not None and _filled(row) <= (width + 1) // 2
+        note = NOTE.match(first) is not None and _filled(row) <= max(1, width // 2)
+        if not (total and _filled(row) < width) and not (note and len(row) != width):
+            break
+        below = count
+    return below
+
+
+def begins_below(count: int, noun: str, first: str) -> str:
+    """What is said of lines above the header.
+
+    Examples
+    --------
+    >>> begins_below(1, "line", "sep=;")
+    "The table begins below the first line, 'sep=;'. If this is a row, give --skip-rows 0."
+    """
+    shown = repr(first.strip()[:60])
+    if count == 1:
+        return (
+            f"The table begins below the first {noun}, {shown}. If this is a row, give --skip-rows "
+            "0."
+        )
+    return (
+        f"The table begins below the first {count} {noun}s, of which one is {shown}. If these are "
+        "rows, give --skip-rows 0."
+    )
+
+
+def below_lines(text: str, count: int) -> str:
+    """The text below its first lines, which end with LF, CR LF or CR."""
+    stream = io.StringIO(text, newline="")
+    for _ in range(count):
+        stream.readline()
+    return stream.read() if count else text
+
+
+def rows_end(text: str, separator: str, quotes: int = 0) -> int:
+    """Where the rows of a text end, and a total or notes begin.
+
+    ``quotes`` stand before the text: what is in a quoted field belongs to a row.
+    """
+    start, mark = len(text), "\n" if "\n" in text else "\r"
+    for _ in range(MOST_BELOW + 1):
+        start = text.rfind(mark, 0, max(start, 0))
+    last = io.StringIO(text[start + 1 :], newline="").readlines()
+    below = min(lines_below(last, separator), len(last) - (start < 0))  # the header stays
+    end = len(text) - sum(map(len, last[len(last) - below :]))
+    return end if not below or (quotes + text.count('"', 0, end)) % 2 == 0 else len(text)
+
+
+def without_header(frame: pl.DataFrame, header: list[str]) -> pl.DataFrame:
+    """The rows of a frame, whose columns are numbered, without those that repeat the header."""
+    if len(header) < 2:
+        return frame
+    again = pl.all_horizontal(
+        pl.col(str(j)).eq_missing(pl.lit(name or None, pl.String)) for j, name in enumerate(header)
+    )
+    return frame.filter(~again)
+
+
+def without_total(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """The rows without a last one that adds up the others, and what this says, if it is there."""
+    if frame.height < LEAST_ADDED or frame.width < 2:
+        return frame, ""
+    cells = [cell for column in frame.iter_columns() if (cell := column[-1]) is not None]
+    if any(TOTAL.fullmatch(cell) for cell in cells):
+        for column in frame.iter_columns():
+            numbers = as_numbers(column.to_numpy().astype(object))
+            total = float(np.nansum(numbers[:-1]))
+            if total and abs(numbers[-1] - total) <= 1e-6 * abs(total):
+                return frame[:-1], ", ".join(cells[:5])
+    return frame, ""
+
+
+def _is_header(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether a row names the columns of the rows below it."""
+    names = [field.strip() for field in row]
+    alike = [other for other in below[:3] if len(other) == len(row)]
+    if len(alike) < min(3, len(below)) or not alike or sum(map(bool, names)) < len(names) - 1:
+        return False
+    if len(set(names)) < len(names) or any(spelled_number(name) is not None for name in names):
+        return False
+    fields = [field for other in alike for field in other]
+    return len(row) > 2 or any(spelled_number(field) is not None for field in fields)
+
+
+def _filled(row: Sequence[str]) -> int:
+    return sum(1 for field in row if field.strip())
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    return next(csv.reader([line], delimiter=separator), [])
+
+
+def _rows(text: str, separator: str) -> tuple[list[list[str]], list[int]]:
+    """The first rows of a text, and how many lines each has come to."""
+    rows, ends = [], []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        for row in reader:
+            rows.append(row)
+            ends.append(reader.line_num)
+            if len(rows) > 4 * MOST_ABOVE:
+                break
+    except csv.Error:  # cut in a quoted field, or wrong: the whole will tell
+        pass
+    return rows, ends

@@ -1,0 +1,39 @@
+"""Options that mean the same in several commands, as types of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter, Token
+
+KIND = """Overrides a column's inferred kind: --kind zip=category, or number, date, text, \
+sequence, set, vector, identifier, drop. May be repeated."""
+DROP = "A column to leave out. May be repeated."
+SEPARATOR = "Separator of the fields of text files. Default: as the first rows show."
+SKIP = "Lines above the header in text and Excel files. Default: as the first rows show."
+SIGN = "The decimal sign in text files: . or , (default: as the columns show)."
+
+Kinds = Annotated[list[str] | None, Parameter(name="--kind", negative="", help=KIND)]
+Drops = Annotated[list[str] | None, Parameter(name="--drop", negative="", help=DROP)]
+More = Annotated[Path, Parameter(help="More files with the same columns.")]
+Encoding = Annotated[str, Parameter(help="Encoding of text files.")]
+Separator = Annotated[str | None, Parameter(help=SEPARATOR)]
+Decimal = Literal[".", ","]
+TextDecimal = Annotated[Decimal | None, Parameter(help=SIGN)]
+Flag = Annotated[bool, Parameter(negative="")]
+Json = Annotated[Flag, Parameter(help="Print one JSON object instead of the screen.")]
+Quiet = Annotated[Flag, Parameter(help="Print nothing but errors.")]
+
+
+def _whole(_: Any, tokens: Sequence[Token]) -> int:
+    """A whole number; cyclopts would round 2.5 without a word."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value}: give a whole number.") from None
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
+Skip = Annotated[Whole | None, Parameter(name="--skip-rows", help=SKIP)]
