@@ -10,7 +10,7 @@ import mercer
 from mercer.plots import InfluenceDisplay
 from mercer.selection.automatic.machines.machines import KernelRidgeMachine
 from mercer.selection.automatic.machines.recipes import Recipe
-from mercer.selection.automatic.tasks import FirstOutput
+from mercer.selection.automatic.tasks import BackTransformed, TargetScale
 
 mpl.use("Agg")
 
@@ -67,7 +67,9 @@ def test_the_closed_form_is_that_of_fits_without_the_row():
     model = mercer.KernelRegressor(trials=1).fit(X, y)
     learner = mercer.KernelRidge(0.01 * 60, kernel=model.kernel_)
     learner.fit(model.encode(X), (y - y.mean())[:, None])
-    model.machine_ = KernelRidgeMachine(learner, FirstOutput(), 0.01, np.array([y.mean()]))
+    model.machine_ = KernelRidgeMachine(
+        learner, BackTransformed(TargetScale()), 0.01, np.array([y.mean()])
+    )
     display = InfluenceDisplay.measured(model, X, y)
     M, mean = model.encode(X), y.mean()
     ridge = mercer.KernelRidge(0.01 * 60, kernel=model.kernel_)

@@ -31,6 +31,5 @@ __all__ = [
     "HeldOut", "KernelClassifier", "KernelRegressor", "KernelRidgeMachine", "Metric", "Reasons",
     "Recipe", "Regression", "Task", "as_good", "compared", "default_metric", "hold_out",
     "interval", "kept_words", "least_memory", "metric_named", "score_alone", "score_held_out",
-    "seconds", "task_of", "verdict", "wilson",
-    "with_classes_of",
+    "seconds", "task_of", "verdict", "wilson", "with_classes_of",
 ]  # fmt: skip
