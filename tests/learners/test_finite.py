@@ -226,7 +226,9 @@ def test_an_error_of_a_users_function_is_not_replaced(function, error, words, Le
     assert type(raised.value) is error
 
 
-@pytest.mark.parametrize("kernel", [Failing(1.0), FromFunction(divides)], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [Failing(1.0), FromFunction(divides)], ids=["object", "function"]
+)
 def test_nor_is_that_of_a_users_kernel(kernel):
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         SVC(kernel=kernel).fit(X, classes)

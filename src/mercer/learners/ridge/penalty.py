@@ -149,7 +149,7 @@ def without_copies(
     X: Any = training.X
     if isinstance(X, (np.ndarray, sp.csr_array)):
         rows, copies = row_copies(X, y, 0)
-        if len(rows) < X.shape[0]:
+        if len(rows) < len(copies):
             order = np.argsort(rows)  # as they are given
             weights = np.bincount(copies, training.weights).astype(np.float64)
             return rows[order], np.argsort(order)[copies], weights[order]

@@ -163,14 +163,13 @@ def report_data(
     contenders = _contenders(model, score, own, scored, trivial)
     decided = _decided(model, scorer, predicted)
     winner = getattr(model, "winner_name_", "")
-    simple = {"trivial": trivial} if scored is None else scored.baseline_predictions
+    simple: Any = {"trivial": trivial} if scored is None else scored.baseline_predictions
     if scored is not None and scored.metric == scorer.name:
         versus = scored.versus
     else:
         versus = {name: compared(scorer, y_test, decided, answers, classes, seed or 0)
                   for name, answers in simple.items() if winner not in simple}  # fmt: skip
-    # new rows may have classes that the model has not
-    met = None if classes is None else np.union1d(classes, np.concatenate([y, y_test]))
+    met = _all_classes(classes, y, y_test)
     gram, spectrum, embedding = _similarities(kept, kept_X, y, met, seed, clock.share(0.2))
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
     relevance = None
@@ -268,6 +267,11 @@ def _score(
 ) -> Score:
     low, high = interval(scorer, y, predicted, classes, seed, time)
     return Score(scorer.name, scorer(y, predicted, classes), low, high, len(y))
+
+
+def _all_classes(classes: Any, *targets: np.ndarray) -> Any:
+    """The classes of the model and those of some rows, which may have others."""
+    return None if classes is None else np.union1d(classes, np.concatenate(targets))
 
 
 def _constant(y: np.ndarray, classes: Any, n: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from mercer.distances import Meaning
 from mercer.kernels import Kernel, Linear, Match
-from mercer.samples import Categories, Kind, kind_of
+from mercer.samples import Categories, Kind, kind_named
 from mercer.tables import Feature, read_as
 
 SPARSE = 0.3  # part of the features that are not 0, up to which they are sparse
@@ -30,6 +30,7 @@ class Splines(Kernel):
     """
 
     meaning = Meaning("Σₘ Bₘ(x) Bₘ(z)", "the inner product of cubic splines: a smooth curve")
+    knots_: np.ndarray
 
     def bind(self, X: Any, y: Any = None) -> Splines:
         if hasattr(self, "knots_"):
@@ -75,6 +76,8 @@ class TfIdf(Kernel):
     """
 
     meaning = Meaning("tfidf(x) · tfidf(z)", "the share of parts in common; rare ones weigh more")
+    counter_: Any
+    weights_: np.ndarray
 
     def __init__(self, kind: str = "strings"):
         self.kind = kind
@@ -82,8 +85,8 @@ class TfIdf(Kernel):
     def bind(self, X: Any, y: Any = None) -> TfIdf:
         if hasattr(self, "weights_"):
             return self
-        bound = self.copied()
-        bound.counter_ = kind_of(X).counter(X)
+        bound, kind = self.copied(), kind_named(self.kind)
+        bound.counter_ = kind.counter(X)
         counts = sp.csr_array(bound.counter_.features(X))
         bound.weights_ = TfidfTransformer().fit(counts).idf_
         return bound
@@ -127,7 +130,8 @@ def explicit_features(kernel: Any, X: Any) -> Any:
     found = [part.features(X.part(part.encoding(), columns)) for part, columns in kernel.parts]
     if not any(sp.issparse(F) for F in found):
         return np.hstack([np.asarray(F, np.float64) for F in found])
-    F = sp.csr_array(sp.hstack([sp.csr_array(F) for F in found], format="csr"), dtype=np.float64)
+    F: Any = sp.hstack([sp.csr_array(F) for F in found], format="csr")
+    F = sp.csr_array(F, dtype=np.float64)
     return F.toarray() if F.nnz > SPARSE * F.shape[0] * F.shape[1] else F
 
 

@@ -146,7 +146,8 @@ def fit_linear(
     finish = task.plain()
     if task.classes is None:  # means on the target's own scale
         finish = task.calibrate(F @ found.coef + found.intercept, y, weights)
-    learner = LinearModel(kernel, X, *_of_all_classes(found, task, y), found.scale)
+    coef, intercept, dual = _of_all_classes(found, task, y)
+    learner = LinearModel(kernel, X, coef, intercept, dual, found.scale)
     words = f"{found.words} on {F.shape[1]:,} features"
     return LinearMachine(learner, finish, found.penalty, machine, rows, words)
 
