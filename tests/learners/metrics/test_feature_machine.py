@@ -244,7 +244,9 @@ def test_an_exact_fit_that_does_not_fit():
     model = FeatureMachineRegressor(solver="cholesky", memory="5MB", norm=2, metric="diagonal")
     with pytest.raises(MemoryError, match='give memory="16MB" or more'):
         model.fit(X, y)
-    assert model.set_params(solver="auto", rank=50).fit(X, y).solver_ == "low_rank"
+    with pytest.warns(UserWarning, match="too small for an exact fit and 1,000 rows"):
+        model.set_params(solver="auto", rank=50).fit(X, y)
+    assert model.solver_ == "low_rank"
 
 
 def test_iris_is_learnt_well():

@@ -121,7 +121,8 @@ def spline_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:
 
 def column_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:
     """The numbers as they are, and indicators of the levels of categories."""
-    parts: list[tuple[Kernel, list]] = [(Linear(), [j]) for j in read_as(features, "scaled")]
+    numbers = read_as(features, "scaled")
+    parts: list[tuple[Kernel, list]] = [(Linear(), numbers)] if numbers else []
     return parts + [(Levels(), [j]) for j in read_as(features, "code")]
 
 
