@@ -153,7 +153,7 @@ def verdict(
     --------
     >>> verdict({"linear": Comparison(-0.1, -0.2, 0.0, 0.08)}, {"linear": 0.9}, "the model")
     "A simpler model does as well: the baseline 'linear' scores 0.9, and the difference of 0.1
-    (95% interval -0 to 0.2) may be chance."
+    (95% interval 0 to 0.2) may be chance."
     """
     if not versus:
         return "No model that was tried predicts better than a constant, so a constant is kept."
@@ -168,7 +168,7 @@ def verdict(
             f"(95% interval {text(c.low)} to {text(c.high)})."
         )
     c = versus[name]
-    span = f"(95% interval {text(-c.high)} to {text(-c.low)})"
+    span = f"(95% interval {text(0 - c.high)} to {text(0 - c.low)})"
     what = f"the baseline {name!r} scores {text(scores[name])}"
     if c.outcome == "worse":
         return f"A simpler model is better: {what}, better by {text(-c.difference)} {span}."
