@@ -25,7 +25,7 @@ from mercer.deep import DeepKernelMachineClassifier
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3))
 Y = (X[:, 0] * X[:, 1] > 0).astype(int)
-MEMORY = "200kB"
+MEMORY = "500kB"
 
 APPROXIMATED = [
     KernelLogisticRegression(kernel="rbf", random_state=0),

@@ -18,6 +18,8 @@ from mercer.selection.automatic.speed import REFERENCE, Speed
 from mercer.selection.automatic.tasks import Task
 from mercer.tables import Feature, Related
 
+LITTLE = 2**26  # bytes of memory
+
 #: how many rows, and the centres of ridge; None is an exact fit
 Rung = tuple[int, int | None]
 
@@ -71,6 +73,12 @@ class SearchSettings:
     def place(self) -> Place:
         """Where the Gram matrices of the search are."""
         return Place(self.memory, self.n_jobs)
+
+    @property
+    def little_memory(self) -> bool:
+        """Whether texts and other objects have neither support vector machines nor linear ones,
+        whose features or counts stand in memory beside all rows."""
+        return self.memory < LITTLE
 
     @cached_property
     def Y(self) -> np.ndarray:

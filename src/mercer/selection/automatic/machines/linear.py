@@ -19,6 +19,7 @@ from sklearn.linear_model import LassoCV, LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
+from mercer.persistence import fields, whole
 from mercer.selection.automatic.candidates import explicit_features
 from mercer.selection.automatic.machines.machines import Machine
 from mercer.selection.automatic.tasks import Task
@@ -54,6 +55,7 @@ class LinearModel:
 
 
 @dataclass
+@fields(rows=whole())
 class LinearMachine(Machine):
     """A constant, ridge, lasso or logistic regression on explicit features."""
 

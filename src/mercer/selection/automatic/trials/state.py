@@ -23,6 +23,8 @@ class SearchState:
         self.learnt = LearntKernels(settings)
         self.held = HeldPredictions(settings)
         self.simple = simple_candidates(settings.features)  # they are tried first
+        if settings.little_memory and settings.objects:
+            self.simple = self.simple[:1]
         self.board = Leaderboard(settings.metric, settings.only == "kernels")
         self.schedule: list[dict] = []  # the candidates in the order in which they were tried
         self.notices: list[str] = []
