@@ -103,14 +103,13 @@ def readings(features: list[Feature]) -> list[str]:
 def kernels_of_objects(features: list[Feature], reading: str) -> list[tuple[Kernel, list]]:
     """Kernels with k(x, x) = 1 on the columns of objects, and the columns that each reads."""
     wanted, parts = reading.split(AND), []
-    for source in dict.fromkeys(f.source for f in features if f.holds_objects):
-        own = [f if f.source == source else None for f in features]
-        names = next(iter(_by_kind([f for f in own if f is not None]).values()))
-        name = next((name for name in wanted if name in names), None) or next(iter(names))
-        for j, feature in enumerate(own):
-            kernel = None if feature is None else _kernel(feature, name)
-            if kernel is not None:
-                parts.append((kernel, [j]))
+    objects = [(j, feature) for j, feature in enumerate(features) if feature.holds_objects]
+    for source in dict.fromkeys(feature.source for _, feature in objects):
+        own = [(j, feature) for j, feature in objects if feature.source == source]
+        names = next(iter(_by_kind([feature for _, feature in own]).values()))
+        name = next((name for name in wanted if name in names), next(iter(names)))
+        read = [(_kernel(feature, name), [j]) for j, feature in own]
+        parts += [(kernel, columns) for kernel, columns in read if kernel is not None]
     return parts
 
 
@@ -133,8 +132,6 @@ def _by_kind(features: list[Feature]) -> dict[str, dict[str, None]]:
 
 def _kernel(feature: Feature, name: str) -> Kernel | None:
     """The kernel by which a reading reads one feature of its column; None if it does not."""
-    if not feature.holds_objects:
-        return None
     if name in TEXTS:
         characters, words, rare = TEXTS[name]
         longest = words if feature.kind == "words" else characters
