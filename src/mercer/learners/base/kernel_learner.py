@@ -176,8 +176,8 @@ class KernelLearner(Placed, BaseEstimator):
 
     #: whether a callable kernel gets two objects (KernelRidge) or two arrays of samples (SVC)
     _pairwise_callable = False
-    #: whether the learner needs k(x, z) = k(z, x)
-    needs_symmetry: ClassVar[bool] = False
+    #: whether the learner needs k(x, z) = k(z, x), as all solvers of Mercer do
+    needs_symmetry: ClassVar[bool] = True
     #: fits to the same samples that differ only in this parameter can share work
     path_parameter: str | None = None
     #: ``X_fit_`` as predictions have prepared it
@@ -262,7 +262,8 @@ class KernelLearner(Placed, BaseEstimator):
         """
         if self.needs_symmetry and not kernel.symmetric:
             raise TypeError(
-                f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
+                f"kernel={kernel!r} is not symmetric, but {type(self).__name__} needs k(x, z) = "
+                "k(z, x): give a kernel that is."
             )
         scale = isinstance(self.kernel, str) and self.get_params(deep=False).get("gamma") == "scale"
         if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
