@@ -305,7 +305,11 @@ def arrays_of(value, seen, owner="?", field="?"):
 @pytest.mark.full
 def test_every_class_that_holds_such_arrays_declares_a_rule_for_each(tmp_path):
     public = [*(getattr(mercer, n) for n in mercer.__all__), search.KDTree, search.MetricTree]
-    public += [getattr(mercer.deep, name) for name in mercer.deep.__all__ if "Conv" not in name]
+    public += [
+        getattr(mercer.deep, name)
+        for name in mercer.deep.__all__
+        if not name.startswith(("Conv", "Attention"))
+    ]
     fitted = {type(holder.made) for holder in fuzz_fields.holders().values()}
     made = {c for c in public if inspect.isclass(c) and issubclass(c, BaseEstimator)}
     assert {c for c in made if hasattr(c, "fit") and not inspect.isabstract(c)} <= fitted

@@ -1,6 +1,7 @@
 """Display classes, which draw computed arrays with matplotlib, and the report."""
 
 from mercer.plots.displays import (
+    AttentionDisplay,
     CanonicalCorrelationDisplay,
     ClusterDisplay,
     DecisionSurfaceDisplay,
@@ -24,9 +25,10 @@ from mercer.plots.displays import (
 from mercer.plots.report import save_report
 
 __all__ = [
-    "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay", "EmbeddingDisplay",
-    "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay", "LayerDisplay",
-    "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
+    "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay",
+    "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay",
+    "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
+    "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
     "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
     "SpectrumDisplay", "half_axes", "save_report",
 ]  # fmt: skip

@@ -52,7 +52,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
         Heads of a layer.
     n_layers : int >= 1, default=1
         Layers of attention.
-    dropout : float in [0, 1), default=0.2
+    dropout : float in [0, 1), default=0.3
         Share of the embeddings, the weights and the outputs of a layer that are dropped in
         training. Kernels without a matrix, "linear" and "random_features", keep their weights.
     causal : bool, default=False
@@ -111,7 +111,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
     >>> from mercer.deep import AttentionClassifier
     >>> texts = ["good and fine", "fine", "good fun", "very bad", "bad and dull", "dull"] * 4
     >>> kinds = ["+", "+", "+", "-", "-", "-"] * 4
-    >>> model = AttentionClassifier(width=8, n_heads=2, n_jobs=1, random_state=0)
+    >>> model = AttentionClassifier(width=8, n_heads=2, epochs=60, n_jobs=1, random_state=0)
     >>> model.fit(texts, kinds).predict(["good, fine!", "so bad"])
     array(['+', '-'], dtype='<U1')
 
@@ -129,7 +129,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
     width: int = 64
     n_heads: int = 4
     n_layers: int = 1
-    dropout: float = 0.2
+    dropout: float = 0.3
     causal: Any = False
     tokens: str = "words"
     min_count: int = 2

@@ -253,28 +253,68 @@ class Distance(PairKernel):
 
     def attend(self, a: Attention) -> Tensor:
         centre = a.key.detach().mean(1, keepdim=True)
-        return super().attend(a._replace(query=a.query - centre, key=a.key - centre))
+        q, k = _sides(a.scale * (a.query - centre), a.scale * (a.key - centre))
+        return _RootOfSides().attend(a._replace(query=q, key=k, scale=1.0))
 
     def values(self, q: Tensor, k: Tensor, scale: float) -> Tensor:
-        squares, near = _squared_distances(scale * q, scale * k)
+        return _RootOfSides().values(*_sides(scale * q, scale * k), 1.0)
+
+    def differentiated(self, q: Tensor, k: Tensor, scale: float) -> tuple[Tensor, PullBack]:
+        return _RootOfSides().differentiated(*_sides(scale * q, scale * k), 1.0)
+
+
+class _RootOfSides(PairKernel):
+    """√<q, k>, for sides whose inner products are squared distances."""
+
+    exponentiated = False
+
+    def values(self, q: Tensor, k: Tensor, scale: float) -> Tensor:
+        squares, near = _squares(q, k)
         if near:  # the root has no slope at 0
             apart = squares > 0
             return torch.where(apart, squares.masked_fill(~apart, 1).sqrt(), 0)
         return squares.sqrt()
 
     def differentiated(self, q: Tensor, k: Tensor, scale: float) -> tuple[Tensor, PullBack]:
-        q, k = scale * q, scale * k
-        squares, near = _squared_distances(q, k)
-        distances = squares.sqrt_()
+        squares, near = _squares(q, k)
+        roots = squares.sqrt_()
 
         def pull_back(gradient: Tensor) -> tuple[Tensor, ...]:
-            w = gradient / distances
+            w = gradient / roots
             if near:
-                w.masked_fill_(distances == 0, 0)
-            of_q, of_k = w.sum(-1)[..., None] * q - w @ k, w.sum(-2)[..., None] * k - w.mT @ q
-            return scale * of_q, scale * of_k
+                w.masked_fill_(roots == 0, 0)
+            return (w @ k).div_(2), (w.mT @ q).div_(2)
 
-        return distances, pull_back
+        return roots, pull_back
+
+
+def _sides(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """[q, 0, |q|², 1] and [-2 k, 0, 1, |k|²], whose inner product is |q - k|².
+
+    Zeros make the number of columns a multiple of 8.
+    """
+    sides = []
+    for part, factor, square in ((q, 1, -2), (k, -2, -1)):
+        columns = F.pad(factor * part, (0, -(part.shape[-1] + 2) % EIGHT + 2))
+        columns[..., -2:] = 1
+        columns[..., square] = part.square().sum(-1)
+        sides.append(columns)
+    return sides[0], sides[1]
+
+
+def _squares(q: Tensor, k: Tensor) -> tuple[Tensor, bool]:
+    """Inner products of `_sides`, and from differences where these would lose their digits.
+
+    The second value is whether there were any of these; no other distance is 0.
+    """
+    squares = q @ k.mT
+    a, b = q[..., -2, None], k[..., None, :, -1]
+    with torch.no_grad():
+        if squares.amin(-1).min() > NEAR * (a.max() + b.max()):
+            return squares, False
+        n, i, j = (squares <= NEAR * (a + b)).nonzero(as_tuple=True)
+    exact = (q[n, i, :-2] + k[n, j, :-2] / 2).square().sum(-1)
+    return squares.index_put_((n, i, j), exact), True
 
 
 class Quadratic(PairKernel):
@@ -329,21 +369,6 @@ def _columns(q: Tensor, k: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     q, k = q.mT.contiguous(), k.mT.contiguous()
     for a in range(q.shape[1]):
         yield q[:, a, :, None], k[:, a, None, :]
-
-
-def _squared_distances(q: Tensor, k: Tensor) -> tuple[Tensor, bool]:
-    """|q - k|² by products, and from differences where these would lose their digits.
-
-    The second value is whether there were any of these; no other distance is 0.
-    """
-    a, b = q.square().sum(-1)[..., None], k.square().sum(-1)[..., None, :]
-    squares = torch.baddbmm(b, -2 * q, k.mT).add_(a)
-    with torch.no_grad():
-        if squares.amin(-1).min() > NEAR * (a.max() + b.max()):
-            return squares, False
-        n, i, j = (squares <= NEAR * (a + b)).nonzero(as_tuple=True)
-    exact = (q[n, i] - k[n, j]).square().sum(-1)
-    return squares.index_put_((n, i, j), exact), True
 
 
 # --- torch's own routine -------------------------------------------------------------------------

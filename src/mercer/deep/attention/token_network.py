@@ -26,6 +26,7 @@ from mercer.threads import raise_if_stopped
 __all__ = ["Shape", "Training", "attention_of", "begin", "outputs", "restored", "torch_threads"]
 
 BATCH = 256  # samples that are answered at a time
+SPREAD = 0.02  # standard deviation of the first embeddings: larger ones are learnt slowly
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class TokenNetwork(nn.Module):
         )  # fmt: skip
         self.after = nn.LayerNorm(width)
         self.head = nn.Linear(width, shape.classes)
-        nn.init.normal_(self.positions.weight, std=0.1)
+        nn.init.normal_(self.tokens.weight, std=SPREAD)
+        nn.init.normal_(self.positions.weight, std=SPREAD)
 
     def forward(self, codes: Tensor, lengths: Tensor) -> Tensor:
         """Outputs (n, C) for codes (n, l), of which only the first ones of each sample count."""

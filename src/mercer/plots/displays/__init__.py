@@ -1,5 +1,6 @@
 """Display classes, which draw computed arrays with matplotlib; one file each."""
 
+from mercer.plots.displays.attention_map import AttentionDisplay
 from mercer.plots.displays.cluster_map import ClusterDisplay
 from mercer.plots.displays.correlations import CanonicalCorrelationDisplay
 from mercer.plots.displays.decision_surface import DecisionSurfaceDisplay
@@ -19,9 +20,9 @@ from mercer.plots.displays.relevance import RelevanceDisplay
 from mercer.plots.displays.spectrum import SpectrumDisplay
 
 __all__ = [
-    "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay", "Dependence",
-    "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay",
-    "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
-    "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrumDisplay", "half_axes",
+    "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay",
+    "Dependence", "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay",
+    "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay",
+    "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay", "PartialDependenceDisplay",
+    "RecallTimeDisplay", "RelevanceDisplay", "SpectrumDisplay", "half_axes",
 ]  # fmt: skip
