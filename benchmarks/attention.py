@@ -147,7 +147,7 @@ def accuracy(quick: bool) -> Section:
         "attention, news",
         "AttentionClassifier on 2,000 of 4,000 news in four classes, the others are new: share of "
         f"right answers over {len(seeds)} seeds, of the split and of the network, with their "
-        f"standard deviation. {', '.join(f'{name} = {value}' for name, value in settings.items())}.",
+        f"standard deviation. {', '.join(f'{name} = {v}' for name, v in settings.items())}.",
         ["kernel", "right", "standard deviation", "CPU seconds of a fit"],
     )
     folder = data_folder()
