@@ -2,8 +2,8 @@
 What words attend to, by five kernels
 =====================================
 
-Attention compares each word with each other one, and any kernel can do so. Five of them learn the same
-question here, and what each one has learnt to look at is drawn.
+Attention compares each word with each other one, and any kernel can do so. Five of them learn the
+same question here, and what each one has learnt to look at is drawn.
 """
 
 import matplotlib.pyplot as plt

@@ -337,6 +337,10 @@ def test_shapes_and_precisions_are_compared():
         kernel_attention(q, k, v[..., :5, :])
     with pytest.raises(ValueError, match=r"give \(..., l, d\)"):
         kernel_attention(q[0, 0, 0], k, v)
+    with pytest.raises(ValueError, match="that are equal or 1"):
+        kernel_attention(q, k[:, :2], v)
+    with pytest.raises(ValueError, match="a number of heads that divides that of the queries"):
+        kernel_attention(q, k[:, :2], v[:, :2], enable_gqa=True)
     with pytest.raises(TypeError, match="one floating precision"):
         kernel_attention(q.float(), k, v)
     with pytest.raises(TypeError, match="one floating precision"):

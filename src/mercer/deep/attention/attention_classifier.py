@@ -155,6 +155,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
         classes, codes = encode_classes(y)
         tokens = [row[: self.max_length] for row in tokens]
         vocabulary = known_tokens(tokens, self.min_count)
+        self.vocabulary_, self.form_ = vocabulary, form
         seed = drawn_seed(self.random_state)
         with torch_side.torch_threads(self.n_jobs):
             network = torch_side.begin(self._shape(vocabulary, classes), self.device, seed)
@@ -170,7 +171,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
                 # all at once: a fit that is cut leaves the classifier of its last whole epoch
                 vars(self).update(
                     weights_=weights, objective_path_=np.array(path), n_iter_=len(path),
-                    vocabulary_=vocabulary, form_=form, classes_=classes,
+                    classes_=classes,
                 )  # fmt: skip
         return self
 
@@ -206,7 +207,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
 
     def _network(self) -> Any:
         shape = self._shape(self.vocabulary_, self.classes_)
-        return _torch_side().restored(shape, self.device, self.weights_)
+        return _torch_side().restored(shape, self.device, vars(self)["weights_"])
 
     def _shape(self, vocabulary: list, classes: np.ndarray) -> Any:
         return _torch_side().Shape(

@@ -84,7 +84,7 @@ def kernel_attention(
     "dot_product" and "rbf" go through torch's own routine, which has to compute in float32 or
     float64 for "rbf": it gets one more column, |k|², of keys that are centred. Where that routine
     would make the whole matrix, and for the other kernels, tiles of the matrix are made and made
-    again in the backward pass: O(l s (d + e)) operations, and about 8 times as many for
+    again in the backward pass: O(l s (d + e)) operations, and 6 to 8 times the seconds for
     "intersection". "linear" and "random_features" cost O((l + s) m e) for m features, as kernels of
     their own: they take masks of keys alone, and no dropout. bfloat16 and float16 are computed in
     float32, but for "dot_product". Second derivatives are not available.
@@ -173,9 +173,15 @@ def _flat(
     if scale is not None and not 0 < scale < math.inf:
         raise ValueError(f"scale={scale!r}: give a finite number > 0.")
     if shared:
-        times = query.shape[-3] // key.shape[-3]
-        key, value = (part.repeat_interleave(times, -3) for part in (key, value))
-    lead = torch.broadcast_shapes(*(part.shape[:-2] for part in (query, key, value)))
+        key, value = (_repeated(part, query.shape[-3]) for part in (key, value))
+    try:
+        lead = torch.broadcast_shapes(*(part.shape[:-2] for part in (query, key, value)))
+    except RuntimeError as error:
+        shapes = [tuple(part.shape) for part in (query, key, value)]
+        raise ValueError(
+            f"query, key and value have the shapes {shapes}: give samples and heads, the axes "
+            "before the last two, that are equal or 1."
+        ) from error
     dtype = query.dtype
     if dtype in (torch.bfloat16, torch.float16) and not isinstance(kernel, DotProduct):
         dtype = torch.float32
@@ -183,24 +189,38 @@ def _flat(
         part.to(dtype).expand(*lead, *part.shape[-2:]).reshape(lead.numel(), *part.shape[-2:])
         for part in (query, key, value)
     )
-    entries = torch.zeros(lead, dtype=torch.long, device=q.device)
-    if mask is not None:
-        mask = mask if mask.dtype == torch.bool else mask.to(dtype)
-        wanted = (*lead, q.shape[1], k.shape[1])
-        try:
-            mask.expand(wanted)
-        except RuntimeError as error:
-            raise ValueError(
-                f"attn_mask has shape {tuple(mask.shape)}, which does not broadcast to {wanted}."
-            ) from error
-        mask = mask[(None,) * (2 - mask.ndim)]
-        count = mask.shape[:-2].numel()
-        entries = torch.arange(count, device=q.device).view(mask.shape[:-2]).expand(lead)
-        mask = mask.reshape(count, *mask.shape[-2:])
+    given = torch.ones(1, 1, dtype=torch.bool, device=q.device) if mask is None else mask
+    flat, entries = _flat_mask(given, (*lead, q.shape[1], k.shape[1]), dtype)
     if min(q.numel(), k.numel()) > 0:
         kernel.check(q, k)
     chosen = q.shape[-1] ** -0.5 if scale is None else float(scale)
-    return Attention(q, k, v, mask, entries.reshape(-1), causal, 0.0, chosen), lead
+    flat = None if mask is None else flat
+    return Attention(q, k, v, flat, entries, causal, 0.0, chosen), lead
+
+
+def _repeated(part: Tensor, heads: int) -> Tensor:
+    """Keys or values of as many heads as the queries have."""
+    if heads % part.shape[-3]:
+        raise ValueError(
+            f"enable_gqa=True: the queries have {heads} heads, and the keys or values "
+            f"{part.shape[-3]}: give a number of heads that divides that of the queries."
+        )
+    return part.repeat_interleave(heads // part.shape[-3], -3)
+
+
+def _flat_mask(mask: Tensor, wanted: tuple[int, ...], dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """A mask (m, l or 1, s or 1), and which of its m entries each sample and head has."""
+    try:
+        mask.expand(wanted)
+    except RuntimeError as error:
+        raise ValueError(
+            f"attn_mask has shape {tuple(mask.shape)}, which does not broadcast to {wanted}."
+        ) from error
+    mask = mask[(None,) * (2 - mask.ndim)]
+    count = mask.shape[:-2].numel()
+    entries = torch.arange(count, device=mask.device).view(mask.shape[:-2]).expand(wanted[:-2])
+    flat = mask.reshape(count, *mask.shape[-2:])
+    return flat if mask.dtype == torch.bool else flat.to(dtype), entries.reshape(-1)
 
 
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:

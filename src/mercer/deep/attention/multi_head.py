@@ -111,12 +111,12 @@ class KernelAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
-        heads = (
+        q, k, v = (
             self._heads(project(part))
             for project, part in ((self.query, query), (self.key, key), (self.value, value))
         )
         out = kernel_attention(
-            *heads, attn_mask, self.dropout if self.training else 0.0, is_causal,
+            q, k, v, attn_mask, self.dropout if self.training else 0.0, is_causal,
             kernel=self.similarity, scale=self.scale,
         )  # fmt: skip
         return self.output(out.transpose(-2, -3).flatten(-2))
