@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
-from sklearn.metrics import r2_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from mercer import KNeighborsClassifier, KNeighborsRegressor
@@ -71,19 +71,26 @@ def test_one_search_and_no_refit(monkeypatch):
     assert searches == [20]
 
 
-@pytest.mark.parametrize("weights", ["uniform", "rank", "triangular"])
-def test_a_row_is_left_out_with_all_of_its_weight(weights):
+@pytest.mark.parametrize(
+    ("weights", "k", "width"),
+    [("uniform", "auto", None), ("rank", "auto", None), ("triangular", "auto", None),
+     ("quartic", None, "auto"), ("gaussian", 9, "auto")],
+)  # fmt: skip
+@pytest.mark.parametrize("y", [LABELS, NUMBERS], ids=["classes", "numbers"])
+def test_a_row_is_left_out_with_all_of_its_weight(y, weights, k, width):
+    """It does not count for itself, and its own answer counts as often as it does."""
     w = RNG.integers(1, 4, 45)
-    model = KNeighborsClassifier("auto", weights=weights).fit(X, LABELS, w)
-    for k in (1, 5):
-        right = []
+    Learner = KNeighborsRegressor if y is NUMBERS else KNeighborsClassifier
+    model = Learner(k, weights=weights, width=width).fit(X, y, w)
+    for chosen in list(model.loo_scores_)[:9:4]:
+        number, h = (chosen, None) if k == "auto" else (k, chosen)
+        answers = []
         for i in range(45):
             others = np.arange(45) != i
-            rest = KNeighborsClassifier(k, weights=weights).fit(
-                X[others], LABELS[others], w[others]
-            )
-            right.append(rest.predict(X[[i]])[0] == LABELS[i])
-        assert_allclose(model.loo_scores_[k], np.average(right, weights=w))
+            rest = Learner(number, weights=weights, width=h).fit(X[others], y[others], w[others])
+            answers += rest.predict(X[[i]]).tolist()
+        score = r2_score if y is NUMBERS else accuracy_score
+        assert_allclose(model.loo_scores_[chosen], score(y, answers, sample_weight=w))
 
 
 def test_class_weights_count_in_the_score():

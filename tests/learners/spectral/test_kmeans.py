@@ -92,16 +92,39 @@ def test_sums_of_the_samples_that_moved_stay_exact():
 
 
 @pytest.mark.parametrize("factor", [False, True])
-def test_an_empty_cluster_gets_the_farthest_sample(factor):
-    X = np.array([[0.0], [0.1], [0.2], [9.0]])
+@pytest.mark.parametrize("steps", [1, 300])
+def test_starts_and_steps_with_weights_are_those_of_repeated_samples(steps, factor):
+    """The draws too: each sample has as large a share of the sums that they are drawn from."""
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(40, 3)), rng.integers(1, 9, 40)
+    again = np.repeat(np.arange(40), w)
+    for seed in range(12):
+        solver, found = KMeansSolver(4, steps, seed=seed), []
+        for rows, weights in ((X, w.astype(float)), (X[again], np.ones(len(again)))):
+            if factor:
+                found.append(solver.solve_factor(FeatureGram(rows), weights))
+            else:
+                found.append(solver.solve(DenseGram(RBF(0.5)(rows), symmetric=True), weights))
+        assert_array_equal(found[0].labels[again], found[1].labels)
+        assert_allclose(found[0].inertias, found[1].inertias)
+
+
+@pytest.mark.parametrize("factor", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_an_empty_cluster_gets_the_sample_that_adds_most_to_the_inertia(seed, factor):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(9, 2)), rng.uniform(0.1, 3, 9)
     K = FeatureGram(X) if factor else DenseGram(X @ X.T, symmetric=True)
     solver = KMeansSolver(3, seed=0)
     space = Centres(K, 3, 1) if factor else Sums(K, 3, 2**20, 1)
-    labels, sizes = np.zeros(4, int), np.array([4.0, 0, 0])
-    squares = space.place(labels, np.ones(4), sizes)
-    solver._fill(labels, space, squares, sizes, np.ones(4))
-    assert_array_equal(labels, [2, 0, 0, 1])  # the farthest, then the next
-    result = (solver.solve_factor if factor else solver.solve)(K, np.ones(4))
+    labels, sizes = np.zeros(9, int), np.array([w.sum(), 0, 0])
+    squares = space.place(labels, w, sizes)
+    solver._fill(labels, space, squares, sizes, w)
+    parts = w * np.square(X - np.average(X, axis=0, weights=w)).sum(axis=1)
+    expected = np.zeros(9, int)
+    expected[np.argsort(-parts)[:2]] = [1, 2]
+    assert_array_equal(labels, expected)
+    result = (solver.solve_factor if factor else solver.solve)(K, w)
     assert (result.sizes > 0).all()
 
 

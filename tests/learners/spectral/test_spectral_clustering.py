@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from sklearn.cluster import SpectralClustering as Theirs
 from sklearn.datasets import load_iris, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -50,6 +51,17 @@ def test_the_eigenpairs_are_those_of_the_random_walk(n, dtype):
     assert_allclose(overlap, np.eye(4), atol=2e-2 if dtype is np.float32 else 1e-4)
     # new samples that are old ones have the same coordinates
     assert_allclose(model.transform(X), E, atol=1e-4 * np.abs(E).max())
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_each_sample_is_nearest_to_the_mean_of_its_cluster_where_degrees_are_weights():
+    """Else the clusters would not lessen the normalised cut (Dhillon, Guan & Kulis 2004)."""
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = SpectralClustering(8, gamma=0.3, random_state=0).fit(X)
+    E, degrees = model.embedding_, RBF(0.3)(X).sum(axis=1)
+    share = (model.labels_ == np.arange(8)[:, None]) * degrees
+    means = share @ E / share.sum(axis=1, keepdims=True)
+    assert_array_equal(cdist(E, means).argmin(axis=1), model.labels_)
     assert_array_equal(model.predict(X), model.labels_)
 
 

@@ -129,6 +129,31 @@ def test_local_lines_are_weighted_least_squares():
 
 
 @pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize(("h", "k"), [(0.8, None), (0.8, 30), (None, 30)])
+def test_standard_errors_are_those_of_the_definition(h, k, degree):
+    """The value is Σ l y; noise is the mean of squared leave-one-out errors over 1 + Σ l²."""
+
+    def value(z, rows, y):
+        D = np.linalg.norm(rows - z, axis=1)
+        order = np.argsort(D)
+        near, width = order[:k], D[order[k]] if h is None else h
+        K = np.exp(-0.5 * (D[near] / width) ** 2)
+        A = np.column_stack([np.ones(len(near)), rows[near] - z])[:, : 1 + degree * X.shape[1]]
+        of_targets = np.linalg.solve((A.T * K) @ A, A.T * K)[0]
+        return of_targets @ y[near], (of_targets**2).sum(), near, K / K.sum()
+
+    noise = []
+    for i, y in enumerate(Y):
+        mean, squares, *_ = value(X[i], np.delete(X, i, axis=0), np.delete(Y, i, axis=0))
+        noise.append((y - mean) ** 2 / (1 + squares))
+    mean, std = NadarayaWatson(h, n_neighbors=k, degree=degree).fit(X, Y).predict(Z, True)
+    for z, found, error in zip(Z, mean, std, strict=True):
+        expected, squares, near, share = value(z, X, Y)
+        assert_allclose(found, expected, atol=1e-5)
+        assert_allclose(error, np.sqrt(share @ np.array(noise)[near] * squares), rtol=1e-4)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("name", ["gaussian", "tricube"])
 @pytest.mark.parametrize("k", [None, 30])
 def test_leave_one_out_is_a_fit_without_the_row(name, degree, k):
