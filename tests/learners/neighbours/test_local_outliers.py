@@ -73,6 +73,15 @@ def test_warnings_and_errors():
             LocalOutlierFactor(**params).fit(X)
 
 
+@pytest.mark.parametrize("metric", ["manhattan", "precomputed"])
+def test_sums_of_distances_beyond_floats_are_refused(metric):
+    """Each distance is finite, but their sum is not: factors would be NaN, or 0."""
+    line = np.linspace(-8e307, 8e307, 20)[:, None]
+    rows = line if metric == "manhattan" else np.abs(line - line.T)
+    with pytest.raises(ValueError, match=r"the fit is not finite.*e\+30"):
+        LocalOutlierFactor(19, metric=metric).fit(rows)
+
+
 def test_a_row_at_the_offset_is_usual():
     """An outlier is below it: of 11 rows, 10% is the second lowest factor itself."""
     model = LocalOutlierFactor(4, contamination=0.1)

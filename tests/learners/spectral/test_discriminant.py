@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_moons
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -15,6 +16,7 @@ from mercer import KernelDiscriminant
 from mercer.kernels import RBF, Sigmoid, Spectrum
 from mercer.learners.base.calibration import fit_softmax
 from mercer.learners.ridge.penalty import PENALTIES
+from mercer.learners.spectral.discriminant import _left_out
 from mercer.testing import parametrize_with_object_checks
 from objects import SharedItems, SharedSymbols
 
@@ -118,6 +120,19 @@ def test_the_shrinkage_is_that_of_the_least_leave_one_out_error():
     assert 0 < np.argmin(errors) < len(PENALTIES) - 1
 
 
+@pytest.mark.parametrize("alpha", [0.1, 10.0])
+def test_indicators_without_a_row_are_those_of_a_fit_without_it(alpha):
+    """Of a ridge regression with a free constant, from few rows, where the means count."""
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(12, 3))
+    T = np.linalg.qr(T - T.mean(axis=0))[0] * [3.0, 2.0, 1.0]
+    Y = np.eye(3)[rng.integers(0, 3, 12)]
+    found = _left_out(T, np.square(T).sum(axis=0), Y, alpha) + Y.mean(axis=0)
+    for i in range(12):
+        without = Ridge(alpha).fit(np.delete(T, i, axis=0), np.delete(Y, i, axis=0))
+        assert_allclose(found[i], without.predict(T[[i]])[0], atol=1e-9)
+
+
 @pytest.mark.parametrize("solver", ["exact", "low_rank"])
 @pytest.mark.parametrize(("name", "gamma"), [("iris", 4.0), ("wine", 0.2), ("moons", 30.0)])
 def test_probabilities_of_narrow_kernels_are_not_too_sure(name, gamma, solver):
@@ -136,9 +151,10 @@ def test_probabilities_of_narrow_kernels_are_not_too_sure(name, gamma, solver):
     assert (judged.predict(X[new]) == sure.predict(X[new])).all()
 
 
-def test_the_slope_is_the_most_likely_on_rows_that_were_left_out():
+@pytest.mark.parametrize("rare", [40, 8])
+def test_the_slope_is_the_most_likely_on_rows_that_were_left_out(rare):
     """Beside refits without each row, of which only the scale of the scores differs a little."""
-    X, y = make_moons(80, noise=0.4, random_state=1)
+    X, y = make_moons((80 - rare, rare), noise=0.4, random_state=1)
     model = KernelDiscriminant(kernel=RBF(2.0)).fit(X, y)
     logs = []
     for i in range(80):

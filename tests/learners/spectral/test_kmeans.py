@@ -249,17 +249,27 @@ def test_the_memory_changes_nothing(dtype):
     assert_array_equal(models[1].labels_, models[2].labels_)
 
 
-def test_weights_are_repetition():
+@pytest.mark.parametrize("clusters", [3, "silhouette"])
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_weights_are_repetition(solver, clusters):
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(20, 2)) + c for c in ([0, 0], [9, 0], [0, 9])])
+    X = np.concatenate([rng.normal(size=(20, 2)) + c for c in ([0, 0], [4, 0], [0, 4])])
     w = rng.integers(0, 4, 60)
-    one = KernelKMeans(3, gamma=0.1, n_init=5, random_state=0)
-    weighted = one.fit(X, sample_weight=w.astype(float))
-    inertia_of, labels = weighted.inertia_, weighted.labels_.copy()
-    repeated = one.fit(np.repeat(X, w, axis=0))
-    assert_allclose(inertia_of, repeated.inertia_)
-    assert adjusted_rand_score(np.repeat(labels, w), repeated.labels_) == 1
-    assert len(labels) == 60
+    again = np.repeat(np.arange(60), w)
+    settings = {"gamma": 0.1, "solver": solver, "rank": 40, "n_init": 5, "random_state": 0}
+    one, two = (KernelKMeans(clusters, **settings) for _ in range(2))
+    one.fit(X, sample_weight=w.astype(float))
+    two.fit(X[again])
+    close = {"atol": 1e-9 if solver == "exact" else 1e-2}
+    assert_allclose(one.inertia_, two.inertia_, **close)
+    assert_array_equal(one.labels_[again], two.labels_)
+    assert_array_equal(one.labels_[one.medoids_], np.arange(one.n_clusters_))
+    assert_array_equal(X[one.medoids_], X[again[two.medoids_]])
+    assert_allclose(one.transform(X), two.transform(X), **close)
+    assert_allclose(one.score(X, sample_weight=w), two.score(X[again]), **close)
+    assert_allclose(one.score(X, sample_weight=w), -one.inertia_, **close)
+    if clusters == "silhouette":
+        assert_allclose(list(one.scores_.values()), list(two.scores_.values()), **close)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

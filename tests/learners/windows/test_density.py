@@ -148,6 +148,16 @@ def test_the_widths_of_the_likelihood():
     assert 0.5 < h / search.best_params_["bandwidth"] < 2
 
 
+@pytest.mark.parametrize("rule", ["scott", "silverman"])
+def test_rules_count_the_rows_that_weigh(rule):
+    """As many rows of equal weights have the same sum of squared shares."""
+    X, w = rng.normal(size=(60, 2)), np.repeat([3.0, 1e-9], 30)
+    model = KernelDensity(bandwidth=rule).fit(X, sample_weight=w)
+    assert_allclose(model.bandwidth_, KernelDensity(bandwidth=rule).fit(X[:30]).bandwidth_)
+    model.fit(X, sample_weight=np.full(60, 7.0))
+    assert_allclose(model.bandwidth_, KernelDensity(bandwidth=rule).fit(X).bandwidth_)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_copies_do_not_make_the_width_zero(kernel):
     X = rng.normal(size=(80, 2))

@@ -204,6 +204,18 @@ def test_slopes_of_feature_widths(distance, monkeypatch):
         step = 1e-5 * weights[j] * (np.arange(3) == j)
         rise = problem.error(weights + step)[0] - problem.error(weights - step)[0]
         assert_allclose(slopes[j], rise / (2e-5 * weights[j]), rtol=1e-4)
+    # the descent begins at the width that is best for equal terms
+    other_widths = 2 ** np.array([-3.0, -1, -0.5, 0.5, 1, 3])
+    others = [problem.error(weights * s**distance.exponent)[0] for s in other_widths]
+    assert problem.error(weights)[0] <= min(others)
+
+
+def test_feature_widths_of_many_rows_are_those_of_some(monkeypatch):
+    w = rng.uniform(0.5, 2, 150)
+    few = NadarayaWatson("features").fit(X[::4], Y[::4], w[::4])
+    monkeypatch.setattr(feature_widths, "ROWS", 40)
+    many = NadarayaWatson("features").fit(X, Y, w)
+    assert_allclose(many.distance_.weights, few.distance_.weights)
 
 
 def test_feature_widths_find_what_matters():
