@@ -58,6 +58,18 @@ def test_scores_of_widths_are_those_of_n_refits(Learner, y, weights, k):
     assert scores[model.n_neighbors_, model.width_] == max(scores.values())
 
 
+@pytest.mark.parametrize("weights", ["rectangular", "uniform"])
+def test_rows_at_the_edge_of_a_window_are_left_out_as_in_refits(weights):
+    """On a line of whole numbers many neighbours are at the very width."""
+    line, y = np.arange(25.0)[:, None], np.arange(25) % 5 // 2
+    width = None if weights == "uniform" else 3.0
+    model = KNeighborsRegressor("auto", weights=weights, width=width).fit(line, y * 1.0)
+    for k in (2, 6, 7):
+        single = KNeighborsRegressor(k, weights=weights, width=width)
+        answers = cross_val_predict(single, line, y * 1.0, cv=LeaveOneOut())
+        assert_allclose(model.loo_scores_[k], r2_score(y, answers), atol=1e-10)
+
+
 def test_one_search_and_no_refit(monkeypatch):
     searches = []
     query = BruteForce.query

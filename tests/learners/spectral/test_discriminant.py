@@ -165,6 +165,23 @@ def test_the_slope_is_the_most_likely_on_rows_that_were_left_out(rare):
     assert_allclose(model.slope_, wanted, rtol=0.1)
 
 
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_later_classes_have_higher_scores(classes):
+    """On each direction, by a line through the means of the classes; whatever their sizes are."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        y = np.concatenate([np.arange(classes), rng.choice(classes, 60, p=_falling(classes))])
+        X = rng.normal(size=(len(y), 4)) + 3 * rng.normal(size=(classes, 4))[y]
+        for model in (KernelDiscriminant(gamma=0.1), KernelDiscriminant(1.0, kernel="linear")):
+            slopes = np.polyfit(np.arange(classes), model.fit(X, y).means_, 1)[0]
+            assert (slopes > 0).all()
+
+
+def _falling(classes):
+    p = 4.0 ** -np.arange(classes)
+    return p / p.sum()
+
+
 def test_other_priors_move_calibrated_probabilities_by_their_odds():
     X, y = make_moons(90, noise=0.3, random_state=0)
     X, y = X[:80], y[:80]
