@@ -203,6 +203,15 @@ def test_the_fixed_point_is_where_the_distance_in_feature_space_is_least():
         assert (distance(Z + 1e-2 * step).diagonal() >= here - 1e-9).all()
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_eigenvectors_are_the_scores_of_the_samples_that_are_kept(kernel, solver):
+    """Of all training samples, or of the centres of a factor; far from the origin, too."""
+    pca = KernelPCA(2, kernel=kernel, eigen_solver=solver, tol=1e-9, random_state=0).fit(X + 9)
+    scores = pca.eigenvectors_ * np.sqrt(pca.eigenvalues_)
+    assert_allclose(pca.transform(pca.X_fit_), scores, atol=1e-6)
+
+
 def test_the_best_of_several_starts_is_taken():
     rng = np.random.default_rng(0)
     X, G = rng.normal(size=(30, 2)), rng.normal(size=(50, 30))

@@ -65,6 +65,19 @@ def test_each_sample_is_nearest_to_the_mean_of_its_cluster_where_degrees_are_wei
     assert_array_equal(model.predict(X), model.labels_)
 
 
+def test_neither_the_seed_nor_the_order_of_samples_decides_the_signs():
+    """Two groups whose samples have equal degrees, so that coordinates sum to 0."""
+    K = np.full((8, 8), 0.01)
+    K[2:, 2:] = 1
+    K[:2, :2] = (6 + 2 * 0.01 - 6 * 0.01) / 2
+    wanted = SpectralClustering(2, kernel="precomputed", random_state=0).fit(K).embedding_
+    for seed in range(8):
+        order = np.random.default_rng(seed).permutation(8)
+        model = SpectralClustering(2, kernel="precomputed", random_state=seed)
+        found = model.fit(K[np.ix_(order, order)]).embedding_
+        assert_allclose(found, wanted[order], atol=1e-7)
+
+
 @pytest.mark.parametrize("shape", [make_moons, make_circles])
 def test_shapes_are_found_as_scikit_learn_finds_them(shape):
     X, y = shape(
@@ -143,6 +156,7 @@ def test_samples_that_are_equal_or_alone(gamma):
         model = SpectralClustering(3, gamma=gamma, random_state=0).fit(X)
     assert all(len(set(part)) == 1 for part in np.split(model.labels_, [4, 7]))
     assert np.isfinite(model.transform([[1e9]])).all()
+    assert set(model.predict([[1e9], [2.0], [-3.0]])) <= set(model.labels_)
     if gamma == 1e9:
         assert_array_equal(model.labels_, [0] * 4 + [1] * 3 + [2] * 2)
     if gamma == 1e-12:  # K = 1 to rounding

@@ -257,9 +257,21 @@ def test_every_kind_of_sample():
 def test_memory_threads_and_order_change_nothing(options):
     A, y = load_diabetes(return_X_y=True)
     order = rng.permutation(len(y))
-    expected = NadarayaWatson(**options).fit(A, y).predict(A)
-    small = NadarayaWatson(memory="300KB", n_jobs=2, **options).fit(A[order], y[order]).predict(A)
-    assert_allclose(small, expected, rtol=1e-6)
+    expected = NadarayaWatson(**options).fit(A, y).predict(A, return_std=True)
+    small = NadarayaWatson(memory="300KB", n_jobs=2, **options).fit(A[order], y[order])
+    for a, b in zip(small.predict(A, return_std=True), expected, strict=True):
+        assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_weights_mean_repetition(name, degree):
+    """For values and for standard errors, where one copy of a row at a time is left out."""
+    w = rng.integers(1, 4, 150)
+    model = NadarayaWatson(3.0, window=name, degree=degree)
+    repeated = model.fit(np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0)).predict(Z, True)
+    for a, b in zip(model.fit(X, Y, w).predict(Z, True), repeated, strict=True):
+        assert_allclose(a, b, rtol=1e-6)
 
 
 def test_an_index_of_ones_own():
