@@ -16,7 +16,14 @@ RNG = np.random.default_rng(3)
 X = RNG.normal(size=(45, 2))
 NUMBERS = np.sin(2 * X[:, 0]) + 0.3 * RNG.normal(size=45)
 LABELS = np.where(NUMBERS + 0.5 * RNG.normal(size=45) > 0, "yes", "no")
-WEIGHTS = ["uniform", "distance", "rank", "triangular", "gaussian"]
+
+
+def beyond(distances):
+    """The nearest rows count only where no others do."""
+    return np.where(distances > 0.4, distances, 0)
+
+
+WEIGHTS = ["uniform", "distance", "rank", "triangular", "gaussian", beyond]
 
 
 def refitted(model, y):
