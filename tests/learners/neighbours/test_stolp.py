@@ -43,7 +43,7 @@ def twin(X, y, k, outlier_margin, max_error):
         chosen.append(min(wrong, key=lambda i: now[i]))
 
 
-@pytest.mark.parametrize("k", [1, 5])
+@pytest.mark.parametrize("k", [1, 5, 160])
 @pytest.mark.parametrize(
     ("outlier_margin", "max_error"), [(0.0, 0.0), (-1, 0.0), (-0.3, 0.02), (1.0, 0.0)]
 )

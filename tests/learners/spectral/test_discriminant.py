@@ -53,6 +53,7 @@ def test_without_shrinkage_a_linear_kernel_is_linear_discriminant_analysis(name,
     logs = ours.decision_function(Z)
     gaps = theirs.decision_function(Z) - logs  # the same but for a constant of each row
     assert_allclose(gaps - gaps[:, :1], 0, atol=1e-6)
+    assert_allclose(ours.priors_, theirs.priors_)
 
 
 @pytest.mark.parametrize("solver", ["exact", "low_rank"])
@@ -76,6 +77,7 @@ def test_two_classes_and_priors():
     ours = KernelDiscriminant(0.0, kernel="linear", priors=[9, 1]).fit(X, y)
     assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-7)
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
+    assert_allclose(ours.priors_, theirs.priors_)
     assert ours.transform(X).shape == (100, 1)
 
 
