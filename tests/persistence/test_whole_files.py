@@ -260,6 +260,36 @@ def test_a_file_system_without_locks(path, monkeypatch):
     assert stale.exists()  # a living process may write it
 
 
+def test_a_system_that_locks_by_opening(path, monkeypatch):
+    """As Windows: what can be removed is open nowhere, and nothing is renamed while it is open."""
+    stale = path.with_name(whole_files._prefix(path) + "0.tmp")
+    stale.write_bytes(b"of a dead process")
+    monkeypatch.setattr(whole_files, "fcntl", None)
+    replace, written = os.replace, []
+
+    def closed_replace(*paths):
+        assert written[0].closed
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", closed_replace)
+    with written_whole(path) as file:
+        written.append(file)
+        file.write(b"content")
+    assert path.read_bytes() == b"content"
+    assert names(path) == [path.name]
+
+
+@posix
+def test_an_interruption_before_a_new_file_is_locked(path, monkeypatch):
+    def stopped(file):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(whole_files, "_locked", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(path, b"content")
+    assert names(path) == []
+
+
 @posix
 def test_a_sweep_between_making_a_file_and_locking_it(path, monkeypatch):
     locked, tried = whole_files._locked, []
