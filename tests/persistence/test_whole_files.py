@@ -306,6 +306,25 @@ def test_a_sweep_between_making_a_file_and_locking_it(path, monkeypatch):
     assert len(set(tried)) == 2
 
 
+@posix
+def test_a_new_file_that_a_sweep_has_locked_first_is_left_to_it(path, monkeypatch):
+    locked, sweeps = whole_files._locked, []
+
+    def behind_a_sweep(file):
+        if not sweeps:
+            sweeps.append(open(file.name, "rb"))  # noqa: SIM115 - closed below
+            assert locked(sweeps[0])
+        return locked(file)
+
+    monkeypatch.setattr(whole_files, "_locked", behind_a_sweep)
+    with written_whole(path) as file:
+        os.unlink(sweeps[0].name)
+        sweeps[0].close()
+        file.write(b"content")
+    assert path.read_bytes() == b"content"
+    assert names(path) == [path.name]
+
+
 def test_links_with_the_names_of_temporary_files_are_left_alone(path):
     secret = path.with_name("secret")
     secret.write_bytes(b"secret")
