@@ -19,6 +19,7 @@ from mercer.plots.displays import (
     PartialDependenceDisplay,
     RecallTimeDisplay,
     RelevanceDisplay,
+    SpectrogramDisplay,
     SpectrumDisplay,
     half_axes,
 )
@@ -30,5 +31,5 @@ __all__ = [
     "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
     "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
     "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrumDisplay", "half_axes", "save_report",
+    "SpectrogramDisplay", "SpectrumDisplay", "half_axes", "save_report",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from lanes import few  # noqa: E402
 from mercer.deep import AttentionClassifier, FunctionKernel, PositiveFeatures  # noqa: E402
 from mercer.deep.attention import token_network  # noqa: E402
 from mercer.deep.attention.functional import NAMED  # noqa: E402
-from mercer.deep.torch_device import torch_threads  # noqa: E402
+from mercer.gram.on_torch import torch_threads  # noqa: E402
 from mercer.plots import AttentionDisplay  # noqa: E402
 from mercer.testing import parametrize_with_object_checks  # noqa: E402
 

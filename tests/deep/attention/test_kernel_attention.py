@@ -20,8 +20,8 @@ from mercer.deep import (  # noqa: E402
 )
 from mercer.deep.attention import tiles  # noqa: E402
 from mercer.deep.attention.functional import NAMED  # noqa: E402
-from mercer.deep.torch_device import torch_threads  # noqa: E402
 from mercer.gram import gram  # noqa: E402
+from mercer.gram.on_torch import torch_threads  # noqa: E402
 
 PAIRS = ("dot_product", "rbf", "distance", "quadratic", "intersection")
 FEATURES = ("linear", "random_features")

@@ -20,7 +20,7 @@ from mercer.deep.attention.functional import as_attention_kernel
 from mercer.deep.attention.multi_head import KernelAttention
 from mercer.deep.attention.tokens import UNKNOWN
 from mercer.deep.learning_rate import one_cycle
-from mercer.deep.torch_device import choose_device, torch_threads
+from mercer.gram.on_torch import choose_device, torch_threads
 from mercer.threads import raise_if_stopped
 
 __all__ = ["Shape", "Training", "attention_of", "begin", "outputs", "restored", "torch_threads"]
