@@ -50,7 +50,7 @@ for kernel, machine in machines.items():
 # %%
 # Rows are words that ask, columns are words that are asked, and each row sums to 1. All five answer
 # the question, and each in a way of its own. The dot product and RBF look at few words. A distance
-# cannot be near 0 for all words but one: it takes the mean of about half of them.
+# is small for few words: so all of them count, and what is left out is what matters.
 figure, axes = plt.subplots(2, 3, figsize=(11, 7.4), layout="constrained")
 for axis, machine in zip(axes.flat, machines.values()):
     AttentionDisplay.from_estimator(machine, new, ax=axis)

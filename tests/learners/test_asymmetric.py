@@ -36,6 +36,20 @@ def learners():
                 break
 
 
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        lambda k: mercer.alignment(k, X[:, 0], X),
+        lambda k: mercer.effective_dimension(k, X, 1.0),
+        lambda k: mercer.mmd_test(k, X, X),
+        lambda k: mercer.hsic_test(k, k, X, X),
+    ],
+)
+def test_statistics_refuse_them(statistic):
+    with pytest.raises(TypeError, match="not symmetric"):
+        statistic(KERNEL)
+
+
 @pytest.mark.parametrize(("cls", "name"), list(learners()), ids=lambda v: getattr(v, "__name__", v))
 def test_learners_refuse_them(cls, name):
     model = cls(**{name: [KERNEL] if name == "kernels" else KERNEL})

@@ -23,7 +23,7 @@ from mercer.gram import Columns, GramOperator, LowRankGram, gram, in_single_prec
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
-from mercer.learners.base.placed import GramPlaced
+from mercer.learners.base.placed import GramPlaced, check_symmetric
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import MatrixRows, float_range, kind_named, kind_of, same_rows
 from mercer.solvers.rows import ROUNDED_ROWS
@@ -260,11 +260,8 @@ class KernelLearner(GramPlaced, BaseEstimator):
 
         The parameter gamma uses the weights of the rows where it is "scale".
         """
-        if self.needs_symmetry and not kernel.symmetric:
-            raise TypeError(
-                f"kernel={kernel!r} is not symmetric, but {type(self).__name__} needs k(x, z) = "
-                "k(z, x): give a kernel that is."
-            )
+        if self.needs_symmetry:
+            check_symmetric(kernel, type(self).__name__)
         scale = isinstance(self.kernel, str) and self.get_params(deep=False).get("gamma") == "scale"
         if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
             learnt = histogram_gamma if self.kernel == "chi2" else scale_gamma
