@@ -111,9 +111,9 @@ class Polynomial(Layer):
             )
         check_gamma(self.gamma, WORDS)
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
-        gamma = resolve_gamma(self.gamma, X)
+        gamma = resolve_gamma(self.gamma, X, sample_weight)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
 
     @property
@@ -198,9 +198,9 @@ class Sigmoid(Kernel):
         if not (is_number(self.coef0) and np.isfinite(self.coef0)):
             raise ValueError(f"coef0={self.coef0!r}: must be a finite number.")
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
-        gamma = resolve_gamma(self.gamma, X)
+        gamma = resolve_gamma(self.gamma, X, sample_weight)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
 
     @property
