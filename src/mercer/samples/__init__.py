@@ -53,6 +53,7 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
+from mercer.samples.copies import row_keys
 from mercer.samples.matrix_rows import check_square
 from mercer.samples.raw_data import is_frame, is_missing, is_missing_value, object_columns
 from mercer.samples.vectors import (
