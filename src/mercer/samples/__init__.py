@@ -61,6 +61,7 @@ from mercer.samples.vectors import (
     float_range,
     in_float64,
     plain_rows,
+    refuse_lost_products,
     safe_unit,
     same_rows,
 )
