@@ -287,8 +287,9 @@ def refuse_lost_products(X: Any, reader: str) -> None:
     with np.errstate(all="ignore"):
         mean, variance = column_moments(X)
         spread = float(variance.sum())
-        lost = LOST * float(np.finfo(X.dtype).eps) * float(mean @ mean)
-    if 0 < spread < lost < np.inf:
+        digit, size = float(np.finfo(X.dtype).eps), float(mean @ mean)
+    # equal rows have the variance that rounding of their mean makes
+    if LOST * digit**2 * size < spread < LOST * digit * size < np.inf:
         j = int(np.abs(mean).argmax())
         raise ValueError(
             f"column {j} of X is near {mean[j]:.3g}, and the rows differ by {spread**0.5:.2g}: "
