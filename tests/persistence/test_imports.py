@@ -156,3 +156,14 @@ def test_all_estimators_of_scikit_learn_are_known_without_asking_for_them():
 def test_what_is_not_known(name):
     assert not trust.is_known(name)
     assert trust.is_known("sklearn.svm._classes.SVC")
+
+
+def test_what_this_scikit_learn_does_not_show_is_not_known(monkeypatch):
+    """A module that only a newer one has, or an estimator that is said to be experimental."""
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(trust, "import_module", missing)
+    assert not trust.is_known("sklearn.svm._classes.SVC")
+    assert not trust.is_own_class("mercer.learners.margin.svc.SVC")
