@@ -126,6 +126,15 @@ def test_other_threads_import_what_they_like(tmp_path, monkeypatch):
     import_module("a_local_file")
 
 
+def test_what_is_installed_is_found_beside_a_local_file_of_its_name(tmp_path, monkeypatch):
+    (tmp_path / "colorsys.py").write_text("raise SystemExit('colorsys was run')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    with installed_only():
+        assert import_module("colorsys").rgb_to_hsv(0, 0, 0) == (0, 0, 0)
+
+
 def test_the_folder_of_installed_packages_stays_searched(monkeypatch):
     """On some servers it is the current folder."""
     folder = str(Path(np.__file__).parents[1])
