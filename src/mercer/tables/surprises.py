@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.spoken import spoken
 from mercer.tables.columns import Column, used_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.spellings import is_missing_mark, signs_of
@@ -116,9 +117,9 @@ class Surprises:
             )
         if far:
             example = self.examples[name, "far"]
-            example = str(example)[:10] if column.of.in_time else f"{example:.6g}"
+            example = str(example)[:10] if column.of.in_time else spoken(example, 6)
             low, high = column.low, column.high
-            low, high = (f"{v:.6g}" if isinstance(v, float) else v for v in (low, high))
+            low, high = (spoken(v, 6) if isinstance(v, float) else v for v in (low, high))
             said.append(
                 f"{far} {values} lie{'s' * (far == 1)} far from the training range {low} to "
                 f"{high}, such as {example}."

@@ -16,12 +16,13 @@ from mercer.plots.displays.mistakes import MistakeDisplay
 from mercer.plots.displays.noise import NoiseFeatureDisplay
 from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay
 from mercer.plots.displays.relevance import RelevanceDisplay
+from mercer.plots.displays.reliance import ActingPair, RelianceDisplay
 from mercer.plots.displays.spectrum import SpectrumDisplay
 
 __all__ = [
-    "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay", "Dependence",
-    "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay",
-    "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
-    "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrumDisplay", "half_axes",
+    "ActingPair", "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay",
+    "Dependence", "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay",
+    "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay",
+    "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay", "PartialDependenceDisplay",
+    "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay", "SpectrumDisplay", "half_axes",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from mercer.plots.displays import (
     Dependence,
     EmbeddingDisplay,
     GramDisplay,
-    RelevanceDisplay,
+    RelianceDisplay,
     SpectrumDisplay,
 )
 from mercer.plots.report.advice import LearningCurve, Suspicion
@@ -32,6 +32,7 @@ from mercer.plots.report.failures import (
 from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
 from mercer.selection.automatic import Comparison, as_good, verdict
+from mercer.spoken import spoken
 from mercer.tables import column_kind
 
 PHRASES = {
@@ -73,7 +74,7 @@ class Score:
         if self.metric in SHARES:
             return f"{100 * value:.1f}%"
         if self.metric in ("rmse", "mae"):
-            return f"{value:.4g}".replace("-", "−")
+            return spoken(value)
         return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−")
 
     def interval_text(self) -> str:
@@ -169,7 +170,7 @@ class ReportData:
     machines: list[MachineWords]  # the machine; of a mean all of them, the best one first
     provenance: Provenance
     embedding: EmbeddingDisplay | None = None
-    relevance: RelevanceDisplay | None = None
+    relevance: RelianceDisplay | None = None
     #: how the predictions change with the values of the most relevant columns
     dependences: list[Dependence] = field(default_factory=list)
     #: the words of each text column that change the predictions most
@@ -327,9 +328,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, GramDisplay):
         names = ("classes", "sizes", "within", "between", "limits")
         return {"rows": len(value.K)} | {name: plain(getattr(value, name)) for name in names}
-    if isinstance(value, RelevanceDisplay):
-        names = "columns loss low high full measure n_train n_test n_columns"
-        return {name: plain(getattr(value, name)) for name in names.split()}
+    if isinstance(value, RelianceDisplay):
+        names = "columns loss low high full measure n_test n_columns"
+        told = {name: plain(getattr(value, name)) for name in names.split()}
+        pairs = [plain(pair) | {"said": str(pair)} for pair in value.pairs]
+        return told | {"pairs": pairs}
     if dataclasses.is_dataclass(value):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, np.ndarray):
