@@ -48,6 +48,7 @@ PHRASES = {
 }
 SHARES = ("accuracy", "balanced_accuracy")
 FEW_ROWS = 100  # held-out rows with which a score is uncertain
+REPEATED = 0.1  # part of rows that repeat, from which on it may be chance that new rows do
 RARE = 0.1  # a class with a smaller share of the rows is rare
 
 
@@ -193,6 +194,9 @@ class ReportData:
     notices: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     dropped_rows: int = 0  # rows without a target
+    #: how many of the rows that the score is from were in the training table; None if unknown
+    seen: int | None = None
+    repeated: float = 0.0  # part of the training rows that are equal to another one
 
     @property
     def verdict(self) -> str:
@@ -200,9 +204,10 @@ class ReportData:
         score, trivial = self.score, self._unseen("trivial")
         if score.value != score.value:
             return f"{score.rows} held-out rows are too few to measure how good the model is."
-        rows = "rows that it had not seen" if self.fitted_rows else "these rows"
+        unseen = bool(self.fitted_rows) or self.seen == 0
+        rows = "rows that it had not seen" if unseen else "these rows"
         if score.metric == "accuracy":
-            of = f"the {rows}" if self.fitted_rows else rows
+            of = f"the {rows}" if unseen else rows
             sentence = f"The model predicts the right class for {score.text()} of {of}"
         else:
             sentence = f"On {rows}, the model reaches {score.phrase} {score.text()}"
@@ -213,6 +218,25 @@ class ReportData:
         if not beaten and self._winner != "trivial":
             return f"{sentence}: no better than always answering {guess} ({trivial.text()})."
         return f"{sentence}; always answering {guess} would reach {trivial.text()}."
+
+    @property
+    def seen_before(self) -> str:
+        """A sentence that says how many of the rows were in the training table; "" if unknown."""
+        if self.seen is None:
+            return ""
+        n = self.score.rows
+        if not self.seen:
+            return f"None of the {n:,} rows was in the training table."
+        were = "was" if self.seen == 1 else "were"
+        said = f"{self.seen:,} of {n:,} rows {were} in the training table"
+        if self.repeated > REPEATED:
+            return (
+                f"{said}; but {100 * self.repeated:.0f}% of the training rows are equal to another "
+                "one, so that new rows may equal one by chance."
+            )
+        return (
+            f"{said}: what is said of them here, the score first of all, is too good for new rows."
+        )
 
     @property
     def simpler(self) -> str:
@@ -240,11 +264,13 @@ class ReportData:
             text += f"; its 95% interval is {score.interval_text()}"
         few = score.rows < FEW_ROWS
         found.append((not few, f"{text}. {'These are few rows.' if few else ''}".strip()))
-        if not self.fitted_rows:
+        if not self.fitted_rows and self.seen is None:
             found.append((
                 False, "The model file does not tell whether it has learnt from some of these rows:"
                 " if it has, the score is too good.",
             ))  # fmt: skip
+        elif self.seen is not None:
+            found.append((not self.seen, self.seen_before))
         linear = self._unseen("linear")
         if self.versus and linear is not None and not self.simpler:  # which says the contrary
             found.append((True, self._compared()))

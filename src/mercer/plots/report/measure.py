@@ -221,6 +221,8 @@ def report_data(
         learning=learning,
         suspicion=suspicion,
         stored=_stored(kept),
+        seen=None if known else _seen(model, X_test, y_test),
+        repeated=0.0 if known else getattr(getattr(model, "row_hashes_", None), "repeated", 0.0),
         notices=[*getattr(model, "notices_", []), *notices],
         doubts=list(doubts),
         dropped_rows=dropped_rows,
@@ -365,6 +367,16 @@ def _stored(model: Any) -> str:
         return f"{len(machine.stored_rows_):,} training rows{which}"
     kept = getattr(machine, "X_fit_", None)
     return "" if kept is None or not hasattr(kept, "shape") else f"{kept.shape[0]:,} training rows"
+
+
+def _seen(model: Any, X: Any, y: np.ndarray) -> int | None:
+    """How many of the rows a model was fitted to; None where it does not know its rows."""
+    hashes = getattr(model, "row_hashes_", None)
+    if hashes is None or not _is_table(X):
+        return None
+    if is_classifier(model):  # the targets as the fit has read them
+        y = np.asarray(y).astype(np.asarray(model.classes_).dtype)
+    return hashes.count(model.encode_table(X), y)
 
 
 def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPieces]:

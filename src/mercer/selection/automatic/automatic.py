@@ -46,6 +46,7 @@ from mercer.tables import (
     KeepsRecords,
     ReadTable,
     Related,
+    RowHashes,
     TableEncoder,
     column_notices,
     infer_columns,
@@ -205,6 +206,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             )
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         rows = self.encoder_.encoded(table)
+        self.row_hashes_ = RowHashes.of(rows, y)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric, memory, self._seed,
             weights=weights, related=related, budget=budget, n_jobs=self.n_jobs,
@@ -302,6 +304,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if self.encoder_.features_ != features:
             kernels = []
         rows, task = self.encoder_.encoded(table), self._again(task, y)
+        self.row_hashes_ = RowHashes.of(rows, y)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric_named(self.metric_, self.task),
             Place(self.memory).budget(), self._seed, weights=weights, n_jobs=self.n_jobs,
@@ -526,6 +529,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     leaderboard_ : list of dict
         rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
         seconds; the best score first.
+    row_hashes_ : RowHashes
+        Hashes of the rows of the fit, by which `mercer.plots.save_report` knows them again.
     searched_ : str
         A fingerprint of what the search was made on, which ``resume`` compares.
     schedule_ : list of dict
