@@ -9,7 +9,7 @@ MOST, LEAST = 1e15, 1e-5  # of sizes that are written without a power of ten
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def spoken(value: float, digits: int = 3, minus: str = "−") -> str:
+def spoken(value: float, digits: int = 3, minus: str = "-") -> str:
     """A number as text with so many significant digits; from 1,000 on it has all before the point.
 
     Numbers of four digits have no comma, as years have none; those from 10,000 on are rounded.
@@ -17,7 +17,7 @@ def spoken(value: float, digits: int = 3, minus: str = "−") -> str:
     Examples
     --------
     >>> spoken(12345.6), spoken(0.0341), spoken(1234567.0), spoken(-1680.4), spoken(2024.0)
-    ('12,300', '0.0341', '1.23 million', '−1680', '2024')
+    ('12,300', '0.0341', '1.23 million', '-1680', '2024')
     >>> spoken(0.1 + 0.2), spoken(3e-7), spoken(0.0), spoken(float("nan"))
     ('0.3', '3 × 10⁻⁷', '0', '–')
     """

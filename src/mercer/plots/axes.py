@@ -80,7 +80,7 @@ def brief(value: float, step: float | None = None) -> str:
     """
     size = abs(value)
     if step is None or value == 0 or size >= 1e9 or size < 1e-4:
-        return spoken(value)
+        return spoken(value, minus="−")
     scale, unit = (1e6, "M") if size >= 1e6 else (1e3, "k") if size >= 1e4 else (1.0, "")
     places = max(0, -math.floor(math.log10(step / scale) + 1e-9))
     return f"{value / scale:.{places}f}{unit}".replace("-", "−")

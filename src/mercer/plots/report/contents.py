@@ -75,7 +75,7 @@ class Score:
         if self.metric in SHARES:
             return f"{100 * value:.1f}%"
         if self.metric in ("rmse", "mae"):
-            return spoken(value)
+            return spoken(value, minus="−")
         return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−")
 
     def interval_text(self) -> str:

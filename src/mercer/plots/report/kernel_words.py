@@ -97,7 +97,7 @@ def _value(value: Any, part: str) -> str:
     if isinstance(value, Comparison):
         return _filled(value, part)
     if is_number(value):
-        return spoken(float(value), 4)
+        return spoken(float(value), 4, "−")
     if isinstance(value, str):
         return value
     values = [_value(item, part) for item in value]
@@ -113,7 +113,7 @@ def _parameters(kernel: Comparison, prefix: str = "") -> list[tuple[str, str]]:
         if isinstance(value, Kernel):
             out += _parameters(value, f"{prefix}{name} ")
         elif is_number(value) and name not in shown:
-            out.append((f"{prefix}{SYMBOLS.get(name, name)}", spoken(float(value), 4)))
+            out.append((f"{prefix}{SYMBOLS.get(name, name)}", spoken(float(value), 4, "−")))
     return out
 
 
