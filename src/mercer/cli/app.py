@@ -366,7 +366,7 @@ def neighbors(
 
 @app.command(sort_key=5)
 def demo(*, folder: Path = Path("mercer-demo")) -> int:
-    """Fit, explain and use a model of the penguins table.
+    """Fit, explain and use a model of throws at a basket.
 
     Parameters
     ----------

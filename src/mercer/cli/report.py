@@ -18,7 +18,8 @@ from mercer.persistence import ModelFileError, load
 from mercer.plots.report import ReportData, plain, report_data, write_report
 
 SECONDS = 60.0  # the most that the report may take
-FOREMOST, LEAST = 5, 0.001  # columns and pairs on the screen, and the least loss of a column
+FOREMOST, PAIRS = 5, 3  # columns and pairs on the screen
+LEAST = 0.001  # loss of a column that is named
 
 
 def report_table(
@@ -101,7 +102,7 @@ def _why(data: ReportData) -> list[str]:
         return []
     listed = ", ".join(f"{column} {100 * loss:.1f}" for column, loss in first[:FOREMOST])
     said = f"Lost without a column, in percentage points of {found.measure}: {listed}."
-    return [said, *map(str, found.pairs[:FOREMOST])]
+    return [said, *map(str, found.pairs[:PAIRS])]
 
 
 def _checked(estimator, y: np.ndarray, table: str, target: str) -> tuple[np.ndarray, list[str]]:

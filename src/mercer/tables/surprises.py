@@ -29,7 +29,7 @@ class Surprises:
     >>> surprises.see({"size": np.array([1e12]), "colour": np.array(["pink"], object)})
     >>> for sentence in surprises.sentences():
     ...     print(sentence)
-    size: 1 of 1 value lies far from the training range 0 to 6, such as 1e+12.
+    size: 1 of 1 value lies far from the training range 0 to 6, such as 1 trillion.
     colour: 1 level that training had not, or hardly: pink. It counts as one unknown level.
     """
 

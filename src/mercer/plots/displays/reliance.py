@@ -19,10 +19,13 @@ from mercer.selection.automatic import Z95
 from mercer.tables import as_numbers
 
 FEW_ROWS = 100  # on which the columns are ordered, by one exchange of cells each
-LEAST_ODDS = 0.01  # probability below which odds are no longer told apart
+LEAST_ODDS = 0.001  # probability below which odds are no longer told apart
 #: least part of what a column changes, and of the variance of all predictions, for a pair
 SHARE, NOTICED = 0.25, 0.02
-ONLY = 0.75  # part of what a column changes from which on it matters only with the other one
+#: a column matters only with another one if so much of what it changes depends on that one, and if
+#: what it changes on average over all rows is no more than the second part
+ONLY, ALONE = 0.75, 0.1
+HELD = 8  # values of a column, for what it changes on average
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,16 @@ class ActingPair:
 
     columns: tuple[Any, Any]
     shares: tuple[float, float]
+    #: whether each of them changes nothing by itself, on average over all rows
+    only: tuple[bool, bool] = (False, False)
 
     def __str__(self) -> str:
         """The pair in a sentence."""
         (a, b), (of_a, of_b) = self.columns, self.shares
-        if min(of_a, of_b) >= ONLY:
+        if all(self.only):
             return f"{a} and {b} matter only together: what one of them means depends on the other."
-        if max(of_a, of_b) >= ONLY:
-            with_it, other = (a, b) if of_a > of_b else (b, a)
+        if any(self.only):
+            with_it, other = (a, b) if self.only[0] else (b, a)
             return f"{with_it} matters only together with {other}."
         part = f"{100 * of_a:.0f}% of what {a} changes depends on {b}"
         return f"{a} and {b} act on one another: {part}, and {100 * of_b:.0f}% the other way round."
@@ -212,15 +217,25 @@ class _Exchange:
         The cells that a row gets are evenly spread over the column in the order of its values.
         """
         n, repeats = len(self.rows), max(2, repeats)
-        cells = self.rows.cells(name)
-        kind = self.rows.kind(name)
-        if kind is not None and kind.numeric:
-            ascending = np.argsort(as_numbers(cells), kind="stable")
-        else:
-            ascending = np.argsort([str(cell) for cell in cells.tolist()], kind="stable")
+        ascending = self._ascending(name)
         own = self.random.permutation(n)
         orders = [ascending[(own + k * n // repeats) % n] for k in range(repeats)]
         return np.stack([self.answers(self.rows.with_cells(name, self.rows, o)) for o in orders])
+
+    def _ascending(self, name: Any) -> np.ndarray:
+        """The rows in the order of the values of a column."""
+        cells, kind = self.rows.cells(name), self.rows.kind(name)
+        if kind is not None and kind.numeric:
+            return np.argsort(as_numbers(cells), kind="stable")
+        return np.argsort([str(cell) for cell in cells.tolist()], kind="stable")
+
+    def _alone(self, name: Any) -> float:
+        """The variance of the mean answer over values of a column that all rows are given."""
+        n = len(self.rows)
+        chosen = self._ascending(name)[(np.arange(HELD) * n + n // 2) // HELD]
+        answers = (self.answers(self.rows.held(name, self.rows, row)) for row in chosen)
+        means = np.stack([self._scale(each).mean(axis=0) for each in answers])
+        return float(means.var(axis=0).sum())
 
     def is_even(self, name: Any) -> bool:
         """Whether neighbours in the order of the values of a column are alike."""
@@ -259,7 +274,9 @@ class _Exchange:
             part = float((mixed**2).sum(axis=1).mean()) / 4
             shares = min(part / effect[a], 1.0), min(part / effect[b], 1.0)
             if max(shares) >= SHARE and part > NOTICED * spread:
-                found.append((part, ActingPair((a, b), shares)))
+                only = [share >= ONLY and self._alone(c) <= ALONE * effect[c]
+                        for c, share in zip((a, b), shares)]  # fmt: skip
+                found.append((part, ActingPair((a, b), shares, (only[0], only[1]))))
         return [pair for _, pair in sorted(found, key=lambda each: -each[0])]
 
     def _scale(self, answers: np.ndarray) -> np.ndarray:
