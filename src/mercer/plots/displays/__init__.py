@@ -17,6 +17,7 @@ from mercer.plots.displays.noise import NoiseFeatureDisplay
 from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay
 from mercer.plots.displays.relevance import RelevanceDisplay
 from mercer.plots.displays.reliance import ActingPair, RelianceDisplay
+from mercer.plots.displays.spectrogram import SpectrogramDisplay
 from mercer.plots.displays.spectrum import SpectrumDisplay
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "Dependence", "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay",
     "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay",
     "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay", "PartialDependenceDisplay",
-    "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay", "SpectrumDisplay", "half_axes",
+    "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay", "SpectrogramDisplay",
+    "SpectrumDisplay", "half_axes",
 ]  # fmt: skip
