@@ -1,5 +1,7 @@
 """A model knows the rows that it was fitted to, by hashes without their content."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,5 +71,8 @@ def test_a_report_says_how_many_rows_the_model_has_seen(tmp_path):
     said = "20 of 40 rows were in the training table"
     assert data.seen == 20
     assert said in (tmp_path / "r.html").read_text()
+    few = dataclasses.replace(data, repeated=0.5)
+    assert "equal one by chance" in few.seen_before
+    assert "too good" in dataclasses.replace(data, repeated=0.2).seen_before
     new = mercer.plots.save_report(tmp_path / "r.html", model, TABLE[60:], Y[60:])
     assert new.seen_before == "None of the 20 rows was in the training table."

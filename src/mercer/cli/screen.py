@@ -24,12 +24,12 @@ STYLES = {"number": "cyan", "category": "green", "date": "magenta", "text": "blu
 
 
 def number(value: float | None) -> str:
-    """Four significant digits, without exponents for ordinary sizes."""
+    """Four significant digits, as people write them."""
     if value is None or value != value:
         return "–"
-    if value == 0 or 1e-3 <= abs(value) < 1e6:
+    if value == 0 or 1e-3 <= abs(value) < 1e4:
         return f"{value:.4f}" if abs(value) < 10 else f"{value:,.1f}"
-    return spoken(value)
+    return spoken(value, 4)
 
 
 def score_text(value: float | None, metric: str) -> str:

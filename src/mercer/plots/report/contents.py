@@ -48,7 +48,9 @@ PHRASES = {
 }
 SHARES = ("accuracy", "balanced_accuracy")
 FEW_ROWS = 100  # held-out rows with which a score is uncertain
-REPEATED = 0.1  # part of rows that repeat, from which on it may be chance that new rows do
+#: part of the training rows that repeat, from which on it may be chance that new rows do, and how
+#: many times this part of the new rows may
+REPEATED, MORE = 0.1, 1.5
 RARE = 0.1  # a class with a smaller share of the rows is rare
 
 
@@ -229,7 +231,7 @@ class ReportData:
             return f"None of the {n:,} rows was in the training table."
         were = "was" if self.seen == 1 else "were"
         said = f"{self.seen:,} of {n:,} rows {were} in the training table"
-        if self.repeated > REPEATED:
+        if self.repeated > REPEATED and self.seen <= MORE * self.repeated * n:
             return (
                 f"{said}; but {100 * self.repeated:.0f}% of the training rows are equal to another "
                 "one, so that new rows may equal one by chance."
