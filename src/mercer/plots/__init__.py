@@ -19,6 +19,7 @@ from mercer.plots.displays import (
     PartialDependenceDisplay,
     RecallTimeDisplay,
     RelevanceDisplay,
+    RelianceDisplay,
     SpectrogramDisplay,
     SpectrumDisplay,
     half_axes,
@@ -31,5 +32,5 @@ __all__ = [
     "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
     "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
     "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrogramDisplay", "SpectrumDisplay", "half_axes", "save_report",
+    "RelianceDisplay", "SpectrogramDisplay", "SpectrumDisplay", "half_axes", "save_report",
 ]  # fmt: skip
