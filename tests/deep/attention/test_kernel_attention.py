@@ -174,6 +174,16 @@ def test_precisions(kernel, dtype, room):
         assert_allclose(other.double(), one, rtol=room, atol=3 * room)
 
 
+def test_sums_over_tiles_of_bfloat16_are_in_float32(small_tiles):
+    """Dropout and masks beside ``causal`` lead to tiles, whose sums would lose their digits."""
+    q, k, v = (part.detach().bfloat16() for part in parts(40, 40))
+    mask = torch.rand(40, 40) > 0.3
+    wanted = kernel_attention(q.double(), k.double(), v.double(), mask, is_causal=True)
+    found = kernel_attention(q, k, v, mask, is_causal=True)
+    assert found.dtype == torch.bfloat16
+    assert_allclose(found.double(), wanted, rtol=0.004, atol=1e-6)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "distance"])
 @pytest.mark.parametrize("offset", [10.0, 1000.0])
 def test_a_common_shift_of_queries_and_keys_loses_no_digits(kernel, offset):

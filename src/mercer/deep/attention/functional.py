@@ -22,6 +22,7 @@ from mercer.deep.attention.kernels import (
     Gaussian,
     Intersection,
     Quadratic,
+    summing,
 )
 
 NAMED: dict[str, Callable[[], AttentionKernel]] = {
@@ -182,9 +183,7 @@ def _flat(
             f"query, key and value have the shapes {shapes}: give samples and heads, the axes "
             "before the last two, that are equal or 1."
         ) from error
-    dtype = query.dtype
-    if dtype in (torch.bfloat16, torch.float16) and not isinstance(kernel, DotProduct):
-        dtype = torch.float32
+    dtype = query.dtype if isinstance(kernel, DotProduct) else summing(query.dtype)
     q, k, v = (
         part.to(dtype).expand(*lead, *part.shape[-2:]).reshape(lead.numel(), *part.shape[-2:])
         for part in (query, key, value)

@@ -205,9 +205,13 @@ class DotProduct(PairKernel):
     """exp(scale <q, k>)."""
 
     def attend(self, a: Attention) -> Tensor:
-        if not _torch_can(a):
-            return super().attend(a)
-        return _by_torch(a.query, a.key, a, a.scale)
+        if _torch_can(a):
+            return _by_torch(a.query, a.key, a, a.scale)
+        q, k, v = (p.to(summing(p.dtype)) for p in (a.query, a.key, a.value))
+        mask = a.mask
+        if mask is not None and mask.dtype != torch.bool:
+            mask = mask.to(q.dtype)
+        return super().attend(a._replace(query=q, key=k, value=v, mask=mask))
 
     def values(self, q: Tensor, k: Tensor, scale: float) -> Tensor:
         return (scale * q) @ k.mT
@@ -369,6 +373,11 @@ def _columns(q: Tensor, k: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     q, k = q.mT.contiguous(), k.mT.contiguous()
     for a in range(q.shape[1]):
         yield q[:, a, :, None], k[:, a, None, :]
+
+
+def summing(dtype: torch.dtype) -> torch.dtype:
+    """The precision in which tiles of a precision are summed."""
+    return torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
 
 
 # --- torch's own routine -------------------------------------------------------------------------
