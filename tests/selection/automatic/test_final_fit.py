@@ -238,3 +238,16 @@ def test_the_metric_of_the_final_fit_is_learnt_in_as_many_steps_as_those_of_the_
     assert one[0] > 0.3
     assert two[0] > one[0]
     same_model(model, KernelRegressor(replay=model.schedule_).fit(X, y))
+
+
+def test_a_kernel_without_weights_knows_all_rows_of_the_final_fit(monkeypatch):
+    """What is rare was told by as many rows as weights are learnt from."""
+    texts = [f"{'good' if i % 2 else 'poor'} film number {i}" for i in range(60)]
+
+    def fitted():
+        return KernelClassifier(trials=1, only="kernels").fit(texts, np.arange(60) % 2)
+
+    wanted = repr(fitted().kernel_)
+    monkeypatch.setattr(final_fit, "learning_rows", lambda memory: 10)
+    assert "substrings" in wanted
+    assert repr(fitted().kernel_) == wanted

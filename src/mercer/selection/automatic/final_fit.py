@@ -64,12 +64,13 @@ class Fitter:
         return machine, numbers[machine.stored]
 
     def _learnt(self, candidate: Candidate, numbers: np.ndarray, plan: dict) -> Any:
-        """The kernel of a candidate, learnt from as many rows and steps as a plan has, or 1,200."""
+        """The kernel of a candidate, bound to all rows, or learnt from as many rows and steps as a
+        plan has, or 1,200."""
         given = self.settings
+        if not candidate.learn:  # what kernels know of the rows, they know of all, as in the search
+            return candidate.bound(given.features, given.M[numbers])[0]
         order = np.random.default_rng(given.seed).permutation(len(numbers))
         rows = numbers[order[: plan.get("learning") or learning_rows(given.memory)]]
-        if not candidate.learn:
-            return candidate.bound(given.features, given.M[np.sort(rows)])[0]
         steps = plan.get("metric_steps")
         return learn_kernel(candidate, given, rows, steps=steps).kernel
 

@@ -60,7 +60,7 @@ class Trials:
         order = candidates(given.features, given.task.name, given.Y.shape[1], local)
         order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))]
         if given.little_memory:  # the counts of k-mers stand beside all rows of a machine
-            order = [c for c in order if not (c.family == "objects" and c.machine == "svc")]
+            order = [c for c in order if c.family != "objects" or c.machine == "ridge"]
         order = order[:trials]
         first, *rest = self.state.rungs.plan()
         try:
