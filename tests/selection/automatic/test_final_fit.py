@@ -40,6 +40,14 @@ def test_how_long_a_fit_to_all_rows_will_take(plan, expected):
     assert model.refit_seconds(1.5) == expected
 
 
+def test_few_rows_have_no_centres_however_little_time_is_left(clock):
+    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    search = search_of(model, WAVE, seconds=1e-3, M=np.empty((1000, 1)))
+    candidate = Candidate("gaussian")
+    search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-6
+    assert search.state.finals.plan(candidate, 1e-3)["rank"] is None
+
+
 @pytest.mark.parametrize(
     ("left", "memory", "expected"),
     [

@@ -13,6 +13,7 @@ from mercer.selection.automatic.settings import SearchSettings
 
 TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
+FEW_ROWS = 1000  # of which a fit with centres takes no less time than one of all rows
 TRIED_LEAF = 1000  # most rows of a leaf in the search, as good a judge in half of the time
 MOST_OUTPUTS = 100  # targets of a local machine, each of which takes time in each leaf
 WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
@@ -57,6 +58,8 @@ class Finals:
             n = final["rows"] or len(self.settings.M)
             rows = int(n * np.sqrt(max(0.0, left / wanted)))
             return final | {"rows": min(n, max(self.settings.sizes.fewest_rows, rows))}
+        if len(self.settings.M) <= FEW_ROWS:
+            return final
         for rank in RANKS:
             less = final | {"rank": self.affordable(rank), "exact": False}
             if self._seconds(candidate, less) <= left:
