@@ -8,25 +8,34 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
-#: a program that runs another one, and prints its seconds and its peak kB
+#: a program that runs another one, and prints its seconds, its peak kB, and those of processors
 MEASURED = """
 import os, sys, time
 began = time.perf_counter()
 number = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
 _, status, usage = os.wait4(number, 0)
-print(time.perf_counter() - began, usage.ru_maxrss)
+spent = time.perf_counter() - began
+print(spent, usage.ru_maxrss, usage.ru_utime + usage.ru_stime)
 sys.exit(status != 0)
 """
 BUSY = [sys.executable, "-S", "-c", "while True: pass"]
 
 
-def command(
-    train: pl.DataFrame, new: pl.DataFrame, task: str, seconds: float, metric: str
-) -> tuple[pl.Series, float, float]:
-    """Predictions of ``mercer fit`` and ``mercer predict``, the seconds and the peak MB of fit.
+class Run(NamedTuple):
+    """What a run of the command has predicted, and taken."""
+
+    predicted: pl.Series
+    seconds: float
+    megabytes: float  # at its peak
+    processors: float  # seconds of processors: few, where others were busy too
+
+
+def command(train: pl.DataFrame, new: pl.DataFrame, task: str, seconds: float, metric: str) -> Run:
+    """Predictions of ``mercer fit`` and ``mercer predict``, and what the fit has taken.
 
     The target is the column "target" of the first table. Tables are written as CSV, or as Parquet
     if a column holds lists.
@@ -45,13 +54,13 @@ def command(
             [sys.executable, "-S", "-c", MEASURED, *fit, "--quiet"], cwd=folder, check=True,
             capture_output=True, text=True,
         )  # fmt: skip
-        spent, memory = map(float, told.stdout.split())
+        spent, memory, processors = map(float, told.stdout.split())
         subprocess.run(
             [mercer, "predict", "model.mercer", names[1], "-o", "out.csv"], cwd=folder, check=True,
             capture_output=True,
         )  # fmt: skip
         predicted = pl.read_csv(folder / "out.csv", infer_schema_length=None)["prediction"]
-    return predicted, spent, memory / 1024
+    return Run(predicted, spent, memory / 1024, processors)
 
 
 @contextmanager

@@ -213,13 +213,13 @@ def measured(X, y, task: str, seconds: float, seed: int, peers: dict) -> list[fl
     order = np.random.default_rng(seed).permutation(len(y))
     train, test = np.split(order, [int(0.75 * len(y))])
     parts = X.iloc[train], y[train], X.iloc[test], task, seconds
-    predicted, spent, memory = command(
+    run = command(
         pl.from_pandas(X.iloc[train].assign(target=y[train])), pl.from_pandas(X.iloc[test]),
         task, seconds, "r2" if task == "regression" else "accuracy",
     )  # fmt: skip
-    values = [score(y[test], predicted.to_numpy(), task)]
+    values = [score(y[test], run.predicted.to_numpy(), task)]
     values += [score(y[test], peer(*parts), task) for peer in peers.values()]
-    return [*values, spent, memory]
+    return [*values, run.seconds, run.megabytes]
 
 
 def main() -> None:
