@@ -50,6 +50,10 @@ class Counting(Kernel):
         rarity = Rarity.of(self.windows(X), self.patterns(X), type(self).__name__, sample_weight)
         return self.copied(idf=rarity)
 
+    def unbound(self) -> Self:
+        """A copy that does not know yet how rare k-mers are."""
+        return self.copied(idf=True) if isinstance(self.idf, Rarity) else self
+
     def check_weighing(self) -> None:
         """Raise an error if ``sublinear`` or ``idf`` is neither True nor False."""
         for name, value in (("sublinear", self.sublinear), ("idf", self.idf)):

@@ -45,11 +45,11 @@ class Fitter:
         """
         given = self.settings
         numbers = np.arange(len(given.M)) if rows is None else rows
-        learnt: Any = kernel
-        if candidate.simple:  # its features are learnt from all rows of the fit
-            learnt = candidate.kernel(given.features)
-        elif kernel is None:
-            learnt = self._learnt(candidate, numbers, plan)
+        # what is known of a training sample, such as rare words, is learnt from all rows of the fit
+        if candidate.learn:
+            learnt = (kernel or self._learnt(candidate, numbers, plan)).unbound()
+        else:
+            learnt = kernel or candidate.kernel(given.features)
         if plan.get("rows"):  # fewer, because all would take too long
             some = np.random.default_rng(given.seed).permutation(len(numbers))[: plan["rows"]]
             numbers = numbers[np.sort(some)]
@@ -64,11 +64,8 @@ class Fitter:
         return machine, numbers[machine.stored]
 
     def _learnt(self, candidate: Candidate, numbers: np.ndarray, plan: dict) -> Any:
-        """The kernel of a candidate, bound to all rows, or learnt from as many rows and steps as a
-        plan has, or 1,200."""
+        """The kernel of a candidate, learnt from as many rows and steps as a plan has, or 1,200."""
         given = self.settings
-        if not candidate.learn:  # what kernels know of the rows, they know of all, as in the search
-            return candidate.bound(given.features, given.M[numbers])[0]
         order = np.random.default_rng(given.seed).permutation(len(numbers))
         rows = numbers[order[: plan.get("learning") or learning_rows(given.memory)]]
         steps = plan.get("metric_steps")

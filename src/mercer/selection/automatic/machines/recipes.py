@@ -124,6 +124,7 @@ class Recipe:
         fit, settings = SPARSE_CLASSES[self.machine]
         settings = settings if self.penalty is None else (self.penalty,)
         X = kernel.encode(M)
+        kernel = kernel.bind(X, None, weights)
         F, codes = explicit_features(kernel, X), task.strata(y)
         w = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
         outputs = np.full((len(settings), len(y), len(task.classes)), np.nan)
