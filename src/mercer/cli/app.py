@@ -165,6 +165,8 @@ def predict(
     decimal: Decimal | None = None,
     skip_rows: Skip = None,
     safe_cells: Flag = False,
+    interval: float | None = None,
+    quantiles: str | None = None,
     explain: Flag = False,
     force: Flag = False,
     json: Json = False,
@@ -191,19 +193,24 @@ def predict(
         The decimal sign, if it is text: . or , (default: as the columns show, else as in training).
     safe_cells
         Put a ' before texts that spreadsheets would run as formulas, such as =1+1.
+    interval
+        Add prediction_low and prediction_high, between which the true number is with this
+        probability, such as 0.9.
+    quantiles
+        Add quantiles of the true number, such as 0.1,0.5,0.9, as quantile_0.1 and so on.
     explain
         Add the training rows that each prediction rests on most: because_1 to because_3, and
         not_like_1, which speaks most against it.
     force
         Replace an existing output file.
     """
-    from mercer.cli.options import reading_given
+    from mercer.cli.options import levels_given, reading_given
     from mercer.cli.predict import predict_table
 
     return predict_table(
         model, [table, *more], output=output, keep=keep or [],
         reading=reading_given(encoding, sep, decimal, skip_rows), safe_cells=safe_cells,
-        explain=explain, force=force, json=json,
+        levels=levels_given(interval, quantiles), explain=explain, force=force, json=json,
     )  # fmt: skip
 
 

@@ -11,13 +11,14 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.cli.errors import OptionError, of_option, refuse
+from mercer.cli.errors import OptionError, TableError, of_option, refuse
 from mercer.cli.tables import Reading
 from mercer.gram import Place
 from mercer.selection.automatic import METRICS, least_memory, metric_named, seconds
-from mercer.tables import column_kinds
+from mercer.tables import column_kinds, spelled_number
 
 TIME = "120s"  # where --time is not given
+INTERVAL = ("prediction_low", "prediction_high")  # the columns of --interval
 
 #: words for separators that a shell does not take as they are
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
@@ -174,6 +175,32 @@ def reading_given(
     if skip_rows is not None and skip_rows < 0:
         raise OptionError(f"--skip-rows {skip_rows}: give a number of lines, at least 0.")
     return Reading(encoding, separator, decimal or "", skip=skip_rows)
+
+
+def levels_given(interval: float | None, quantiles: str | None) -> dict[str, float]:
+    """The columns that ``--interval`` and ``--quantiles`` ask for, each with its level."""
+    found: dict[str, float] = {}
+    faults: list[TableError] = []
+    if interval is not None:
+        if 0 < interval < 1:
+            found |= dict(zip(INTERVAL, ((1 - interval) / 2, (1 + interval) / 2)))
+        else:
+            faults.append(
+                OptionError(f"--interval {interval:g}: give a number between 0 and 1, such as 0.9.")
+            )
+    for text in [] if quantiles is None else quantiles.split(","):
+        level = spelled_number(text)
+        if level is not None and 0 < level < 1:
+            found[f"quantile_{level:g}"] = level
+        else:
+            faults.append(
+                OptionError(
+                    f"--quantiles {quantiles}: {text.strip()!r} is no number between 0 and 1; give "
+                    "some with commas between them, such as 0.1,0.5,0.9."
+                )
+            )
+    refuse(faults)
+    return found
 
 
 def refuse_existing(paths: list[Path], force: bool, inputs: list[Path]) -> None:

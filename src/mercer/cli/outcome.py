@@ -79,6 +79,8 @@ def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Te
     for name, value in score.baselines.items():
         screen.print(f"  baseline {name}: {text(value)}")
     screen.print(line((score.verdict(), "yellow" if score.as_good else "")))
+    if score.coverage is not None:
+        screen.print(score.coverage.sentence())
     if final_rows > score.trained_on:
         screen.print(
             f"The score is that of the fit on the other {score.trained_on} rows; the model below "
@@ -170,6 +172,7 @@ def summary(
             "simpler_model_as_good": score.as_good,
             "better_than": {name: asdict(c) for name, c in score.versus.items()},
             "verdict": score.verdict(),
+            "coverage": None if score.coverage is None else asdict(score.coverage),
         },
         "model": str(options.output),
         "report": None if outcome.report is None else str(options.report),

@@ -31,7 +31,7 @@ from mercer.plots.report.failures import (
 )
 from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
-from mercer.selection.automatic import Comparison, as_good, verdict
+from mercer.selection.automatic import Comparison, Coverage, as_good, verdict
 from mercer.tables import column_kind
 
 PHRASES = {
@@ -177,6 +177,8 @@ class ReportData:
     confusion: Confusion | None = None
     rates: Rates | None = None
     residuals: Residuals | None = None
+    #: what the model's own intervals held; of a model without some, intervals of one width
+    coverage: Coverage | None = None
     intervals: Intervals | None = None
     calibration: Calibration | None = None
     #: parts of the held-out rows, and rows, that are predicted worst

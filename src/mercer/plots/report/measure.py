@@ -48,6 +48,7 @@ from mercer.selection.automatic import (
     compared,
     interval,
     kept_words,
+    measure_coverage,
     metric_named,
     score_held_out,
 )
@@ -188,6 +189,7 @@ def report_data(
     segments, worst = _failures(
         model, X_test, y_test, predicted, classes, foremost, others, values, task
     )
+    coverage = measure_coverage(model, X_test, y_test) if scored is None else scored.coverage
     data = ReportData(
         target=target,
         task=task,
@@ -215,7 +217,10 @@ def report_data(
         else confusion(y_test, _decided(model, METRICS["accuracy"], predicted), classes),
         rates=None if P is None else class_rates(y_test, P, classes),
         residuals=residuals(y_test, predicted, seed) if task == "regression" else None,
-        intervals=prediction_intervals(y_test, predicted) if task == "regression" else None,
+        coverage=coverage,
+        intervals=None
+        if task == "classification" or coverage is not None
+        else prediction_intervals(y_test, predicted),
         calibration=None if P is None else calibration(y_test, P, classes),
         segments=segments,
         worst=worst,

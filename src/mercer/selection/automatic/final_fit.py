@@ -110,6 +110,11 @@ class FinalFit:
             self._replace(winner)
         return mean_of(self.search.settings.task, self.fitted)
 
+    @property
+    def complete(self) -> bool:
+        """Whether the machines are fitted as those of the search were: none is a quicker one."""
+        return not (self.plan.get("quick") or self.plan.get("early"))
+
     def _fit(self, candidate: Candidate, plan: dict) -> bool:
         """Fit one machine to all rows; returns whether it was not cut short."""
         budget, tried = self.search.budget, len(self.search.state.schedule) - 1

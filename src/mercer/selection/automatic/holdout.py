@@ -10,6 +10,7 @@ import numpy as np
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.candidates import Candidate, simple_candidates
 from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
+from mercer.selection.automatic.coverage import Coverage, measure_coverage
 from mercer.selection.automatic.machines import Recipe
 from mercer.selection.automatic.scores import decision_weights, interval, metric_named
 from mercer.selection.automatic.tasks import Classification, Regression, Task
@@ -36,6 +37,7 @@ class HeldOut:
     predicted: np.ndarray = field(repr=False)
     #: name -> predictions of the baseline
     baseline_predictions: dict[str, np.ndarray] = field(repr=False)
+    coverage: Coverage | None = None  # that of the model's intervals, if it has some
 
     @property
     def as_good(self) -> str | None:
@@ -104,7 +106,7 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
             versus[name] = compared(metric, y, decided, other, task.classes, seed)
     return HeldOut(
         metric.name, score, low, high, kept_words(model), scores, versus, len(y), len(y_train), y,
-        predicted, answers,
+        predicted, answers, measure_coverage(model, held_out[0], y),
     )  # fmt: skip
 
 
