@@ -64,7 +64,8 @@ def fit(
     *more: More,
     target: str,
     test: Path | None = None,
-    task: Literal["classification", "regression"] | None = None,
+    task: Literal["classification", "regression", "ordered"] | None = None,
+    order: str | None = None,
     metric: str | None = None,
     time: str | None = None,
     trials: Whole | None = None,
@@ -100,11 +101,16 @@ def fit(
     test
         A table to score on; without it 20% of the rows are split off before anything is fitted.
     task
-        Overrides what the target suggests.
+        Overrides what the target suggests; ordered means classes with an order, such as low,
+        medium and high, or 1 to 5.
+    order
+        The classes of an ordered target, the lowest first: low,medium,high. Words of known scales
+        and numbers need none.
     metric
         What to optimise and report: accuracy, balanced_accuracy, roc_auc, average_precision,
-        log_loss, f1; r2, rmse, mae. Default: r2, or accuracy, or average_precision for two classes
-        of which one has less than a tenth of the rows.
+        log_loss, f1; r2, rmse, mae; of ordered classes rank_error, quadratic_kappa. Default: r2, or
+        accuracy, or rank_error, or average_precision for two classes of which one has less than a
+        tenth of the rows.
     time
         Time for all of it, search, final fit and report: 90, "120s", "5min", "1h". Default: 120s.
     trials
@@ -147,7 +153,7 @@ def fit(
         memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
         weight=weight, compress=compress, seed=seed, output=output, encoding=encoding, sep=sep,
         decimal=decimal, skip_rows=skip_rows, more=more, resume=resume, force=force, json=json,
-        quiet=quiet, no_rows=no_rows, only=only,
+        quiet=quiet, no_rows=no_rows, only=only, order=order,
     )  # fmt: skip
     return fit_table(options, started)
 

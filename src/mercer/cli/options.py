@@ -24,9 +24,9 @@ INTERVAL = ("prediction_low", "prediction_high")  # the columns of --interval
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
 
 #: the options that decide about the model, in the order of the recorded command
-RECORDED = ("target", "test", "task", "metric", "time", "trials", "memory", "kind", "drop", "only",
-            "seed", "group", "time_column", "weight", "compress", "output", "encoding", "sep",
-            "decimal", "skip_rows")  # fmt: skip
+RECORDED = ("target", "test", "task", "order", "metric", "time", "trials", "memory", "kind", "drop",
+            "only", "seed", "group", "time_column", "weight", "compress", "output", "encoding",
+            "sep", "decimal", "skip_rows")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,7 @@ class FitOptions:
     json: bool
     quiet: bool
     no_rows: bool = False
+    order: str | None = None
     only: str | None = None
 
     @property
@@ -85,6 +86,11 @@ class FitOptions:
         """How text tables are read."""
         return reading_given(self.encoding, self.sep, self.decimal, self.skip_rows)
 
+    @property
+    def orders(self) -> list[str]:
+        """The classes of ``--order``."""
+        return [] if self.order is None else [text.strip() for text in self.order.split(",")]
+
     def check(self) -> None:
         """Refuse, before any table is read, what no table could make right."""
         if self.output.suffix.lower() == ".html":
@@ -110,7 +116,8 @@ class FitOptions:
             raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
         if self.metric is not None and self.task is not None:
             with of_option(OptionError):
-                metric_named(self.metric, self.task)
+                task = "classification" if self.task == "ordered" else self.task
+                metric_named(self.metric, task)
         if self.group is not None and self.time_column is not None:
             raise OptionError("--group and --time-column are both given: give one of them.")
         kinds_given(self.kind)

@@ -196,7 +196,7 @@ def _refuse_without_spread(file: Path, estimator: Any, column: str) -> None:
     if not (isinstance(estimator, KernelRegressor) and estimator.spread_ is not None):
         raise ModelFileError(
             f"{option}: {str(file)!r} holds a {name} that does not know how far its predictions "
-            "are off. Fit it again with mercer fit, with more --time if the fit was cut short."
+            "are off. Fit it again with mercer fit, with more --memory if that was little."
         )
 
 

@@ -150,6 +150,17 @@ def test_a_refit_keeps_them_and_groups_and_times_are_no_matter():
     assert_allclose(np.median(np.ptp(after, axis=1)), np.median(np.ptp(before, axis=1)), rtol=0.2)
 
 
+@pytest.mark.parametrize("cut", [{"quick": True}, {"early": True}], ids=["quick", "early"])
+def test_a_fit_that_was_cut_short_has_intervals_of_the_machine_that_it_has(cut):
+    X, y = loud(N, 0)
+    schedule = KernelRegressor(trials=1).fit(X, y).schedule_
+    short = [schedule[0], {"final": True, "rank": 20} | cut]
+    model = KernelRegressor(replay=short).fit(X, y)
+    X2, y2 = loud(NEW, 1)
+    low, high = model.predict_interval(X2, 0.8).T
+    assert 0.74 < np.mean((low < y2) & (y2 < high)) < 0.86
+
+
 def test_constant_targets_and_few_rows_have_some():
     X, y = loud(12, 0)
     assert (

@@ -41,6 +41,8 @@ PHRASES = {
     "average_precision": "average precision",
     "log_loss": "log loss",
     "f1": "F₁ score",
+    "rank_error": "mean number of steps between the predicted class and the true one",
+    "quadratic_kappa": "quadratic κ",
     "r2": "R²",
     "rmse": "root mean squared error",
     "mae": "mean absolute error",

@@ -13,6 +13,7 @@ from mercer.selection.automatic.holdout import (
     score_held_out,
 )
 from mercer.selection.automatic.machines import KernelRidgeMachine, Recipe
+from mercer.selection.automatic.ordered import known_order, levels_in_order, ranks_of
 from mercer.selection.automatic.reasons import Reasons
 from mercer.selection.automatic.regressor import KernelRegressor
 from mercer.selection.automatic.scores import (
@@ -32,6 +33,7 @@ __all__ = [
     "LARGEST", "METRICS", "RARE", "Z95", "Budget", "Classification", "Comparison", "Coverage",
     "Deadline", "HeldOut", "KernelClassifier", "KernelRegressor", "KernelRidgeMachine", "Metric",
     "Reasons", "Recipe", "Regression", "Task", "as_good", "compared", "default_metric", "hold_out",
-    "interval", "kept_words", "least_memory", "measure_coverage", "metric_named", "score_alone",
-    "score_held_out", "seconds", "task_of", "verdict", "wilson", "with_classes_of",
+    "interval", "kept_words", "known_order", "least_memory", "levels_in_order", "measure_coverage",
+    "metric_named", "ranks_of", "score_alone", "score_held_out", "seconds", "task_of", "verdict",
+    "wilson", "with_classes_of",
 ]  # fmt: skip

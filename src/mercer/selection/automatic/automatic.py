@@ -99,8 +99,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     sizes: ClassVar[Sizes] = Sizes()
 
     @abstractmethod
-    def _read_target(self, y: Any, n: int) -> tuple[Task, np.ndarray]:
-        """The task, and y validated against n rows."""
+    def _read_target(self, y: Any, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:
+        """The task, and y validated against n rows; ``order`` is what is known of its classes."""
 
     def fit(self, X, y, sample_weight=None, *, groups=None, times=None, resume=None) -> Self:
         """Infer the kinds of the columns, search, and fit the winner on all rows.
@@ -178,7 +178,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         related = Related.read(groups, times, len(kept))
         related = None if related is None else related.take(np.flatnonzero(kept))
         n = len(y)
-        metric = metric_named(self.metric or default_metric(self.task, y), self.task)
+        name = self.metric or default_metric(self.task, y, ordered=task.ranks is not None)
+        metric = metric_named(name, self.task).on(task.ranks)
         self.metric_ = metric.name
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: give at least 2 rows to learn from.")
@@ -277,7 +278,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             kernels = []
         rows = self.encoder_.encoded(table)
         settings = SearchSettings(
-            task, self.encoder_.features_, rows.matrix, y, metric_named(self.metric_, self.task),
+            task, self.encoder_.features_, rows.matrix, y,
+            metric_named(self.metric_, self.task).on(task.ranks),
             Place(self.memory).budget(), self._seed, weights=weights, n_jobs=self.n_jobs,
         )  # fmt: skip
         fitter = Fitter(settings)
@@ -331,7 +333,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if weights is None or kept.all():
             return table, task, y, weights, kept
         self._given = np.flatnonzero(kept)
-        task, y = self._read_target(y[kept], int(kept.sum()))
+        task, y = self._read_target(y[kept], int(kept.sum()), task.order)
         return table[kept], task, y, weights[kept], kept
 
     @property

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, field
+
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from mercer.estimator import documented
+from mercer.estimator import estimator
 from mercer.selection.automatic.automatic import AutomaticKernel
+from mercer.selection.automatic.ordered import levels_in_order, ranks_of
+from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.tasks import Classification
 
 
-@documented
+@estimator
 class KernelClassifier(ClassifierMixin, AutomaticKernel):
     """Classification of table rows by a kernel machine that is chosen and tuned for them.
 
     Parameters
     ----------
     metric : str, optional
-        "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "log_loss" or "f1". The
-        default is "accuracy", but "average_precision" for two classes of which one has less than a
-        tenth of the rows.
+        "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "log_loss" or "f1"; of
+        ordered classes also "rank_error", by how many steps predictions are off on average, or
+        "quadratic_kappa". The default is "accuracy", but "average_precision" for two classes of
+        which one has less than a tenth of the rows, and "rank_error" for ordered classes.
+    order : list, optional
+        The classes from the lowest to the highest, if they have an order. None: as the type of y
+        says (ordered categories of pandas, Enum of polars).
 
     Attributes
     ----------
     classes_ : ndarray
+    order_ : list or None
+        The classes from the lowest to the highest, if they have an order.
     decision_weights_ : ndarray of shape (classes,)
         `predict` gives the class of the largest product of these and the probabilities. They are 1
         but for "balanced_accuracy", "f1" and "average_precision", for which they were chosen on
@@ -80,9 +90,15 @@ class KernelClassifier(ClassifierMixin, AutomaticKernel):
 
     task = "classification"
 
-    def _read_target(self, y, n):
-        task, y = Classification.read(y, n, type(self).__name__)
-        self.classes_ = task.classes
+    _: KW_ONLY
+    order: list | None = None
+
+    order_: list | None = field(init=False)
+
+    def _read_target(self, y, n, order=None):
+        given = levels_in_order(y) if self.order is None else self.order
+        task, y = Classification.read(y, n, type(self).__name__, given if order is None else order)
+        self.classes_, self.order_ = task.classes, task.order
         return task, y
 
     def _learn_from_left_out(self, search, last):
@@ -101,7 +117,9 @@ class KernelClassifier(ClassifierMixin, AutomaticKernel):
     def predict(self, X):
         """The class of the largest probability times its ``decision_weights_``, for each row, (n,).
 
-        With the metrics "accuracy", "roc_auc" and "log_loss" this is the most probable class.
+        With the metrics "accuracy", "roc_auc" and "log_loss" this is the most probable class; with
+        those of ordered classes it is the one of the least expected loss, such as the median.
         """
         P = self.predict_proba(X) * self.decision_weights_
-        return self.classes_[P.argmax(axis=1)]
+        metric = metric_named(self.metric_, self.task).on(ranks_of(self.classes_, self.order_))
+        return self.classes_[metric.choice(P)]

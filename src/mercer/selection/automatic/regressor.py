@@ -41,7 +41,7 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
     task = "regression"
     spread_: Spread | None = None  # files of earlier versions have none
 
-    def _read_target(self, y, n):
+    def _read_target(self, y, n, order=None):
         return Regression.read(y, n, type(self).__name__)
 
     def _on_its_scale(self, settings: SearchSettings) -> Task:
@@ -54,8 +54,7 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
         return self._again(settings.task)
 
     def _learn_from_left_out(self, search, last):
-        left_out = search.left_out(last.candidates) if last.complete else None
-        self.spread_ = None
+        left_out, self.spread_ = last.left_out(), None
         if left_out is not None:
             given = search.settings
             self.spread_ = learn_spread(given, self.target_scale_, self.encoder_, *left_out)
@@ -88,7 +87,7 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
         if self.spread_ is None:
             raise ValueError(
                 f"this {type(self).__name__} does not know how far its predictions are off: its "
-                "fit was cut short, or is of an earlier version. Fit it again, with more time."
+                "search had too little memory for that, or is of an earlier version. Fit it again."
             )
         rows = self.encode_table(X)
         return self.spread_.quantiles(rows, self.predict(rows), levels)
