@@ -1,5 +1,7 @@
 """Ordered classes: where the order comes from, what is learnt of it, and how it is scored."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 import mercer
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic import METRICS, Classification, known_order, score_held_out
+from mercer.selection.automatic.candidates import Candidate
 
 LEVELS = ["low", "medium", "high", "very high"]
 N, TRAIN = 360, 200
@@ -57,10 +60,11 @@ def test_rows_of_weight_zero_take_no_part_in_the_order():
 
 
 def test_predictions_are_fewer_steps_off():
-    plain = KernelClassifier(trials=3).fit(KNOWN, Y[:TRAIN])
-    ordered = KernelClassifier(trials=3, order=LEVELS).fit(KNOWN, Y[:TRAIN])
+    ridge = [asdict(Candidate("gaussian")) | {"rows": TRAIN, "rank": None, "steps": []}]
+    plain = KernelClassifier(replay=ridge, only="kernels").fit(KNOWN, Y[:TRAIN])
+    ordered = KernelClassifier(replay=ridge, only="kernels", order=LEVELS).fit(KNOWN, Y[:TRAIN])
     guess = steps_off(np.full(N - TRAIN, "medium"))
-    assert steps_off(ordered.predict(NEW)) < 1.1 * steps_off(plain.predict(NEW)) < 0.7 * guess
+    assert steps_off(ordered.predict(NEW)) < steps_off(plain.predict(NEW)) < 0.7 * guess
 
 
 def test_targets_fall_with_the_steps():
@@ -98,7 +102,7 @@ def test_a_class_that_training_never_had_is_as_wrong_as_can_be():
     assert metric(np.array(["a", "b", "c", "c"]), P, classes) == 0
 
 
-@pytest.mark.parametrize("metric", ["quadratic_kappa", "rank_error", "accuracy", "log_loss"])
+@pytest.mark.parametrize("metric", ["quadratic_kappa", "rank_error", "accuracy"])
 def test_files_and_scores_on_held_out_rows(metric, tmp_path):
     model = KernelClassifier(trials=1, order=LEVELS, metric=metric).fit(KNOWN, Y[:TRAIN])
     mercer.save(model, tmp_path / "model.mercer")

@@ -41,7 +41,7 @@ def levels_in_order(y: Any) -> list | None:
     >>> levels_in_order(pd.Series(pd.Categorical(["b", "a"], ["b", "a"], ordered=True)))
     ['b', 'a']
     """
-    dtype = getattr(y, "dtype", None)
+    dtype: Any = getattr(y, "dtype", None)
     if getattr(dtype, "ordered", False):  # of pandas, a Categorical or a series of one
         return list(dtype.categories)
     series = nw.from_native(y, series_only=True, pass_through=True)
