@@ -10,8 +10,8 @@ MODULES = [
     "src/mercer/deep/convolution.py",
     "src/mercer/deep/convolution_network.py",
     "src/mercer/deep/convolutional.py",
-    "src/mercer/deep/torch_device.py",
     "src/mercer/deep/torch_layers.py",
+    "src/mercer/gram/on_torch",
     "tests/plug_ins/their_package/device.py",
 ]
 

@@ -23,8 +23,8 @@ from mercer.deep.convolution import (
     divergence,
     first_patches,
 )
-from mercer.deep.torch_device import choose_device, on_device, torch_threads
 from mercer.deep.torch_layers import torch_layer
+from mercer.gram.on_torch import choose_device, on_device, torch_threads
 from mercer.kernels import Layer
 from mercer.threads import raise_if_stopped
 
