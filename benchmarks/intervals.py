@@ -59,6 +59,8 @@ def real(name: str) -> Callable:
     folder = data_folder()
     assert folder is not None
     table = pd.read_csv(folder / path)
+    words = dict.fromkeys(table.select_dtypes(exclude="number"), "category")
+    table = table.astype(words)
 
     def drawn(rng: np.random.Generator, n: int) -> tuple[pd.DataFrame, np.ndarray]:
         some = table.iloc[rng.permutation(len(table))[:n]].reset_index(drop=True)
