@@ -1,11 +1,13 @@
 """What ``mercer predict`` writes: what the model says, or a form that no spreadsheet runs."""
 
+from importlib import import_module
+
 import numpy as np
 import polars as pl
 import pytest
 
 import mercer
-from cli.runner import command
+from cli.runner import command, printed
 from mercer.cli.tables import read_table
 
 LIVE = [
@@ -156,3 +158,18 @@ def test_models_without_intervals_are_refused(numbers, capsys):
     assert command("predict", "ridge.mercer", "n.csv", "-o", "p.csv", "--quantiles", "0.5") != 0
     said = "--quantiles: 'ridge.mercer' holds a KernelRidge that does not know how far"
     assert said in capsys.readouterr().err
+
+
+def test_no_classes_of_other_packages_are_trusted(folder, capsys, monkeypatch):
+    (folder / "their_kernel.py").write_text(
+        "from mercer.kernels import Kernel\n\n\nclass Theirs(Kernel):\n"
+        "    def block(self, X, Z):\n        return X @ Z.T\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    theirs = import_module("their_kernel").Theirs()
+    mercer.save(mercer.KernelRidge(kernel=theirs).fit([[1.0], [2.0]], [1.0, 2.0]), "their.mercer")
+    (folder / "rows.csv").write_text("x\n1\n2\n")
+    code, said = printed(capsys, "predict", "their.mercer", "rows.csv", "-o", "out.csv")
+    assert code == 3
+    assert "their_kernel.Theirs" in said
+    assert not (folder / "out.csv").exists()

@@ -18,6 +18,7 @@ from mercer.plots.displays import (
     PartialDependenceDisplay,
     RecallTimeDisplay,
     RelevanceDisplay,
+    RelianceDisplay,
     SpectrogramDisplay,
     SpectrumDisplay,
     half_axes,
@@ -29,5 +30,5 @@ __all__ = [
     "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay", "LayerDisplay",
     "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
     "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrogramDisplay", "SpectrumDisplay", "half_axes", "save_report",
+    "RelianceDisplay", "SpectrogramDisplay", "SpectrumDisplay", "half_axes", "save_report",
 ]  # fmt: skip

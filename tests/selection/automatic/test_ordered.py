@@ -115,6 +115,16 @@ def test_files_and_scores_on_held_out_rows(metric, tmp_path):
     assert score.baselines["trivial"] != score.score
 
 
+def test_code_knows_the_order():
+    model = KernelClassifier(trials=1, order=LEVELS).fit(KNOWN, Y[:TRAIN])
+    again: dict = {"X": KNOWN, "y": Y[:TRAIN]}
+    exec(model.code(), again)
+    np.testing.assert_allclose(
+        again["model"].predict_proba(NEW), model.predict_proba(NEW), atol=1e-6
+    )
+    np.testing.assert_array_equal(again["model"].predict(NEW), model.predict(NEW))
+
+
 def test_wrong_orders_are_refused():
     for order, said in (
         (["low", "high"], "lacks the class 'medium'"),

@@ -127,6 +127,13 @@ def test_a_set_decides_as_text_or_as_sets():
         assert model.columns_[0].kind == "set"
 
 
+@pytest.mark.parametrize(("memory", "enough"), [("1GB", True), ("20MB", False)])
+def test_counts_of_texts_stand_beside_all_rows_only_with_enough_memory(memory, enough):
+    model = KernelClassifier(trials=1, memory=memory).fit(TABLE[["review"]], LABELS)
+    assert (model.schedule_[0]["machine"] == "svc") == enough
+    assert any(row["name"].startswith("linear") for row in model.leaderboard_) == enough
+
+
 def test_lists_of_strings_and_sets_are_tables_of_one_column():
     model = KernelClassifier(trials=2).fit(REVIEWS, LABELS)
     assert (model.columns_[0].kind, model.n_features_in_) == ("text", 1)

@@ -16,13 +16,15 @@ from mercer.plots.displays.mistakes import MistakeDisplay
 from mercer.plots.displays.noise import NoiseFeatureDisplay
 from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay
 from mercer.plots.displays.relevance import RelevanceDisplay
+from mercer.plots.displays.reliance import ActingPair, RelianceDisplay
 from mercer.plots.displays.spectrogram import SpectrogramDisplay
 from mercer.plots.displays.spectrum import SpectrumDisplay
 
 __all__ = [
-    "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay", "Dependence",
-    "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay",
-    "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
-    "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
+    "ActingPair", "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay",
+    "Dependence", "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay",
+    "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay",
+    "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay", "PartialDependenceDisplay",
+    "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay", "SpectrogramDisplay",
+    "SpectrumDisplay", "half_axes",
 ]  # fmt: skip

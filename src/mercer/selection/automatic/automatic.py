@@ -21,16 +21,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.durations import seconds
 from mercer.estimator import estimator
 from mercer.gram import ApproximationWarning, Place
 from mercer.learners.base import check_count, check_weights
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.budget import Budget, seconds
+from mercer.selection.automatic.as_code import winner_code
+from mercer.selection.automatic.budget import Budget
 from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
+from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
 from mercer.selection.automatic.machines import compressed, mean_name
-from mercer.selection.automatic.notebook import fitted_html, winner_code
+from mercer.selection.automatic.notebook import fitted_html
 from mercer.selection.automatic.reasons import Reasons, find_reasons
 from mercer.selection.automatic.scores import default_metric, metric_named
 from mercer.selection.automatic.settings import SearchSettings, Sizes
@@ -43,6 +46,7 @@ from mercer.tables import (
     KeepsRecords,
     ReadTable,
     Related,
+    RowHashes,
     TableEncoder,
     column_notices,
     infer_columns,
@@ -73,6 +77,9 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     only : {None, "kernels"}
         None keeps what predicts left-out rows best, even if that is a simple model: the constant,
         or a linear model on splines. "kernels" keeps the best kernel machine.
+    machines : list of KernelMachine, optional
+        What is fitted without a search, as ``code`` of an earlier fit writes it; of several
+        machines their mean.
     replay : list of dict, optional
         The ``schedule_`` of an earlier fit, to repeat it.
     random_state : int, RandomState or None
@@ -89,6 +96,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     kind: dict | None = None
     drop: list | None = None
     only: str | None = None
+    machines: list[KernelMachine] | None = None
     replay: list[dict] | None = None
     random_state: Any = 0
     n_jobs: int | None = None
@@ -199,6 +207,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             )
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         rows = self.encoder_.encoded(table)
+        self.row_hashes_ = RowHashes.of(rows, y)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric, memory, self._seed,
             weights=weights, related=related, budget=budget, n_jobs=self.n_jobs,
@@ -206,6 +215,10 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             speed=Speed.measured() if np.isfinite(budget.limit) else REFERENCE,
         )  # fmt: skip
         settings = replace(settings, task=self._on_its_scale(settings))
+        if self.machines is not None:
+            self._fit_given(self.machines, settings)
+            self.seconds_ = self.final_seconds_ = budget.spent()
+            return rows
         search, fitter = Trials(settings), Fitter(settings)
         state = search.state
         self.searched_ = fingerprint(
@@ -235,6 +248,16 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.final_seconds_ = self.seconds_ - began
         return rows
 
+    def _fit_given(self, machines: list[KernelMachine], settings: SearchSettings) -> None:
+        """Fit the machines that a user gave, instead of a search."""
+        given = fit_machines(machines, settings)
+        self.machine_, self._stored = given.fitted
+        self.schedule_, self.leaderboard_ = [given.plan], given.leaderboard
+        self.winner_, self.winner_name_ = asdict(given.candidates[0]), given.name
+        self.searched_ = self.interrupted_ = None
+        if settings.task.classes is not None:
+            self.decision_weights_ = np.ones(len(settings.task.classes))
+
     def _on_its_scale(self, settings: SearchSettings) -> Task:
         """The task, on the scale that suits its targets."""
         return settings.task
@@ -243,9 +266,15 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     def _learn_from_left_out(self, search: Trials, last: FinalFit) -> None:
         """Learn what predictions for rows that were left out tell of those of the final fit."""
 
-    def _again(self, task: Task) -> Task:
+    def _again(self, task: Task, y: np.ndarray) -> Task:
         """The task of other rows, on the scale of the search."""
         return task
+
+    @property
+    def parts_(self) -> list[tuple[Any, Candidate, dict]]:
+        """Each machine, what it was called in the search, and how it was fitted."""
+        plans = [self.schedule_[-1], *self.schedule_[-1].get("mean", [])]
+        return list(zip(self.machine_.parts, self._candidates(), plans))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
@@ -269,14 +298,16 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         """`refit`, and return the rows of X, as `fit_and_encode` does."""
         check_is_fitted(self)
         table, task, y, weights, _ = self._read(X, y, sample_weight)
-        task = self._again(task)
         features, final = self.encoder_.features_, self.schedule_[-1]
-        kernels = [part.kernel for part in self.machine_.parts]
+        candidates = self._candidates()
+        kernels = [part.kernel if candidate.keeps_kernel else None
+                   for part, candidate in zip(self.machine_.parts, candidates)]  # fmt: skip
         del self.machine_  # with another encoder it would predict nonsense
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         if self.encoder_.features_ != features:
             kernels = []
-        rows = self.encoder_.encoded(table)
+        rows, task = self.encoder_.encoded(table), self._again(task, y)
+        self.row_hashes_ = RowHashes.of(rows, y)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y,
             metric_named(self.metric_, self.task).on(task.ranks),
@@ -287,7 +318,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         kernels = kernels or [None] * len(plans)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ApproximationWarning)
-            fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
+            fitted = list(map(fitter.fit, candidates, plans, kernels))
         self.machine_, self._stored = mean_of(task, fitted)
         return rows
 
@@ -405,7 +436,11 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         return find_reasons(self, X, most)
 
     def code(self) -> str:
-        """Python that fits the winner to ``X, y`` again, without a search."""
+        """Python that fits the winner to ``X, y`` again, without a search.
+
+        It has the kernel of each machine and its parameters, and predicts the same. Rows that had
+        weights need the same ones again. A learnt map of many columns is learnt again.
+        """
         check_is_fitted(self)
         return winner_code(self)
 

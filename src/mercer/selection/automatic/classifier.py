@@ -47,6 +47,8 @@ class KernelClassifier(ClassifierMixin, AutomaticKernel):
     leaderboard_ : list of dict
         rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
         seconds; the best score first.
+    row_hashes_ : RowHashes
+        Hashes of the rows of the fit, by which `mercer.plots.save_report` knows them again.
     searched_ : str
         A fingerprint of what the search was made on, which ``resume`` compares.
     schedule_ : list of dict

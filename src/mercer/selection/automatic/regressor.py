@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimator import documented
+from mercer.estimator import estimator
 from mercer.learners.base import check_coverage, check_levels
 from mercer.selection.automatic.automatic import AutomaticKernel
 from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.spread import Spread, learn_spread
-from mercer.selection.automatic.target_scales import choose_scale
+from mercer.selection.automatic.spread import learn_spread
+from mercer.selection.automatic.target_scales import choose_scale, scale_named
 from mercer.selection.automatic.tasks import Regression, Task
 
 
-@documented
+@estimator
 class KernelRegressor(RegressorMixin, AutomaticKernel):
     """Regression on table rows by a kernel machine that is chosen and tuned for them.
 
@@ -28,6 +30,8 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
     ----------
     metric : {"r2", "rmse", "mae"}, optional
         The default is "r2".
+    target_scale : {None, "own", "logarithm", "square root", "logit", "ranks"}
+        The scale on which the target is fitted; None chooses it.
 
     Examples
     --------
@@ -38,20 +42,27 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
     True
     """
 
+    _: KW_ONLY
+    target_scale: str | None = None
+
+    spread_ = None  # of models that were fitted without a search
+
     task = "regression"
-    spread_: Spread | None = None  # files of earlier versions have none
 
     def _read_target(self, y, n, order=None):
         return Regression.read(y, n, type(self).__name__)
 
     def _on_its_scale(self, settings: SearchSettings) -> Task:
-        self.target_scale_ = choose_scale(settings)
-        if self.target_scale_.name:
+        given = self.target_scale
+        self.target_scale_ = (
+            choose_scale(settings) if given is None else scale_named(given, settings.y)
+        )
+        if given is None and self.target_scale_.name:
             self.notices_.append(
                 f"The target is fitted by its {self.target_scale_.name}, with which left-out rows "
                 "are predicted better. Predictions are in its own units."
             )
-        return self._again(settings.task)
+        return self._scaled()
 
     def _learn_from_left_out(self, search, last):
         left_out, self.spread_ = last.left_out(), None
@@ -59,7 +70,11 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
             given = search.settings
             self.spread_ = learn_spread(given, self.target_scale_, self.encoder_, *left_out)
 
-    def _again(self, task: Task) -> Task:
+    def _again(self, task: Task, y: np.ndarray) -> Task:
+        self.target_scale_ = scale_named(self.target_scale_.name, y)
+        return self._scaled()
+
+    def _scaled(self) -> Task:
         return Regression(self.target_scale_, corrected=self.metric_ != "mae")
 
     def predict(self, X):
@@ -86,8 +101,8 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
         check_is_fitted(self)
         if self.spread_ is None:
             raise ValueError(
-                f"this {type(self).__name__} does not know how far its predictions are off: its "
-                "search had too little memory for that, or is of an earlier version. Fit it again."
+                f"this {type(self).__name__} does not know how far its predictions are off: it "
+                "was fitted without a search, or with too little memory. Fit it again."
             )
         rows = self.encode_table(X)
         return self.spread_.quantiles(rows, self.predict(rows), levels)

@@ -93,7 +93,8 @@ class Spread:
     def quantiles(self, X: Any, predicted: np.ndarray, levels: np.ndarray) -> np.ndarray:
         """The quantiles of the targets of some rows, (n, levels); X is a table as it was read."""
         M = X if isinstance(X, EncodedColumns) else self.encoder.encoded(X).matrix
-        f = self.scale.forward(predicted)
+        with np.errstate(divide="ignore"):  # a refit may predict what that search never met
+            f = np.clip(self.scale.forward(predicted), *self.scale.limits)
         z = self._standardised(f)
         sizes, groups = np.exp(self._log(M, z)), self.groups(M, z)
         scores = np.array([each(levels) for each in self.scores])[groups]

@@ -2,6 +2,7 @@
 
 from mercer.selection.automatic.candidates.candidate import (
     MACHINES,
+    SIMPLE,
     Candidate,
     candidates,
     simple_candidates,
@@ -17,6 +18,6 @@ from mercer.selection.automatic.candidates.learning import (
 from mercer.selection.automatic.candidates.relevance import column_weights
 
 __all__ = [
-    "LEARNING_STEPS", "MACHINES", "Candidate", "Learnt", "candidates", "column_weights",
+    "LEARNING_STEPS", "MACHINES", "SIMPLE", "Candidate", "Learnt", "candidates", "column_weights",
     "explicit_features", "learn_kernel", "learning_rows", "least_memory", "simple_candidates",
 ]  # fmt: skip

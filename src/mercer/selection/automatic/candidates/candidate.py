@@ -70,7 +70,8 @@ class Candidate:
     """One entry of the search."""
 
     #: "interactions", "gaussian", "laplacian", "metric", "screened", "additive", "many" or
-    #: "objects", or of simple models "trivial", "splines" or "columns". "objects" is a sum of
+    #: "objects", "given" if its kernel was given by a user and is called ``text``, or of simple
+    #: models "trivial", "splines" or "columns". "objects" is a sum of
     #: kernels on texts and sets; "gaussian", "laplacian", "metric" and "screened" do not use texts
     #: and sets. "screened" is a Gaussian kernel on few columns, "many" a sum of kernels of each
     #: column and of all columns with several widths.
@@ -107,6 +108,11 @@ class Candidate:
         )
 
     @property
+    def keeps_kernel(self) -> bool:
+        """Whether a fit to other rows has the same kernel: it was learnt, or given by a user."""
+        return self.learn or self.family == "given"
+
+    @property
     def simple(self) -> bool:
         """Whether it is a simple model, which a kernel machine has to beat."""
         return (self.family, self.machine) in SIMPLE
@@ -115,7 +121,7 @@ class Candidate:
     def kernel_name(self) -> str:
         """The kernel in words; candidates with the same one differ in the machine."""
         text = f", {self.text}" if self.text else ""
-        if self.family == "objects":
+        if self.family in ("objects", "given"):
             return self.text
         if self.family == "interactions":
             width = "" if self.scale == 1 else f", scale {self.scale:g}"

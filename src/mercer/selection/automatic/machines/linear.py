@@ -23,6 +23,7 @@ from mercer.persistence import fields, whole
 from mercer.selection.automatic.candidates import explicit_features
 from mercer.selection.automatic.machines.machines import Machine
 from mercer.selection.automatic.tasks import Task
+from mercer.spoken import spoken
 from mercer.threads import blas_threads
 
 KEPT_COLUMNS = (3, 10, 30, 100)  # features of a sparse model of classes
@@ -191,7 +192,7 @@ def _ridge(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
     dual = w * (y - best.predict(F)) / alpha
     return Fitted(
         best.coef_[:, None], np.array([best.intercept_]), dual[:, None], np.ones(F.shape[1]),
-        alpha, f"ridge regression, penalty {alpha:.3g},",
+        alpha, f"ridge regression, penalty {spoken(alpha)},",
     )  # fmt: skip
 
 
@@ -206,7 +207,7 @@ def _lasso(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
     learner = LassoCV(cv=3, eps=0.01, max_iter=500, tol=1e-3).fit(F, y, w)
     coef = learner.coef_
     dual = w * (y - learner.predict(F)) / (w.sum() * learner.alpha_)
-    words = f"lasso, {np.count_nonzero(coef)} of them, penalty {learner.alpha_:.3g},"
+    words = f"lasso, {np.count_nonzero(coef)} of them, penalty {spoken(learner.alpha_)},"
     return Fitted(
         coef[:, None], np.array([learner.intercept_]), dual[:, None], np.abs(coef),
         float(learner.alpha_), words,

@@ -91,7 +91,7 @@ class Finals:
 
     def affordable(self, rank: int) -> int:
         """Centres of a final fit: ``rank``, or as many as the memory allows."""
-        return max(1, int(min(rank, np.sqrt(self.settings.memory / SQUARES))))
+        return int(min(rank, np.sqrt(self.settings.memory / SQUARES)))
 
     def leaf(self, rows: int) -> int:
         """Most rows of a leaf: ``rows``, or as many as the memory allows."""
