@@ -11,6 +11,7 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "hashing",
               "string_learning", "multilayer", "small_data", "svc_fit",
               "svm_fit", "svm_search", "svm_agreement", "svm_large", "linear_svm", "quantiles",
+              "intervals", "ordered",
               "ridge_search", "local_ridge", "perceptrons", "clusters", "spectral", "deep",
               "deep_kernels",
               "deep_inducing",

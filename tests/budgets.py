@@ -38,7 +38,7 @@ PROCESSES.set_forkserver_preload(
     [
         "pandas",
         "psutil",
-        "mercer.selection.automatic.automatic",
+        "mercer.selection.automatic",
         "mercer.selection.grid.search",
         "mercer.search",
     ]

@@ -112,6 +112,54 @@ def test_what_cannot_be_explained_is_said(capsys):
     assert "--explain: 'ridge.mercer' holds a KernelRidge" in capsys.readouterr().err
 
 
+@pytest.fixture
+def numbers(folder):
+    """A model of numbers, beside the one of classes."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=80)
+    table = pl.DataFrame({"a": a, "y": np.exp(a + 0.3 * rng.normal(size=80))})
+    table.write_csv("n.csv")
+    fit = ("fit", "n.csv", "--target", "y", "--trials", "1", "--quiet", "-o", "numbers.mercer")
+    assert command(*fit) == 0
+    return table
+
+
+def test_intervals_and_quantiles_are_those_of_the_model(numbers):
+    arguments = ("predict", "numbers.mercer", "n.csv", "-o", "p.parquet")
+    assert command(*arguments, "--interval", "0.8", "--quantiles", "0.9, 0.5,.1") == 0
+    found, model = pl.read_parquet("p.parquet"), mercer.load("numbers.mercer")
+    names = ["prediction_low", "prediction_high", "quantile_0.9", "quantile_0.5", "quantile_0.1"]
+    assert found.columns == ["prediction", *names]
+    wanted = model.predict_quantiles(numbers, (0.1, 0.9, 0.9, 0.5, 0.1))
+    np.testing.assert_allclose(found[names].to_numpy(), wanted, rtol=1e-9)
+    assert found["prediction_low"].min() >= 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--interval", "90"), "--interval 90: give a number between 0 and 1, such as 0.9"),
+        (("--interval", "nan"), "--interval nan: give a number between 0 and 1"),
+        (("--quantiles", "0.1,5"), "--quantiles 0.1,5: '5' is no number between 0 and 1"),
+        (("--quantiles", "a"), "--quantiles a: 'a' is no number between 0 and 1"),
+        (("--quantiles", ""), "--quantiles : '' is no number between 0 and 1"),
+    ],
+)
+def test_wrong_levels_are_refused(options, said, numbers, capsys):
+    assert command("predict", "numbers.mercer", "n.csv", "-o", "p.csv", *options) != 0
+    assert said in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_models_without_intervals_are_refused(numbers, capsys):
+    assert command("predict", "model.mercer", "t.parquet", "-o", "p.csv", "--interval", "0.9") != 0
+    assert "a KernelClassifier, which predicts classes" in capsys.readouterr().err
+    x = numbers["a"].to_numpy()[:, None]
+    mercer.save(mercer.KernelRidge().fit(x, numbers["y"].to_numpy()), "ridge.mercer")
+    assert command("predict", "ridge.mercer", "n.csv", "-o", "p.csv", "--quantiles", "0.5") != 0
+    said = "--quantiles: 'ridge.mercer' holds a KernelRidge that does not know how far"
+    assert said in capsys.readouterr().err
+
+
 def test_no_classes_of_other_packages_are_trusted(folder, capsys, monkeypatch):
     (folder / "their_kernel.py").write_text(
         "from mercer.kernels import Kernel\n\n\nclass Theirs(Kernel):\n"

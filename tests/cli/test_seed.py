@@ -9,7 +9,7 @@ import pytest
 import mercer
 from cli.runner import command
 from mercer.cli import fit
-from mercer.selection.automatic.automatic import KernelRegressor
+from mercer.selection.automatic import KernelRegressor
 
 
 @pytest.fixture

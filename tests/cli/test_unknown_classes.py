@@ -41,6 +41,7 @@ def test_fit_check_and_report_count_them_as_wrong(capsys):
 def test_every_score_is_worse_with_them(metric):
     classes, y = np.array(["a", "b"]), np.array(["a", "b"] * 10)
     P = np.where((y == "a")[:, None], [0.9, 0.1], [0.1, 0.9])
+    metric = metric.on(np.arange(2))
     before = metric(y, P, classes)
     y = np.append(y, ["c", "c"])
     after = metric(y, np.vstack([P, [[0.9, 0.1], [0.1, 0.9]]]), classes)

@@ -66,7 +66,8 @@ def fit(
     *more: More,
     target: str,
     test: Path | None = None,
-    task: Literal["classification", "regression"] | None = None,
+    task: Literal["classification", "regression", "ordered"] | None = None,
+    order: str | None = None,
     metric: str | None = None,
     time: str | None = None,
     trials: Whole | None = None,
@@ -102,11 +103,16 @@ def fit(
     test
         A table to score on; without it 20% of the rows are split off before anything is fitted.
     task
-        Overrides what the target suggests.
+        Overrides what the target suggests; ordered means classes with an order, such as low,
+        medium and high, or 1 to 5.
+    order
+        The classes of an ordered target, the lowest first: low,medium,high. Words of known scales
+        and numbers need none.
     metric
         What to optimise and report: accuracy, balanced_accuracy, roc_auc, average_precision,
-        log_loss, f1; r2, rmse, mae. Default: r2, or accuracy, or average_precision for two classes
-        of which one has less than a tenth of the rows.
+        log_loss, f1; r2, rmse, mae; of ordered classes rank_error, quadratic_kappa. Default: r2, or
+        accuracy, or rank_error, or average_precision for two classes of which one has less than a
+        tenth of the rows.
     time
         Time for all of it, search, final fit and report: 90, "120s", "5min", "1h". Default: 120s.
     trials
@@ -154,7 +160,7 @@ def fit(
         memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
         weight=weight, compress=compress, seed=seed, output=output, encoding=encoding, sep=sep,
         decimal=decimal, skip_rows=skip_rows, more=more, resume=resume, force=force, json=json,
-        quiet=quiet, no_rows=no_rows, only=only,
+        quiet=quiet, no_rows=no_rows, only=only, order=order,
     )  # fmt: skip
     return fit_table(options, started, warned=warned)
 
@@ -172,6 +178,8 @@ def predict(
     decimal: Decimal | None = None,
     skip_rows: Skip = None,
     safe_cells: Flag = False,
+    interval: float | None = None,
+    quantiles: str | None = None,
     explain: Flag = False,
     force: Flag = False,
     json: Json = False,
@@ -198,19 +206,24 @@ def predict(
         The decimal sign, if it is text: . or , (default: as the columns show, else as in training).
     safe_cells
         Put a ' before texts that spreadsheets would run as formulas, such as =1+1.
+    interval
+        Add prediction_low and prediction_high, between which the true number is with this
+        probability, such as 0.9.
+    quantiles
+        Add quantiles of the true number, such as 0.1,0.5,0.9, as quantile_0.1 and so on.
     explain
         Add the training rows that each prediction rests on most: because_1 to because_3, and
         not_like_1, which speaks most against it.
     force
         Replace an existing output file.
     """
-    from mercer.cli.options import reading_given
+    from mercer.cli.options import levels_given, reading_given
     from mercer.cli.predict import predict_table
 
     return predict_table(
         model, [table, *more], output=output, keep=keep or [],
         reading=reading_given(encoding, sep, decimal, skip_rows), safe_cells=safe_cells,
-        explain=explain, force=force, json=json,
+        levels=levels_given(interval, quantiles), explain=explain, force=force, json=json,
     )  # fmt: skip
 
 

@@ -170,7 +170,9 @@ class Steps:
 
 def _estimator(problem: Problem, options: FitOptions, budget: Budget) -> Any:
     """The automatic estimator of the task, not yet fitted."""
-    automatic: Any = KernelClassifier if problem.task == "classification" else KernelRegressor
+    automatic: Any = KernelRegressor
+    if problem.task == "classification":
+        automatic = partial(KernelClassifier, order=problem.order)
     spent = max(budget.spent() - START, 0.0)
     limit = max(SEARCH_SHARE * budget.limit - spent, 0.1 * budget.limit)
     return automatic(

@@ -11,22 +11,23 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mercer.cli.errors import OptionError, of_option, refuse
+from mercer.cli.errors import OptionError, TableError, of_option, refuse
 from mercer.cli.tables import Reading
 from mercer.durations import seconds
 from mercer.gram import Place
 from mercer.selection.automatic import METRICS, least_memory, metric_named
-from mercer.tables import column_kinds
+from mercer.tables import column_kinds, spelled_number
 
 TIME = "120s"  # where --time is not given
+INTERVAL = ("prediction_low", "prediction_high")  # the columns of --interval
 
 #: words for separators that a shell does not take as they are
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
 
 #: the options that decide about the model, in the order of the recorded command
-RECORDED = ("target", "test", "task", "metric", "time", "trials", "memory", "kind", "drop", "only",
-            "seed", "group", "time_column", "weight", "compress", "output", "encoding", "sep",
-            "decimal", "skip_rows")  # fmt: skip
+RECORDED = ("target", "test", "task", "order", "metric", "time", "trials", "memory", "kind", "drop",
+            "only", "seed", "group", "time_column", "weight", "compress", "output", "encoding",
+            "sep", "decimal", "skip_rows")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,7 @@ class FitOptions:
     json: bool
     quiet: bool
     no_rows: bool = False
+    order: str | None = None
     only: str | None = None
 
     @property
@@ -85,6 +87,11 @@ class FitOptions:
         """How text tables are read."""
         return reading_given(self.encoding, self.sep, self.decimal, self.skip_rows)
 
+    @property
+    def orders(self) -> list[str]:
+        """The classes of ``--order``."""
+        return [] if self.order is None else [text.strip() for text in self.order.split(",")]
+
     def check(self) -> None:
         """Refuse, before any table is read, what no table could make right."""
         if self.output.suffix.lower() == ".html":
@@ -110,7 +117,8 @@ class FitOptions:
             raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
         if self.metric is not None and self.task is not None:
             with of_option(OptionError):
-                metric_named(self.metric, self.task)
+                task = "classification" if self.task == "ordered" else self.task
+                metric_named(self.metric, task)
         if self.group is not None and self.time_column is not None:
             raise OptionError("--group and --time-column are both given: give one of them.")
         kinds_given(self.kind)
@@ -175,6 +183,32 @@ def reading_given(
     if skip_rows is not None and skip_rows < 0:
         raise OptionError(f"--skip-rows {skip_rows}: give a number of lines, at least 0.")
     return Reading(encoding, separator, decimal or "", skip=skip_rows)
+
+
+def levels_given(interval: float | None, quantiles: str | None) -> dict[str, float]:
+    """The columns that ``--interval`` and ``--quantiles`` ask for, each with its level."""
+    found: dict[str, float] = {}
+    faults: list[TableError] = []
+    if interval is not None:
+        if 0 < interval < 1:
+            found |= dict(zip(INTERVAL, ((1 - interval) / 2, (1 + interval) / 2)))
+        else:
+            faults.append(
+                OptionError(f"--interval {interval:g}: give a number between 0 and 1, such as 0.9.")
+            )
+    for text in [] if quantiles is None else quantiles.split(","):
+        level = spelled_number(text)
+        if level is not None and 0 < level < 1:
+            found[f"quantile_{level:g}"] = level
+        else:
+            faults.append(
+                OptionError(
+                    f"--quantiles {quantiles}: {text.strip()!r} is no number between 0 and 1; give "
+                    "some with commas between them, such as 0.1,0.5,0.9."
+                )
+            )
+    refuse(faults)
+    return found
 
 
 def refuse_existing(paths: list[Path], force: bool, inputs: list[Path]) -> None:

@@ -22,7 +22,7 @@ from mercer.cli.screen import (
 )
 from mercer.cli.terminal import Terminal, line
 from mercer.plots.report import ReportData
-from mercer.selection.automatic import METRICS, RARE, HeldOut
+from mercer.selection.automatic import METRICS, RARE, HeldOut, ranks_of
 from mercer.tables import EncodedTable
 
 
@@ -53,6 +53,7 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
     if outcome.score is not None:
         _show_score(outcome.score, outcome.final_rows, options, screen)
         _show_rare(outcome.score, model, screen)
+        _show_order(outcome.score, model, screen)
         _show_doubts(outcome, problem, screen)
     else:
         _show_better_baseline(model, problem.metric, screen)
@@ -79,6 +80,8 @@ def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Te
     for name, value in score.baselines.items():
         screen.print(f"  baseline {name}: {text(value)}")
     screen.print(line((score.verdict(), "yellow" if score.as_good else "")))
+    if score.coverage is not None:
+        screen.print(score.coverage.sentence())
     if final_rows > score.trained_on:
         screen.print(
             f"The score is that of the fit on the other {score.trained_on} rows; the model below "
@@ -96,6 +99,17 @@ def _show_rare(score: HeldOut, model: Any, screen: Terminal) -> None:
     for name, chance in (("average_precision", min(shares)), ("roc_auc", 0.5)):
         value = METRICS[name](score.y, score.predicted, model.classes_)
         screen.print(f"  {name} {score_text(value, name)}  (by chance {chance:.4f})")
+
+
+def _show_order(score: HeldOut, model: Any, screen: Terminal) -> None:
+    """All scores of ordered classes, whatever the metric is."""
+    if model.task == "regression" or model.order_ is None:
+        return
+    ranks = ranks_of(model.classes_, model.order_)
+    for name in ("rank_error", "quadratic_kappa", "accuracy"):
+        value = METRICS[name].on(ranks)(score.y, score.predicted, model.classes_)
+        if name != score.metric:
+            screen.print(f"  {name} {score_text(value, name)}")
 
 
 def _show_doubts(outcome: Outcome, problem: Problem, screen: Terminal) -> None:
@@ -170,6 +184,7 @@ def summary(
             "simpler_model_as_good": score.as_good,
             "better_than": {name: asdict(c) for name, c in score.versus.items()},
             "verdict": score.verdict(),
+            "coverage": None if score.coverage is None else asdict(score.coverage),
         },
         "model": str(options.output),
         "report": None if outcome.report is None else str(options.report),

@@ -17,15 +17,16 @@ from typing import IO, Any
 
 import numpy as np
 import polars as pl
+from sklearn.base import is_classifier
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.files import STDIN
-from mercer.cli.options import refuse_existing
+from mercer.cli.options import INTERVAL, refuse_existing
 from mercer.cli.origin import in_file
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load, written_whole
-from mercer.selection.automatic import Reasons
+from mercer.selection.automatic import KernelRegressor, Reasons
 from mercer.tables import Surprises, TableEncoder, read_columns, unreadable
 
 WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}
@@ -45,13 +46,15 @@ def predict_table(
     keep: list[str],
     reading: Reading,
     safe_cells: bool,
+    levels: dict[str, float],
     explain: bool,
     force: bool,
     json: bool = False,
 ) -> int:
     """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep.
 
-    To explain, the columns ``because_1`` to ``because_3`` and ``not_like_1`` follow.
+    Columns of quantiles follow, by their names in ``levels``; and, to explain, the columns
+    ``because_1`` to ``because_3`` and ``not_like_1``.
     """
     piped = output == STDIN
     suffix = ".csv" if piped else output.suffix.lower()
@@ -75,10 +78,12 @@ def predict_table(
             f"--explain: {str(model)!r} holds a {type(estimator).__name__}, which does not say "
             "what its predictions rest on. Give a model that mercer fit has written."
         )
+    if levels:
+        _refuse_without_spread(model, estimator, next(iter(levels)))
     tables = Tables(given, reading.after(getattr(estimator, "columns_", [])))
     if not piped:
         refuse_existing([output], True, inputs=tables.paths)
-    work = _Predictions(estimator, tables, keep, suffix, explain)
+    work = _Predictions(estimator, tables, keep, suffix, levels, explain)
     surprises = work.look()
     with _standard_output() if piped else written_whole(output) as file:
         rows = write_frames(
@@ -106,9 +111,12 @@ def _standard_output() -> Iterator[IO[bytes]]:
 class _Predictions:
     """Predictions of a model for tables, block by block."""
 
-    def __init__(self, estimator: Any, tables: Tables, keep: list[str], suffix: str, explain: bool):
+    def __init__(
+        self, estimator: Any, tables: Tables, keep: list[str], suffix: str,
+        levels: dict[str, float], explain: bool,
+    ):  # fmt: skip
         self.estimator, self.tables, self.keep, self.suffix = estimator, tables, keep, suffix
-        self.explain = explain
+        self.levels, self.explain = levels, explain
         self.reasons: Reasons | None = None  # reasons for the last block
         self.unread: list[str] = []
         self.whole: pl.DataFrame | None = None
@@ -143,7 +151,7 @@ class _Predictions:
             kept = _kept(block, self.keep, self.tables.label, self.suffix)
             try:
                 readable = self._readable(block)
-                answers = predictions(self.estimator, readable)
+                answers = predictions(self.estimator, readable, self.levels)
                 if self.explain:
                     self.reasons = in_file(self.estimator, self.estimator.reasons(readable))
                     answers |= self.reasons.texts()
@@ -176,12 +184,32 @@ class _Predictions:
         )
 
 
-def predictions(estimator, frame: pl.DataFrame) -> dict[str, Any]:
-    """Column name -> values: the prediction, and the probability of each class."""
+def _refuse_without_spread(file: Path, estimator: Any, column: str) -> None:
+    """ModelFileError for a model that knows no quantiles of its targets."""
+    option = "--interval" if column in INTERVAL else "--quantiles"
+    name = type(estimator).__name__
+    if is_classifier(estimator):
+        raise ModelFileError(
+            f"{option}: {str(file)!r} holds a {name}, which predicts classes: how sure it is, the "
+            "columns proba_ say. Leave the option out."
+        )
+    if not (isinstance(estimator, KernelRegressor) and estimator.spread_ is not None):
+        raise ModelFileError(
+            f"{option}: {str(file)!r} holds a {name} that does not know how far its predictions "
+            "are off. Fit it again with mercer fit, with more --memory if that was little."
+        )
+
+
+def predictions(
+    estimator: Any, frame: pl.DataFrame, levels: dict[str, float]
+) -> dict[str, np.ndarray]:
+    """Column name -> values: the prediction, and the probability of each class or quantiles."""
     columns = {"prediction": np.asarray(estimator.predict(frame))}
     if hasattr(estimator, "predict_proba"):
         P = estimator.predict_proba(frame)
         columns |= {f"proba_{label}": P[:, c] for c, label in enumerate(estimator.classes_)}
+    if levels:
+        columns |= dict(zip(levels, estimator.predict_quantiles(frame, [*levels.values()]).T))
     return columns
 
 

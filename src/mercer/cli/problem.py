@@ -18,7 +18,15 @@ from mercer.cli.errors import TableError, column_faults, counted, of_option, ref
 from mercer.cli.extras import Extras, read_extras
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
-from mercer.cli.target import check_task, check_test_table, left_out, read_target, unit_said
+from mercer.cli.target import (
+    check_task,
+    check_test_table,
+    class_order,
+    left_out,
+    order_said,
+    read_target,
+    unit_said,
+)
 from mercer.cli.terminal import Terminal, line
 from mercer.selection.automatic import default_metric, hold_out, metric_named, task_of
 from mercer.tables import (
@@ -54,6 +62,7 @@ class Problem:
     rows: np.ndarray  # the numbers, from 0, of these rows in the file
     dropped: int  # rows of the file that have no target
     extras: Extras
+    order: list | None = None  # the classes from the lowest to the highest, if they have an order
     #: what each column is, by all rows: ``mercer check`` says the same
     columns: list[Column] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)  # what was found in reading
@@ -89,10 +98,16 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     frame = tables.frame()
     others, y, numbers = read_target(frame, options.target, tables.label, unread=tables.unread)
     dropped = frame.height - len(numbers)
-    task, why = task_of(y, options.task)
+    column = frame[options.target]
+    order = class_order(y, column, options.task, options.orders, options.target)
+    task, why = task_of(y, options.task if order is None else "classification")
+    if order is not None and options.task is None and not options.orders:
+        why = "the column has ordered classes"
     check_task(task, y, options.target)
     with of_option():
-        metric = metric_named(options.metric or default_metric(task, y), task).name
+        name = options.metric or default_metric(task, y, ordered=order is not None)
+        metric_named(name, task).on(None if order is None else np.arange(len(order)))
+    metric = name
     name = options.train.name if not options.more else tables.label
     sizes = f"{counted(others.height, 'row')}, {counted(others.width, 'column')}"
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
@@ -101,6 +116,8 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     if unit := unit_said(frame[options.target], options.target):
         screen.print(unit)
     screen.print(line("Task: ", (task, "bold"), f", since {why}."))
+    if said := order_said(y, order, task, options.target):
+        screen.print(said)
     if judged := judged_by(metric, options.metric, y):
         screen.print(judged)
     screen.print()
@@ -125,7 +142,9 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         screen.print(line(("! ", "yellow"), doubt))
     if notices or doubts:
         screen.print()
-    return Problem(X, y, task, why, metric, numbers, dropped, extras, columns, notices, doubts)
+    return Problem(
+        X, y, task, why, metric, numbers, dropped, extras, order, columns, notices, doubts
+    )
 
 
 def judged_by(metric: str, asked: str | None, y: np.ndarray) -> str:

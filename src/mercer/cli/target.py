@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, counted, no_column
-from mercer.selection.automatic import LARGEST
-from mercer.tables import Column, is_missing_mark, spelled_quantity, unit_of, used_columns
+from mercer.cli.errors import OptionError, TableError, counted, no_column
+from mercer.selection.automatic import LARGEST, known_order, levels_in_order, ranks_of
+from mercer.tables import (
+    Column,
+    is_missing_mark,
+    level_text,
+    spelled_quantity,
+    unit_of,
+    used_columns,
+)
 
 LARGEST_CLASSES = 20  # with a unit, such as "5 stars"; more of them are numbers
 NO_CLASS = {"null", "NULL", "NaN", "nan", "<NA>", "NaT"}  # as SQL, JSON and pandas write it
@@ -118,6 +125,51 @@ def _classes(column: pl.Series) -> pl.Series:
         return column
     kept = [None if text in gone else text for text in column.to_list()]
     return pl.Series(column.name, kept, dtype=pl.String)
+
+
+def class_order(
+    y: np.ndarray, column: pl.Series, task: str | None, given: list[str], target: str
+) -> list | None:
+    """The classes of a target from the lowest to the highest; None if they have no order.
+
+    They have one if ``--order`` gives it, if ``--task ordered`` asks for it, or by the type of the
+    column.
+    """
+    if given and task not in (None, "ordered"):
+        raise OptionError(f"--order and --task {task} are both given: leave --task out.")
+    classes = {level_text(value): value for value in np.unique(y).tolist()}
+    if given:
+        try:
+            ranks_of(np.array([*classes]), given)
+        except ValueError as error:
+            raise OptionError(f"--{error}") from error
+        return [classes[text] for text in given if text in classes]
+    found = levels_in_order(column) if task in (None, "ordered") else None
+    if found is not None:
+        return [value for value in found if value in classes]
+    if task != "ordered":
+        return None
+    found = known_order([*classes.values()])
+    if found is None:
+        raise OptionError(
+            f"--task ordered: the order of {', '.join(classes)} is not known: give the classes "
+            "with --order, the lowest first and commas between them."
+        )
+    return found
+
+
+def order_said(y: np.ndarray, order: list | None, task: str, target: str) -> str:
+    """The order of the classes, or that they might have one; "" where there is none."""
+    if order is not None:
+        return f"The classes have an order: {' < '.join(map(level_text, order))}."
+    found = known_order(np.unique(y).tolist()) if task == "classification" else None
+    if found is None:
+        return ""
+    said = " < ".join(map(level_text, found))
+    return (
+        f"If {said} is an order of {target}, --task ordered fits the classes so, and counts by how "
+        "many steps predictions are off."
+    )
 
 
 def check_task(task: str, y: np.ndarray, target: str) -> None:

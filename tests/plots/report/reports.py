@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes, load_wine
 
 from mercer.plots.report.save import report_data
-from mercer.selection.automatic.automatic import KernelClassifier, KernelRegressor
+from mercer.selection.automatic import KernelClassifier, KernelRegressor
 
 HOSTILE = "</script><script>alert(1)</script>"
 

@@ -6,9 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import FitPath, finite_fit
+from mercer.learners.base import (
+    FitPath,
+    ScoreQuantiles,
+    check_coverage,
+    check_levels,
+    finite_fit,
+    is_auto,
+)
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.threads import fitting
 
@@ -44,6 +52,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     left_out_ : ndarray of the shape of y
         Prediction for each row of positive weight by the fit without it; only with
         ``alpha="auto"``.
+    missed_ : ScoreQuantiles
+        The quantiles of y - left_out_, with which `predict_interval` works; only with
+        ``alpha="auto"`` and one target.
     solver_, gram_ : str
         Descriptions of the solver and of the Gram matrix.
     residual_ : float
@@ -91,9 +102,43 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         training = self.make_training(X, y, sample_weight, fit_path=fit_path)
         # minimise Σ w (y - K a)² + λ aᵀK a   =>   (K + λ W⁻¹) a = y
         result, _ = self._fit_dual(training, training.y, fit_path)
+        if is_auto(self.alpha) and training.y.ndim == 1:
+            self.missed_ = ScoreQuantiles.of(training.y - self.left_out_, training.weights)
         result.conclude()
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """f at the rows of X, of shape (n,) or (n, n_targets)."""
         return self._evaluate(X)
+
+    def predict_quantiles(self, X: Any, quantiles: Any = (0.1, 0.5, 0.9)) -> np.ndarray:
+        """Quantiles of the target of each row, (n, quantiles), in the order that is asked for.
+
+        They are as far from f as those of what the fits without a row have missed of it, the same
+        everywhere. For that ``alpha`` has to be "auto", and y to have one target. `KernelRegressor`
+        learns where rows are farther off.
+        """
+        check_is_fitted(self)
+        levels = check_levels("quantiles", quantiles)
+        missed = vars(self).get("missed_")
+        if missed is None:
+            raise ValueError(
+                f"alpha={self.alpha!r}: quantiles need what fits without a row predict for it, of "
+                'one target: fit with alpha="auto" and y of shape (n,).'
+            )
+        return self.predict(X)[:, None] + missed(levels)
+
+    def predict_interval(self, X: Any, coverage: Any = 0.9) -> np.ndarray:
+        """Both ends of an interval that holds the target with probability ``coverage``, (n, 2).
+
+        See `predict_quantiles`.
+
+        Examples
+        --------
+        >>> from mercer import KernelRidge
+        >>> x = np.linspace(0, 6, 50)[:, None]
+        >>> y = np.sin(x[:, 0]) + np.resize([0.1, -0.1], 50)
+        >>> KernelRidge("auto", kernel="rbf").fit(x, y).predict_interval([[1.5]], 0.8).shape
+        (1, 2)
+        """
+        return self.predict_quantiles(X, check_coverage(coverage))

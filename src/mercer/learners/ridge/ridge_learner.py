@@ -56,7 +56,7 @@ from mercer.solvers.ridge import rounding_of
 from mercer.threads import blas_limit
 
 SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank", "local")
-SOMETIMES = ("alpha_", "left_out_", "centres_", "leaves_", "leaf_coef_")  # attributes
+SOMETIMES = ("alpha_", "left_out_", "missed_", "centres_", "leaves_", "leaf_coef_")  # attributes
 JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and the most factors of √10
 STRIP = 2**16  # samples that look for their leaves at a time
 

@@ -31,7 +31,7 @@ from mercer.plots.report.failures import (
 )
 from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
-from mercer.selection.automatic import Comparison, as_good, verdict
+from mercer.selection.automatic import Comparison, Coverage, as_good, verdict
 from mercer.spoken import spoken
 from mercer.tables import column_kind
 
@@ -42,6 +42,8 @@ PHRASES = {
     "average_precision": "average precision",
     "log_loss": "log loss",
     "f1": "F₁ score",
+    "rank_error": "mean number of steps between the predicted class and the true one",
+    "quadratic_kappa": "quadratic κ",
     "r2": "R²",
     "rmse": "root mean squared error",
     "mae": "mean absolute error",
@@ -181,6 +183,8 @@ class ReportData:
     confusion: Confusion | None = None
     rates: Rates | None = None
     residuals: Residuals | None = None
+    #: what the model's own intervals held; of a model without some, intervals of one width
+    coverage: Coverage | None = None
     intervals: Intervals | None = None
     calibration: Calibration | None = None
     #: parts of the held-out rows, and rows, that are predicted worst

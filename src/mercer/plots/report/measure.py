@@ -48,7 +48,9 @@ from mercer.selection.automatic import (
     compared,
     interval,
     kept_words,
+    measure_coverage,
     metric_named,
+    ranks_of,
     score_held_out,
 )
 from mercer.threads import blas_threads
@@ -143,8 +145,9 @@ def report_data(
     X, y = (X, np.asarray(y)) if known else (X_test, y_test)
     task = "classification" if is_classifier(model) else "regression"
     given = getattr(model, "metric_", getattr(model, "metric", None))
-    scorer = metric_named(metric or given, task)
     classes: Any = getattr(model, "classes_", None)
+    ranks = ranks_of(classes, getattr(model, "order_", None))
+    scorer = metric_named(metric or given, task).on(ranks)
     if scored is None and known and hasattr(model, "leaderboard_"):
         scored = score_held_out(model, (X, y), (X_test, y_test), seed or 0)
     predicted = scored.predicted if scored else _predictions(model, task, X_test, classes)
@@ -186,6 +189,10 @@ def report_data(
     segments, worst = _failures(
         model, X_test, y_test, predicted, classes, foremost, others, values, task
     )
+    chosen = _decided(model, METRICS["accuracy"], predicted)
+    if scorer.power:  # the classes of the least expected loss
+        chosen = np.eye(len(classes))[scorer.choice(predicted)]
+    coverage = measure_coverage(model, X_test, y_test) if scored is None else scored.coverage
     data = ReportData(
         target=target,
         task=task,
@@ -208,12 +215,13 @@ def report_data(
         relevance=relevance,
         dependences=dependences,
         texts=texts,
-        confusion=None
-        if task == "regression"
-        else confusion(y_test, _decided(model, METRICS["accuracy"], predicted), classes),
+        confusion=None if task == "regression" else confusion(y_test, chosen, classes),
         rates=None if P is None else class_rates(y_test, P, classes),
         residuals=residuals(y_test, predicted, seed) if task == "regression" else None,
-        intervals=prediction_intervals(y_test, predicted) if task == "regression" else None,
+        coverage=coverage,
+        intervals=None
+        if task == "classification" or coverage is not None
+        else prediction_intervals(y_test, predicted),
         calibration=None if P is None else calibration(y_test, P, classes),
         segments=segments,
         worst=worst,

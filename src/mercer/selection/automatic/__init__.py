@@ -1,9 +1,10 @@
 """The automatic estimators, KernelClassifier and KernelRegressor, and the search behind them."""
 
-from mercer.selection.automatic.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.budget import Budget, Deadline
 from mercer.selection.automatic.candidates import least_memory
+from mercer.selection.automatic.classifier import KernelClassifier
 from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
+from mercer.selection.automatic.coverage import Coverage, measure_coverage
 from mercer.selection.automatic.holdout import (
     HeldOut,
     hold_out,
@@ -13,7 +14,9 @@ from mercer.selection.automatic.holdout import (
 )
 from mercer.selection.automatic.kernel_machine import KernelMachine
 from mercer.selection.automatic.machines import KernelRidgeMachine, Recipe
+from mercer.selection.automatic.ordered import known_order, levels_in_order, ranks_of
 from mercer.selection.automatic.reasons import Reasons
+from mercer.selection.automatic.regressor import KernelRegressor
 from mercer.selection.automatic.scores import (
     METRICS,
     RARE,
@@ -28,9 +31,10 @@ from mercer.selection.automatic.scores import (
 from mercer.selection.automatic.tasks import LARGEST, Classification, Regression, Task, task_of
 
 __all__ = [
-    "LARGEST", "METRICS", "RARE", "Z95", "Budget", "Classification", "Comparison", "Deadline",
-    "HeldOut", "KernelClassifier", "KernelMachine", "KernelRegressor", "KernelRidgeMachine",
-    "Metric", "Reasons", "Recipe", "Regression", "Task", "as_good", "compared", "default_metric",
-    "hold_out", "interval", "kept_words", "least_memory", "metric_named", "score_alone",
-    "score_held_out", "task_of", "verdict", "wilson", "with_classes_of",
+    "LARGEST", "METRICS", "RARE", "Z95", "Budget", "Classification", "Comparison", "Coverage",
+    "Deadline", "HeldOut", "KernelClassifier", "KernelMachine", "KernelRegressor",
+    "KernelRidgeMachine", "Metric", "Reasons", "Recipe", "Regression", "Task", "as_good",
+    "compared", "default_metric", "hold_out", "interval", "kept_words", "known_order",
+    "least_memory", "levels_in_order", "measure_coverage", "metric_named", "ranks_of",
+    "score_alone", "score_held_out", "task_of", "verdict", "wilson", "with_classes_of",
 ]  # fmt: skip

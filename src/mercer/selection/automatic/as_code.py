@@ -43,6 +43,8 @@ def winner_code(model: Any) -> str:
     }  # fmt: skip
     if model.task == "regression":
         settings["target_scale"] = model.target_scale_.name or "own"
+    else:
+        settings["order"] = model.order_
     lines = [
         f"model = {name}(", "    machines=[", *(f"        {each}" for each in machines), "    ],",
     ]  # fmt: skip

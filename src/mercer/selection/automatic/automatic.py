@@ -17,12 +17,12 @@ from dataclasses import KW_ONLY, asdict, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.durations import seconds
-from mercer.estimator import documented, estimator
+from mercer.estimator import estimator
 from mercer.gram import ApproximationWarning, Place
 from mercer.learners.base import check_count, check_weights
 from mercer.persistence import fields, whole
@@ -38,8 +38,7 @@ from mercer.selection.automatic.reasons import Reasons, find_reasons
 from mercer.selection.automatic.scores import default_metric, metric_named
 from mercer.selection.automatic.settings import SearchSettings, Sizes
 from mercer.selection.automatic.speed import REFERENCE, Speed
-from mercer.selection.automatic.target_scales import choose_scale, scale_named
-from mercer.selection.automatic.tasks import Classification, Regression, Task
+from mercer.selection.automatic.tasks import Task
 from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
     Column,
@@ -59,7 +58,7 @@ from mercer.threads import fitting, forget, paying_threads
 
 @fields(_stored=whole())
 @estimator
-class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
+class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     """Abstract: the parts of the classifier and the regressor that are the same.
 
     Parameters
@@ -108,8 +107,8 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     sizes: ClassVar[Sizes] = Sizes()
 
     @abstractmethod
-    def _read_target(self, y: Any, n: int) -> tuple[Task, np.ndarray]:
-        """The task, and y validated against n rows."""
+    def _read_target(self, y: Any, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:
+        """The task, and y validated against n rows; ``order`` is what is known of its classes."""
 
     def fit(self, X, y, sample_weight=None, *, groups=None, times=None, resume=None) -> Self:
         """Infer the kinds of the columns, search, and fit the winner on all rows.
@@ -187,7 +186,8 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         related = Related.read(groups, times, len(kept))
         related = None if related is None else related.take(np.flatnonzero(kept))
         n = len(y)
-        metric = metric_named(self.metric or default_metric(self.task, y), self.task)
+        name = self.metric or default_metric(self.task, y, ordered=task.ranks is not None)
+        metric = metric_named(name, self.task).on(task.ranks)
         self.metric_ = metric.name
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: give at least 2 rows to learn from.")
@@ -243,9 +243,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.notices_ += state.notices + last.notices
         self.winner_ = asdict(last.candidates[0])
         self.winner_name_ = mean_name([candidate.name for candidate in last.candidates])
-        if task.classes is not None:
-            ones = np.ones(len(task.classes))
-            self.decision_weights_ = state.decision_weights.get(self.winner_name_, ones)
+        self._learn_from_left_out(search, last)
         self.seconds_ = budget.spent()
         self.final_seconds_ = self.seconds_ - began
         return rows
@@ -263,6 +261,10 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     def _on_its_scale(self, settings: SearchSettings) -> Task:
         """The task, on the scale that suits its targets."""
         return settings.task
+
+    @abstractmethod
+    def _learn_from_left_out(self, search: Trials, last: FinalFit) -> None:
+        """Learn what predictions for rows that were left out tell of those of the final fit."""
 
     def _again(self, task: Task, y: np.ndarray) -> Task:
         """The task of other rows, on the scale of the search."""
@@ -307,7 +309,8 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         rows, task = self.encoder_.encoded(table), self._again(task, y)
         self.row_hashes_ = RowHashes.of(rows, y)
         settings = SearchSettings(
-            task, self.encoder_.features_, rows.matrix, y, metric_named(self.metric_, self.task),
+            task, self.encoder_.features_, rows.matrix, y,
+            metric_named(self.metric_, self.task).on(task.ranks),
             Place(self.memory).budget(), self._seed, weights=weights, n_jobs=self.n_jobs,
         )  # fmt: skip
         fitter = Fitter(settings)
@@ -361,7 +364,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if weights is None or kept.all():
             return table, task, y, weights, kept
         self._given = np.flatnonzero(kept)
-        task, y = self._read_target(y[kept], int(kept.sum()))
+        task, y = self._read_target(y[kept], int(kept.sum()), task.order)
         return table[kept], task, y, weights[kept], kept
 
     @property
@@ -501,158 +504,6 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-@documented
-class KernelClassifier(ClassifierMixin, _AutomaticKernel):
-    """Classification of table rows by a kernel machine that is chosen and tuned for them.
-
-    Parameters
-    ----------
-    metric : str, optional
-        "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "log_loss" or "f1". The
-        default is "accuracy", but "average_precision" for two classes of which one has less than a
-        tenth of the rows.
-
-    Attributes
-    ----------
-    classes_ : ndarray
-    decision_weights_ : ndarray of shape (classes,)
-        `predict` gives the class of the largest product of these and the probabilities. They are 1
-        but for "balanced_accuracy", "f1" and "average_precision", for which they were chosen on
-        held-out rows.
-    metric_ : str
-        The metric of the search.
-    columns_ : list of Column
-        Name, kind, reason, missing values and different values of each column.
-    notices_ : list of str
-        Other facts that a user should know.
-    leaderboard_ : list of dict
-        rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
-        seconds; the best score first.
-    row_hashes_ : RowHashes
-        Hashes of the rows of the fit, by which `mercer.plots.save_report` knows them again.
-    searched_ : str
-        A fingerprint of what the search was made on, which ``resume`` compares.
-    schedule_ : list of dict
-        The candidates in the order in which they were tried, and the settings of the final fit.
-    interrupted_ : {None, "search", "final fit"}
-        The part of the fit that Ctrl-C stopped, or None. The model is then the best one so far.
-    winner_, winner_name_ : dict, str
-    seconds_, final_seconds_ : float
-        Time of the fit, and of its last step, the final fit to all rows.
-    encoder_ : TableEncoder
-    machine_ : Machine
-        ``learner``, the fitted `KernelRidge` with one output for each class, `SVC` or
-        `NadarayaWatson`, and ``finish``, which makes probabilities from its outputs.
-    kernel_ : TableKernel
-        The winning kernel, bound to the encoded columns of ``encoder_``.
-    X_fit_, solver_
-        Attributes of the learner.
-    stored_rows_ : ndarray
-        The numbers, from 0, of the training rows that ``X_fit_`` holds: all of them, the support
-        vectors, or the centres of a machine of low rank.
-
-    Notes
-    -----
-    The machine is a support vector machine, kernel ridge regression of one-hot ±1 targets, or
-    their mean over a window, whichever predicts held-out rows better. The penalty of ridge and the
-    width of a window are chosen by leave-one-out in closed form, the penalty of a support vector
-    machine on a fifth of the rows. Probabilities are the
-    softmax of the machine's outputs, with a scale and shifts that are calibrated on rows that it
-    was not fitted to. With up to 6,000 rows ridge is exact if there is time; with more it is exact
-    inside leaves of up to 2,000 rows and costs O(n 2000²), or it has low rank with up to 4,000
-    centres and costs O(n 4000²), whichever predicts held-out rows better.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = KernelClassifier(trials=2).fit(X, y)
-    >>> model.predict(X[:2]).tolist(), model.columns_[0].kind
-    ([0, 0], 'number')
-    """
-
-    task = "classification"
-
-    def _read_target(self, y, n):
-        task, y = Classification.read(y, n, type(self).__name__)
-        self.classes_ = task.classes
-        return task, y
-
-    def decision_function(self, X):
-        """Calibrated log-odds (n,) for two classes; log-probabilities (n, classes) for more."""
-        logs = np.log(np.clip(self.predict_proba(X), 1e-300, 1))
-        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
-
-    def predict_proba(self, X):
-        """Probability of each class, in the order of ``classes_``; (n, classes)."""
-        return self._answers(X)
-
-    def predict(self, X):
-        """The class of the largest probability times its ``decision_weights_``, for each row, (n,).
-
-        With the metrics "accuracy", "roc_auc" and "log_loss" this is the most probable class.
-        """
-        P = self.predict_proba(X) * self.decision_weights_
-        return self.classes_[P.argmax(axis=1)]
-
-
-@estimator
-class KernelRegressor(RegressorMixin, _AutomaticKernel):
-    """Regression on table rows by a kernel machine that is chosen and tuned for them.
-
-    Attributes and methods are those of `KernelClassifier`, without classes and probabilities, and
-    one more: ``target_scale_``, the scale on which the target is fitted. Skewed, positive and
-    bounded targets are fitted by their logarithm, square root, logit or ranks if left-out rows are
-    predicted better, and a target that is never negative is never predicted to be.
-
-    Parameters
-    ----------
-    metric : {"r2", "rmse", "mae"}, optional
-        The default is "r2".
-    target_scale : {None, "own", "logarithm", "square root", "logit", "ranks"}
-        The scale on which the target is fitted; None chooses it.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = KernelRegressor(trials=2).fit(X, y)
-    >>> bool(model.score(X, y) > 0.4)
-    True
-    """
-
-    _: KW_ONLY
-    target_scale: str | None = None
-
-    task = "regression"
-
-    def _read_target(self, y, n):
-        return Regression.read(y, n, type(self).__name__)
-
-    def _on_its_scale(self, settings: SearchSettings) -> Task:
-        given = self.target_scale
-        self.target_scale_ = (
-            choose_scale(settings) if given is None else scale_named(given, settings.y)
-        )
-        if given is None and self.target_scale_.name:
-            self.notices_.append(
-                f"The target is fitted by its {self.target_scale_.name}, with which left-out rows "
-                "are predicted better. Predictions are in its own units."
-            )
-        return self._scaled()
-
-    def _again(self, task: Task, y: np.ndarray) -> Task:
-        self.target_scale_ = scale_named(self.target_scale_.name, y)
-        return self._scaled()
-
-    def _scaled(self) -> Task:
-        return Regression(self.target_scale_, corrected=self.metric_ != "mae")
-
-    def predict(self, X):
-        """Predicted value of each row, (n,)."""
-        return self._answers(X)
 
 
 def _check_memory(memory: int, n: int) -> None:

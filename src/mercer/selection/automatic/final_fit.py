@@ -94,6 +94,7 @@ class FinalFit:
         self.fitted: list[Fitted] = []
         #: the entry of the final fit in the schedule; its "mean" is a list of those of the partners
         self.plan: dict = {}
+        self.quick_rows: np.ndarray | None = None  # those of a quicker machine than was planned
         self.cut = False  # whether Ctrl-C cut it short
         self.notices: list[str] = []
 
@@ -107,6 +108,17 @@ class FinalFit:
         else:
             self._replace(winner)
         return mean_of(self.search.settings.task, self.fitted)
+
+    def left_out(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Rows, and what machines like the fitted ones predict for each by fits without it.
+
+        They are those of the search. A quicker machine is ridge of low rank, which leaves rows out
+        in closed form. None where the search did not keep its predictions.
+        """
+        if self.quick_rows is None:
+            return self.search.left_out(self.candidates)
+        machine: Any = self.fitted[0][0]
+        return self.quick_rows, machine.finish(machine.learner.left_out_ + machine.offset)
 
     def _fit(self, candidate: Candidate, plan: dict) -> bool:
         """Fit one machine to all rows; returns whether it was not cut short."""
@@ -169,7 +181,7 @@ class FinalFit:
         """The machine of the start, few rows, or few centres of few rows."""
         self.plan = plan
         if plan.get("early"):
-            self.candidates = [EARLY]
+            self.candidates, self.quick_rows = [EARLY], np.arange(len(self.fitter.settings.M))
             self.fitted = [self.early or self.fitter.fit(EARLY, plan)]
             return
         rows, learnt = None, self.search.state.learnt
@@ -178,4 +190,5 @@ class FinalFit:
         # that of a fold is there already
         kernel = learnt.of(winner).kernel or learnt.of(winner, 0).kernel
         self.candidates = [winner]
+        self.quick_rows = np.arange(len(self.fitter.settings.M)) if rows is None else rows
         self.fitted = [self.fitter.fit(winner, plan, kernel, rows)]

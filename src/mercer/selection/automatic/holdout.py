@@ -10,7 +10,9 @@ import numpy as np
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.candidates import Candidate, simple_candidates
 from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
+from mercer.selection.automatic.coverage import Coverage, measure_coverage
 from mercer.selection.automatic.machines import Recipe
+from mercer.selection.automatic.ordered import ranks_of
 from mercer.selection.automatic.scores import decision_weights, interval, metric_named
 from mercer.selection.automatic.tasks import Classification, Regression, Task
 
@@ -36,6 +38,7 @@ class HeldOut:
     predicted: np.ndarray = field(repr=False)
     #: name -> predictions of the baseline
     baseline_predictions: dict[str, np.ndarray] = field(repr=False)
+    coverage: Coverage | None = None  # that of the model's intervals, if it has some
 
     @property
     def as_good(self) -> str | None:
@@ -81,7 +84,8 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
     ``train`` and ``held_out`` are pairs (X, y) that the model was fitted on, and to score on. X is
     a table, or its encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
     """
-    metric, task = metric_named(model.metric_, model.task), _task(model)
+    task = _task(model)
+    metric = metric_named(model.metric_, model.task).on(task.ranks)
     y_train, y = np.asarray(train[1]), np.asarray(held_out[1])
     M_train, M = _encoded(model, train[0]), _encoded(model, held_out[0])
     predicted, decided = _answers(model, M, y)
@@ -104,7 +108,7 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
             versus[name] = compared(metric, y, decided, other, task.classes, seed)
     return HeldOut(
         metric.name, score, low, high, kept_words(model), scores, versus, len(y), len(y_train), y,
-        predicted, answers,
+        predicted, answers, measure_coverage(model, held_out[0], y),
     )  # fmt: skip
 
 
@@ -120,24 +124,23 @@ def kept_words(model: Any) -> str:
 
 def score_alone(model: Any, held_out: tuple) -> float:
     """The score of the model in `score_held_out`, without the baselines and the interval."""
-    metric, y = metric_named(model.metric_, model.task), np.asarray(held_out[1])
-    return metric(y, _answers(model, _encoded(model, held_out[0]), y)[1], _task(model).classes)
+    task, y = _task(model), np.asarray(held_out[1])
+    metric = metric_named(model.metric_, model.task).on(task.ranks)
+    return metric(y, _answers(model, _encoded(model, held_out[0]), y)[1], task.classes)
 
 
 def _answers(model: Any, M: EncodedColumns, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What a model predicts for the rows that it is scored on, and what is scored of it."""
-    metric, classes = metric_named(model.metric_, model.task), _task(model).classes
-    if classes is None:
-        predicted = model.machine_(M)
+    metric, predicted = metric_named(model.metric_, model.task), model.machine_(M)
+    if model.task == "regression":
         return predicted, predicted
-    predicted = model.machine_(M)
     return predicted, metric.decided(predicted, model.decision_weights_)
 
 
 def _task(model: Any) -> Task:
     """The task of a search; numbers are on its scale, for simple models too."""
     if model.task == "classification":
-        return Classification(model.classes_)
+        return Classification(model.classes_, ranks_of(model.classes_, model.order_))
     return Regression(model.target_scale_, corrected=model.metric_ != "mae")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -28,6 +28,10 @@ class Metric:
     function: Callable
     higher_is_better: bool = True
     probabilities: bool = False  # whether it scores probabilities instead of classes
+    #: of a score of ranks, the power of the differences that it counts; (y, prediction, weights) of
+    #: its function are ranks, then
+    power: int = 0
+    ranks: np.ndarray | None = None  # those of the classes, which `on` sets
 
     def __call__(
         self, y: np.ndarray, predicted: np.ndarray, classes: Any = None, weights: Any = None
@@ -42,7 +46,35 @@ class Metric:
         if self.probabilities:
             predicted, classes = with_classes_of(y, predicted, classes)
             return float(self.function(y, predicted, classes, w))
-        return float(self.function(y, classes[predicted.argmax(axis=1)], w))
+        found = self.choice(predicted)
+        if self.ranks is None:
+            return float(self.function(y, classes[found], w))
+        places = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+        chosen, most = self.ranks[found], len(classes) - 1
+        farthest = np.where(2 * chosen > most, 0, most)  # as far off as a row of no class can be
+        true = np.where(classes[places] == y, self.ranks[places], farthest)
+        return float(self.function(true, chosen, w))
+
+    def on(self, ranks: np.ndarray | None) -> Metric:
+        """The same for classes of such ranks; ValueError for a score of ranks if there are none."""
+        if not self.power:
+            return self
+        if ranks is None:
+            raise ValueError(
+                f"metric={self.name!r} counts steps of ordered classes, but these have no order: "
+                "give it with order= (--task ordered), or choose another metric."
+            )
+        return replace(self, ranks=ranks)
+
+    def choice(self, P: np.ndarray) -> np.ndarray:
+        """The number of the class that is predicted, by probabilities times decision weights.
+
+        It is the most probable one; for a score of ranks the one with the least expected loss.
+        """
+        if self.ranks is None:
+            return P.argmax(axis=1)
+        off = np.abs(self.ranks[:, None] - self.ranks) ** self.power
+        return (P @ off).argmin(axis=1)
 
     @property
     def best(self) -> float:
@@ -52,7 +84,7 @@ class Metric:
     @property
     def counts_hits(self) -> bool:
         """Whether the score depends only on the most probable class of each row."""
-        return self.task == "classification" and not self.probabilities
+        return self.task == "classification" and not self.probabilities and not self.power
 
     def sign(self) -> int:
         """1 if higher is better, else -1."""
@@ -136,6 +168,19 @@ def _balanced(y, predicted, w):
     return np.mean([np.average(hits[y == c], weights=w[y == c]) for c in np.unique(y)])
 
 
+def _rank_error(y, predicted, w):
+    return np.average(np.abs(y - predicted), weights=w)
+
+
+def _quadratic_kappa(y, predicted, w):
+    """1 less the mean square of the differences, by that of random pairs of both."""
+    error = np.average((y - predicted) ** 2, weights=w)
+    means = [np.average(ranks, weights=w) for ranks in (y, predicted)]
+    spreads = [np.average((r - m) ** 2, weights=w) for r, m in zip((y, predicted), means)]
+    chance = sum(spreads) + (means[0] - means[1]) ** 2
+    return 1 - error / chance if chance > 0 else 1.0
+
+
 METRICS = {
     m.name: m
     for m in (
@@ -149,6 +194,8 @@ METRICS = {
             higher_is_better=False, probabilities=True,
         ),
         Metric("f1", "classification", _f1),
+        Metric("rank_error", "classification", _rank_error, higher_is_better=False, power=1),
+        Metric("quadratic_kappa", "classification", _quadratic_kappa, power=2),
         Metric("r2", "regression", _r2),
         Metric(
             "rmse", "regression", lambda y, p, w: np.sqrt(np.average((y - p) ** 2, weights=w)),
@@ -172,11 +219,12 @@ def metric_named(name: str | None, task: str) -> Metric:
     return METRICS[name]
 
 
-def default_metric(task: str, y: np.ndarray) -> str:
-    """The metric where none is asked for: "r2", "accuracy", or "average_precision".
+def default_metric(task: str, y: np.ndarray, ordered: bool = False) -> str:
+    """The metric where none is asked for: "r2", "accuracy", "average_precision" or "rank_error".
 
-    The last one is for two classes of which one has less than a tenth of the rows: who never
-    predicts it is right nine times in ten, and has found nothing.
+    "rank_error" is for ordered classes, "average_precision" for two classes of which one has less
+    than a tenth of the rows: who never predicts it is right nine times in ten, and has found
+    nothing.
 
     Examples
     --------
@@ -185,6 +233,8 @@ def default_metric(task: str, y: np.ndarray) -> str:
     """
     if task == "regression":
         return "r2"
+    if ordered:
+        return "rank_error"
     _, counts = np.unique(y, return_counts=True)
     return "average_precision" if len(counts) == 2 and counts.min() < RARE * len(y) else "accuracy"
 

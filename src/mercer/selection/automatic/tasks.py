@@ -16,6 +16,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.base import SoftmaxCalibration, check_labels, fit_softmax, refuse_complex
+from mercer.selection.automatic.ordered import ranks_of
 
 MOST_CLASSES = 20  # an integer target with more different values is a number
 NUMBERS_PER_CLASS = 10  # an integer target with fewer rows per value is a number too
@@ -27,14 +28,20 @@ class Task(ABC):
     """Abstract: a kind of target, for the search and the automatic estimators."""
 
     name: str
-    #: the classes; None for regression
+    #: the classes, and their ranks if they have an order; None for regression
     classes: Any = None
+    ranks: np.ndarray | None = None
 
     @property
     def pairs(self) -> int:
         """Pairs of classes; 0 in regression."""
         k = 0 if self.classes is None else len(self.classes)
         return k * (k - 1) // 2
+
+    @property
+    def order(self) -> list | None:
+        """The classes from the lowest to the highest, if they have an order."""
+        return None if self.ranks is None else self.classes[np.argsort(self.ranks)].tolist()
 
     @abstractmethod
     def targets(self, y: np.ndarray) -> np.ndarray:
@@ -71,16 +78,20 @@ class Task(ABC):
 class Classification(Task):
     """Classification: targets are +1 for the class of a row and -1 for the other classes.
 
-    The classes are in ascending order.
+    The classes are sorted. Where they have an order of their own, ``ranks`` are their places in it,
+    and the target of a class falls from 1 to -1 with the distance of its rank from that of the row:
+    what is learnt of it is the mean distance, which is least at the median of the row's classes.
     """
 
     name = "classification"
 
-    def __init__(self, classes: np.ndarray):
-        self.classes = classes
+    def __init__(self, classes: np.ndarray, ranks: np.ndarray | None = None):
+        self.classes, self.ranks = classes, ranks
 
     @classmethod
-    def read(cls, y: Any, n: int, reader: str) -> tuple[Classification, np.ndarray]:
+    def read(
+        cls, y: Any, n: int, reader: str, order: Sequence | None = None
+    ) -> tuple[Classification, np.ndarray]:
         """The task, and the target after checks against n rows."""
         y = _column(y, reader)
         _check_target(y, n)
@@ -91,10 +102,13 @@ class Classification(Task):
                 f"y has one class, {_plain(classes[0])!r}, in all {n} rows: a classifier needs at "
                 "least two classes."
             )
-        return cls(classes), classes[codes]
+        return cls(classes, ranks_of(classes, order)), classes[codes]
 
     def targets(self, y: np.ndarray) -> np.ndarray:
-        return 2.0 * np.eye(len(self.classes))[self.strata(y)] - 1
+        if self.ranks is None:
+            return 2.0 * np.eye(len(self.classes))[self.strata(y)] - 1
+        off = np.abs(self.ranks[:, None] - self.ranks)
+        return 1 - 2 * off[self.strata(y)] / off.max()
 
     def calibrate(
         self, outputs: np.ndarray, y: np.ndarray, weights: Any = None

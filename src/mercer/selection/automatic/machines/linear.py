@@ -161,7 +161,7 @@ def _constant(machine, task, kernel, X, y, w, rows) -> LinearMachine:
         means = task.targets(np.array([np.average(y, weights=w)]))[0]
         words = "the mean of the target"
     else:
-        shares = (1 + np.average(task.targets(y), axis=0, weights=w)) / 2
+        shares = np.bincount(task.strata(y), weights=w, minlength=len(task.classes)) / w.sum()
         means, words = np.log(np.maximum(shares, LEAST)), "the shares of the classes"
     dual = np.zeros((len(y), len(means)))
     learner = LinearModel(kernel, X, None, means, dual, np.zeros(0))

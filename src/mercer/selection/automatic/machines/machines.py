@@ -188,7 +188,8 @@ class MarginMachine(Machine):
 class WindowMachine(Machine):
     """The mean of the targets of the rows near a new one, with weights by their distance.
 
-    For classes, an output is log(s + 0.001), where s is the share of the class in the weights.
+    For classes without an order, an output is log(s + 0.001), where s is the share of the class in
+    the weights.
     """
 
     learner: NadarayaWatson
@@ -198,7 +199,7 @@ class WindowMachine(Machine):
     #: the other classes
     targets: np.ndarray
     weights: np.ndarray | None
-    classes: bool  # whether the targets are classes
+    classes: bool  # whether the targets are classes without an order
 
     @property
     def kernel(self) -> Any:

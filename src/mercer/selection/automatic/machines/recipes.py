@@ -108,7 +108,7 @@ class Recipe:
     # --- windows ------------------------------------------------------------------------------
 
     def _fit_window(self, task, kernel, X, y, weights) -> WindowMachine:
-        Y, classes = task.targets(y), task.classes is not None
+        Y, classes = task.targets(y), task.classes is not None and task.ranks is None
         learner = NadarayaWatson(metric=kernel, memory=self.memory, n_jobs=self.n_jobs)
         learner.fit(X, Y, weights)
         width: Any = learner.width_

@@ -318,6 +318,19 @@ class Trials:
         y, weights = self.settings.y[rows], self.settings.weights_of(rows)
         return self.state.held.partners(winner, y, folds >= 0, weights)
 
+    def left_out(self, members: list[Candidate]) -> tuple[np.ndarray, np.ndarray] | None:
+        """Rows, and what the mean of some candidates predicts for each by fits without it.
+
+        None where these predictions were not kept.
+        """
+        tried = [row["rows"] for row in self.state.board.rows if row["name"] == members[0].name]
+        found = [self.state.held.of(each.name, *tried) for each in members if tried]
+        known = [predicted for predicted in found if predicted is not None]
+        if not known or len(known) < len(members):
+            return None
+        rows, folds = self.state.rungs.folds(*tried)
+        return rows[folds >= 0], self.settings.task.mean(known)[folds >= 0]
+
     def plan_partner(self, number: int) -> dict | None:
         """The entry of the final fit of a partner; None if there is no time for it."""
         candidate, penalty = self.state.partners[number]
