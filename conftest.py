@@ -5,11 +5,20 @@ from pathlib import Path
 
 import pytest
 
-PAGES = [Path(__file__).parent / "docs/convolution.rst"]  # which pytest is given by name
+PAGES = [  # which pytest is given by name
+    Path(__file__).parent / "docs" / page for page in ("convolution.rst", "networks.rst")
+]
 MODULES = [
     "src/mercer/deep/convolution.py",
     "src/mercer/deep/convolution_network.py",
     "src/mercer/deep/convolutional.py",
+    "src/mercer/deep/networks/blocks.py",
+    "src/mercer/deep/networks/feature_layers.py",
+    "src/mercer/deep/networks/losses.py",
+    "src/mercer/deep/networks/neural_kernel_classifier.py",
+    "src/mercer/deep/networks/neural_kernel_regressor.py",
+    "src/mercer/deep/networks/torch_side.py",
+    "src/mercer/deep/networks/training.py",
     "src/mercer/deep/torch_device.py",
     "src/mercer/deep/torch_layers.py",
     "tests/plug_ins/their_package/device.py",

@@ -1,6 +1,7 @@
 """Machines of several layers; their names are loaded on first use."""
 
 from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
 
 _HOME = {
     "ConvolutionalDeepKernelMachine": "convolutional",
@@ -8,19 +9,32 @@ _HOME = {
     "DeepKernelMachineClassifier": "deep_kernel_classifier",
     "DeepKernelMachineRegressor": "deep_kernel_regressor",
     "MultilayerKernelMachine": "multilayer",
+    "NeuralKernelClassifier": "networks",
+    "NeuralKernelRegressor": "networks",
     "UnsupervisedSum": "unsupervised_sum",
 }
 
-__all__ = sorted(_HOME)
+#: modules of torch; asking for one says what to install where torch is not there
+_LAYERS = {
+    "ArcCosineFeatures": "networks",
+    "FourierFeatures": "networks",
+    "NeuralKernelBlock": "networks",
+    "NeuralKernelNetwork": "networks",
+    "NystroemFeatures": "networks",
+    "PooledScales": "networks",
+}
+
+__all__ = sorted([*_HOME, *(_LAYERS if _find_spec("torch") else ())])
 
 
 def __getattr__(name):
-    if name not in _HOME:
+    home = _HOME.get(name) or _LAYERS.get(name)
+    if home is None:
         raise AttributeError(f"module 'mercer.deep' has no attribute {name!r}")
-    value = getattr(_import_module(f"mercer.deep.{_HOME[name]}"), name)
+    value = getattr(_import_module(f"mercer.deep.{home}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__():
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *__all__])

@@ -23,6 +23,7 @@ from mercer.deep.convolution import (
     divergence,
     first_patches,
 )
+from mercer.deep.learning_rate import one_cycle
 from mercer.deep.torch_device import choose_device, on_device, torch_threads
 from mercer.deep.torch_layers import torch_layer
 from mercer.kernels import Layer
@@ -40,7 +41,6 @@ SPREAD = 1.0  # variance of the outputs before anything is learnt
 FIRST = 0.1  # standard deviation of the outputs' distribution, where training starts, before: 1
 LEAST = 1e-6  # least mean square that is divided by
 BETAS = (0.9, 0.99)  # decay rates of Adam: a batch says little about second moments of long ago
-RISE = 0.1  # part of the steps in which the rate rises
 
 
 @dataclass
@@ -214,7 +214,7 @@ class Training:
                 raise_if_stopped()
                 step += 1
                 for group in adam.param_groups:
-                    group["lr"] = self.learning_rate * _share(step / steps)
+                    group["lr"] = self.learning_rate * one_cycle(step / steps)
                 adam.zero_grad(set_to_none=True)
                 bound = self._bound(network, images[rows], codes[rows], n, rng)
                 (-bound).backward()
@@ -241,8 +241,3 @@ class Training:
             columns = math.ceil(self.wishart_dof * len(A))
             noises.append(torch.from_numpy(rng.normal(size=(len(A), columns))).to(A))
         return noises
-
-
-def _share(done: float) -> float:
-    """The share of the highest rate: up in a straight line, and down along a cosine."""
-    return min(1.0, done / RISE) * (1 + math.cos(math.pi * done)) / 2

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from mercer.deep.gaussian_outputs import GaussianOutputs
 from mercer.deep.images import as_images, check_image_shape, pixel_scales
+from mercer.deep.needs_torch import need_torch
 from mercer.estimator import estimator
 from mercer.kernels import Layer, NormalisedGaussian
 from mercer.learners.base import (
@@ -294,13 +295,7 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
 
 def _torch_side() -> Any:
     """The part that runs on torch; ImportError with the remedy where there is none."""
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "ConvolutionalDeepKernelMachine needs torch, which is not installed: "
-            'pip install "mercer[torch]".'
-        ) from error
+    need_torch("ConvolutionalDeepKernelMachine")
     from mercer.deep import convolution_network
 
     return convolution_network
