@@ -72,7 +72,7 @@ $(VENV)/.torch: $(VENV)/.test
 	@touch $@
 
 test-torch: build $(VENV)/.torch
-	$(PYTEST) -m "" tests/deep tests/plug_ins src/mercer/deep docs/convolution.rst
+	$(PYTEST) -m "" tests/deep tests/plug_ins src/mercer/deep docs/convolution.rst docs/networks.rst
 
 # In an environment of its own. The oldest versions have wheels for Python 3.11 (PYTHON=python3.11).
 test-oldest:
@@ -96,7 +96,7 @@ wheel: $(VENV)/.wheel
 bench: build $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
-docs: build $(VENV)/.docs
+docs: build $(VENV)/.docs $(VENV)/.torch  # the gallery and the pages of modules of torch
 	$(BIN)/python -m sphinx -W --keep-going docs docs/_build/html
 
 # The package once more, in build/asan, with the native module's errors trapped. python -S leaves out
