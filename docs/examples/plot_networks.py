@@ -2,9 +2,9 @@
 What the layers of a hybrid network see
 =======================================
 
-A hybrid network has blocks of a fully connected layer and of features of a kernel. Two features
-of a block are alike where the network takes two samples for alike. Here these similarities are drawn,
-block by block, for two spirals.
+A hybrid network has blocks of a fully connected layer and of features of a kernel. What a block
+makes of two samples is alike where the network takes them for alike. Here these similarities are
+drawn, block by block, for two spirals.
 """
 
 import matplotlib.pyplot as plt

@@ -41,7 +41,10 @@ from mercer.persistence import (
 from mercer.search import BruteForce, Index, MetricTree, skeleton
 
 # fitted by torch, which is not there in every environment; what they keep are plain floats
-OF_TORCH = [name for name in mercer.deep.__all__ if name.startswith(("Conv", "NeuralKernel"))]
+OF_TORCH = [name for name in mercer.deep.__all__ if name.startswith(("Conv", "NeuralKernel"))] + [
+    "DeepKernelClassifier",
+    "DeepKernelRegressor",
+]
 X = np.random.default_rng(0).normal(size=(300, 3))
 INTS, WIDE = np.array([0, 2, 1]), np.arange(6).reshape(3, 2)
 TREE = np.array([[1, 2], [-1, -2], [3, -3], [-4, -5]])

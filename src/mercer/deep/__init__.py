@@ -5,9 +5,11 @@ from importlib.util import find_spec as _find_spec
 
 _HOME = {
     "ConvolutionalDeepKernelMachine": "convolutional",
+    "DeepKernelClassifier": "networks",
     "DeepKernelMachine": "deep_kernel_machine",
     "DeepKernelMachineClassifier": "deep_kernel_classifier",
     "DeepKernelMachineRegressor": "deep_kernel_regressor",
+    "DeepKernelRegressor": "networks",
     "MultilayerKernelMachine": "multilayer",
     "NeuralKernelClassifier": "networks",
     "NeuralKernelRegressor": "networks",

@@ -6,6 +6,8 @@ from importlib.util import find_spec as _find_spec
 from mercer.deep.needs_torch import need_torch as _need_torch
 
 _HOME = {
+    "DeepKernelClassifier": "deep_kernel_classifier",
+    "DeepKernelRegressor": "deep_kernel_regressor",
     "NeuralKernelClassifier": "neural_kernel_classifier",
     "NeuralKernelRegressor": "neural_kernel_regressor",
 }

@@ -135,6 +135,9 @@ class NeuralKernelNetwork(nn.Module):
         The numbers of a row, and of an output.
     depth : int, default=2
         How many blocks there are.
+    bottleneck : int, optional
+        Numbers of a code z: the top is then f = V max(0, z) + c of a linear layer z of the highest
+        block. None: f is linear in what the highest block makes.
     width, layer, n_features, scales, pooling, skip
         Parameters of each block: see `NeuralKernelBlock`.
     random_state : int, RandomState or None
@@ -152,8 +155,8 @@ class NeuralKernelNetwork(nn.Module):
     """
 
     def __init__(
-        self, in_features: int, outputs: int, *, depth: int = 2, random_state: Any = None,
-        **block: Any,
+        self, in_features: int, outputs: int, *, depth: int = 2, bottleneck: int | None = None,
+        random_state: Any = None, **block: Any,
     ):  # fmt: skip
         super().__init__()
         rng = seeded(random_state)
@@ -161,7 +164,8 @@ class NeuralKernelNetwork(nn.Module):
         for _ in range(depth):
             self.blocks.append(NeuralKernelBlock(in_features, random_state=rng, **block))
             in_features = self.blocks[-1].out_features
-        self.head = linear(in_features, outputs, rng)
+        self.bottleneck = None if bottleneck is None else linear(in_features, bottleneck, rng)
+        self.head = linear(bottleneck or in_features, outputs, rng)
 
     @torch.no_grad()
     def begin(self, x: Tensor) -> None:
@@ -177,11 +181,16 @@ class NeuralKernelNetwork(nn.Module):
             found.append(x)
         return found
 
-    def features(self, x: Tensor) -> Tensor:
-        """What the highest block makes of x."""
+    def code(self, x: Tensor) -> Tensor:
+        """The code of x, or what the highest block makes of it."""
         for block in self.blocks:
             x = block(x)
-        return x
+        return x if self.bottleneck is None else self.bottleneck(x)
+
+    def features(self, x: Tensor) -> Tensor:
+        """What the last layer reads."""
+        code = self.code(x)
+        return code if self.bottleneck is None else code.clamp_min(0)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.features(x))
@@ -189,6 +198,8 @@ class NeuralKernelNetwork(nn.Module):
     def squared_weights(self) -> Tensor:
         """The sum of the squares of all matrices of weights, which the objective penalises."""
         total = self.head.weight.square().sum()
+        if self.bottleneck is not None:
+            total = total + self.bottleneck.weight.square().sum()
         for block in self.blocks:
             total = total + block.linear.weight.square().sum()
         return total

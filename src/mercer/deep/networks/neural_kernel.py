@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,6 +56,18 @@ class Distinct(NamedTuple):
     seed: int
 
 
+class Given(NamedTuple):
+    """What a network is trained on: inputs (n, d), targets (n, q) and weights (n,)."""
+
+    x: np.ndarray
+    Y: np.ndarray
+    weights: np.ndarray
+
+
+#: stores a network: its shape and numbers, and the objectives and held losses of all epochs
+Keep = Callable[[dict, dict, list, list], None]
+
+
 @estimator
 class NeuralKernel(NamedKernel, KernelLearner):
     """Abstract: blocks of a fully connected layer and explicit kernel features.
@@ -91,9 +104,6 @@ class NeuralKernel(NamedKernel, KernelLearner):
         where some numbers are far out, or as they are.
     alpha : float >= 0
         Penalty: half of ``alpha`` times all squared weights is added to the mean loss.
-    trained : {"all", "last"}
-        "last" leaves the blocks as they are drawn. With squared loss the solution is then ridge
-        regression on their features, in closed form.
     epochs : int, optional
         Passes over all rows; None means 120 for fewer than 1,000 rows, and else 60.
     batch_size : int >= 1, optional
@@ -128,7 +138,6 @@ class NeuralKernel(NamedKernel, KernelLearner):
     rank: int | None = None
     inputs: str | None = "standard"
     alpha: float = 1e-5
-    trained: str = "all"
     epochs: int | None = None
     batch_size: int | None = None
     learning_rate: float | None = None
@@ -138,6 +147,8 @@ class NeuralKernel(NamedKernel, KernelLearner):
     device: str = "auto"
     verbose: Any = False
 
+    #: "all" layers, or the "last" one
+    trained: ClassVar[str] = "all"
     network_: dict[str, Any] = field(init=False)
     weights_: dict[str, np.ndarray] = field(init=False)
 
@@ -154,68 +165,75 @@ class NeuralKernel(NamedKernel, KernelLearner):
 
     def _fit_network(self, training: Distinct, Y: np.ndarray, loss: str, codes: Any = None) -> None:
         """Train on targets Y (n, q); rows are held back from each class of ``codes`` (n,)."""
-        torch_side = self._torch_side()
         F, _, w, seed = training
-        codes = np.zeros(len(F), int) if codes is None else codes
-        held = self._held(codes)
-        learnt = np.ones(len(F), bool)
-        learnt[held] = False
-        self.input_scale_ = self._scale().of(F[learnt], w[learnt])
-        x = self.input_scale_(F)
-        shape = {
-            "in_features": F.shape[1], "outputs": Y.shape[1], "depth": int(self.depth),
+        held = np.zeros(len(F), bool)
+        if self.trained == "all":
+            held[self._held(np.zeros(len(F), int) if codes is None else codes)] = True
+        self.input_scale_ = self._scale().of(F[~held], w[~held])
+        shape = self._shape(F.shape[1], Y.shape[1])
+        rows = Given(self.input_scale_(F), Y, w)
+        self._train(rows, held, shape, loss, np.random.RandomState(seed), self._keep)
+
+    def _shape(self, columns: int, outputs: int) -> dict[str, Any]:
+        """The arguments of `NeuralKernelNetwork`."""
+        return {
+            "in_features": columns, "outputs": outputs, "depth": int(self.depth),
             "width": int(self.width), "layer": self.layer, "n_features": int(self.n_features),
             "scales": None if self.scales is None else tuple(map(float, self.scales)),
             "pooling": self.pooling, "skip": bool(self.skip),
         }  # fmt: skip
-        with torch_side.torch_threads(self.n_jobs):
-            self._train(torch_side, shape, x, Y, w, learnt, loss, np.random.RandomState(seed))
 
     def _train(
-        self, torch_side: Any, shape: dict[str, Any], x: np.ndarray, Y: np.ndarray, w: np.ndarray,
-        learnt: np.ndarray, loss: str, rng: np.random.RandomState,
-    ) -> None:  # fmt: skip
-        network = torch_side.made(shape, self.dtype, self.device, rng)
-        parts = [np.flatnonzero(learnt), np.flatnonzero(~learnt)]
-        rows, held = (
-            torch_side.rows(x[part], Y[part], w[part], self.dtype, self.device) for part in parts
-        )
-        network.begin(rows.x[: torch_side.ROWS])
-        if self.trained == "last" and loss == "squared":
-            torch_side.ridge_head(network, rows, float(self.alpha))
-            self._keep(torch_side, shape, network, [], [])
-            return
-        epochs = self.epochs or EPOCHS[len(x) >= SHORT]
-        training = torch_side.Training(
-            epochs, self._batch(len(rows.x)), self._rate(), float(self.alpha),
-            torch_side.LOSSES[loss], self.patience, self.trained == "last",
-        )  # fmt: skip
-        path, held_path = [], []
-        for epoch in training.run(network, rows, held if len(parts[1]) else None, rng):
-            path.append(epoch.objective)
-            held_path += [] if epoch.held is None else [epoch.held]
-            if self.verbose:
-                said = "" if epoch.held is None else f", loss of held rows {epoch.held:.4f}"
-                print(
-                    f"epoch {len(path)} of {epochs}: objective {epoch.objective:.4f}{said}",
-                    flush=True,
-                )
-            if epoch.best:
-                self._keep(torch_side, shape, network, path, held_path)
-            self.objective_path_, self.validation_path_ = np.array(path), np.array(held_path)
-        if "weights_" not in vars(self):
+        self, given: Given, is_held: np.ndarray, shape: dict[str, Any], loss: str,
+        rng: np.random.RandomState, keep: Keep | None = None,
+    ) -> dict[str, np.ndarray]:  # fmt: skip
+        """The numbers of the network of the best epoch; ``keep`` gets those of each better one."""
+        torch_side = self._torch_side()
+        with torch_side.torch_threads(self.n_jobs):
+            network = torch_side.made(shape, self.dtype, self.device, rng)
+            rows, held = (
+                torch_side.rows(*(part[chosen] for part in given), self.dtype, self.device)
+                for chosen in (~is_held, is_held)
+            )
+            network.begin(rows.x[: torch_side.ROWS])
+            path: list[float] = []
+            held_path: list[float] = []
+            best: dict[str, np.ndarray] = {}
+            if self.trained == "last" and loss == "squared":
+                torch_side.ridge_head(network, rows, float(self.alpha))
+                best = torch_side.arrays(network)
+                if keep is not None:
+                    keep(shape, best, path, held_path)
+                return best
+            epochs = self.epochs or EPOCHS[len(is_held) >= SHORT]
+            training = torch_side.Training(
+                epochs, self._batch(len(rows.x)), self._rate(), float(self.alpha),
+                torch_side.LOSSES[loss], self.patience, self.trained == "last",
+            )  # fmt: skip
+            for epoch in training.run(network, rows, held if is_held.any() else None, rng):
+                path.append(epoch.objective)
+                held_path += [] if epoch.held is None else [epoch.held]
+                if self.verbose:
+                    said = "" if epoch.held is None else f", loss of held rows {epoch.held:.4f}"
+                    start = f"epoch {len(path)} of {epochs}: objective {epoch.objective:.4f}"
+                    print(start + said, flush=True)
+                if epoch.best:
+                    best = torch_side.arrays(network)
+                    if keep is not None:
+                        keep(shape, best, path, held_path)
+                self.objective_path_, self.validation_path_ = np.array(path), np.array(held_path)
+        if not best:
             raise ValueError(
                 f"learning_rate={self._rate():.3g}: the objective became {path[-1]} in training. "
                 "Give a lower learning_rate."
             )
+        return best
 
-    def _keep(
-        self, torch_side: Any, shape: dict, network: Any, path: list, held_path: list
-    ) -> None:
+    def _keep(self, shape: dict, weights: dict, path: list, held_path: list) -> None:
         """All at once: a fit that is cut leaves the network of its best epoch."""
         vars(self).update(
             network_=shape, n_iter_=len(path), objective_path_=np.array(path),
-            validation_path_=np.array(held_path), weights_=torch_side.arrays(network),
+            validation_path_=np.array(held_path), weights_=weights,
         )  # fmt: skip
 
     # --- what the network reads ------------------------------------------------------------------
@@ -270,8 +288,7 @@ class NeuralKernel(NamedKernel, KernelLearner):
         fraction = float(self.validation_fraction)
         parts = [np.flatnonzero(codes == code) for code in np.unique(codes)]
         held = np.concatenate([part[: int(fraction * len(part))] for part in parts])
-        last = self.trained == "last"
-        return held[:0] if len(held) < FEW or last else held
+        return held[:0] if len(held) < FEW else held
 
     # --- answers ---------------------------------------------------------------------------------
 
@@ -334,20 +351,14 @@ class NeuralKernel(NamedKernel, KernelLearner):
                 "ArcCosine(1)."
             )
         self._check_scales()
-        words = {
-            "inputs": tuple(SCALES), "trained": ("all", "last"), "dtype": ("float32", "float64"),
-        }  # fmt: skip
-        for name, known in words.items():
-            value = getattr(self, name)
-            if not any(value is word or value == word for word in known):
-                raise ValueError(f"{name}={value!r}: give {' or '.join(map(_quoted, known))}.")
+        check_word("inputs", self.inputs, tuple(SCALES))
+        check_word("trained", self.trained, ("all", "last"))
+        check_word("dtype", self.dtype, ("float32", "float64"))
         check_flag("skip", self.skip)
         check_flag("verbose", self.verbose)
 
     def _check_scales(self) -> None:
-        known = (None, "average", "maxout", "convolution")
-        if self.pooling not in known:
-            raise ValueError(f"pooling={self.pooling!r}: give {' or '.join(map(_quoted, known))}.")
+        check_word("pooling", self.pooling, (None, "average", "maxout", "convolution"))
         if self.scales is None:
             return
         if self.pooling is None:
@@ -359,5 +370,8 @@ class NeuralKernel(NamedKernel, KernelLearner):
             check_positive("scales", scale)
 
 
-def _quoted(word: str | None) -> str:
-    return "None" if word is None else f'"{word}"'
+def check_word(name: str, value: Any, known: tuple[str | None, ...]) -> None:
+    """Raise ValueError if a parameter is none of some words."""
+    if not any(value is word or (isinstance(value, str) and value == word) for word in known):
+        words = " or ".join("None" if word is None else f'"{word}"' for word in known)
+        raise ValueError(f"{name}={value!r}: give {words}.")

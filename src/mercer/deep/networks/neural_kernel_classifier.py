@@ -48,6 +48,9 @@ class NeuralKernelClassifier(OutputClassifier, NeuralKernel):
     loss : {"cross_entropy", "hinge", "squared"}, default="cross_entropy"
         L: -log P(y), the hinge loss of a support vector machine, or the squared loss of a least
         squares one. The latter two compare f with 1 for the class of a row and -1 for others.
+    trained : {"all", "last"}, default="all"
+        "last" leaves the blocks as they are drawn. With the squared loss the solution is then ridge
+        regression on their features, in closed form.
     class_weight : dict or "balanced", optional
         Weight of each class, a factor of its rows' weights.
 
@@ -105,6 +108,7 @@ class NeuralKernelClassifier(OutputClassifier, NeuralKernel):
 
     _: KW_ONLY
     loss: str = "cross_entropy"
+    trained: str = "all"  # pyright: ignore[reportIncompatibleVariableOverride]
     class_weight: Any = None
 
     @fitting

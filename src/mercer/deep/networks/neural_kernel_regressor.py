@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,12 @@ from mercer.threads import fitting
 class NeuralKernelRegressor(MultiOutputMixin, RegressorMixin, NeuralKernel):
     r"""Regression by a hybrid network: as `NeuralKernelClassifier`, with the loss
     :math:`\tfrac12 (y - f(x))^2` for each target, in units of its standard deviation.
+
+    Parameters
+    ----------
+    trained : {"all", "last"}, default="all"
+        "last" leaves the blocks as they are drawn. With the squared loss the solution is then ridge
+        regression on their features, in closed form.
 
     Attributes
     ----------
@@ -42,6 +49,9 @@ class NeuralKernelRegressor(MultiOutputMixin, RegressorMixin, NeuralKernel):
     >>> bool(model.score(X[1::2], y[1::2]) > 0.95)
     True
     """
+
+    _: KW_ONLY
+    trained: str = "all"  # pyright: ignore[reportIncompatibleVariableOverride]
 
     @fitting
     @finite_fit

@@ -11,7 +11,15 @@ import numpy as np
 import torch
 
 from mercer.deep.networks.blocks import NeuralKernelNetwork
+from mercer.deep.networks.joint import learn_jointly
 from mercer.deep.networks.losses import LOSSES
+from mercer.deep.networks.process import (
+    LinAlgError,
+    Posterior,
+    RadialProcess,
+    Seen,
+    check_process_kernel,
+)
 from mercer.deep.networks.training import (
     ROWS,
     Rows,
@@ -24,8 +32,9 @@ from mercer.deep.networks.training import (
 from mercer.deep.torch_device import choose_device, torch_threads
 
 __all__ = [
-    "LOSSES", "ROWS", "Training", "answers", "arrays", "hidden", "made", "ridge_head", "rows",
-    "torch_threads",
+    "LOSSES", "ROWS", "LinAlgError", "Posterior", "RadialProcess", "Training", "answers", "arrays",
+    "check_process_kernel", "codes", "hidden", "learn_jointly", "made", "moments", "ridge_head",
+    "rows", "seen", "torch_threads",
 ]  # fmt: skip
 
 
@@ -44,6 +53,30 @@ def hidden(network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: Any)
     """What each block makes of inputs x, a list of arrays."""
     with torch.no_grad():
         return [part.cpu().numpy() for part in network.hidden(_tensor(x, dtype, device))]
+
+
+def codes(network: NeuralKernelNetwork, x: np.ndarray, dtype: str, device: Any) -> np.ndarray:
+    """The codes of inputs x, in float64."""
+    with torch.no_grad():
+        parts = _tensor(x, dtype, device).split(ROWS)
+        return torch.cat([network.code(part) for part in parts]).double().cpu().numpy()
+
+
+def seen(
+    x: np.ndarray, Y: np.ndarray, given: np.ndarray | None, w: np.ndarray, device: Any
+) -> Seen:
+    """Rows for a process, in float64."""
+    noises = None if given is None else _tensor(given, "float64", device)
+    return Seen(
+        _tensor(x, "float64", device), _tensor(Y, "float64", device), noises,
+        _tensor(w, "float64", device),
+    )  # fmt: skip
+
+
+def moments(posterior: Posterior, x: np.ndarray, device: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of a process at rows x."""
+    mean, variance = posterior(_tensor(x, "float64", device))
+    return mean.cpu().numpy(), variance.cpu().numpy()
 
 
 def _tensor(values: np.ndarray, dtype: str, device: Any) -> torch.Tensor:
