@@ -23,8 +23,8 @@ MODULES = [
     "src/mercer/deep/networks/process.py",
     "src/mercer/deep/networks/torch_side.py",
     "src/mercer/deep/networks/training.py",
-    "src/mercer/deep/torch_device.py",
     "src/mercer/deep/torch_layers.py",
+    "src/mercer/gram/on_torch",
     "tests/plug_ins/their_package/device.py",
 ]
 

@@ -64,6 +64,7 @@ _HOME = {
     "solvers": "mercer.solvers",
     "search": "mercer.search",
     "samples": "mercer.samples",
+    "speech": "mercer.speech",
     "plots": "mercer.plots",
     "testing": "mercer.testing",
 }

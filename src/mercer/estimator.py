@@ -34,6 +34,9 @@ memory : int, str or None
     Budget in bytes or as "4GB"; None means half of what is free.
 n_jobs : int or None
     Threads; None means all cores.
+device : str or None
+    Where Gram matrices are computed. None and "cpu" mean Mercer's own code; "cuda", "cuda:1" or
+    "cpu:torch" compute kernels that have a formula by torch, and refuse others.
 random_state : int, RandomState or None
     Seed for choosing the centres.
 """

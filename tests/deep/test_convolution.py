@@ -18,8 +18,8 @@ from mercer.deep.convolution_network import ConvolutionNetwork  # noqa: E402
 from mercer.deep.propagation import Propagation  # noqa: E402
 from mercer.deep.targets import ClassTargets  # noqa: E402
 from mercer.deep.through_layers import kernel_of  # noqa: E402
-from mercer.deep.torch_device import torch_threads  # noqa: E402
 from mercer.deep.torch_layers import torch_layer  # noqa: E402
+from mercer.gram.on_torch import torch_threads  # noqa: E402
 from mercer.kernels import RBF, ArcCosine, Linear, NormalisedGaussian, Polynomial  # noqa: E402
 
 RNG = np.random.default_rng(0)

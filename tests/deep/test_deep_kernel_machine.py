@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -23,6 +24,7 @@ from mercer.deep import (
     deep_kernel_machine,
 )
 from mercer.deep.ascent import DeepAscent
+from mercer.deep.inducing import pivots
 from mercer.deep.through_layers import kernel_of
 from mercer.kernels import RBF, ArcCosine, Linear, NeuralTangent, Sigmoid, Spectrum
 from mercer.testing import parametrize_with_object_checks
@@ -201,6 +203,29 @@ def test_classes():
     assert low.fit(M[::2], d[::2]).score(M[1::2], d[1::2]) > 0.93
 
 
+def test_probabilities_are_the_mean_over_outputs_that_are_uncertain():
+    """Of two classes, by numerical integration; how sure the machine is changes no answer."""
+    cut = y > np.median(y)
+    model = Classifier(1, dof=10).fit(X[:25], cut[:25])
+    new = np.vstack([Z, 3 * Z])
+    means, variances = model._outputs(new)
+    points, shares = np.polynomial.hermite_e.hermegauss(60)
+    gap = (means[:, 1] - means[:, 0])[:, None] + np.sqrt(2 * variances)[:, None] * points
+    wanted = expit(gap) @ shares / shares.sum()
+    assert variances.max() > 0.5
+    assert_allclose(model.predict_proba(new)[:, 1], wanted, atol=0.01)
+    assert_allclose(model.predict(new), means[:, 1] > means[:, 0])
+
+
+def test_the_first_inducing_point_is_most_like_the_others_in_any_order_of_them():
+    layer = RBF(0.5)  # all variances are equal
+    (first,) = pivots(X @ X.T, layer, 1)
+    assert first == np.argmax(np.square(kernel_of(layer, X @ X.T)).sum(axis=1))
+    moved = np.random.default_rng(3).permutation(len(X))
+    again = moved[pivots(X[moved] @ X[moved].T, layer, 8)]
+    assert set(again) == set(pivots(X @ X.T, layer, 8))
+
+
 def test_less_than_the_width_of_the_network_learns_what_its_kernel_cannot():
     """y depends on one column of many; Gram matrices that move find it."""
     rng = np.random.default_rng(0)
@@ -298,6 +323,7 @@ def test_attributes():
         ({"noise": "loud"}, "noise='loud'"),
         ({"n_inducing": 0}, "n_inducing=0"),
         ({"jitter": -1e-3}, "jitter=-0.001"),
+        ({"depth": None}, "depth=None: give a whole number"),
         ({"input_scale": 0}, r"input_scale=0: give a finite number > 0 or \"auto\""),
         ({"input_scale": "mean"}, r"input_scale=.mean.: give a finite number"),
         ({"tol": 0}, "tol=0"),

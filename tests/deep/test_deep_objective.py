@@ -32,10 +32,10 @@ def exact(layer, targets=None, dof=(2.0, 3.0), jitter=1e-2, G=G0):
     return ExactObjective(G, [layer] * (len(dof) + 1), np.array(dof), targets, jitter)
 
 
-def inducing(layer, targets=None, rows=7, count=m, jitter=1e-2):
+def inducing(layer, targets=None, rows=7, count=m, jitter=1e-2, G=G0):
     targets = NumberTargets(Y, True) if targets is None else targets
-    problem = (G0[:count, :count], [layer] * 3, np.array([2.0, 3.0]), targets, jitter)
-    return InducingObjective(*problem, G0[:, :count], G0.diagonal().copy(), rows)
+    problem = (G[:count, :count], [layer] * 3, np.array([2.0, 3.0]), targets, jitter)
+    return InducingObjective(*problem, G[:, :count], G.diagonal().copy(), rows)
 
 
 def moved(objective):
@@ -151,6 +151,16 @@ def test_rows_of_samples_at_a_time():
     grams = moved(few)
     a, b = few.evaluate(grams, 0.3), many.evaluate(grams, 0.3)
     assert_allclose(a.value, b.value, rtol=1e-12)
+    for one, other in zip(a.gradients, b.gradients):
+        assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [exact, inducing])
+def test_a_scale_is_that_of_all_inner_products(kind):
+    scaled, wanted = kind(RBF(0.5)).scaled(5.0).scaled(0.6), kind(RBF(0.5), G=3.0 * G0)
+    grams = moved(wanted)
+    a, b = scaled.evaluate(grams, 0.3), wanted.evaluate(grams, 0.3)
+    assert_allclose(a.value, b.value, rtol=1e-10)
     for one, other in zip(a.gradients, b.gradients):
         assert_allclose(one, other, rtol=1e-8, atol=1e-9)
 

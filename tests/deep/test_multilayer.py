@@ -18,7 +18,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import SVC, KernelPCA, KNeighborsClassifier, LargeMarginNeighbours
 from mercer.deep import MultilayerKernelMachine, chosen_components, multilayer
-from mercer.deep.chosen_components import binned_information, nearest_information, tried_widths
+from mercer.deep.chosen_components import (
+    ComponentLayer,
+    binned_information,
+    choose_width,
+    nearest_information,
+    tried_widths,
+)
 from mercer.kernels import RBF, BlendedSpectrum, Jaccard, Match, Polynomial, TableKernel
 
 DIGITS, DIGIT = load_digits(return_X_y=True)
@@ -167,6 +173,36 @@ def test_choices_are_those_of_another_k_nn_on_rows_that_were_held_back():
         assert layer.validation_error == least
         kept = orders[layer.ranking][: layer.width]
         learnt, judged = learnt[:, kept], judged[:, kept]
+
+
+def chosen_of(scores, values, information, rankings):
+    """The layer that is chosen on the rows of two classes, for components as they are said."""
+    y = np.arange(len(scores)) % 2
+    layer = ComponentLayer(KernelPCA(), values, information, "variance", np.arange(len(values)), {})
+    settings = chosen_components.Settings(None, "exact", None, 3, False, None, 1, 0)
+    return choose_width(layer, scores, y, scores, y, rankings, settings)
+
+
+@pytest.mark.parametrize("rankings", [("information", "variance"), ("variance", "information")])
+def test_of_equal_errors_the_smallest_width_and_then_the_ranking_that_was_named_first(rankings):
+    y = np.arange(40) % 2
+    alike = np.tile(y[:, None], 6) + 0.0
+    chosen = chosen_of(alike, np.arange(6.0, 0, -1), np.ones(6), rankings)
+    assert {e for by in chosen.validation_errors.values() for e in by.values()} == {0.0}
+    assert (chosen.ranking, chosen.kept.tolist()) == (rankings[0], [0])
+    # the second ranking needs one component, and the first one two
+    noise = 0.01 * np.random.default_rng(0).normal(size=40)
+    behind = np.column_stack([noise, y])
+    says = {"information": np.array([0.0, 1.0]), "variance": np.array([1.0, 2.0])}
+    says[rankings[0]] = says[rankings[0]][::-1]
+    chosen = chosen_of(behind, says["variance"], says["information"], rankings)
+    assert (chosen.ranking, chosen.kept.tolist()) == (rankings[1], [1])
+
+
+def test_of_components_that_say_as_much_the_larger_come_first():
+    information = np.array([0.2, 0.5, 0.2, 0.5, 0.0, 0.2])
+    chosen = chosen_of(np.zeros((9, 6)), np.arange(6.0, 0, -1), information, ("information",))
+    assert chosen.order("information").tolist() == [1, 3, 0, 2, 5, 4]
 
 
 def test_components_and_ranks_do_not_see_the_rows_held_back(monkeypatch):

@@ -260,6 +260,36 @@ def test_a_file_system_without_locks(path, monkeypatch):
     assert stale.exists()  # a living process may write it
 
 
+def test_a_system_that_locks_by_opening(path, monkeypatch):
+    """As Windows: what can be removed is open nowhere, and nothing is renamed while it is open."""
+    stale = path.with_name(whole_files._prefix(path) + "0.tmp")
+    stale.write_bytes(b"of a dead process")
+    monkeypatch.setattr(whole_files, "fcntl", None)
+    replace, written = os.replace, []
+
+    def closed_replace(*paths):
+        assert written[0].closed
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", closed_replace)
+    with written_whole(path) as file:
+        written.append(file)
+        file.write(b"content")
+    assert path.read_bytes() == b"content"
+    assert names(path) == [path.name]
+
+
+@posix
+def test_an_interruption_before_a_new_file_is_locked(path, monkeypatch):
+    def stopped(file):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(whole_files, "_locked", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(path, b"content")
+    assert names(path) == []
+
+
 @posix
 def test_a_sweep_between_making_a_file_and_locking_it(path, monkeypatch):
     locked, tried = whole_files._locked, []
@@ -274,6 +304,25 @@ def test_a_sweep_between_making_a_file_and_locking_it(path, monkeypatch):
     write_whole(path, b"content")
     assert path.read_bytes() == b"content"
     assert len(set(tried)) == 2
+
+
+@posix
+def test_a_new_file_that_a_sweep_has_locked_first_is_left_to_it(path, monkeypatch):
+    locked, sweeps = whole_files._locked, []
+
+    def behind_a_sweep(file):
+        if not sweeps:
+            sweeps.append(open(file.name, "rb"))  # noqa: SIM115 - closed below
+            assert locked(sweeps[0])
+        return locked(file)
+
+    monkeypatch.setattr(whole_files, "_locked", behind_a_sweep)
+    with written_whole(path) as file:
+        os.unlink(sweeps[0].name)
+        sweeps[0].close()
+        file.write(b"content")
+    assert path.read_bytes() == b"content"
+    assert names(path) == [path.name]
 
 
 def test_links_with_the_names_of_temporary_files_are_left_alone(path):

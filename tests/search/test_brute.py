@@ -49,6 +49,29 @@ def lists(found):
     return [indices[s:e].tolist() for s, e in pairwise(starts)]
 
 
+class Powers(Minkowski):
+    """|x - z| ** ½, whose square is what is compared."""
+
+    def coordinates(self, X):
+        return None
+
+    def raw(self, X, Z):
+        x, z = (np.asarray(getattr(side, "parts", [side])[0])[:, 0] for side in (X, Z))
+        return np.abs(x[:, None] - z)
+
+
+def test_powers_of_equal_roots_are_equally_near():
+    """Of two squares that differ in the last digit, the roots may be equal."""
+    rng = np.random.default_rng(0)
+    X = 1 + np.finfo(float).eps * rng.permutation(60)[:, None]
+    D = np.sqrt(np.abs(np.array([[0.0], [-3.0]]) - X.T))
+    assert (np.diff(np.sort(D[0])) == 0).any()
+    assert (np.diff(np.sort(D[0])) > 0).any()
+    found = BruteForce(Powers()).fit(X).query([[0.0], [-3.0]], 60)
+    for a, b in zip(found, nearest(D, 60), strict=True):
+        assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("case", EXACT, ids=cases.name)
 def test_all_that_the_matrix_has(case, edge):
     distance, samples = case

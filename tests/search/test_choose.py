@@ -58,6 +58,7 @@ def test_a_ball_tree_is_the_tree_that_the_distance_suits(rows):
         (rows[:, :3], Minkowski(1), "kd_tree"),
         (rows[:, :3], Mahalanobis(), "kd_tree"),
         (rows[:500, :3], Cosine(), "metric_tree"),
+        (rows[:500, :3].round(1), Minkowski(0), "metric_tree"),
         (words, Edit(), "metric_tree"),
     ):
         index, name = fit_index(X, distance, "ball_tree", leaf_size=7)

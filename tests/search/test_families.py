@@ -41,6 +41,13 @@ def test_stable_projections(p, width, dtype):
     assert_allclose(family.collision([0, np.inf, 1e-320, 1e300]), [1, 0, 1, 0], atol=1e-12)
 
 
+@pytest.mark.parametrize("p", [1, 2])
+def test_the_middle_of_the_rows_is_no_edge_of_steps(p):
+    """Two rows around their mean collide as often as any others at their distance."""
+    family, X = StableProjections(p, 3.0), np.array([[100.0, 5.0], [101.0, 5.0]])
+    assert_allclose(share(family, X), family.collision([1.0]), atol=FIVE)
+
+
 def test_hyperplanes():
     angles = np.array([0.0, 0.2, np.pi / 2, 2.5, np.pi])
     X = np.zeros((10, 3))
@@ -95,6 +102,14 @@ def pairs_of(J, size, rng):
     shared = round(2 * size * J / (1 + J))
     items = [f"w{i}" for i in rng.choice(10**6, 2 * size - shared, replace=False)]
     return set(items[:size]), set(items[size - shared :])
+
+
+def test_functions_of_items_are_permutations():
+    """No function makes two items equal that have different numbers."""
+    items = [{f"w{i}"} for i in range(40_000)]
+    different = len(np.unique(item_numbers([item for one in items for item in one])))
+    S = MinHash(12).fit_transform(items)
+    assert {len(np.unique(column)) for column in S.T} == {different}
 
 
 @pytest.mark.parametrize("J", [0.0, 0.2, 0.5, 0.8, 1.0])

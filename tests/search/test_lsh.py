@@ -136,6 +136,24 @@ def test_the_neighbours_of_a_sample_are_found_on_average():
     assert index.share_ < 0.3
 
 
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("distance", [Minkowski(), Jaccard()], ids=str)
+def test_few_neighbours_are_found_as_often_as_many(distance, k):
+    """Each row is at distance 0 to itself, and finds itself: that does not count."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(rng.integers(0, 999, (100, 12)), 8, axis=0)
+    if isinstance(distance, Jaccard):
+        X = [set(row) for row in np.where(rng.random(rows.shape) < 0.2, -rows, rows).tolist()]
+    else:
+        X = rows + rng.normal(size=rows.shape)
+    exact = BruteForce(distance).fit(X).query(k=k)[0]
+    found = []
+    for seed in range(4):
+        index = LSHIndex(distance, recall=0.7, n_neighbors=k, random_state=seed).fit(X)
+        found.append((index.query(k=k)[0] <= exact + 1e-9).mean())
+    assert np.mean(found) > 0.65
+
+
 def test_the_answers_are_those_of_the_pairs_that_share_a_key():
     X, Z = np.rint(10 * vectors(400)), np.rint(10 * vectors(90, seed=1))
     index = LSHIndex(Minkowski(1), near=12).fit(X)

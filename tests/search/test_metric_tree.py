@@ -116,6 +116,49 @@ def test_rounding_rules_no_row_out(dtype, monkeypatch):
         assert_allclose(np.take_along_axis(D, indices, 1), distances, atol=size)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_last_digits_rule_no_row_out(dtype):
+    """Groups of rows that differ by some units of the last digit."""
+    rng = np.random.default_rng(0)
+    steps = 1 + np.finfo(dtype).eps * rng.integers(0, 300, (200, 1))
+    X = (np.array([[1], [9]])[rng.integers(0, 2, 200)] * steps).astype(dtype)
+    for distance in (Minkowski(1), Minkowski(2), Minkowski(3, weights=[0.3])):
+        brute, tree = BruteForce(distance).fit(X), MetricTree(distance, leaf_size=2).fit(X)
+        for k in (1, 7):
+            for a, b in zip(brute.query(None, k), tree.query(None, k), strict=True):
+                assert_array_equal(a, b)
+
+
+class Rounded(Minkowski):
+    """Distances with an error of their own, the same for each pair, up to ``error``."""
+
+    def __init__(self, p=1, weights=None, error=0.0, itself=False):
+        super().__init__(p, weights)
+        self.error, self.itself = error, itself
+
+    def coordinates(self, X):
+        return None
+
+    def raw(self, X, Z):
+        x, z = (np.asarray(side.parts[0] if hasattr(side, "parts") else side) for side in (X, Z))
+        gap = np.abs(x[:, None, 0] - z[None, :, 0])
+        noise = np.sin(1e9 * (x[:, None, 0] + z[None, :, 0])) ** 2
+        return gap + self.error * noise * (self.itself | (gap > 0))
+
+
+@pytest.mark.parametrize("leaf_size", [1, 5])
+@pytest.mark.parametrize(("error", "itself"), [(1e-8, False), (1e-3, True)])
+def test_distances_with_few_right_digits_rule_no_row_out(error, itself, leaf_size):
+    """As square roots of rounding have: near rows seem farther apart than they are."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (300, 1)) + error * rng.normal(size=(300, 1))
+    distance = Rounded(error=error, itself=itself)
+    brute, tree = BruteForce(distance).fit(X), MetricTree(distance, leaf_size=leaf_size).fit(X)
+    for rows in (X, None):
+        for a, b in zip(brute.query(rows, 5), tree.query(rows, 5), strict=True):
+            assert_array_equal(a, b)
+
+
 def test_groups_are_searched_in_part():
     """Of 50 groups that are far from each other, a query reads few."""
     rng = np.random.default_rng(1)
@@ -143,10 +186,17 @@ def test_what_is_no_metric_is_refused(case):
         MetricTree(distance).fit(samples)
 
 
-def test_all_distances_equal():
-    X = [[letter] for letter in "abcdefgh" * 20]
-    tree, brute = (make(Match()).fit(X) for make in (MetricTree, BruteForce))
-    for a, b in zip(tree.query(k=30), brute.query(k=30)):
-        assert_array_equal(a, b)
+@pytest.mark.parametrize("letters", ["abcdefgh", "a"])
+def test_all_distances_equal(letters):
+    X = [[letter] for letter in letters * (160 // len(letters))]
+    tree, brute = MetricTree(Match(), leaf_size=10).fit(X), BruteForce(Match()).fit(X)
+    for rows in (X, None):
+        for a, b in zip(tree.query(rows, 30), brute.query(rows, 30), strict=True):
+            assert_array_equal(a, b)
+        for a, b in zip(tree.query_radius(rows, 0), brute.query_radius(rows, 0), strict=True):
+            assert_array_equal(a, b)
+
+
+def test_what_separates_no_rows_is_no_metric():
     with pytest.raises(ValueError, match="not a metric"):
         MetricTree(Dice()).fit([{"a"}, {"b"}])

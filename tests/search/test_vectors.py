@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 
 import cases
 from lanes import examples
@@ -278,3 +279,20 @@ def test_coordinates_are_rows_of_the_same_distance(case):
     assert found.rows.dtype == X.dtype
     D = Minkowski(found.p, found.weights)(found.rows)
     assert_allclose(D, bound.block(X, X), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize("size", [1e15, 1e25])
+def test_rows_of_one_side_alone_may_be_huge(p, size):
+    """Powers of float32 end at 3e38, whichever side they are from."""
+    rng = np.random.default_rng(0)
+    small, huge = (rng.uniform(1, 2, (90, 3)).astype(np.float32) * s for s in (1, np.float32(size)))
+    for X, Z in ((small, huge), (huge, small)):
+        D = cdist(Z.astype(float), X.astype(float), "minkowski", p=p)
+        for kind in (BruteForce, KDTree):
+            index = kind(Minkowski(p)).fit(X)
+            assert_allclose(index.query(Z, 3)[0], np.sort(D, axis=1)[:, :3], rtol=1e-6)
+            radius = float(np.median(D))
+            counts = np.diff(index.query_radius(Z, radius)[2])
+            assert (counts >= (radius * (1 - 1e-6) >= D).sum(axis=1)).all()
+            assert (counts <= (radius * (1 + 1e-6) >= D).sum(axis=1)).all()

@@ -1,8 +1,8 @@
 """The commands and their options, and how errors become messages and exit codes.
 
 Each command is a thin function that imports its own module on use, so that ``mercer --help``
-is fast; the work is in fit.py, predict.py, report.py, check.py, neighbors.py and demo.py beside
-this file.
+is fast; the work is in fit.py, predict.py, report.py, check.py, neighbors.py, denoise.py and
+demo.py beside this file.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import warnings
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 from cyclopts import App, CycloptsError, CycloptsPanel, Parameter
 
 import mercer
 from mercer.cli.errors import OptionError
-from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, OK, OUTPUT, USAGE
+from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE
 from mercer.cli.room import check_room
 from mercer.cli.shared_options import (
     Decimal,
@@ -44,7 +44,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors that mean: no room fo
 QUICK = {"--help", "-h", "--version"}  # options that load nothing
 
 EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \
-4 a result could not be written; 5 the cli extra is not installed; 6 the model is written, but its \
+4 a result could not be written; 5 an extra is not installed; 6 the model is written, but its \
 report failed; 130 interrupted."""
 
 app = App(
@@ -365,6 +365,55 @@ def neighbors(
 
 
 @app.command(sort_key=5)
+def denoise(
+    recording: Path,
+    /,
+    *more: Annotated[Path, Parameter(help="More recordings, or folders of them.")],
+    output: Annotated[Path, Parameter(alias="-o")],
+    model: Path | None = None,
+    train: Flag = False,
+    scenes: Whole = 400,
+    seed: Whole = 0,
+    force: Flag = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Take noise out of recordings of speech.
+
+    Needs the speech extra: pip install "mercer[cli,speech]".
+
+    Parameters
+    ----------
+    recording
+        A WAV, FLAC, Ogg, MP3 or AIFF file, or a folder of such files. With --train, a folder of
+        clean speech; folders of noise may follow. Each folder in it counts as one speaker.
+    output
+        Where the speech is written: a .wav or .flac file, or for several recordings a folder. With
+        --train, the file of the model.
+    model
+        A model that --train has made. Default: the one that comes with the package.
+    train
+        Fit a model to clean speech, mixed with noise, in place of using one.
+    scenes
+        Mixtures that --train makes, of 5 seconds each.
+    seed
+        Seed of the mixtures and the fit.
+    force
+        Replace an existing output.
+    """
+    from mercer.cli.denoise import denoise_files, train_enhancer
+
+    if train:
+        return train_enhancer(
+            [recording, *more], output=output, scenes=scenes, seed=seed, force=force, json=json,
+            quiet=quiet,
+        )  # fmt: skip
+    return denoise_files(
+        [recording, *more], output=output, model=model, force=force, json=json, quiet=quiet
+    )
+
+
+@app.command(sort_key=6)
 def demo(*, folder: Path = Path("mercer-demo")) -> int:
     """Fit, explain and use a model of the penguins table.
 
@@ -399,13 +448,21 @@ def run(arguments: list[str] | None = None) -> None:
         _fail(errors, error, OUTPUT)
     except (ValueError, TypeError, MemoryError, FileNotFoundError, IsADirectoryError) as error:
         _fail(errors, error, DATA)
+    except ImportError as error:
+        if error.name is not None:  # raised by an import, not by code that says what to install
+            _bug(errors)
+        _fail(errors, error, NO_EXTRA)
     except OSError as error:
         _fail(errors, error, OUTPUT)
     except Exception:
-        errors.print(traceback.format_exc(), soft_wrap=True)
-        errors.print("This is an error of Mercer's own. Please report it, with the lines above.")
-        sys.exit(BUG)
+        _bug(errors)
     sys.exit(code if isinstance(code, int) else OK)
+
+
+def _bug(errors: Terminal) -> NoReturn:
+    errors.print(traceback.format_exc(), soft_wrap=True)
+    errors.print("This is an error of Mercer's own. Please report it, with the lines above.")
+    sys.exit(BUG)
 
 
 def _with_pipe(words: list[str]) -> list[str]:

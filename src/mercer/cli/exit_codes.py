@@ -5,6 +5,6 @@ BUG = 1  # an error of Mercer's own
 USAGE = 2  # a wrong command line
 DATA = 3  # wrong data
 OUTPUT = 4  # a result could not be written
-NO_EXTRA = 5  # the cli extra is not installed
+NO_EXTRA = 5  # an extra is not installed
 NO_REPORT = 6  # the model is written, and its report is not
 INTERRUPTED = 130

@@ -24,8 +24,8 @@ from mercer.deep.convolution import (
     first_patches,
 )
 from mercer.deep.learning_rate import one_cycle
-from mercer.deep.torch_device import choose_device, on_device, torch_threads
 from mercer.deep.torch_layers import torch_layer
+from mercer.gram.on_torch import choose_device, on_device, torch_threads
 from mercer.kernels import Layer
 from mercer.threads import raise_if_stopped
 

@@ -58,7 +58,9 @@ def gram(
     Raises
     ------
     ValueError
-        No maker serves the device of the place.
+        No maker serves the device of the place, or not for this kernel and these samples.
+    ImportError
+        The device is one of torch, and torch is not installed.
 
     Examples
     --------
@@ -117,8 +119,22 @@ def register(maker: Maker) -> ExitStack:
 
 def made_here(kernel: Any, X: Any, place: Place) -> bool:
     """Whether no maker from outside serves a matrix, so that it may be kept as an array here."""
-    others = _makers[: -len(_OWN)]
+    others = _makers[: -len(_OWN)]  # one of them raises an error where it cannot serve
     return all(maker(kernel, X, X, place) is None for maker in others)
+
+
+def _by_torch(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
+    """Kernels with a formula on a device of torch, which is imported if one is asked for."""
+    if place.device in (None, "cpu"):
+        return None
+    try:
+        from mercer.gram.on_torch import torch_gram
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"device={place.device!r} needs torch ({error.name} is not installed): "
+            'pip install "mercer[torch]".'
+        ) from None
+    return torch_gram(kernel, X, Z, place)
 
 
 def _on_this_processor(maker: Maker) -> Maker:
@@ -156,4 +172,4 @@ def _tiles(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator:
 
 
 _OWN = [_on_this_processor(each) for each in (_known_matrix, _features, _tiles)]
-_makers: list[Maker] = [*_OWN]
+_makers: list[Maker] = [_by_torch, *_OWN]

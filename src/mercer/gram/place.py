@@ -31,8 +31,9 @@ class Place:
     n_jobs : int or None
         Threads; None means all cores.
     device : any
-        The device that computes. None and "cpu" mean this machine's processor; a maker that was
-        given to `register` may serve others.
+        The device that computes. None and "cpu" mean Mercer's own code on this machine's processor;
+        "cpu:torch", "cuda", "cuda:1" and other names of torch compute kernels that have a formula
+        there; a maker that was given to `register` may serve others.
     executor : any
         What runs the work elsewhere, such as the client of a cluster. Mercer's own makers run
         threads, and leave it to others.

@@ -18,6 +18,7 @@ from mercer.plots.displays import (
     PartialDependenceDisplay,
     RecallTimeDisplay,
     RelevanceDisplay,
+    SpectrogramDisplay,
     SpectrumDisplay,
     half_axes,
 )
@@ -28,5 +29,5 @@ __all__ = [
     "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay", "LayerDisplay",
     "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
     "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrumDisplay", "half_axes", "save_report",
+    "SpectrogramDisplay", "SpectrumDisplay", "half_axes", "save_report",
 ]  # fmt: skip

@@ -45,6 +45,7 @@ from mercer.solvers.ridge import (
     CholeskySolver,
     ConjugateGradientSolver,
     EigenFactor,
+    EigenProSolver,
     EigenSolver,
     LocalSolver,
     LowRankFactor,
@@ -72,12 +73,12 @@ from mercer.solvers.weights import (
 
 __all__ = [
     "AlignmentWeights", "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver",
-    "ConvergenceWarning", "DualProblem", "EasyWeights", "EigenFactor", "EigenSolver", "Eigenpairs",
-    "HingeMachines", "InnerProducts", "KMeansResult", "KMeansSolver", "LocalSolver",
-    "LowRankFactor", "LowRankSolver", "MarginWeights", "NeighbourhoodWeights", "NewtonLogistic",
-    "NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner", "Reason", "Result",
-    "RidgeFolds", "RidgeMachine", "RidgeSweep", "RowSource", "SmoResult", "SmoSolver",
-    "TopEigenSolver", "dense_eigenpairs", "factor_eigenpairs", "inner_products",
+    "ConvergenceWarning", "DualProblem", "EasyWeights", "EigenFactor", "EigenProSolver",
+    "EigenSolver", "Eigenpairs", "HingeMachines", "InnerProducts", "KMeansResult", "KMeansSolver",
+    "LocalSolver", "LowRankFactor", "LowRankSolver", "MarginWeights", "NeighbourhoodWeights",
+    "NewtonLogistic", "NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner",
+    "Reason", "Result", "RidgeFolds", "RidgeMachine", "RidgeSweep", "RowSource", "SmoResult",
+    "SmoSolver", "TopEigenSolver", "dense_eigenpairs", "factor_eigenpairs", "inner_products",
     "nonnegative_minimum", "riccati", "row_source",
 ]  # fmt: skip
 

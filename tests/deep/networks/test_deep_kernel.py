@@ -24,8 +24,8 @@ from mercer.deep.networks.latent_targets import (  # noqa: E402
     log_shares,
 )
 from mercer.deep.networks.process import Numbers, RadialProcess, Seen  # noqa: E402
-from mercer.deep.torch_device import torch_threads  # noqa: E402
 from mercer.distances import Minkowski  # noqa: E402
+from mercer.gram.on_torch import torch_threads  # noqa: E402
 from mercer.kernels import (  # noqa: E402
     RBF,
     ExponentialPower,

@@ -15,8 +15,8 @@ from mercer.deep import (  # noqa: E402
     PooledScales,
 )
 from mercer.deep.networks.frequencies import frequencies, positive_stable, stable  # noqa: E402
-from mercer.deep.torch_device import torch_threads  # noqa: E402
 from mercer.distances import Mahalanobis, Minkowski  # noqa: E402
+from mercer.gram.on_torch import torch_threads  # noqa: E402
 from mercer.kernels import (  # noqa: E402
     RBF,
     ArcCosine,

@@ -73,6 +73,29 @@ def test_warnings_and_errors():
             LocalOutlierFactor(**params).fit(X)
 
 
+@pytest.mark.parametrize("metric", ["manhattan", "precomputed"])
+def test_sums_of_distances_beyond_floats_are_refused(metric):
+    """Each distance is finite, but their sum is not: factors would be NaN, or 0."""
+    line = np.linspace(-8e307, 8e307, 20)[:, None]
+    rows = line if metric == "manhattan" else np.abs(line - line.T)
+    with pytest.raises(ValueError, match=r"the fit is not finite.*e\+30"):
+        LocalOutlierFactor(19, metric=metric).fit(rows)
+
+
+def test_a_row_at_the_offset_is_usual():
+    """An outlier is below it: of 11 rows, 10% is the second lowest factor itself."""
+    model = LocalOutlierFactor(4, contamination=0.1)
+    answers, theirs = model.fit_predict(X[:11]), sklearn.neighbors.LocalOutlierFactor(4)
+    factors = model.negative_outlier_factor_
+    assert (factors == model.offset_).sum() == 1
+    assert_array_equal(answers == -1, factors == factors.min())
+    theirs.set_params(contamination=0.1)
+    assert_array_equal(answers, theirs.fit_predict(X[:11]))
+    new = LocalOutlierFactor(4, novelty=True).fit(X)
+    new.offset_ = np.sort(new.score_samples(NEW))[7]
+    assert_array_equal(new.predict(NEW) == -1, new.score_samples(NEW) < new.offset_)
+
+
 def test_float32_has_the_factors_of_float64():
     """Near ties, whose order rounded distances do not know."""
     rng = np.random.default_rng(0)

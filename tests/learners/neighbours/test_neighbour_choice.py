@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
-from sklearn.metrics import r2_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from mercer import KNeighborsClassifier, KNeighborsRegressor
@@ -16,7 +16,14 @@ RNG = np.random.default_rng(3)
 X = RNG.normal(size=(45, 2))
 NUMBERS = np.sin(2 * X[:, 0]) + 0.3 * RNG.normal(size=45)
 LABELS = np.where(NUMBERS + 0.5 * RNG.normal(size=45) > 0, "yes", "no")
-WEIGHTS = ["uniform", "distance", "rank", "triangular", "gaussian"]
+
+
+def beyond(distances):
+    """The nearest rows count only where no others do."""
+    return np.where(distances > 0.4, distances, 0)
+
+
+WEIGHTS = ["uniform", "distance", "rank", "triangular", "gaussian", beyond]
 
 
 def refitted(model, y):
@@ -58,6 +65,18 @@ def test_scores_of_widths_are_those_of_n_refits(Learner, y, weights, k):
     assert scores[model.n_neighbors_, model.width_] == max(scores.values())
 
 
+@pytest.mark.parametrize("weights", ["rectangular", "uniform"])
+def test_rows_at_the_edge_of_a_window_are_left_out_as_in_refits(weights):
+    """On a line of whole numbers many neighbours are at the very width."""
+    line, y = np.arange(25.0)[:, None], np.arange(25) % 5 // 2
+    width = None if weights == "uniform" else 3.0
+    model = KNeighborsRegressor("auto", weights=weights, width=width).fit(line, y * 1.0)
+    for k in (2, 6, 7):
+        single = KNeighborsRegressor(k, weights=weights, width=width)
+        answers = cross_val_predict(single, line, y * 1.0, cv=LeaveOneOut())
+        assert_allclose(model.loo_scores_[k], r2_score(y, answers), atol=1e-10)
+
+
 def test_one_search_and_no_refit(monkeypatch):
     searches = []
     query = BruteForce.query
@@ -71,19 +90,26 @@ def test_one_search_and_no_refit(monkeypatch):
     assert searches == [20]
 
 
-@pytest.mark.parametrize("weights", ["uniform", "rank", "triangular"])
-def test_a_row_is_left_out_with_all_of_its_weight(weights):
+@pytest.mark.parametrize(
+    ("weights", "k", "width"),
+    [("uniform", "auto", None), ("rank", "auto", None), ("triangular", "auto", None),
+     ("quartic", None, "auto"), ("gaussian", 9, "auto")],
+)  # fmt: skip
+@pytest.mark.parametrize("y", [LABELS, NUMBERS], ids=["classes", "numbers"])
+def test_a_row_is_left_out_with_all_of_its_weight(y, weights, k, width):
+    """It does not count for itself, and its own answer counts as often as it does."""
     w = RNG.integers(1, 4, 45)
-    model = KNeighborsClassifier("auto", weights=weights).fit(X, LABELS, w)
-    for k in (1, 5):
-        right = []
+    Learner = KNeighborsRegressor if y is NUMBERS else KNeighborsClassifier
+    model = Learner(k, weights=weights, width=width).fit(X, y, w)
+    for chosen in list(model.loo_scores_)[:9:4]:
+        number, h = (chosen, None) if k == "auto" else (k, chosen)
+        answers = []
         for i in range(45):
             others = np.arange(45) != i
-            rest = KNeighborsClassifier(k, weights=weights).fit(
-                X[others], LABELS[others], w[others]
-            )
-            right.append(rest.predict(X[[i]])[0] == LABELS[i])
-        assert_allclose(model.loo_scores_[k], np.average(right, weights=w))
+            rest = Learner(number, weights=weights, width=h).fit(X[others], y[others], w[others])
+            answers += rest.predict(X[[i]]).tolist()
+        score = r2_score if y is NUMBERS else accuracy_score
+        assert_allclose(model.loo_scores_[chosen], score(y, answers, sample_weight=w))
 
 
 def test_class_weights_count_in_the_score():

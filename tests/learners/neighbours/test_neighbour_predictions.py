@@ -176,6 +176,18 @@ def test_weights_mean_repetition(weights, width, k):
     assert set(model.kneighbors(Z, 5)[1].ravel()) <= set(rows)
 
 
+@pytest.mark.parametrize("weights", ["triangular", "gaussian", "uniform"])
+@pytest.mark.parametrize("k", [1, 4])
+def test_one_heavy_row_is_a_row_that_is_there_twice(k, weights):
+    """The others need k + 1 rows for the width of a window, as without weights."""
+    w = np.ones(50, int)
+    w[0] = 2
+    rows = np.repeat(np.arange(50), w)
+    model = KNeighborsRegressor(k, weights=weights)
+    repeated = model.fit(X[rows], NUMBERS[rows]).predict(Z)
+    assert_allclose(model.fit(X, NUMBERS, w).predict(Z), repeated)
+
+
 def test_fractions_of_weights():
     """Half a row each: the six nearest count where three are asked for."""
     half = KNeighborsRegressor(3).fit(X, NUMBERS, np.full(50, 0.5))

@@ -107,6 +107,18 @@ def test_where_nobody_is_near():
     assert longer.predict([FAR[0], X[0]]).tolist() == ["nobody", longer.predict(X[:1])[0]]
 
 
+@pytest.mark.parametrize("function", [lambda d: 1 / d, lambda d: 1 / d**2], ids=["1", "2"])
+def test_rows_at_distance_zero_leave_nothing_to_others_of_their_own_query_alone(function):
+    new = np.vstack([X[:3], Z])  # of which some are training rows
+    model = RadiusNeighborsRegressor(3.0, weights=function).fit(X, NUMBERS)
+    one_by_one = [model.predict(row[None])[0] for row in new]
+    assert_allclose(model.predict(new), one_by_one)
+    assert_allclose(one_by_one[:3], NUMBERS[:3])
+    if function(2.0) == 0.5:
+        named = RadiusNeighborsRegressor(3.0, weights="distance").fit(X, NUMBERS)
+        assert_allclose(named.predict(new), one_by_one)
+
+
 def test_radius_zero_and_infinity():
     doubled, y = np.vstack([X, X[:1]]), np.append(NUMBERS, 5.0)
     for weights in ("uniform", "distance", "gaussian", "quartic"):

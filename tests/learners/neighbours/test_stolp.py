@@ -43,8 +43,10 @@ def twin(X, y, k, outlier_margin, max_error):
         chosen.append(min(wrong, key=lambda i: now[i]))
 
 
-@pytest.mark.parametrize("k", [1, 5])
-@pytest.mark.parametrize(("outlier_margin", "max_error"), [(0.0, 0.0), (-1, 0.0), (-0.3, 0.02)])
+@pytest.mark.parametrize("k", [1, 5, 160])
+@pytest.mark.parametrize(
+    ("outlier_margin", "max_error"), [(0.0, 0.0), (-1, 0.0), (-0.3, 0.02), (1.0, 0.0)]
+)
 def test_definition(k, outlier_margin, max_error):
     found = Stolp(k, outlier_margin=outlier_margin, max_error=max_error).fit(X, NOISY)
     margins, chosen, errors = twin(X, NOISY, k, outlier_margin, max_error)
@@ -52,6 +54,8 @@ def test_definition(k, outlier_margin, max_error):
     assert_array_equal(found.indices_, chosen)
     assert_allclose(found.errors_, errors)
     assert found.kept_share_ == len(chosen) / 300
+    low = np.flatnonzero(margins < outlier_margin)  # but the best row of each class is kept
+    assert_array_equal(found.outliers_, np.setdiff1d(low, chosen[:2]))
 
 
 def test_the_report_is_what_the_classifier_does():
@@ -62,6 +66,15 @@ def test_the_report_is_what_the_classifier_does():
     assert_allclose(found.error_before_, np.mean(before != NOISY))
     usual = np.setdiff1d(np.arange(300), found.outliers_)
     assert_array_equal(nearest.predict(X[usual]), NOISY[usual])
+
+
+def test_it_ends_as_soon_as_few_enough_rows_are_misclassified():
+    """The share that may be is one that is reached exactly."""
+    errors = Stolp(outlier_margin=-1).fit(X, NOISY).errors_
+    for share in errors[1::9]:
+        ended = 1 + int(np.argmax(errors <= share))
+        found = Stolp(outlier_margin=-1, max_error=share).fit(X, NOISY).errors_
+        assert_array_equal(found, errors[:ended])
 
 
 def test_few_rows_are_better_than_all_of_a_noisy_sample():

@@ -389,6 +389,13 @@ def test_the_least_support_vector_is_dropped():
     assert_allclose(model.X_fit_, X[[0, 2]])
 
 
+def test_of_equal_support_vectors_the_oldest_is_dropped():
+    model = KernelPerceptron("linear", budget=2, fit_intercept=False)
+    for row in np.eye(4):
+        model.partial_fit(row[None], [1], classes=[0, 1])
+    assert_allclose(model.X_fit_, np.eye(4)[2:])
+
+
 @pytest.mark.parametrize(
     ("kernel", "X"),
     [

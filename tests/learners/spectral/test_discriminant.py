@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_moons
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -15,6 +16,7 @@ from mercer import KernelDiscriminant
 from mercer.kernels import RBF, Sigmoid, Spectrum
 from mercer.learners.base.calibration import fit_softmax
 from mercer.learners.ridge.penalty import PENALTIES
+from mercer.learners.spectral.discriminant import _left_out
 from mercer.testing import parametrize_with_object_checks
 from objects import SharedItems, SharedSymbols
 
@@ -51,6 +53,7 @@ def test_without_shrinkage_a_linear_kernel_is_linear_discriminant_analysis(name,
     logs = ours.decision_function(Z)
     gaps = theirs.decision_function(Z) - logs  # the same but for a constant of each row
     assert_allclose(gaps - gaps[:, :1], 0, atol=1e-6)
+    assert_allclose(ours.priors_, theirs.priors_)
 
 
 @pytest.mark.parametrize("solver", ["exact", "low_rank"])
@@ -74,6 +77,7 @@ def test_two_classes_and_priors():
     ours = KernelDiscriminant(0.0, kernel="linear", priors=[9, 1]).fit(X, y)
     assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-7)
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
+    assert_allclose(ours.priors_, theirs.priors_)
     assert ours.transform(X).shape == (100, 1)
 
 
@@ -118,6 +122,19 @@ def test_the_shrinkage_is_that_of_the_least_leave_one_out_error():
     assert 0 < np.argmin(errors) < len(PENALTIES) - 1
 
 
+@pytest.mark.parametrize("alpha", [0.1, 10.0])
+def test_indicators_without_a_row_are_those_of_a_fit_without_it(alpha):
+    """Of a ridge regression with a free constant, from few rows, where the means count."""
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(12, 3))
+    T = np.linalg.qr(T - T.mean(axis=0))[0] * [3.0, 2.0, 1.0]
+    Y = np.eye(3)[rng.integers(0, 3, 12)]
+    found = _left_out(T, np.square(T).sum(axis=0), Y, alpha) + Y.mean(axis=0)
+    for i in range(12):
+        without = Ridge(alpha).fit(np.delete(T, i, axis=0), np.delete(Y, i, axis=0))
+        assert_allclose(found[i], without.predict(T[[i]])[0], atol=1e-9)
+
+
 @pytest.mark.parametrize("solver", ["exact", "low_rank"])
 @pytest.mark.parametrize(("name", "gamma"), [("iris", 4.0), ("wine", 0.2), ("moons", 30.0)])
 def test_probabilities_of_narrow_kernels_are_not_too_sure(name, gamma, solver):
@@ -136,9 +153,10 @@ def test_probabilities_of_narrow_kernels_are_not_too_sure(name, gamma, solver):
     assert (judged.predict(X[new]) == sure.predict(X[new])).all()
 
 
-def test_the_slope_is_the_most_likely_on_rows_that_were_left_out():
+@pytest.mark.parametrize("rare", [40, 8])
+def test_the_slope_is_the_most_likely_on_rows_that_were_left_out(rare):
     """Beside refits without each row, of which only the scale of the scores differs a little."""
-    X, y = make_moons(80, noise=0.4, random_state=1)
+    X, y = make_moons((80 - rare, rare), noise=0.4, random_state=1)
     model = KernelDiscriminant(kernel=RBF(2.0)).fit(X, y)
     logs = []
     for i in range(80):
@@ -147,6 +165,23 @@ def test_the_slope_is_the_most_likely_on_rows_that_were_left_out():
         logs.append(fit.decision_function(X[i : i + 1])[0])
     wanted = fit_softmax(np.column_stack([np.zeros(80), logs]), y, with_bias=False).slope
     assert_allclose(model.slope_, wanted, rtol=0.1)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_later_classes_have_higher_scores(classes):
+    """On each direction, by a line through the means of the classes; whatever their sizes are."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        y = np.concatenate([np.arange(classes), rng.choice(classes, 60, p=_falling(classes))])
+        X = rng.normal(size=(len(y), 4)) + 3 * rng.normal(size=(classes, 4))[y]
+        for model in (KernelDiscriminant(gamma=0.1), KernelDiscriminant(1.0, kernel="linear")):
+            slopes = np.polyfit(np.arange(classes), model.fit(X, y).means_, 1)[0]
+            assert (slopes > 0).all()
+
+
+def _falling(classes):
+    p = 4.0 ** -np.arange(classes)
+    return p / p.sum()
 
 
 def test_other_priors_move_calibrated_probabilities_by_their_odds():

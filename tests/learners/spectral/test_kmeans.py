@@ -92,16 +92,39 @@ def test_sums_of_the_samples_that_moved_stay_exact():
 
 
 @pytest.mark.parametrize("factor", [False, True])
-def test_an_empty_cluster_gets_the_farthest_sample(factor):
-    X = np.array([[0.0], [0.1], [0.2], [9.0]])
+@pytest.mark.parametrize("steps", [1, 300])
+def test_starts_and_steps_with_weights_are_those_of_repeated_samples(steps, factor):
+    """The draws too: each sample has as large a share of the sums that they are drawn from."""
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(40, 3)), rng.integers(1, 9, 40)
+    again = np.repeat(np.arange(40), w)
+    for seed in range(12):
+        solver, found = KMeansSolver(4, steps, seed=seed), []
+        for rows, weights in ((X, w.astype(float)), (X[again], np.ones(len(again)))):
+            if factor:
+                found.append(solver.solve_factor(FeatureGram(rows), weights))
+            else:
+                found.append(solver.solve(DenseGram(RBF(0.5)(rows), symmetric=True), weights))
+        assert_array_equal(found[0].labels[again], found[1].labels)
+        assert_allclose(found[0].inertias, found[1].inertias)
+
+
+@pytest.mark.parametrize("factor", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_an_empty_cluster_gets_the_sample_that_adds_most_to_the_inertia(seed, factor):
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(9, 2)), rng.uniform(0.1, 3, 9)
     K = FeatureGram(X) if factor else DenseGram(X @ X.T, symmetric=True)
     solver = KMeansSolver(3, seed=0)
     space = Centres(K, 3, 1) if factor else Sums(K, 3, 2**20, 1)
-    labels, sizes = np.zeros(4, int), np.array([4.0, 0, 0])
-    squares = space.place(labels, np.ones(4), sizes)
-    solver._fill(labels, space, squares, sizes, np.ones(4))
-    assert_array_equal(labels, [2, 0, 0, 1])  # the farthest, then the next
-    result = (solver.solve_factor if factor else solver.solve)(K, np.ones(4))
+    labels, sizes = np.zeros(9, int), np.array([w.sum(), 0, 0])
+    squares = space.place(labels, w, sizes)
+    solver._fill(labels, space, squares, sizes, w)
+    parts = w * np.square(X - np.average(X, axis=0, weights=w)).sum(axis=1)
+    expected = np.zeros(9, int)
+    expected[np.argsort(-parts)[:2]] = [1, 2]
+    assert_array_equal(labels, expected)
+    result = (solver.solve_factor if factor else solver.solve)(K, w)
     assert (result.sizes > 0).all()
 
 
@@ -226,17 +249,27 @@ def test_the_memory_changes_nothing(dtype):
     assert_array_equal(models[1].labels_, models[2].labels_)
 
 
-def test_weights_are_repetition():
+@pytest.mark.parametrize("clusters", [3, "silhouette"])
+@pytest.mark.parametrize("solver", ["exact", "low_rank"])
+def test_weights_are_repetition(solver, clusters):
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(20, 2)) + c for c in ([0, 0], [9, 0], [0, 9])])
+    X = np.concatenate([rng.normal(size=(20, 2)) + c for c in ([0, 0], [4, 0], [0, 4])])
     w = rng.integers(0, 4, 60)
-    one = KernelKMeans(3, gamma=0.1, n_init=5, random_state=0)
-    weighted = one.fit(X, sample_weight=w.astype(float))
-    inertia_of, labels = weighted.inertia_, weighted.labels_.copy()
-    repeated = one.fit(np.repeat(X, w, axis=0))
-    assert_allclose(inertia_of, repeated.inertia_)
-    assert adjusted_rand_score(np.repeat(labels, w), repeated.labels_) == 1
-    assert len(labels) == 60
+    again = np.repeat(np.arange(60), w)
+    settings = {"gamma": 0.1, "solver": solver, "rank": 40, "n_init": 5, "random_state": 0}
+    one, two = (KernelKMeans(clusters, **settings) for _ in range(2))
+    one.fit(X, sample_weight=w.astype(float))
+    two.fit(X[again])
+    close = {"atol": 1e-9 if solver == "exact" else 1e-2}
+    assert_allclose(one.inertia_, two.inertia_, **close)
+    assert_array_equal(one.labels_[again], two.labels_)
+    assert_array_equal(one.labels_[one.medoids_], np.arange(one.n_clusters_))
+    assert_array_equal(X[one.medoids_], X[again[two.medoids_]])
+    assert_allclose(one.transform(X), two.transform(X), **close)
+    assert_allclose(one.score(X, sample_weight=w), two.score(X[again]), **close)
+    assert_allclose(one.score(X, sample_weight=w), -one.inertia_, **close)
+    if clusters == "silhouette":
+        assert_allclose(list(one.scores_.values()), list(two.scores_.values()), **close)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

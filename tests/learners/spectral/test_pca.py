@@ -18,6 +18,7 @@ from mercer.gram import CentredGram, DenseGram
 from mercer.kernels import RBF, Jaccard, Matern, RationalQuadratic, Sigmoid, Spectrum, TableKernel
 from mercer.learners.spectral import components
 from mercer.learners.spectral.components import components_by_products
+from mercer.learners.spectral.pre_images import fixed_points
 from mercer.solvers import TopEigenSolver, dense_eigenpairs
 from mercer.testing import parametrize_with_object_checks
 from objects import SharedItems, SharedSymbols
@@ -200,6 +201,28 @@ def test_the_fixed_point_is_where_the_distance_in_feature_space_is_least():
     here = distance(Z).diagonal()
     for step in RNG.normal(size=(20, 3)):
         assert (distance(Z + 1e-2 * step).diagonal() >= here - 1e-9).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_eigenvectors_are_the_scores_of_the_samples_that_are_kept(kernel, solver):
+    """Of all training samples, or of the centres of a factor; far from the origin, too."""
+    pca = KernelPCA(2, kernel=kernel, eigen_solver=solver, tol=1e-9, random_state=0).fit(X + 9)
+    scores = pca.eigenvectors_ * np.sqrt(pca.eigenvalues_)
+    assert_allclose(pca.transform(pca.X_fit_), scores, atol=1e-6)
+
+
+def test_the_best_of_several_starts_is_taken():
+    rng = np.random.default_rng(0)
+    X, G = rng.normal(size=(30, 2)), rng.normal(size=(50, 30))
+    starts = rng.integers(0, 30, (50, 4))
+
+    def value(starts):
+        return np.einsum("qm,qm->q", G, RBF(1.0)(fixed_points(RBF(1.0).bind(X), X, G, starts), X))
+
+    alone = [value(column[:, None]) for column in starts.T]
+    assert_allclose(value(starts), np.max(alone, axis=0), atol=1e-6)
+    assert (np.ptp(alone, axis=0) > 0.1).any()
 
 
 def test_denoising_a_circle():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from sklearn.cluster import SpectralClustering as Theirs
 from sklearn.datasets import load_iris, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -51,6 +52,30 @@ def test_the_eigenpairs_are_those_of_the_random_walk(n, dtype):
     # new samples that are old ones have the same coordinates
     assert_allclose(model.transform(X), E, atol=1e-4 * np.abs(E).max())
     assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_each_sample_is_nearest_to_the_mean_of_its_cluster_where_degrees_are_weights():
+    """Else the clusters would not lessen the normalised cut (Dhillon, Guan & Kulis 2004)."""
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = SpectralClustering(8, gamma=0.3, random_state=0).fit(X)
+    E, degrees = model.embedding_, RBF(0.3)(X).sum(axis=1)
+    share = (model.labels_ == np.arange(8)[:, None]) * degrees
+    means = share @ E / share.sum(axis=1, keepdims=True)
+    assert_array_equal(cdist(E, means).argmin(axis=1), model.labels_)
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_neither_the_seed_nor_the_order_of_samples_decides_the_signs():
+    """Two groups whose samples have equal degrees, so that coordinates sum to 0."""
+    K = np.full((8, 8), 0.01)
+    K[2:, 2:] = 1
+    K[:2, :2] = (6 + 2 * 0.01 - 6 * 0.01) / 2
+    wanted = SpectralClustering(2, kernel="precomputed", random_state=0).fit(K).embedding_
+    for seed in range(8):
+        order = np.random.default_rng(seed).permutation(8)
+        model = SpectralClustering(2, kernel="precomputed", random_state=seed)
+        found = model.fit(K[np.ix_(order, order)]).embedding_
+        assert_allclose(found, wanted[order], atol=1e-7)
 
 
 @pytest.mark.parametrize("shape", [make_moons, make_circles])
@@ -131,6 +156,7 @@ def test_samples_that_are_equal_or_alone(gamma):
         model = SpectralClustering(3, gamma=gamma, random_state=0).fit(X)
     assert all(len(set(part)) == 1 for part in np.split(model.labels_, [4, 7]))
     assert np.isfinite(model.transform([[1e9]])).all()
+    assert set(model.predict([[1e9], [2.0], [-3.0]])) <= set(model.labels_)
     if gamma == 1e9:
         assert_array_equal(model.labels_, [0] * 4 + [1] * 3 + [2] * 2)
     if gamma == 1e-12:  # K = 1 to rounding

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import alignment, effective_dimension, hsic_test, mmd_test
+from mercer.gram import TiledGram
 from mercer.kernels import RBF, Jaccard, Linear, Polynomial
 
 RNG = np.random.default_rng(0)
@@ -16,20 +17,20 @@ def cosine(A, B):
     return (A * B).sum() / np.sqrt((A * A).sum() * (B * B).sum())
 
 
-@pytest.mark.parametrize("memory", [None, "20KB"])
-def test_alignment_is_that_of_whole_matrices(memory):
+@pytest.fixture(params=[90, 40])
+def edge(request, monkeypatch):
+    """One tile of all 90 samples, or the upper triangle of nine."""
+    monkeypatch.setattr(TiledGram, "edge", lambda K: request.param)
+
+
+def test_alignment_is_that_of_whole_matrices(edge):
     K, L, y = RBF(0.3)(X), Polynomial(2)(X), X[:, 0]
     labels = np.where(y > 0, "a", "b")
     same = (labels[:, None] == labels).astype(float)
     for centred, C in ((True, H), (False, np.eye(90))):
-        options = {"centred": centred, "memory": memory}
-        assert_allclose(
-            alignment(RBF(0.3), Polynomial(2), X, **options), cosine(C @ K @ C, C @ L @ C)
-        )
-        assert_allclose(
-            alignment(RBF(0.3), y, X, **options), cosine(C @ K @ C, C @ np.outer(y, y) @ C)
-        )
-        assert_allclose(alignment(RBF(0.3), labels, X, **options), cosine(C @ K @ C, C @ same @ C))
+        for other, M in ((Polynomial(2), L), (y, np.outer(y, y)), (labels, same)):
+            found = alignment(RBF(0.3), other, X, centred=centred)
+            assert_allclose(found, cosine(C @ K @ C, C @ M @ C))
     with pytest.raises(ValueError, match="one target for each sample"):
         alignment(RBF(), y[:3], X)
     with pytest.raises(ValueError, match="all its samples are equal"):
@@ -44,10 +45,9 @@ def unbiased(K, x):
     return xx / (n * (n - 1)) + zz / (m * (m - 1)) - 2 * K[np.ix_(x, z)].mean()
 
 
-@pytest.mark.parametrize("memory", [None, "20KB"])
-def test_mmd_is_that_of_the_definition(memory):
+def test_mmd_is_that_of_the_definition(edge):
     A, B = X[:40], X[40:] + 0.1
-    test = mmd_test(RBF(0.3), A, B, permutations=5, memory=memory, random_state=3)
+    test = mmd_test(RBF(0.3), A, B, permutations=5, random_state=3)
     K, random = RBF(0.3)(np.vstack([A, B])), np.random.RandomState(3)
     assert_allclose(test.statistic, unbiased(K, np.arange(90) < 40), atol=1e-12)
     for value in test.permuted:
@@ -71,7 +71,7 @@ def test_p_values_are_uniform_for_one_distribution_and_small_for_two():
         mmd_test(RBF(), X, X[:, :1])
 
 
-def test_hsic_is_that_of_the_definition():
+def test_hsic_is_that_of_the_definition(edge):
     Y = X[:, :1] ** 2
     test = hsic_test(RBF(0.3), RBF(1.0), X, Y, permutations=4, random_state=1)
     K, L, random = RBF(0.3)(X), RBF(1.0)(Y), np.random.RandomState(1)

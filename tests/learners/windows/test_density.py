@@ -120,6 +120,16 @@ def test_the_volume_is_one(metric, kernel):
     assert_allclose(draws.mean(axis=0), [0.75, 0.375], atol=0.15)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_draws_have_the_distribution(kernel):
+    """Kolmogorov's distance of 20,000 draws: with probability 0.995 it is below 0.0123."""
+    model = KernelDensity(bandwidth=0.7, kernel=kernel).fit([[0.0], [1.5]], sample_weight=[1, 3])
+    line = np.linspace(-20, 20, 8001)
+    below = np.cumsum(np.exp(model.score_samples(line[:, None]))) * (line[1] - line[0])
+    draws = np.sort(model.sample(20_000, random_state=0)[:, 0])
+    assert_allclose(np.searchsorted(draws, line) / len(draws), below, atol=0.0123)
+
+
 def test_the_widths_of_the_likelihood():
     X = load_iris().data
     model = KernelDensity(bandwidth="auto").fit(X)
@@ -136,6 +146,16 @@ def test_the_widths_of_the_likelihood():
     assert model.log_likelihoods_[h] == max(model.log_likelihoods_.values())
     search = GridSearchCV(KernelDensity(), {"bandwidth": np.geomspace(0.05, 2, 15)}, cv=10).fit(X)
     assert 0.5 < h / search.best_params_["bandwidth"] < 2
+
+
+@pytest.mark.parametrize("rule", ["scott", "silverman"])
+def test_rules_count_the_rows_that_weigh(rule):
+    """As many rows of equal weights have the same sum of squared shares."""
+    X, w = rng.normal(size=(60, 2)), np.repeat([3.0, 1e-9], 30)
+    model = KernelDensity(bandwidth=rule).fit(X, sample_weight=w)
+    assert_allclose(model.bandwidth_, KernelDensity(bandwidth=rule).fit(X[:30]).bandwidth_)
+    model.fit(X, sample_weight=np.full(60, 7.0))
+    assert_allclose(model.bandwidth_, KernelDensity(bandwidth=rule).fit(X).bandwidth_)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -129,6 +129,31 @@ def test_local_lines_are_weighted_least_squares():
 
 
 @pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize(("h", "k"), [(0.8, None), (0.8, 30), (None, 30)])
+def test_standard_errors_are_those_of_the_definition(h, k, degree):
+    """The value is Σ l y; noise is the mean of squared leave-one-out errors over 1 + Σ l²."""
+
+    def value(z, rows, y):
+        D = np.linalg.norm(rows - z, axis=1)
+        order = np.argsort(D)
+        near, width = order[:k], D[order[k]] if h is None else h
+        K = np.exp(-0.5 * (D[near] / width) ** 2)
+        A = np.column_stack([np.ones(len(near)), rows[near] - z])[:, : 1 + degree * X.shape[1]]
+        of_targets = np.linalg.solve((A.T * K) @ A, A.T * K)[0]
+        return of_targets @ y[near], (of_targets**2).sum(), near, K / K.sum()
+
+    noise = []
+    for i, y in enumerate(Y):
+        mean, squares, *_ = value(X[i], np.delete(X, i, axis=0), np.delete(Y, i, axis=0))
+        noise.append((y - mean) ** 2 / (1 + squares))
+    mean, std = NadarayaWatson(h, n_neighbors=k, degree=degree).fit(X, Y).predict(Z, True)
+    for z, found, error in zip(Z, mean, std, strict=True):
+        expected, squares, near, share = value(z, X, Y)
+        assert_allclose(found, expected, atol=1e-5)
+        assert_allclose(error, np.sqrt(share @ np.array(noise)[near] * squares), rtol=1e-4)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("name", ["gaussian", "tricube"])
 @pytest.mark.parametrize("k", [None, 30])
 def test_leave_one_out_is_a_fit_without_the_row(name, degree, k):
@@ -179,6 +204,18 @@ def test_slopes_of_feature_widths(distance, monkeypatch):
         step = 1e-5 * weights[j] * (np.arange(3) == j)
         rise = problem.error(weights + step)[0] - problem.error(weights - step)[0]
         assert_allclose(slopes[j], rise / (2e-5 * weights[j]), rtol=1e-4)
+    # the descent begins at the width that is best for equal terms
+    other_widths = 2 ** np.array([-3.0, -1, -0.5, 0.5, 1, 3])
+    others = [problem.error(weights * s**distance.exponent)[0] for s in other_widths]
+    assert problem.error(weights)[0] <= min(others)
+
+
+def test_feature_widths_of_many_rows_are_those_of_some(monkeypatch):
+    w = rng.uniform(0.5, 2, 150)
+    few = NadarayaWatson("features").fit(X[::4], Y[::4], w[::4])
+    monkeypatch.setattr(feature_widths, "ROWS", 40)
+    many = NadarayaWatson("features").fit(X, Y, w)
+    assert_allclose(many.distance_.weights, few.distance_.weights)
 
 
 def test_feature_widths_find_what_matters():
@@ -220,9 +257,21 @@ def test_every_kind_of_sample():
 def test_memory_threads_and_order_change_nothing(options):
     A, y = load_diabetes(return_X_y=True)
     order = rng.permutation(len(y))
-    expected = NadarayaWatson(**options).fit(A, y).predict(A)
-    small = NadarayaWatson(memory="300KB", n_jobs=2, **options).fit(A[order], y[order]).predict(A)
-    assert_allclose(small, expected, rtol=1e-6)
+    expected = NadarayaWatson(**options).fit(A, y).predict(A, return_std=True)
+    small = NadarayaWatson(memory="300KB", n_jobs=2, **options).fit(A[order], y[order])
+    for a, b in zip(small.predict(A, return_std=True), expected, strict=True):
+        assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_weights_mean_repetition(name, degree):
+    """For values and for standard errors, where one copy of a row at a time is left out."""
+    w = rng.integers(1, 4, 150)
+    model = NadarayaWatson(3.0, window=name, degree=degree)
+    repeated = model.fit(np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0)).predict(Z, True)
+    for a, b in zip(model.fit(X, Y, w).predict(Z, True), repeated, strict=True):
+        assert_allclose(a, b, rtol=1e-6)
 
 
 def test_an_index_of_ones_own():

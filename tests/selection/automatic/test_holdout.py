@@ -49,6 +49,13 @@ def test_a_fifth_is_held_out_and_the_seed_decides_which():
     assert held_out.tolist() != hold_out(101, y, "regression", seed=1)[1].tolist()
 
 
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.3, 0.75])
+def test_the_share_is_rounded_to_the_nearest_number_of_rows(share):
+    for n in range(2, 50):
+        held_out = hold_out(n, np.arange(n), "regression", share)[1]
+        assert abs(len(held_out) - n * share) <= 0.5 + 1e-9 or (n * share < 1 == len(held_out))
+
+
 def test_a_share_is_between_0_and_1():
     with pytest.raises(ValueError, match="share=1"):
         hold_out(9, np.arange(9), "regression", share=1)

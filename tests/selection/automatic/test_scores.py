@@ -127,6 +127,22 @@ def test_average_precision_is_that_of_the_rarer_class():
     assert other == metric(y, P, classes)
 
 
+@pytest.mark.parametrize("classes", [["a", "b"], [9, 10]])
+def test_of_two_equal_classes_the_second_is_found(classes):
+    rng = np.random.default_rng(0)
+    classes = np.array(classes)
+    y, p = np.repeat(classes, 20), np.repeat([0.3, 0.5], 20) + rng.uniform(0, 0.5, 40)
+    P, second = np.stack([1 - p, p], axis=1), y == classes[1]
+    precise = METRICS["average_precision"](y, P, classes)
+    assert precise == skm.average_precision_score(second, p)
+    assert precise != skm.average_precision_score(~second, 1 - p)
+    f1 = METRICS["f1"]
+    assert f1(y, P, classes) == skm.f1_score(second, p > 0.5) != skm.f1_score(~second, p <= 0.5)
+    # and no other threshold finds it better
+    found = f1(y, P * decision_weights(f1, y, P, classes), classes)
+    assert found == max(skm.f1_score(second, p >= step) for step in p)
+
+
 @pytest.mark.parametrize("weights", [None, np.random.default_rng(1).uniform(0.5, 2, 400)])
 @pytest.mark.parametrize("name", ["f1", "balanced_accuracy"])
 def test_decisions_suit_the_metric(name, weights):

@@ -29,7 +29,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.svm import SVC as TheirSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer import SVC, SVR, KernelRidge, KernelRidgeClassifier, KernelSearchCV
+from mercer import SVC, SVR, KernelKMeans, KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.distances import Minkowski
 from mercer.kernels import RBF, Kernel, Laplacian, Linear, Match, Polynomial
 from mercer.learners.ridge.logistic import KernelLogisticRegression
@@ -57,6 +57,16 @@ def both(estimator, grid, X=X, y=Y, atol=1e-9, fit=None, **arguments):
     assert ours.multimetric_ == theirs.multimetric_
     assert ours.n_splits_ == theirs.n_splits_
     return ours, theirs
+
+
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_without_targets(in_pipeline):
+    """The score of a clustering reads k(x, x), which rows of a shared matrix have."""
+    model, name = KernelKMeans(kernel="rbf", random_state=0), ""
+    if in_pipeline:
+        model, name = make_pipeline(StandardScaler(), model), "kernelkmeans__"
+    ours, _ = both(model, {f"{name}n_clusters": [2, 3], f"{name}gamma": [0.1, 1.0]}, y=None)
+    assert "nothing" not in levels(ours)
 
 
 def levels(search):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.deep.torch_device import choose_device
+from mercer.gram.on_torch import choose_device
 from mercer.kernels import Kernel
 from mercer.threads import raise_if_stopped
 

@@ -29,7 +29,7 @@ from mercer.deep.networks.training import (
     outputs,
     ridge_head,
 )
-from mercer.deep.torch_device import choose_device, torch_threads
+from mercer.gram.on_torch import choose_device, torch_threads
 
 __all__ = [
     "LOSSES", "ROWS", "LinAlgError", "Posterior", "RadialProcess", "Training", "answers", "arrays",

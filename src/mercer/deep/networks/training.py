@@ -17,7 +17,7 @@ from torch import Tensor
 from mercer.deep.learning_rate import one_cycle
 from mercer.deep.networks.blocks import NeuralKernelNetwork
 from mercer.deep.networks.losses import Loss, objective
-from mercer.deep.torch_device import choose_device
+from mercer.gram.on_torch import choose_device
 from mercer.threads import raise_if_stopped
 
 ROWS = 4096  # that go through a network at a time where no gradient is wanted

@@ -23,7 +23,7 @@ from mercer.gram import Columns, GramOperator, LowRankGram, gram, in_single_prec
 from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
-from mercer.learners.base.placed import Placed
+from mercer.learners.base.placed import GramPlaced
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import MatrixRows, float_range, kind_named, kind_of, same_rows
 from mercer.solvers.rows import ROUNDED_ROWS
@@ -149,7 +149,7 @@ class FitPath:
 
 
 @estimator
-class NamedKernel(Placed):
+class NamedKernel(GramPlaced):
     """Abstract: a learner whose kernel may also be a name or a callable."""
 
     _: KW_ONLY
@@ -161,8 +161,8 @@ class NamedKernel(Placed):
     random_state: Any = None
 
 
-class KernelLearner(Placed, BaseEstimator):
-    """Abstract: a learner with the parameters ``kernel``, ``memory`` and ``n_jobs``.
+class KernelLearner(GramPlaced, BaseEstimator):
+    """Abstract: a learner with the parameters ``kernel``, ``memory``, ``n_jobs`` and ``device``.
 
     Subclasses write ``fit`` from these steps, in this order: `make_training`, `make_gram`, a
     solver, `keep_support`, which comes after all else that predictions need. This class sets the

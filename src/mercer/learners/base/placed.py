@@ -29,6 +29,19 @@ class Placed:
         """The place where Gram matrices are made, with ``memory`` and ``n_jobs``."""
         return Place(self.memory, self.n_jobs)
 
+
+@estimator
+class GramPlaced(Placed):
+    """Abstract: a learner with the parameters ``memory``, ``n_jobs`` and ``device``."""
+
+    _: KW_ONLY
+    device: str | None = None
+
+    @property
+    def place(self) -> Place:
+        """The place where Gram matrices are made, with ``memory``, ``n_jobs`` and ``device``."""
+        return Place(self.memory, self.n_jobs, self.device)
+
     def gram_of(
         self, kernel: Kernel, X: Any, Z: Any | Columns = None, place: Place | None = None
     ) -> GramOperator:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,11 +20,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.gram import GramOperator, Place
+from mercer.gram import GramOperator
 from mercer.kernels import Convex, Kernel, Linear, Normalised, Scaled
 from mercer.learners.base import (
+    GramPlaced,
     KernelLearner,
-    Placed,
     Training,
     check_count,
     check_positive,
@@ -60,7 +60,7 @@ def _of_estimator(name: str) -> Callable[[MultipleKernelLearner], bool]:
 
 
 @estimator
-class MultipleKernelLearner(Placed, BaseEstimator):
+class MultipleKernelLearner(GramPlaced, BaseEstimator):
     r"""Abstract: weights of many kernels, then a base learner with their sum.
 
     Parameters
@@ -215,7 +215,7 @@ class MultipleKernelLearner(Placed, BaseEstimator):
         return [Scaled(k, 1 / float(m)) if m > 0 else k for k, m in zip(kernels, means)]
 
     def _gram(self, kernel: Kernel, training: Training, memory: Any) -> GramOperator:
-        return self.gram_of(kernel, training.X, place=Place(memory, self.n_jobs))
+        return self.gram_of(kernel, training.X, place=replace(self.place, memory=memory))
 
     def _weigh(self, kernels: list[Kernel], items: list[Item], training: Training) -> Result:
         T, n = len(kernels), training.X.shape[0]

@@ -322,8 +322,7 @@ def _canonical(one: Whitened, two: Whitened, alpha: float, count: int) -> Canoni
     count = min(count, *M.shape)
     if min(M.shape) > 4 * count + 100:
         right = TopEigenSolver(count, 1e-9, random_state=0).solve(DenseGram(M.T @ M, True)).coef
-        left = M @ right
-        left /= np.maximum(np.linalg.norm(left, axis=0), np.finfo(np.float64).tiny)
+        left = M @ right  # times its singular value, which changes no correlation
     else:
         left, _, rights = np.linalg.svd(M, full_matrices=False)
         left, right = left[:, :count], rights[:count].T

@@ -301,12 +301,13 @@ class KernelKMeans(
     def transform(self, X: Any) -> np.ndarray:
         """Distances in feature space from each row of X to the centres, (n, n_clusters)."""
         check_is_fitted(self)
-        if self.kernel_.reads.pairwise:
+        X = self.encode_new(X)
+        if self.kernel_.reads.pairwise and X.columns is None:  # no rows of a whole matrix
             raise TypeError(
                 "transform needs k(x, x) of new samples, which a precomputed matrix does not hold: "
                 "give a kernel and samples, or use predict."
             )
-        diag = np.asarray(self.kernel_.diag(self.encode_new(X)), np.float64)
+        diag = np.asarray(self.kernel_.diag(X), np.float64)
         squares = self._distances(X) + diag[:, None]
         rounding = ROUNDING * float(np.finfo(self.X_fit_.dtype).eps) * np.abs(diag)[:, None]
         return np.sqrt(np.where(squares > rounding, squares, 0.0))

@@ -16,6 +16,7 @@ from mercer.plots.displays.mistakes import MistakeDisplay
 from mercer.plots.displays.noise import NoiseFeatureDisplay
 from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay
 from mercer.plots.displays.relevance import RelevanceDisplay
+from mercer.plots.displays.spectrogram import SpectrogramDisplay
 from mercer.plots.displays.spectrum import SpectrumDisplay
 
 __all__ = [
@@ -23,5 +24,5 @@ __all__ = [
     "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay",
     "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
     "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrumDisplay", "half_axes",
+    "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
 ]  # fmt: skip

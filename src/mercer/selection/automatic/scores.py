@@ -116,7 +116,7 @@ def _f1(y, predicted, w):
     labels = np.unique(y)
     none: Any = 0
     if len(labels) == 2:  # the F1 score of the rarer class, which users want to find
-        rare = min(labels, key=lambda c: (np.sum(w[y == c]), str(c)))
+        rare = labels[_rarer(y == labels[1], w)]
         hits = y == rare, predicted == rare
         return skm.f1_score(*hits, zero_division=none, sample_weight=w)
     return skm.f1_score(y, predicted, average="macro", zero_division=none, sample_weight=w)

@@ -221,7 +221,8 @@ class Plan:
         one = shared.matrix_bytes()
         if one * 4 > shared.memory:  # solvers need room for a fold's part and its factors
             return "fold", f"a matrix of {one / 1e9:.2g} GB and its factors exceed memory="
-        if not shared.made_here(bound[0]):
+        devices = {self.models[i].place.device for path in group.paths for i in path}
+        if not all(shared.made_here(bound[0], device) for device in devices):
             return "fold", "its Gram matrix lives elsewhere"
         twice = one * 6 <= shared.memory
         siblings = group.distance and sum(g.distance == group.distance for g in self.groups) > 1

@@ -253,7 +253,7 @@ def _ranks(means: np.ndarray, complete: np.ndarray) -> np.ndarray:
 def _stacked(A: Any, B: Any) -> Any:
     """The rows of A, then the rows of B; raise TypeError unless both are arrays or sparse."""
     if sp.issparse(A):
-        return sp.csr_array(sp.vstack([A, B]))
+        return sp.vstack([A, B])
     if not (isinstance(A, np.ndarray) and isinstance(B, np.ndarray)):
         raise TypeError("they do not give arrays")
     return np.concatenate([A, B])

@@ -83,9 +83,9 @@ class SharedMatrices:
         distances = [] if self.distances is None else [self.distances[1]]
         return sum(K.nbytes for K in [*distances, *self._grams.values()])
 
-    def made_here(self, kernel: Kernel) -> bool:
+    def made_here(self, kernel: Kernel, device: Any) -> bool:
         """Whether matrices of a bound kernel are arrays of this machine, which fits can share."""
-        return made_here(kernel, self.samples, Place(self.memory, self.n_jobs))
+        return made_here(kernel, self.samples, Place(self.memory, self.n_jobs, device))
 
     def hold_distances(self, kernel: Radial) -> None:
         """Compute the distances of a bound radial kernel between all rows."""

@@ -3,6 +3,7 @@
 from mercer.solvers.ridge.cholesky import CholeskyFactor, CholeskySolver
 from mercer.solvers.ridge.conjugate_gradient import ConjugateGradientSolver
 from mercer.solvers.ridge.eigenpairs import EigenFactor, EigenSolver
+from mercer.solvers.ridge.eigenpro import EigenProSolver
 from mercer.solvers.ridge.left_out import left_out_fit
 from mercer.solvers.ridge.local_ridge import LocalSolver, rounding_of
 from mercer.solvers.ridge.low_rank import LowRankFactor, LowRankSolver
@@ -16,7 +17,8 @@ from mercer.solvers.ridge.ridge_folds import RidgeFolds
 from mercer.solvers.ridge.ridge_sweep import RidgeSweep
 
 __all__ = [
-    "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor", "EigenSolver",
+    "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor", "EigenProSolver",
+    "EigenSolver",
     "LocalSolver", "LowRankFactor", "LowRankSolver", "NewtonLogistic", "NystroemPreconditioner",
     "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSweep", "left_out_fit",
     "probabilities", "rounding_of",

@@ -1,0 +1,202 @@
+"""A Gram matrix on a device of torch: kept there where it fits, else computed in strips of rows.
+
+Only what solvers ask for leaves the device: products, rows, factors applied to vectors.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.gram.factors import GramFactor
+from mercer.gram.on_torch.devices import choose_device, torch_threads
+from mercer.gram.on_torch.formulas import check_formula, kernel_diagonal, kernel_values
+from mercer.gram.operator import GramOperator, Rows
+from mercer.gram.place import Place
+from mercer.kernels import Formula
+
+STRIP = 2**26  # numbers in a strip of rows that is not kept
+PLAIN = "cpu:torch"
+
+
+def torch_gram(kernel: Any, X: Any, Z: Any, place: Place) -> TorchGram | None:
+    """The maker: it serves every device but this machine's own code, None or "cpu".
+
+    Raises
+    ------
+    ValueError
+        The kernel has no formula, the samples are no dense vectors, or torch has no such device.
+    """
+    if place.device in (None, "cpu"):
+        return None
+    formula = check_formula(kernel, place.device)
+    if not (isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)):
+        raise ValueError(
+            f"device={place.device!r}: samples of the type {type(X).__name__} are compared on this "
+            "machine's processor alone; give dense arrays, or leave device out."
+        )
+    device = choose_device("cpu" if place.device == PLAIN else place.device)
+    # distances do not depend on where 0 is, and near 0 they are rounded less
+    shift = X.mean(axis=0) if formula.coordinates == "distance" else 0
+    x = torch.from_numpy(np.ascontiguousarray(formula.rows(X - shift), X.dtype)).to(device)
+    if Z is X:
+        z = x
+    else:
+        z = torch.from_numpy(np.ascontiguousarray(formula.rows(Z - shift), X.dtype)).to(device)
+    return TorchGram(formula, x, z, place)
+
+
+class TorchGram(GramOperator):
+    """K of a formula between rows on a device.
+
+    Parameters
+    ----------
+    formula : Formula
+    x, z : Tensor of shape (n, d) and (m, d)
+        Rows after the scaling of the formula; the same tensor for a symmetric K.
+    place : Place
+        Its ``memory`` is that of the device; None means half of what is free there.
+    factors : Tensor of shape (n,), optional
+        Row and column i of a symmetric K are multiplied by entry i.
+    """
+
+    def __init__(
+        self, formula: Formula, x: Tensor, z: Tensor, place: Place, factors: Tensor | None = None
+    ):
+        self.formula, self.x, self.z, self.factors = formula, x, z, factors
+        self.place = _on_device(place, x.device)
+        self.symmetric = z is x
+        self.shape = (len(x), len(z))
+        self.dtype = x.new_empty(0).cpu().numpy().dtype
+        self.cheap = frozenset({"rows"})
+        if self.symmetric and self.fits(3):  # K, a factor of it and what the library takes
+            self.cheap = frozenset({"rows", "factorise"})
+
+    @cached_property
+    def kept(self) -> Tensor | None:
+        """K on the device, if it needs at most half of the memory there."""
+        return self._values(slice(None), slice(None)) if self.fits(2) else None
+
+    def block(self, i: Rows, j: Rows) -> np.ndarray:
+        if self.kept is not None:
+            return self.kept[_index(i)][:, _index(j)].cpu().numpy().copy()
+        return self._values(i, j).cpu().numpy()
+
+    def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
+        values = self.block(i, slice(None))
+        if out is None:
+            return values
+        out[...] = values
+        return out
+
+    def diag(self) -> np.ndarray:
+        if self.symmetric:
+            values = kernel_diagonal(self.formula, self.x)
+            if self.factors is not None:
+                values = values * self.factors**2
+            return values.cpu().numpy()
+        n = min(self.shape)
+        pairs = (self._values(slice(k, k + 1), slice(k, k + 1)) for k in range(n))
+        return np.array([float(pair) for pair in pairs], self.dtype)
+
+    def __matmul__(self, V: Any) -> np.ndarray:
+        V = torch.as_tensor(np.asarray(V), device=self.x.device)
+        with self._threads():
+            if self.kept is not None:
+                return _product(self.kept, V).cpu().numpy()
+            step = max(1, STRIP // max(self.shape[1], 1))
+            parts = [
+                _product(self._values(slice(s, s + step), slice(None)), V)
+                for s in range(0, self.shape[0], step)
+            ]
+            return torch.cat(parts).cpu().numpy()
+
+    def part(self, i: np.ndarray, j: np.ndarray | None = None) -> TorchGram:
+        x = self.x[_index(i)]
+        factors = None if self.factors is None else self.factors[_index(i)]
+        if j is None or j is i:
+            return TorchGram(self.formula, x, x if self.symmetric else self.z[_index(i)],
+                             self.place, factors)  # fmt: skip
+        if self.factors is not None:
+            return super().part(i, j)  # type: ignore[return-value]
+        return TorchGram(self.formula, x, self.z[_index(j)], self.place)
+
+    def scaled(self, factors: np.ndarray) -> TorchGram:
+        s = torch.as_tensor(factors, device=self.x.device).to(self.x.dtype)
+        s = s if self.factors is None else s * self.factors
+        return TorchGram(self.formula, self.x, self.z, self.place, s)
+
+    def factorise(self, shift: float = 0.0, dtype: np.dtype | None = None) -> TorchFactor:
+        K = self._values(slice(None), slice(None)) if self.kept is None else self.kept.clone()
+        K = K.double() if dtype == np.float64 else K
+        with self._threads():
+            K.diagonal().add_(shift)
+            return TorchFactor(K)
+
+    def eigenpairs(self, memory: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        K = self._values(slice(None), slice(None)) if self.kept is None else self.kept
+        with self._threads():
+            values, vectors = torch.linalg.eigh(K)
+        return values.cpu().numpy(), vectors.cpu().numpy()
+
+    def _values(self, i: Rows, j: Rows) -> Tensor:
+        i, j = _index(i), _index(j)
+        x, z = self.x[i], self.z[j]
+        same = self.symmetric and isinstance(i, slice) and isinstance(j, slice) and i == j
+        with self._threads():
+            K = kernel_values(self.formula, x, z, same)
+            if self.factors is not None:
+                K = K * self.factors[i][:, None] * self.factors[j]
+        return K
+
+    def _threads(self) -> Any:
+        threads = self.place.n_jobs
+        return nullcontext() if self.x.device.type != "cpu" else torch_threads(threads)
+
+
+class TorchFactor(GramFactor):
+    """L of A = L Lᵀ, on its device."""
+
+    def __init__(self, A: Tensor):
+        size = A.abs().sum(0).max()
+        L, failed = torch.linalg.cholesky_ex(A)
+        # the square of the ratio of pivots is near the condition number, and no more than that
+        pivots = L.diagonal()
+        least = 4 * torch.finfo(A.dtype).eps * size
+        if int(failed) or not bool(torch.isfinite(pivots).all()) or bool(pivots.min() ** 2 < least):
+            raise np.linalg.LinAlgError(
+                f"the matrix is singular to the precision of {A.dtype}, or not positive definite"
+            )
+        self.L = L
+
+    def solve(self, B: np.ndarray) -> np.ndarray:
+        given = torch.as_tensor(B, device=self.L.device).to(self.L.dtype)
+        flat = given if given.ndim > 1 else given[:, None]
+        return torch.cholesky_solve(flat, self.L).double().cpu().numpy().reshape(np.shape(B))
+
+    def inverse_diagonal(self) -> np.ndarray:
+        return torch.cholesky_inverse(self.L).diagonal().double().cpu().numpy()
+
+
+def _on_device(place: Place, device: torch.device) -> Place:
+    """The place with the memory of the device in place of this machine's."""
+    if device.type != "cuda" or place.memory is not None:
+        return place
+    free, _ = torch.cuda.mem_get_info(device)
+    return Place(free // 2, place.n_jobs, place.device, place.executor)
+
+
+def _index(rows: Rows) -> Any:
+    """Rows as tensors take them: they have no negative steps, and read no lists of unsigned."""
+    return rows if isinstance(rows, slice) else torch.as_tensor(np.asarray(rows, dtype=np.int64))
+
+
+def _product(K: Tensor, V: Tensor) -> Tensor:
+    """K V in the wider precision of the two."""
+    wide = torch.promote_types(K.dtype, V.dtype)
+    return K.to(wide) @ V.to(wide)

@@ -1,0 +1,156 @@
+"""Recordings: read from files, checked, and brought to one channel and one sampling rate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from math import gcd
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.signal import resample_poly
+
+from mercer.persistence import write_whole
+from mercer.speech.frames import RATES
+
+INSTALL = 'pip install "mercer[speech]"'
+SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
+FULL = 0.9999  # of the largest value of a file: such samples are clipped
+
+
+class Recording(NamedTuple):
+    """Samples in [-1, 1] of one channel, their rate, and what was done to the file's.
+
+    Attributes
+    ----------
+    samples : ndarray of shape (n,), float32
+    rate : int
+        Samples a second.
+    channels : int
+        Channels of the file, of which ``samples`` is the mean.
+    clipped : float
+        Share of the samples that are as large as the format allows.
+    """
+
+    samples: np.ndarray
+    rate: int
+    channels: int = 1
+    clipped: float = 0.0
+
+
+def read_audio(path: str | os.PathLike) -> Recording:
+    """A WAV, FLAC, Ogg, MP3 or AIFF file, as one channel. Needs the ``speech`` extra.
+
+    Raises
+    ------
+    ImportError
+        The extra is not installed; the message says what to install.
+    FileNotFoundError, ValueError
+        There is no such file, or it is not a recording, or it has no samples.
+    """
+    soundfile = _soundfile()
+    if not Path(path).exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+    try:
+        samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    except (soundfile.LibsndfileError, RuntimeError) as error:
+        raise ValueError(f"{path} cannot be read as a recording: {error}") from None
+    if not len(samples):
+        raise ValueError(f"{path} has no samples.")
+    clipped = float((np.abs(samples) >= FULL).mean())
+    return Recording(samples.mean(axis=1), int(rate), samples.shape[1], clipped)
+
+
+def write_audio(path: str | os.PathLike, samples: np.ndarray, rate: int = RATES[0]) -> None:
+    """Write samples in [-1, 1] as 16 bits, in the format of the suffix; larger ones are clipped.
+
+    The file is written whole or not at all. Needs the ``speech`` extra.
+    """
+    import io
+
+    soundfile, suffix = _soundfile(), Path(path).suffix.lower()
+    if suffix not in (".wav", ".flac"):
+        raise ValueError(f"{path}: give a name that ends in .wav or .flac.")
+    buffer = io.BytesIO()
+    soundfile.write(
+        buffer, np.clip(samples, -1, 1), rate, subtype="PCM_16", format=suffix[1:].upper()
+    )
+    write_whole(path, buffer.getvalue())
+
+
+def find_recordings(folders: Iterable[str | os.PathLike]) -> list[Path]:
+    """All recordings in folders and below, by name; a file stands for itself."""
+    found: list[Path] = []
+    for folder in map(Path, folders):
+        if not folder.exists():
+            raise FileNotFoundError(f"There is no file or folder {folder}.")
+        inside = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
+        here = [path for path in inside if path.suffix.lower() in SUFFIXES and path.is_file()]
+        if not here:
+            raise ValueError(
+                f"{folder} has no recording: files end in {', '.join(SUFFIXES[:-1])} or "
+                f"{SUFFIXES[-1]}."
+            )
+        found += here
+    return found
+
+
+def resampled(samples: np.ndarray, rate: int, new: int) -> np.ndarray:
+    """The same sound at another rate, by a filter of its own band.
+
+    Examples
+    --------
+    >>> resampled(np.zeros(441), 44_100, 16_000).shape
+    (160,)
+    """
+    if rate == new:
+        return samples
+    shared = gcd(rate, new)
+    up, down = new // shared, rate // shared
+    return resample_poly(samples, up, down)[: max(1, round(len(samples) * new / rate))]
+
+
+def own_rate(rate: Any) -> int:
+    """The rate at which a recording is worked on: 8,000 as it is, others at 16,000."""
+    if isinstance(rate, bool) or not isinstance(rate, (int, np.integer)) or rate < 1000:
+        raise ValueError(f"sample_rate={rate!r}: give a whole number of samples a second, >= 1000.")
+    return int(rate) if rate in RATES else RATES[0]
+
+
+def check_samples(x: Any, name: str) -> np.ndarray:
+    """One recording as an array (n,) of float32, or of float64 if it is of that.
+
+    Several channels, numbers that are not finite, no samples and whole numbers are refused: of
+    these it is not known what full scale is.
+    """
+    if isinstance(x, (str, os.PathLike)):
+        raise TypeError(f"{name} is {x!r}: give samples; mercer.speech.read_audio reads a file.")
+    x = np.asarray(x)
+    if x.ndim != 1 or not len(x):
+        raise ValueError(
+            f"{name} has the shape {x.shape}: give one channel of samples, of shape (n,). The mean "
+            "of several channels is x.mean(axis=1)."
+        )
+    if x.dtype.kind in "iu":
+        raise ValueError(
+            f"{name} holds whole numbers ({x.dtype}): give samples in [-1, 1], for 16 bits "
+            "x / 32768."
+        )
+    if x.dtype.kind != "f":
+        raise ValueError(f"{name} has the type {x.dtype}: give real numbers in [-1, 1].")
+    if x.dtype != np.float64:
+        x = x.astype(np.float32, copy=False)
+    if not np.isfinite(x).all():
+        where = int(np.argmin(np.isfinite(x)))
+        raise ValueError(f"{name} is {x[where]} at sample {where}: mend or cut out such samples.")
+    return x
+
+
+def _soundfile() -> ModuleType:
+    try:
+        import soundfile
+    except ImportError:
+        raise ImportError(f"Reading and writing recordings needs soundfile: {INSTALL}") from None
+    return soundfile

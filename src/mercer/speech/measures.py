@@ -1,0 +1,78 @@
+"""How good enhanced speech is: by its samples, by its mask, and by models of what people hear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.speech.audio import INSTALL, check_samples, resampled
+
+
+def si_sdr(clean: Any, estimate: Any) -> float:
+    r"""Scale-invariant signal-to-distortion ratio in dB; larger is better.
+
+    :math:`10 \log_{10} (\|c s\|^2 / \|c s - x\|^2)` for speech s, an estimate x of it and
+    :math:`c = s^\top x / \|s\|^2`.
+
+    References
+    ----------
+    Le Roux, Wisdom, Erdogan & Hershey, "SDR - half-baked or well done?", ICASSP 2019.
+
+    Examples
+    --------
+    >>> s = np.array([1.0, -1.0, 1.0, -1.0])
+    >>> round(si_sdr(s, 3 * s + np.array([0.3, 0.3, -0.3, -0.3])), 2)
+    20.0
+    """
+    s, x = _alike(clean, estimate)
+    energy = float(s @ s)
+    if energy == 0:
+        raise ValueError("clean is silent: the ratio is not defined.")
+    target = (float(s @ x) / energy) * s
+    error = float(np.sum((target - x) ** 2))
+    size = float(target @ target)
+    if size == 0:
+        return -np.inf
+    return np.inf if error == 0 else float(10 * np.log10(size / error))
+
+
+def stoi(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
+    """Short-time objective intelligibility, about 0 to 1; larger is better.
+
+    By the package pystoi, which the ``speech`` extra installs.
+
+    References
+    ----------
+    Taal, Hendriks, Heusdens & Jensen, "An algorithm for intelligibility prediction of
+    time-frequency weighted noisy speech", IEEE TASLP 19, 2011.
+    """
+    try:
+        from pystoi import stoi as measured
+    except ImportError:
+        raise ImportError(f"stoi needs pystoi: {INSTALL}") from None
+    return float(measured(*_alike(clean, estimate), sample_rate))
+
+
+def pesq(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
+    """Perceptual evaluation of speech quality (wide band), 1 to 4.6; larger is better.
+
+    By the package pesq, which has to be compiled and is not part of the extra:
+    ``pip install pesq``.
+    """
+    try:
+        from pesq import pesq as measured
+    except ImportError:
+        raise ImportError("pesq needs the package of that name: pip install pesq") from None
+    pair = (resampled(x, sample_rate, 16_000) for x in _alike(clean, estimate))
+    return float(measured(16_000, *pair, "wb"))
+
+
+def _alike(clean: Any, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
+    s = check_samples(clean, "clean").astype(np.float64)
+    x = check_samples(estimate, "estimate").astype(np.float64)
+    if len(s) != len(x):
+        raise ValueError(
+            f"clean has {len(s)} samples and estimate {len(x)}: give the same moments of both."
+        )
+    return s, x

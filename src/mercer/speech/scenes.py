@@ -1,0 +1,149 @@
+"""Noisy speech made of clean speech and noise: one mixture, or many scenes to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer.speech.audio import check_samples, own_rate, resampled
+from mercer.speech.noises import coloured_by, kinds, unit
+
+PACE = (0.85, 1.2)  # of a recording: faster is also higher
+LOUDER = 4.0  # dB, up or down, from one piece to the next
+ROOM, TILT, KNOTS = 3.0, 6.0, 6  # dB: of the random room of a scene
+
+
+class Scenes(NamedTuple):
+    """Mixtures and the clean speech in them.
+
+    Attributes
+    ----------
+    noisy, clean : list of ndarray of shape (n,)
+        What ``SpeechEnhancer.fit`` takes.
+    sample_rate : int
+    """
+
+    noisy: list[np.ndarray]
+    clean: list[np.ndarray]
+    sample_rate: int
+
+
+def mix(clean: Any, noise: Any, snr: float, random_state: Any = None) -> np.ndarray:
+    r"""Clean speech with noise at a ratio of powers, ``clean + g noise``.
+
+    Parameters
+    ----------
+    clean, noise : array of shape (n,) and (m,)
+        A longer noise is cut at a random place, a shorter one is repeated.
+    snr : float
+        Ratio of the powers in dB, :math:`10 \log_{10} (\sum s^2 / \sum (g v)^2)`.
+    random_state : int, RandomState or None
+        Seed for the place where the noise begins.
+
+    Examples
+    --------
+    >>> mix(np.ones(4), np.full(4, -0.5), snr=0.0)
+    array([0., 0., 0., 0.])
+    """
+    clean, noise = check_samples(clean, "clean"), check_samples(noise, "noise")
+    if not np.isfinite(snr):
+        raise ValueError(f"snr={snr}: give a number of dB.")
+    n = len(clean)
+    start = check_random_state(random_state).randint(len(noise))
+    noise = np.take(noise, np.arange(start, start + n), mode="wrap")
+    power = np.mean(np.square(noise, dtype=np.float64))
+    if power == 0:
+        raise ValueError("noise is silent there: give noise with sound in it.")
+    wanted = np.mean(np.square(clean, dtype=np.float64)) / 10 ** (snr / 10)
+    return clean + np.sqrt(wanted / power).astype(clean.dtype) * noise
+
+
+def make_scenes(
+    clean: Sequence[Any],
+    noises: Sequence[Any] = (),
+    *,
+    sample_rate: int = 16_000,
+    speakers: Sequence[Hashable] | None = None,
+    scenes: int = 400,
+    seconds: float = 5.0,
+    snr: tuple[float, float] = (-8.0, 15.0),
+    random_state: Any = 0,
+) -> Scenes:
+    """Scenes to learn from: pieces of one speaker in a row, in a random room, with noise.
+
+    Parameters
+    ----------
+    clean : list of arrays of shape (n,)
+        Recordings of clean speech, each of one speaker; short ones are joined.
+    noises : list of arrays of shape (m,)
+        Recordings of noise. Half of the scenes take one of these, if there are any; the others take
+        noise that is made by program, such as hum, clatter and babble of ``clean``.
+    sample_rate : {16000, 8000} or another rate
+        Of all recordings. At 8,000 the scenes stay there, other rates are brought to 16,000.
+    speakers : list of the length of clean, optional
+        Who speaks. A scene has one speaker. None means the same one in all recordings.
+    scenes : int
+    seconds : float
+        Length of a scene.
+    snr : pair of float
+        The least and the largest ratio of speech to noise in dB.
+    random_state : int, RandomState or None
+        Seed for all choices. Speaker and noise are drawn independently of each other.
+
+    Examples
+    --------
+    >>> speech = [np.sin(np.arange(8000.0) ** 1.2)]
+    >>> made = make_scenes(speech, scenes=2, seconds=1.0, sample_rate=8000)
+    >>> [len(x) for x in made.noisy], made.sample_rate
+    ([8000, 8000], 8000)
+    """
+    rate = own_rate(sample_rate)
+    if not len(clean):
+        raise ValueError("clean is empty: give recordings of clean speech.")
+    voices = [resampled(check_samples(x, f"clean[{i}]"), sample_rate, rate)
+              for i, x in enumerate(clean)]  # fmt: skip
+    given = [resampled(check_samples(x, f"noises[{i}]"), sample_rate, rate)
+             for i, x in enumerate(noises)]  # fmt: skip
+    silent = [i for i, x in enumerate(voices) if not x.any()]
+    if silent:
+        raise ValueError(f"clean[{silent[0]}] is silent: leave it out.")
+    if speakers is not None and len(speakers) != len(voices):
+        raise ValueError(
+            f"speakers has {len(speakers)} entries, but clean has {len(voices)}: give one each."
+        )
+    numbers = np.unique(np.zeros(len(voices)) if speakers is None else np.asarray(speakers),
+                        return_inverse=True)[1]  # fmt: skip
+    random = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    makers, n = kinds(voices, rate), round(seconds * rate)
+    noisy, spoken = [], []
+    for _ in range(scenes):
+        own = np.flatnonzero(numbers == random.integers(numbers.max() + 1))
+        speech = _speech([voices[i] for i in own], n, rate, random)
+        if given and random.random() < 0.5:
+            noise = given[random.integers(len(given))].astype(np.float64)
+        else:
+            noise = makers[random.integers(len(makers))](n, rate, random)
+        noise = noise if noise.any() else random.standard_normal(n)
+        seed = int(random.integers(2**31))
+        noisy.append(mix(speech, noise, random.uniform(*snr), seed).astype(np.float32))
+        spoken.append(speech.astype(np.float32))
+    return Scenes(noisy, spoken, rate)
+
+
+def _speech(voices: list[np.ndarray], n: int, rate: int, random: np.random.Generator) -> np.ndarray:
+    """Pieces of one speaker with pauses between them, of random pace and loudness, in a room."""
+    pace, parts, length = random.uniform(*PACE), [], 0
+    while length < n:
+        piece = voices[random.integers(len(voices))]
+        times = np.arange(0, len(piece) - 1, pace)
+        piece = np.interp(times, np.arange(len(piece)), piece)
+        piece *= 10 ** (random.uniform(-LOUDER, LOUDER) / 20) / max(np.abs(piece).max(), 1e-9)
+        pause = random.uniform(0.1, 0.8) if random.random() < 0.3 else random.uniform(0, 0.12)
+        parts += [piece, np.zeros(round(pause * rate))]
+        length += len(piece) + len(parts[-1])
+    speech = np.concatenate(parts)[:n]
+    room, tilt = random.normal(0, ROOM, KNOTS), random.uniform(-TILT, TILT)
+    return 0.1 * unit(coloured_by(speech, rate, room, tilt))
