@@ -266,19 +266,27 @@ struct Levels {
     }
 };
 
+// A variable this near to a bound, in parts of the largest one and of its bound, is there: the sums
+// of many steps leave rounding errors, and a variable that is free by them alone would set the level
+// where it is the middle of an interval.
+constexpr double at_bound = 64 * 0x1p-52;
+
 void optimum(const double* f, const double* offset, const double* y, const double* C,
              const double* alpha, size_t n, bool groups, double* out) {
     Levels of[2];
     bool finite = true;
+    double largest = 0;
+    for (size_t k = 0; k < n; ++k) largest = alpha[k] > largest ? alpha[k] : largest;
     for (size_t k = 0; k < n; ++k) {
         Levels& group = of[groups && y[k] < 0];
         finite = finite && f[k] < infinity<double> && f[k] > -infinity<double>;
         group.any = true;
         group.least = f[k] < group.least ? f[k] : group.least;
         group.most = f[k] > group.most ? f[k] : group.most;
-        if (can_rise(y[k], alpha[k], C[k]) && f[k] < group.rising) group.rising = f[k];
-        if (can_fall(y[k], alpha[k], C[k]) && f[k] > group.falling) group.falling = f[k];
-        if (alpha[k] > 0 && alpha[k] < C[k]) {
+        const bool above = alpha[k] > at_bound * largest, below = alpha[k] < C[k] * (1 - at_bound);
+        if ((y[k] > 0 ? below : above) && f[k] < group.rising) group.rising = f[k];
+        if ((y[k] > 0 ? above : below) && f[k] > group.falling) group.falling = f[k];
+        if (above && below) {
             group.sum += f[k];
             group.free += 1;
         }

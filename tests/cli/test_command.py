@@ -246,7 +246,7 @@ OPTIONS = [
 def test_the_recorded_command_says_all_that_was_given(options, folder, monkeypatch):
     """Parsed again, it asks for the same fit; only what trials make irrelevant may be absent."""
     asked: list = []
-    monkeypatch.setattr("mercer.cli.fit.fit_table", lambda given, _: asked.append(given))
+    monkeypatch.setattr("mercer.cli.fit.fit_table", lambda given, *_, **__: asked.append(given))
     command("fit", "penguins.csv", "--target", "species", *options)
     program, *words = shlex.split(asked[0].command())
     assert program == "mercer"

@@ -252,6 +252,32 @@ def test_a_time_that_loading_uses_up_is_said_at_once(folder, capsys, monkeypatch
         assert ("Give --time 31s or more" in said) == (loading > 0)
 
 
+UNLOADED = """
+import sys
+
+class Unwanted:
+    def find_spec(self, name, *others):
+        if name in ("sklearn", "scipy", "polars"):
+            sys.exit(7)
+
+sys.meta_path.insert(0, Unwanted())
+from mercer.cli.app import run
+run(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(("time", "told"), [("0.05s", True), ("1h", False)])
+def test_a_time_that_loading_will_use_up_is_said_before_it_loads(time, told, folder):
+    done = subprocess.run(
+        [sys.executable, "-c", UNLOADED, *FIT, "--time", time], capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 7
+    said = " ".join(done.stderr.split())
+    assert (f"--time {time}: loading the libraries alone will take about" in said) == told
+    assert ("Give --time" in said) == told
+
+
 def test_an_array_that_finds_no_room_is_not_an_empty_message(folder, capsys, monkeypatch):
     def full(*arguments):
         raise MemoryError

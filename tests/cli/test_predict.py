@@ -1,11 +1,13 @@
 """What ``mercer predict`` writes: what the model says, or a form that no spreadsheet runs."""
 
+from importlib import import_module
+
 import numpy as np
 import polars as pl
 import pytest
 
 import mercer
-from cli.runner import command
+from cli.runner import command, printed
 from mercer.cli.tables import read_table
 
 LIVE = [
@@ -108,3 +110,18 @@ def test_what_cannot_be_explained_is_said(capsys):
     code = command("predict", "ridge.mercer", "t.parquet", "-o", "p.csv", "--explain")
     assert code == 3
     assert "--explain: 'ridge.mercer' holds a KernelRidge" in capsys.readouterr().err
+
+
+def test_no_classes_of_other_packages_are_trusted(folder, capsys, monkeypatch):
+    (folder / "their_kernel.py").write_text(
+        "from mercer.kernels import Kernel\n\n\nclass Theirs(Kernel):\n"
+        "    def block(self, X, Z):\n        return X @ Z.T\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    theirs = import_module("their_kernel").Theirs()
+    mercer.save(mercer.KernelRidge(kernel=theirs).fit([[1.0], [2.0]], [1.0, 2.0]), "their.mercer")
+    (folder / "rows.csv").write_text("x\n1\n2\n")
+    code, said = printed(capsys, "predict", "their.mercer", "rows.csv", "-o", "out.csv")
+    assert code == 3
+    assert "their_kernel.Theirs" in said
+    assert not (folder / "out.csv").exists()

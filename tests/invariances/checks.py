@@ -135,7 +135,8 @@ def memory(task: Task) -> None:
 def float32(task: Task) -> None:
     y = task.y if task.row.task != "views" else task.y.astype(np.float32)
     single = task.fit(task.X.astype(np.float32), y)
-    task.same(single, task.Z.astype(np.float32), close=task.row.single)
+    close = max(task.row.single, 2.0**-24 * task.row.rounded(task.first.model))
+    task.same(single, task.Z.astype(np.float32), close=close)
 
 
 def scale(task: Task) -> None:

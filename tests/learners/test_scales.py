@@ -16,7 +16,7 @@ from mercer import (
     NearestNeighbors,
 )
 from mercer.distances import Mahalanobis, Minkowski
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Linear
 from mercer.search import BruteForce
 
 UNITS = [2.0**-400, 2.0**-540, 2.0**-1020]
@@ -127,3 +127,30 @@ def test_an_index_of_tiny_rows_is_kept_in_a_file(tmp_path):
     for found in (index.query(k=3), again.query(k=3)):
         assert_allclose(found[0], want[0] * 2.0**-540, rtol=1e-12)
         assert_array_equal(found[1], want[1])
+
+
+@pytest.mark.parametrize("make", [SVC, KernelPCA, KernelDiscriminant], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_sparse_float32_far_from_0_is_read_in_float64(make, kernel):
+    """SVC had .48 of the classes for .98, and KernelPCA two components of 0."""
+    rows = sp.csr_array((MOONS + 2000).astype(np.float32))
+    found, want = (make(kernel=kernel).fit(X, CLASSES) for X in (rows, rows.astype(np.float64)))
+    name = "transform" if make is KernelPCA else "decision_function"
+    assert_allclose(getattr(found, name)(rows), getattr(want, name)(rows.astype(np.float64)))
+
+
+@pytest.mark.parametrize("read", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_linear_kernels_refuse_what_inner_products_lose(read):
+    """They answered with nonsense: components of 0, -130454 for a score of .99."""
+    for rows, remedy in ((MOONS + 1e9, "StandardScaler"), (MOONS * 2.0**-540, "MaxAbsScaler")):
+        for machine in (SVC(kernel="linear"), KernelPCA(kernel="linear"), KernelDiscriminant(
+            kernel=2 * Linear()
+        )):  # fmt: skip
+            with pytest.raises(ValueError, match=rf"column \d of X .*{remedy}"):
+                machine.fit(read(rows), CLASSES)
+
+
+def test_linear_kernels_read_what_inner_products_keep():
+    for rows in (MOONS + 1e6, np.full((120, 2), 9.0), np.zeros((120, 2)), MOONS * 2.0**-400):
+        SVC(kernel="linear").fit(rows, CLASSES)
+    assert SVC(kernel="linear").fit(MOONS + 1e6, CLASSES).score(MOONS + 1e6, CLASSES) > 0.8

@@ -3,6 +3,7 @@
 import io
 import json
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -82,6 +83,29 @@ def test_compressed_members_of_a_sparse_matrix_are_refused(path):
 
     rewritten(path, compress)
     refused(path, r"\.npz' holds 'indices\.npy' is compressed")
+
+
+def test_encrypted_members_are_refused(path):
+    save({"zeros": np.zeros(9)}, path)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # the flags of the first entry of the contents
+    path.write_bytes(content)
+    refused(path, "is encrypted, which Mercer's files never are")
+
+
+def test_what_loading_takes_is_bounded_by_the_file(path):
+    """Less than 5 times the arrays, and less than 100 times the text, as SECURITY.md says."""
+    for model, times in (
+        ({"rows": np.ones((200, 500))}, 5),
+        ({"words": [{"a": i, "b": [str(i), None, (i, 0.5)]} for i in range(60)]}, 100),
+    ):
+        save(model, path)
+        load(path)  # what is imported once is no part of it
+        tracemalloc.start()
+        load(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < times * path.stat().st_size
 
 
 def test_members_that_lie_on_each_other(path):

@@ -19,8 +19,9 @@ from typing import Annotated, Any, Literal, NoReturn
 from cyclopts import App, CycloptsError, CycloptsPanel, Parameter
 
 import mercer
-from mercer.cli.errors import OptionError
+from mercer.cli.errors import OptionError, of_option
 from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE
+from mercer.cli.loading import foreseen, is_short
 from mercer.cli.room import check_room
 from mercer.cli.shared_options import (
     Decimal,
@@ -37,6 +38,7 @@ from mercer.cli.shared_options import (
     Whole,
 )  # fmt: skip
 from mercer.cli.terminal import Terminal, line
+from mercer.durations import seconds
 from mercer.visible import visible
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors that mean: no room for a file
@@ -139,6 +141,11 @@ def fit(
         Replace an existing model and report.
     """
     started = monotonic()
+    warned = False
+    if time is not None and trials is None:
+        with of_option(OptionError):
+            limit = seconds(time)
+        warned = is_short(limit, foreseen(), "will take about")
     from mercer.cli.fit import fit_table
     from mercer.cli.options import FitOptions
 
@@ -149,7 +156,7 @@ def fit(
         decimal=decimal, skip_rows=skip_rows, more=more, resume=resume, force=force, json=json,
         quiet=quiet, no_rows=no_rows, only=only,
     )  # fmt: skip
-    return fit_table(options, started)
+    return fit_table(options, started, warned=warned)
 
 
 @app.command(sort_key=1)

@@ -9,19 +9,18 @@ from __future__ import annotations
 import json
 import shlex
 import traceback
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mercer.cli.exit_codes import INTERRUPTED, NO_REPORT, OK
+from mercer.cli.loading import is_short
 from mercer.cli.options import FitOptions
 from mercer.cli.origin import note_origin
 from mercer.cli.outcome import Outcome, show_files, show_outcome, summary
@@ -48,24 +47,20 @@ LATE_REPORT = 0.2  # seconds for it where the time is over
 #: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures; on
 #: a slow machine these take as long as loading the libraries, if that is more
 KEPT_SHARE, LEAST_KEPT = 0.1, 1.5
-LOADS = 2  # least --time, in units of what loading takes: the search and the report take as long
 CARE = 1.1  # the fit on all rows begins only if so many times its predicted time is left
 
 
-def fit_table(options: FitOptions, started: float | None = None) -> int:
+def fit_table(options: FitOptions, started: float | None = None, *, warned: bool = False) -> int:
     """Run the command; returns its exit code.
 
     ``started`` is when it began, by `time.monotonic`: loading the libraries is a part of its time.
+    ``warned`` is whether it was told before that they take most of it.
     """
     options.check()
     budget = Budget(options.limit(), started)
     loading = budget.spent()
-    if budget.limit < LOADS * loading:
-        warnings.warn(
-            f"--time {budget.limit:.3g}s: loading the libraries alone took {loading:.2g} s, so "
-            f"that this fit takes longer. Give --time {ceil(LOADS * loading)}s or more.",
-            stacklevel=2,
-        )
+    if not warned:
+        is_short(budget.limit, loading, "took")
     screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from mercer.cli.errors import OptionError, of_option, refuse
 from mercer.cli.tables import Reading
+from mercer.durations import seconds
 from mercer.gram import Place
-from mercer.selection.automatic import METRICS, least_memory, metric_named, seconds
+from mercer.selection.automatic import METRICS, least_memory, metric_named
 from mercer.tables import column_kinds
 
 TIME = "120s"  # where --time is not given

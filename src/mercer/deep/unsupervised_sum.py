@@ -56,9 +56,12 @@ class UnsupervisedSum(Node):
         Convex(self.kernels).validate()
         check_count("n_neighbors", self.n_neighbors, optional=False)
 
-    def bind(self, X: Any, y: Any = None) -> Any:
-        """The sum with the weights that the encoded sample X teaches."""
-        kernels = super().bind(X, y).kernels
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """The sum with the weights that the encoded sample X teaches.
+
+        What the kernels learn regards ``sample_weight``; the neighbours of rows have none.
+        """
+        kernels = super().bind(X, y, sample_weight).kernels
         n = X.shape[0]
         rows = np.unique(np.linspace(0, n - 1, min(n, ROWS)).astype(int))
         parts = [_of_mean_one(kernel, X[rows]) for kernel in kernels]

@@ -81,12 +81,15 @@ class _Frequencies(Distance):
         for f in self.counts:
             float_array("counts", f)
 
-    def bind(self, X: Categories, y: Any = None) -> Self:
+    def bind(self, X: Categories, y: Any = None, sample_weight: Any = None) -> Self:
         if self.counts is not None:
             return self
         columns = range(X.shape[1])
         return self.copied(
-            counts=[np.bincount(X.codes[:, j], minlength=len(X.levels[j])) for j in columns]
+            counts=[
+                np.bincount(X.codes[:, j], sample_weight, minlength=len(X.levels[j]))
+                for j in columns
+            ]
         )
 
     def block(self, X: Categories, Z: Categories) -> np.ndarray:

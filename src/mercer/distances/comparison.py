@@ -109,14 +109,15 @@ class Comparison(BaseEstimator, ABC):
         for m in self.members():
             m.comparison.check(_read(m, X), None if like is None else _read(m, like))
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Return a copy that has learnt what it needs from the encoded training sample.
 
         The default checks the parameters, and binds the comparisons that this one is made of. If
-        nothing is learnt, it returns the object itself.
+        nothing is learnt, it returns the object itself. A row with the ``sample_weight`` 2 counts
+        as two rows; all weights are > 0, and None means that all are 1.
         """
         self.validate()
-        bound = {m.name: m.comparison.bind(_read(m, X), y) for m in self.members()}
+        bound = {m.name: m.comparison.bind(_read(m, X), y, sample_weight) for m in self.members()}
         changed = {m.name: bound[m.name] for m in self.members() if bound[m.name] is not m[1]}
         return self.copied(**changed) if changed else self
 

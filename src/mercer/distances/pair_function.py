@@ -34,7 +34,7 @@ class PairFunction(Comparison):
         if not callable(self.function):
             raise TypeError(f"function={self.function!r}: give a function of two objects.")
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
         if self.symmetric:
             self._look_at_symmetry(X)

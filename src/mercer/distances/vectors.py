@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.distances.balls import log_unit_ball, unit_sphere
 from mercer.distances.base import Coordinates, Distance, Norm, Rooted
-from mercer.distances.covariance import least_left_out
+from mercer.distances.covariance import least_left_out, ledoit_wolf
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
     check_weights,
@@ -305,7 +305,7 @@ class Mahalanobis(Rooted):
         values = np.linalg.eigvalsh(np.asarray(self.precision, np.float64))
         return bool(values[0] > 1e-12 * values[-1])
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
         if self.covariance is not None or self.precision is not None:
             return self
@@ -316,9 +316,10 @@ class Mahalanobis(Rooted):
                 "floats: divide the column by its largest value "
                 "(sklearn.preprocessing.MaxAbsScaler does it for all columns)."
             )
-        X = dense_rows(X).astype(np.float64)
-        n, d = X.shape
-        S = np.cov(X, rowvar=False, bias=True).reshape(d, d) * (n / max(n - 1, 1))
+        X, d = dense_rows(X).astype(np.float64), X.shape[1]
+        weights = np.ones(len(X)) if sample_weight is None else sample_weight
+        n = max(float(weights.sum()), 2.0)  # one row has no variance
+        S = np.cov(X, rowvar=False, bias=True, aweights=weights).reshape(d, d) * (n / (n - 1))
         variances, mean = S.diagonal(), np.trace(S) / d
         if not mean > 0:  # all samples are equal: no direction differs from the others
             return self.copied(covariance=np.eye(d), shrinkage=1.0)
@@ -328,16 +329,14 @@ class Mahalanobis(Rooted):
         target = self.target
         if self.shrinkage == "leave_one_out":
             wanted = targets if target is None else {target: targets[target]}
-            target, shrinkage = least_left_out(X, S, wanted, y)
+            target, shrinkage = least_left_out(X, S, wanted, y, weights)
         elif not isinstance(self.shrinkage, str):
             shrinkage = float(self.shrinkage)
         else:
-            from sklearn.covariance import ledoit_wolf_shrinkage
-
             values = np.linalg.eigvalsh(S)
             well_conditioned = values[0] > 1e-8 * values[-1]
             # not 0: Ledoit & Wolf give 0 if rows differ only in one direction
-            shrinkage = 0.0 if well_conditioned else max(float(ledoit_wolf_shrinkage(X)), 1e-6)
+            shrinkage = 0.0 if well_conditioned else max(ledoit_wolf(X, weights), 1e-6)
         S = (1 - shrinkage) * S + shrinkage * np.diag(targets[target or "identity"])
         bound = self.copied(covariance=S, shrinkage=shrinkage, target=target)
         bound.validate()

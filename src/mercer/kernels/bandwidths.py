@@ -35,7 +35,7 @@ def check_gamma(gamma: Any, words: tuple[str, ...] = ("scale", "auto", "median")
         raise ValueError(f"gamma={gamma!r}: must be a finite number > 0.")
 
 
-def resolve_gamma(gamma: float | str, X: Any) -> float | str:
+def resolve_gamma(gamma: float | str, X: Any, weights: np.ndarray | None = None) -> float | str:
     """γ for the training sample; a number is returned as it is.
 
     "scale" is 1 / (d · var(X)), or 1 if all values are equal; "auto" is 1 / d. Both are the same as
@@ -47,7 +47,7 @@ def resolve_gamma(gamma: float | str, X: Any) -> float | str:
                 f'gamma="scale" is learnt from the variance of vectors, but X is {X!r}: give a '
                 'number, or "median".'
             )
-        return scale_gamma(X)
+        return scale_gamma(X, weights)
     if gamma == "auto":
         return 1.0 / X.shape[1]
     return gamma
@@ -67,6 +67,7 @@ def moments(X: Any, weights: np.ndarray | None = None) -> tuple[float, float]:
         if weights is not None:
             share = weights / weights.max()
             share /= share.sum() * X.shape[1]
+            X = X.astype(np.float64, copy=False)
             mean = float((share @ X).sum())
             squares = X.multiply(X) if sp.issparse(X) else (X - mean) ** 2
             return mean, float((share @ squares).sum()) - (mean**2 if sp.issparse(X) else 0.0)
@@ -107,7 +108,7 @@ def narrowed(factor: float, dtype: np.dtype) -> Any:
     return np.clip(np.float64(factor), -most, most).astype(dtype)
 
 
-def bind_gamma(kernel: Any, X: Any, power: float) -> Any:
+def bind_gamma(kernel: Any, X: Any, power: float, weights: np.ndarray | None = None) -> Any:
     """A kernel exp(-γ ρ^power); if γ is a word, it is learnt from the training sample.
 
     Squares of tiny numbers have no digits left: the rows are then compared in another unit.
@@ -115,22 +116,44 @@ def bind_gamma(kernel: Any, X: Any, power: float) -> Any:
     if kernel.gamma in ("scale", "median") and power == 2 and kernel.metric is None:
         unit = safe_unit(X)
         if unit != 1:
-            bound = bind_gamma(kernel, X * unit, power)
+            bound = bind_gamma(kernel, X * unit, power, weights)
             return bound.copied(metric=MappedMinkowski(np.full(X.shape[1], unit)))
-    gamma = resolve_gamma(kernel.gamma, X)
+    gamma = resolve_gamma(kernel.gamma, X, weights)
     if gamma == "median":
         with np.errstate(over="ignore"):
-            size = float(np.float64(median_distance(kernel.distance, X)) ** power)
+            size = float(np.float64(median_distance(kernel.distance, X, weights)) ** power)
         gamma = reciprocal(size, "median", X)
     return kernel if gamma is kernel.gamma else kernel.copied(gamma=gamma)
 
 
-def median_distance(distance: Distance, X: Any) -> float:
-    """The median ρ of the pairs of at most 1,000 rows, spread evenly over X; 1 if it is 0."""
-    S = evenly(X, SAMPLE)
-    D = distance.raw(S, S)[np.triu_indices(S.shape[0], 1)]
-    median = float(np.median(D)) if D.size else 0.0
+def median_distance(distance: Distance, X: Any, weights: np.ndarray | None = None) -> float:
+    """The median ρ of the pairs of at most 1,000 rows, spread evenly over X; 1 if it is 0.
+
+    A row of weight w counts as w rows.
+    """
+    if weights is None:
+        S = evenly(X, SAMPLE)
+        D = distance.raw(S, S)[np.triu_indices(S.shape[0], 1)]
+        median = float(np.median(D)) if D.size else 0.0
+    else:
+        rows, times = evenly_weighted(weights, SAMPLE)
+        D = distance.raw(X[rows], X[rows])
+        pairs = np.triu(np.outer(times, times), 1)
+        # a row of weight w is w rows, which make w (w - 1) / 2 pairs
+        np.fill_diagonal(pairs, np.maximum(times * (times - 1) / 2, 0))
+        median = weighted_median(D.ravel(), pairs.ravel())
     return median ** (1 / distance.exponent) if median > 0 else 1.0
+
+
+def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    """The median of values of which each counts ``weights`` times; 0 if none counts."""
+    order = np.argsort(values)
+    sums = np.cumsum(weights[order])
+    if not len(sums) or sums[-1] <= 0:
+        return 0.0
+    # of an even number of values it is the mean of the two in the middle
+    places = [np.searchsorted(sums, sums[-1] / 2, side) for side in ("left", "right")]
+    return float(values[order[places]].mean())
 
 
 def evenly(X: Any, most: int) -> Any:
@@ -140,3 +163,16 @@ def evenly(X: Any, most: int) -> Any:
     """
     n = X.shape[0]
     return X if n <= most else X[np.linspace(0, n - 1, most).round().astype(int)]
+
+
+def evenly_weighted(weights: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of such rows where each counts ``weights`` times, and how often it is taken."""
+    sums = np.cumsum(weights)
+    if max(len(weights), sums[-1]) <= most:
+        return np.arange(len(weights)), weights
+    if sums[-1] > most:
+        places = np.linspace(0, sums[-1] - 1, most).round()
+    else:
+        places = (np.arange(most) + 0.5) * sums[-1] / most
+    rows = np.searchsorted(sums, places, "right")
+    return np.unique(np.minimum(rows, len(weights) - 1), return_counts=True)

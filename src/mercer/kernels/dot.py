@@ -13,7 +13,7 @@ from mercer.distances import Meaning, cosines, inner_products, squared_norms, un
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolve_gamma
 from mercer.kernels.base import Kernel, Layer
 from mercer.kernels.formula import Formula
-from mercer.samples import Prepared, is_number
+from mercer.samples import Prepared, is_number, refuse_lost_products
 
 WORDS = ("scale", "auto")  # γ of an inner product is not learnt from distances
 
@@ -35,6 +35,10 @@ class Linear(Layer):
 
     linear = True
     differentiable = True
+
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        refuse_lost_products(X, "a linear kernel")
+        return self
 
     @property
     def formula(self) -> Formula:  # type: ignore[override]
@@ -111,9 +115,9 @@ class Polynomial(Layer):
             )
         check_gamma(self.gamma, WORDS)
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
-        gamma = resolve_gamma(self.gamma, X)
+        gamma = resolve_gamma(self.gamma, X, sample_weight)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
 
     @property
@@ -198,9 +202,9 @@ class Sigmoid(Kernel):
         if not (is_number(self.coef0) and np.isfinite(self.coef0)):
             raise ValueError(f"coef0={self.coef0!r}: must be a finite number.")
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
-        gamma = resolve_gamma(self.gamma, X)
+        gamma = resolve_gamma(self.gamma, X, sample_weight)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
 
     @property

@@ -43,10 +43,10 @@ class ChiSquared(Kernel):
     def validate(self) -> None:
         check_gamma(self.gamma, ("scale", "auto"))
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
         if self.gamma == "scale":
-            return self.copied(gamma=histogram_gamma(X))
+            return self.copied(gamma=histogram_gamma(X, sample_weight))
         return self if self.gamma != "auto" else self.copied(gamma=1.0 / X.shape[1])
 
     def check(self, X: Any, like: Any = None) -> None:

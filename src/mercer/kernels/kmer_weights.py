@@ -27,8 +27,17 @@ class Rarity:
         self.weights = weights
 
     @classmethod
-    def of(cls, windows: Windows, patterns: Iterable[Pattern], reader: str) -> Rarity:
-        """log((1 + n) / (1 + rows that have the k-mer)) + 1, as scikit-learn has it."""
+    def of(
+        cls,
+        windows: Windows,
+        patterns: Iterable[Pattern],
+        reader: str,
+        sample_weight: np.ndarray | None = None,
+    ) -> Rarity:
+        """log((1 + n) / (1 + rows that have the k-mer)) + 1, as scikit-learn has it.
+
+        A row of weight w counts as w rows.
+        """
         lengths = {len(pattern.positions): pattern for pattern in patterns}
         longest = max(lengths, default=0)
         if max(windows.base, 2) ** longest > WHOLE:
@@ -36,12 +45,14 @@ class Rarity:
                 f"idf=True: {reader} needs a number below 2**64 for each substring of {longest} "
                 f"symbols, but there are {windows.base} symbols. Give a smaller k, or idf=False."
             )
+        times = np.ones(windows.size) if sample_weight is None else sample_weight
         keys = [np.empty(0, np.uint64)] * longest
         weights = [np.empty(0)] * longest
         for length, pattern in lengths.items():
             (found,) = count(pattern, windows)
-            keys[length - 1], rows = np.unique(found.keys, return_counts=True)
-            weights[length - 1] = np.log((1 + windows.size) / (1 + rows)) + 1
+            keys[length - 1], which = np.unique(found.keys, return_inverse=True)
+            rows = np.bincount(which, times[found.rows], minlength=len(keys[length - 1]))
+            weights[length - 1] = np.log((1 + times.sum()) / (1 + rows)) + 1
         return cls(windows.base, keys, weights)
 
     def __repr__(self) -> str:

@@ -42,12 +42,12 @@ class Counting(Kernel):
         """The windows that are counted."""
         return Windows.of(X, self.idf.base if isinstance(self.idf, Rarity) else None)
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """A copy that knows how rare k-mers are in the training sample, if ``idf`` is True."""
         self.validate()
         if self.idf is not True:
             return self
-        rarity = Rarity.of(self.windows(X), self.patterns(X), type(self).__name__)
+        rarity = Rarity.of(self.windows(X), self.patterns(X), type(self).__name__, sample_weight)
         return self.copied(idf=rarity)
 
     def check_weighing(self) -> None:

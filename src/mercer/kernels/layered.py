@@ -99,10 +99,10 @@ class Layered(Node):
             )
         base.validate()
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
         base = self._base()
-        bound = base.bind(X, y)
+        bound = base.bind(X, y, sample_weight)
         return self if bound is base else self.copied(base=bound)
 
     def check(self, X: Any, like: Any = None) -> None:

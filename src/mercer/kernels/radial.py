@@ -130,8 +130,8 @@ class Bandwidth(Falling, OfMetric):
         check_gamma(self.gamma)
         super().validate()
 
-    def bind(self, X: Any, y: Any = None) -> Self:
-        return bind_gamma(super().bind(X, y), X, self.power)
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        return bind_gamma(super().bind(X, y, sample_weight), X, self.power, sample_weight)
 
 
 class RBF(Bandwidth):

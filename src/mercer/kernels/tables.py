@@ -207,11 +207,11 @@ class TableKernel(Composite, Kernel):
             groups = [(_suiting(kind), columns) for kind, columns in columns_by_kind(X)]
         return encode_groups(X, groups, like, "TableKernel")
 
-    def bind(self, X: Table, y: Any = None) -> Self:
+    def bind(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
         if self.parts is None:
             self.validate()
-            return self.copied(parts=_default_parts(X)).bind(X, y)
-        return super().bind(X, y)
+            return self.copied(parts=_default_parts(X)).bind(X, y, sample_weight)
+        return super().bind(X, y, sample_weight)
 
     def _weights(self) -> np.ndarray:
         return np.ones(len(self._parts())) if self.weights is None else np.asarray(self.weights)

@@ -47,8 +47,8 @@ class Normalised(Unary):
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
 
-    def bind(self, X: Any, y: Any = None) -> Kernel:
-        bound = super().bind(X, y)
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Kernel:
+        bound = super().bind(X, y, sample_weight)
         if hasattr(bound, "scaled_block"):
             _warn_of_identity(bound, X)
         return bound
@@ -125,6 +125,9 @@ class Centred(Unary):
         The training sample x_i. None means the sample that ``bind`` is called with.
     mean : float, optional
         The mean of the sample's Gram matrix. None means that ``bind`` computes it.
+    sample_weight : array of shape (n,), optional
+        The weights of the sample's rows in all means. None means those that ``bind`` is called
+        with, if it takes its sample, too; or else equal ones.
 
     Notes
     -----
@@ -143,10 +146,17 @@ class Centred(Unary):
 
     meaning = Meaning("k₀(x, z), centred on the training rows, k₀ = {kernel}", "{kernel}")
 
-    def __init__(self, kernel: Kernel, sample: Any = None, mean: float | None = None):
+    def __init__(
+        self,
+        kernel: Kernel,
+        sample: Any = None,
+        mean: float | None = None,
+        sample_weight: Any = None,
+    ):
         self.kernel = kernel
         self.sample = sample
         self.mean = mean
+        self.sample_weight = sample_weight
 
     def validate(self) -> None:
         super().validate()
@@ -155,14 +165,17 @@ class Centred(Unary):
         if self.mean is not None and self.sample is None:
             raise ValueError(f"mean={self.mean!r} is given without its sample: leave mean out.")
 
-    def bind(self, X: Any, y: Any = None) -> Self:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         if self.mean is not None:
             self.validate()
             return self
-        bound = super().bind(X, y)
-        sample = X if self.sample is None else bound.kernel.encode(self.sample, like=X)
-        rows = bound.copied(sample=sample, mean=0.0)
-        return rows.copied(mean=float(rows.prepare(sample).parts[1].mean(dtype=np.float64)))
+        bound = super().bind(X, y, sample_weight)
+        if self.sample is None:
+            rows = bound.copied(sample=X, mean=0.0, sample_weight=sample_weight)
+        else:
+            rows = bound.copied(sample=bound.kernel.encode(self.sample, like=X), mean=0.0)
+        means = rows.prepare(rows.sample).parts[1].astype(np.float64)
+        return rows.copied(mean=float(np.average(means, weights=rows.sample_weight)))
 
     def prepare(self, X: Any, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
@@ -172,7 +185,9 @@ class Centred(Unary):
         sample = self.kernel.prepare(self.sample) if like is None else like.common
         x = self.kernel.prepare(X, sample)
         strips = [x[s : s + STRIP] for s in range(0, x.shape[0], STRIP)]
-        means = [self.kernel.block(S, sample).mean(axis=1, dtype=np.float64) for S in strips]
+        w = np.ones(sample.shape[0]) if self.sample_weight is None else self.sample_weight
+        w = np.asarray(w, np.float64) / np.sum(w)
+        means = [self.kernel.block(S, sample) @ w for S in strips]
         return Prepared((x, np.concatenate(means).astype(x.dtype)), sample)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
@@ -280,8 +295,8 @@ class Mapped(Unary):
         super().validate()
         check_callable("transform", self.transform)
 
-    def bind(self, X: Any, y: Any = None) -> Self:
-        return super().bind(self.transform(X), y)
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        return super().bind(self.transform(X), y, sample_weight)
 
     def pair_cost(self, X: Any) -> float:
         return super().pair_cost(self.transform(X))

@@ -53,6 +53,7 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
+from mercer.samples.copies import row_keys
 from mercer.samples.matrix_rows import check_square
 from mercer.samples.raw_data import is_frame, is_missing, is_missing_value, object_columns
 from mercer.samples.vectors import (
@@ -60,6 +61,7 @@ from mercer.samples.vectors import (
     float_range,
     in_float64,
     plain_rows,
+    refuse_lost_products,
     safe_unit,
     same_rows,
 )

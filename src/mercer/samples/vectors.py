@@ -20,6 +20,7 @@ from mercer.samples.kinds import kind_named, kind_that_holds
 from mercer.samples.raw_data import describe, first_object, is_frame
 
 SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
+LOST = 16  # units of the last digit of inner products, below which a variance is lost in them
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
 
@@ -252,11 +253,49 @@ def in_float64(X: Any) -> Any:
 def _float32_serves(X: Any) -> bool:
     if safe_unit(X, dtype=np.float32) != 1:
         return False
-    if sp.issparse(X) or not len(X):
+    if not X.shape[0]:
         return True
-    some = plain_rows(X)[:: len(X) // SOME + 1].astype(np.float64)
-    spread = float(some.std(axis=0).max(initial=0))
-    return not 0 < spread < np.abs(some.mean(axis=0)).max(initial=0) / FAR
+    mean, variance = column_moments(X)
+    spread = float(np.sqrt(variance.max(initial=0)))
+    return not 0 < spread < np.abs(mean).max(initial=0) / FAR
+
+
+def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of each column of some rows, dense or sparse, in float64."""
+    some = X[:: X.shape[0] // SOME + 1]
+    if not sp.issparse(some):
+        some = plain_rows(some).astype(np.float64)
+        return some.mean(axis=0), some.var(axis=0)
+    some = some.astype(np.float64)
+    mean = np.asarray(some.mean(axis=0)).ravel()
+    # those that are stored, measured from the mean, and the zeros that are not
+    away = (some.data - mean[some.indices]) ** 2
+    stored = np.bincount(some.indices, minlength=len(mean))
+    squares = np.bincount(some.indices, away, minlength=len(mean))
+    return mean, (squares + (some.shape[0] - stored) * mean**2) / some.shape[0]
+
+
+def refuse_lost_products(X: Any, reader: str) -> None:
+    """Raise ValueError if no digit of inner products of vectors tells the rows apart."""
+    if safe_unit(X) != 1:
+        j, size = largest_column(X)
+        raise ValueError(
+            f"column {j} of X reaches only {size:.3g}, and products of such numbers, which "
+            f"{reader} reads, have no digits as floats: divide X by its largest value "
+            "(sklearn.preprocessing.MaxAbsScaler does it for each column)."
+        )
+    with np.errstate(all="ignore"):
+        mean, variance = column_moments(X)
+        spread = float(variance.sum())
+        digit, size = float(np.finfo(X.dtype).eps), float(mean @ mean)
+    # equal rows have the variance that rounding of their mean makes
+    if LOST * digit**2 * size < spread < LOST * digit * size < np.inf:
+        j = int(np.abs(mean).argmax())
+        raise ValueError(
+            f"column {j} of X is near {mean[j]:.3g}, and the rows differ by {spread**0.5:.2g}: "
+            f"inner products, which {reader} reads, lose that by rounding. Subtract the mean of "
+            "each column (sklearn.preprocessing.StandardScaler does it), or read X in float64."
+        )
 
 
 def largest_column(X: Any) -> tuple[int, float]:

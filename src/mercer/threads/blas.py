@@ -20,6 +20,7 @@ import numpy as np
 
 MEASURED = (256, 512, 1024)  # rows of the matrices on which the threads are timed
 HOPELESS, SHORT = 4, 0.01  # times as slow, and seconds, from which on larger ones are not tried
+KEPT = 50  # times as long as it took, a measurement counts: it takes a 50th of the time at most
 
 _lock = threading.Lock()
 _limits: list[_Limit] = []
@@ -74,8 +75,8 @@ def paying_threads() -> Iterator[None]:
     """Context with one BLAS thread if several are slower now, as beside other processes.
 
     Threads of BLAS wait for each other without end where one of them has no core to run on; then
-    factorisations take up to 20 times as long as in one thread. Takes about 0.03 s, and on a busy
-    machine little more: it begins with small matrices, which tell as much.
+    factorisations take up to 20 times as long as in one thread. Measuring takes about 0.03 s, and
+    up to half a second on a busy machine, and is not done again for 50 times as long.
 
     Examples
     --------
@@ -86,7 +87,28 @@ def paying_threads() -> Iterator[None]:
         yield
 
 
+@dataclass
+class _Verdict:
+    """What the last measurement has shown, and until when it is taken as true."""
+
+    several: bool = True
+    until: float = 0.0
+
+
+_verdict = _Verdict()
+
+
 def _several_pay() -> bool:
+    """As measured, or as told not long ago: what is measured often would take much of the time."""
+    began = perf_counter()
+    if began >= _verdict.until:
+        _verdict.several = _measured()
+        ended = perf_counter()
+        _verdict.until = ended + KEPT * (ended - began)
+    return _verdict.several
+
+
+def _measured() -> bool:
     several, alone = 0.0, 0.0
     for rows in MEASURED:
         A = np.eye(rows, dtype=np.float32)

@@ -64,3 +64,36 @@ def test_the_objective_is_never_above_that_of_scikit_learn(first, tol):
             continue
         assert "there is no margin" in refused
         assert least < 1e-5 * nu * n * K.diagonal().max()  # the hulls touch, but for rounding
+
+
+def middle(model, X, y):
+    """The intercept in the middle of what optimality allows, where no row of a class is free."""
+    coef = np.zeros(len(X))
+    coef[model.support_] = np.abs(model.dual_coef_[0])
+    coef /= coef.max()
+    f, level = model.decision_function(X) - model.intercept_, []
+    for sign in (1, -1):
+        of, values = y == (sign > 0), sign * f
+        level.append(values[of & (coef > 1e-12)].max() + values[of & (coef < 1 - 1e-12)].min())
+    return (level[1] - level[0]) / 4
+
+
+@pytest.mark.parametrize(
+    ("n", "seed", "weight"), [(40, 0, 1), (40, 1, 1), (60, 0, 1), (60, 11, 1.1)]
+)
+def test_where_many_intercepts_are_optimal_it_is_the_middle_one(n, seed, weight):
+    """As in LIBSVM, section 4.2.3, but not where the rounding of a sum leaves a row nearly free."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, 2)), np.arange(n) % 2
+    X[y == 1, 0] += 1.5
+    model = NuSVC(nu=0.9, gamma=0.5, tol=1e-9)
+    model.fit(X, y, sample_weight=np.full(n, weight))
+    assert model.intercept_[0] == pytest.approx(middle(model, X, y), abs=1e-7)
+
+
+def test_classes_without_a_margin_are_refused():
+    """The reduced hulls of the classes meet: the machine is 0, divided by a margin of 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), np.arange(120) % 2
+    with pytest.raises(ValueError, match="no margin between two classes"):
+        NuSVC(nu=0.15, kernel="linear", tol=1e-6).fit(X, y)

@@ -132,17 +132,21 @@ def test_a_weight_is_a_row_given_so_often(Machine):
 
 
 @pytest.mark.parametrize("Machine", MACHINES)
-def test_precision_and_sparsity(Machine):
+@pytest.mark.parametrize("seed", [1, 3])
+def test_precision_and_sparsity(Machine, seed):
+    """On new rows: at a training row the root of a distance 0 is that of its rounding, 1e-7, which
+    the coefficient of the row multiplies; how large that is depends on the penalty."""
     X, y = sample(Machine)
     X = np.where(np.abs(X) < 0.3, 0, X).astype(np.float32)
-    model = Machine(random_state=1).fit(X.astype(np.float64), y)
-    expected = values(model, X.astype(np.float64))
-    short = Machine(random_state=1).fit(X, y)
+    Z = (X[:150] + X[150:]) / 2
+    model = Machine(random_state=seed).fit(X.astype(np.float64), y)
+    expected = values(model, Z.astype(np.float64))
+    short = Machine(random_state=seed).fit(X, y)
     assert short.dual_coef_.dtype == short.X_fit_.dtype == np.float32
     assert_allclose(short.relevance_, model.relevance_, rtol=1e-4)
-    assert_allclose(values(short, X), expected, rtol=0.01, atol=0.01)
-    sparse = Machine(random_state=1).fit(sp.csr_array(X.astype(np.float64)), y)
-    assert_allclose(values(sparse, sp.csr_array(X.astype(np.float64))), expected, rtol=1e-6)
+    assert_allclose(values(short, Z), expected, rtol=0.003, atol=0.003)
+    sparse = Machine(random_state=seed).fit(sp.csr_array(X.astype(np.float64)), y)
+    assert_allclose(values(sparse, sp.csr_array(Z.astype(np.float64))), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("Machine", MACHINES)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from mercer import KernelRidge, KernelRidgeClassifier
-from mercer.kernels import RBF, Sigmoid
+from mercer.kernels import RBF, FromFunction, Jaccard, Match, Sigmoid, Spectrum, TableKernel
 from mercer.learners.base.limits import LIMITS, Limits
 from mercer.learners.ridge import penalty as ridge_penalty
 from mercer.learners.ridge.penalty import PENALTIES
@@ -231,3 +233,68 @@ def test_a_row_of_weight_two_is_the_row_twice(make, sparse):
     new = rng.normal(size=(9, 2))
     f = [getattr(m, "decision_function", m.predict)(read(new)) for m in (model, repeated)]
     assert_allclose(*f, rtol=1e-7, atol=1e-9)
+
+
+NUMBERS = np.random.default_rng(4).normal(size=(40, 2))
+WORDS = ["".join(word) for word in np.random.default_rng(5).choice(list("abc"), (40, 7))]
+KINDS = {
+    "strings": (Spectrum(2), WORDS),
+    "sets": (Jaccard(), [set(word) | {i % 9} for i, word in enumerate(WORDS)]),
+    "categories": (Match(), np.array([list(word) for word in WORDS], object)),
+    "objects": (FromFunction(lambda a, b: 2.0 ** -abs(a - b)), [float(x) for x in NUMBERS[:, 0]]),
+    "tables": (TableKernel(), pd.DataFrame({"x": NUMBERS[:, 0], "word": WORDS})),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_of_any_kind_are_left_out_together(kind):
+    """The penalty was chosen as if copies told nothing about each other."""
+    kernel, samples = KINDS[kind]
+    y = np.random.default_rng(6).normal(size=40)
+    times = np.random.default_rng(7).integers(1, 5, 40)
+    copies = np.repeat(np.arange(40), times)
+    many = taken(samples, copies)
+    model = KernelRidge("auto", kernel=kernel).fit(samples, y, sample_weight=times)
+    repeated = KernelRidge("auto", kernel=kernel).fit(many, y[copies])
+    assert repeated.alpha_ == model.alpha_
+    assert_allclose(repeated.left_out_, model.left_out_[copies], rtol=1e-6, atol=1e-8)
+    assert_allclose(repeated.predict(samples), model.predict(samples), rtol=1e-6, atol=1e-8)
+
+
+def taken(samples, rows):
+    if isinstance(samples, pd.DataFrame):
+        return samples.iloc[rows]
+    return samples[rows] if isinstance(samples, np.ndarray) else [samples[i] for i in rows]
+
+
+def test_copies_of_rows_that_a_matrix_knows_are_left_out_together():
+    times = np.random.default_rng(7).integers(1, 5, 40)
+    copies, y = np.repeat(np.arange(40), times), np.random.default_rng(6).normal(size=40)
+    K = RBF(0.5)(NUMBERS)
+    model = KernelRidge("auto", kernel="precomputed").fit(K, y, sample_weight=times)
+    many = K[np.ix_(copies, copies)]
+    repeated = KernelRidge("auto", kernel="precomputed").fit(many, y[copies])
+    assert repeated.alpha_ == model.alpha_
+    assert_allclose(repeated.predict(many), model.predict(K)[copies], rtol=1e-6, atol=1e-8)
+
+
+def test_copies_are_left_out_together_by_leaves():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(400, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=400)
+    times = rng.integers(1, 4, 400)
+    copies = np.repeat(np.arange(400), times)
+    local = KernelRidge(
+        "auto", kernel=RBF(0.5), solver="local", rank=40, leaf_rows=100, random_state=0
+    )
+    model = clone(local).fit(X, y, sample_weight=times)
+    repeated = clone(local).fit(X[copies], y[copies])
+    assert repeated.alpha_ == model.alpha_
+    assert_allclose(repeated.left_out_, model.left_out_[copies], rtol=1e-6, atol=1e-8)
+    assert_allclose(repeated.predict(X[:50]), model.predict(X[:50]), rtol=1e-6, atol=1e-8)
+
+
+def test_centres_are_numbers_of_the_rows_that_were_given():
+    X = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 3, axis=0)
+    model = KernelRidge("auto", kernel=RBF(0.5), solver="low_rank", rank=9).fit(X, X[:, 0])
+    assert_array_equal(model.X_fit_, X[model.centres_])

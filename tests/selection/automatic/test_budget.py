@@ -4,8 +4,9 @@ import time
 
 import pytest
 
+from mercer.durations import seconds
 from mercer.selection.automatic import budget
-from mercer.selection.automatic.budget import Budget, seconds
+from mercer.selection.automatic.budget import Budget
 
 
 @pytest.mark.parametrize(

@@ -429,7 +429,7 @@ class Learning(Kernel):
     def __init__(self, p=1):
         self.p = p
 
-    def bind(self, X, y=None):
+    def bind(self, X, y=None, sample_weight=None):
         bound = Learning(self.p)
         bound.mean = 3 * X.mean(axis=0)
         return bound

@@ -70,7 +70,7 @@ class DistanceLearner(Placed, BaseEstimator):
         training = check_training(
             self, X, encoded, y, sample_weight, targets=targets, numeric=numeric
         )
-        self.distance_: Distance = distance.bind(training.X, training.y)
+        self.distance_: Distance = distance.bind(training.X, training.y, training.weights)
         return training
 
     def encode_new(self, X: Any) -> Any:

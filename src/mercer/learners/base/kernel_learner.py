@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.distances import Comparison
 from mercer.estimator import estimator
 from mercer.gram import Columns, GramOperator, LowRankGram, gram, in_single_precision
-from mercer.kernels import Kernel, Precomputed, as_kernel, histogram_gamma, scale_gamma
+from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.placed import GramPlaced
@@ -256,19 +256,12 @@ class KernelLearner(GramPlaced, BaseEstimator):
         return training
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
-        """The kernel bound to the training samples, in the same way as ``fit`` does it.
-
-        The parameter gamma uses the weights of the rows where it is "scale".
-        """
+        """The kernel bound to the training samples, in the same way as ``fit`` does it."""
         if self.needs_symmetry and not kernel.symmetric:
             raise TypeError(
                 f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
             )
-        scale = isinstance(self.kernel, str) and self.get_params(deep=False).get("gamma") == "scale"
-        if training.weights is not None and scale and "gamma" in kernel.get_params(deep=False):
-            learnt = histogram_gamma if self.kernel == "chi2" else scale_gamma
-            kernel = kernel.copied(gamma=learnt(training.X, training.weights))
-        return kernel.bind(training.X, training.y)
+        return kernel.bind(training.X, training.y, training.weights)
 
     def entry_room(self, training: Training) -> float:
         """The largest relative error of K's entries that the learner's tolerance allows."""

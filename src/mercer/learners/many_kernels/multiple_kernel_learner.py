@@ -207,7 +207,7 @@ class MultipleKernelLearner(GramPlaced, BaseEstimator):
         kernels: list[Kernel] = [item.on_columns for item in items]
         if how == "diagonal":
             kernels = [Normalised(kernel) for kernel in kernels]
-        kernels = Convex(kernels).bind(training.X, training.y).kernels
+        kernels = Convex(kernels).bind(training.X, training.y, training.weights).kernels
         if how != "trace":
             return kernels
         w = training.all_weights

@@ -32,10 +32,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         Coefficients of each leaf at the centres, in addition to those of its own rows; only with
         ``solver_ == "local"``.
     X_fit_ : encoded samples
-        The samples that ``dual_coef_`` belongs to: the training samples, or the centres.
+        The samples that ``dual_coef_`` belongs to: the training samples, or the centres; with
+        ``alpha="auto"`` and leaves, copies count as one.
     centres_ : ndarray of shape (rank,)
-        Numbers of the centres among the rows of positive weight; only with ``solver_`` "low_rank"
-        or "local".
+        Numbers of the centres among the rows of positive weight, or with leaves among ``X_fit_``;
+        only with ``solver_`` "low_rank" or "local".
     kernel_ : Kernel
         The kernel, bound to the training samples.
     alpha_ : float

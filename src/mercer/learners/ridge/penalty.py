@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from mercer.gram import GramOperator
 from mercer.learners.base import FitPath, Training, row_copies
-from mercer.samples import float_array
+from mercer.samples import float_array, row_keys
 from mercer.solvers import (
     CholeskySolver,
     EigenFactor,
@@ -144,16 +144,21 @@ def without_copies(
 ) -> tuple[np.ndarray | slice, np.ndarray | slice, np.ndarray | None]:
     """The different rows, which of them each row is, and the weights of all their copies.
 
-    Only vectors are looked at; of other samples all rows are different ones.
+    Vectors are compared by their hashes, and other samples by what they are made of.
     """
     X: Any = training.X
     if isinstance(X, (np.ndarray, sp.csr_array)):
         rows, copies = row_copies(X, y, 0)
-        if len(rows) < len(copies):
-            order = np.argsort(rows)  # as they are given
-            weights = np.bincount(copies, training.weights).astype(np.float64)
-            return rows[order], np.argsort(order)[copies], weights[order]
-    return slice(None), slice(None), training.weights
+        order = np.argsort(rows)  # as they are given
+        rows, copies = rows[order], np.argsort(order)[copies]
+    else:
+        numbers: dict = {}
+        keys = zip(row_keys(X), (target.tobytes() for target in np.asarray(y)))
+        copies = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+        rows = np.unique(copies, return_index=True)[1]
+    if len(rows) == len(copies):
+        return slice(None), slice(None), training.weights
+    return rows, copies, np.bincount(copies, training.weights).astype(np.float64)
 
 
 def mixed_outputs(Y: np.ndarray) -> np.ndarray:

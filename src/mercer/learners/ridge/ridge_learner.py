@@ -228,7 +228,7 @@ class RidgeLearner(NamedKernel, KernelLearner):
             low = self.make_low_rank_gram(X, limits.rank)
             factor = LowRankSolver().factorise(low, w)
             self.keep_support(X[low.centres])
-            self.centres_ = np.asarray(low.centres)
+            self.centres_ = np.arange(len(every.y))[rows][low.centres]
             self.solver_ = "low_rank"
         self.alpha_, left_out = least_left_out(factor, y, w, budget)
         self.left_out_ = left_out[copies]
@@ -242,7 +242,11 @@ class RidgeLearner(NamedKernel, KernelLearner):
         self, training: Training, y: np.ndarray, penalty: Any = None, fit_path: Any = None
     ) -> Result:
         """Coefficients of all rows, and of the centres for each leaf; None chooses the penalty."""
-        X, w = training.X, training.weights
+        rows, copies, w = slice(None), slice(None), training.weights
+        if penalty is None:
+            rows, copies, w = without_copies(training, y)
+            training = training._replace(X=training.X[rows], weights=w)
+        X, y = training.X, y[rows]
         low = self.make_low_rank_gram(X, LIMITS["local ridge"].rank, held=2, fit_path=fit_path)
 
         def made() -> LocalGram:
@@ -259,7 +263,8 @@ class RidgeLearner(NamedKernel, KernelLearner):
             if not solved[0].converged:  # the rounding of K is larger in some other leaf
                 self.alpha_ *= 10
                 solved = LocalSolver(self.alpha_, jobs).solve_and_leave_out(K, y, w)
-            result, self.left_out_ = solved
+            result, left_out = solved
+            self.left_out_ = left_out[copies]
         else:
             result = LocalSolver(penalty, jobs).solve(K, y, w)
         self.leaf_coef_ = leaf_coefficients(K, result.coef)

@@ -1,7 +1,7 @@
 """The automatic estimators, KernelClassifier and KernelRegressor, and the search behind them."""
 
 from mercer.selection.automatic.automatic import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.budget import Budget, Deadline, seconds
+from mercer.selection.automatic.budget import Budget, Deadline
 from mercer.selection.automatic.candidates import least_memory
 from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
 from mercer.selection.automatic.holdout import (
@@ -31,5 +31,5 @@ __all__ = [
     "HeldOut", "KernelClassifier", "KernelRegressor", "KernelRidgeMachine", "Metric", "Reasons",
     "Recipe", "Regression", "Task", "as_good", "compared", "default_metric", "hold_out",
     "interval", "kept_words", "least_memory", "metric_named", "score_alone", "score_held_out",
-    "seconds", "task_of", "verdict", "wilson", "with_classes_of",
+    "task_of", "verdict", "wilson", "with_classes_of",
 ]  # fmt: skip

@@ -21,12 +21,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.durations import seconds
 from mercer.estimator import documented, estimator
 from mercer.gram import ApproximationWarning, Place
 from mercer.learners.base import check_count, check_weights
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.budget import Budget, seconds
+from mercer.selection.automatic.budget import Budget
 from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.automatic.machines import compressed, mean_name

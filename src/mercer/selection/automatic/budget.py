@@ -1,16 +1,12 @@
-"""The time budget of a fit: how users write it, and how much of it is left."""
+"""The time budget of a fit: how much of it is left."""
 
 from __future__ import annotations
 
-import re
 from time import monotonic
-from typing import Any
 
 import numpy as np
 
 from mercer.threads import Stop
-
-UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
 
 
 class Budget:
@@ -52,22 +48,3 @@ class Deadline(Stop):
 
     def is_set(self) -> bool:
         return self.is_over() or super().is_set()
-
-
-def seconds(time: float | str) -> float:
-    """The number of seconds of a time such as 90, "120s", "5min" or "1h".
-
-    Examples
-    --------
-    >>> seconds("5min"), seconds(90)
-    (300.0, 90.0)
-    """
-    value: Any = time
-    if isinstance(time, str):
-        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(s|sec|m|min|h)?\s*", time.lower())
-        value = float(match[1]) * UNITS[match[2] or "s"] if match else None
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
-        raise ValueError(
-            f'time={time!r}: give a positive number of seconds, or a text such as "120s", "5min".'
-        )
-    return float(value)

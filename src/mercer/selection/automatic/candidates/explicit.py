@@ -26,13 +26,14 @@ class Splines(Kernel):
     """The inner product of cubic B-splines of one number, constant beyond the training rows.
 
     ``knots_`` are quantiles of the training rows; none of a number that stays as it is. They are no
-    parameter, which reports would show: the outer ones are values of single rows.
+    parameter, which reports would show: the outer ones are values of single rows. Rows have no
+    weights here, as they have none where columns are scaled.
     """
 
     meaning = Meaning("Σₘ Bₘ(x) Bₘ(z)", "the inner product of cubic splines: a smooth curve")
     knots_: np.ndarray
 
-    def bind(self, X: Any, y: Any = None) -> Splines:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Splines:
         if hasattr(self, "knots_"):
             return self
         values, bound = np.asarray(X, np.float64)[:, 0], self.copied()
@@ -82,7 +83,7 @@ class TfIdf(Kernel):
     def __init__(self, kind: str = "strings"):
         self.kind = kind
 
-    def bind(self, X: Any, y: Any = None) -> TfIdf:
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> TfIdf:
         if hasattr(self, "weights_"):
             return self
         bound, kind = self.copied(), kind_named(self.kind)

@@ -1,0 +1,83 @@
+"""Which encoded samples are copies of each other, whatever their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import singledispatch
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.samples.categories import Categories
+from mercer.samples.matrix_rows import MatrixRows
+from mercer.samples.objects import Objects
+from mercer.samples.ragged import Ragged
+from mercer.samples.table import EncodedColumns, Table
+
+
+@singledispatch
+def row_keys(X: Any) -> Iterable[Hashable]:
+    """A key for each encoded sample; copies have equal keys.
+
+    Samples of a kind that is not known here count as different ones.
+    """
+    return range(X.shape[0])
+
+
+@row_keys.register
+def _(X: np.ndarray) -> Iterable[Hashable]:
+    return (row.tobytes() for row in X + 0.0)  # -0 is 0
+
+
+@row_keys.register
+def _(X: sp.csr_array) -> Iterable[Hashable]:
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return ((X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in pairwise(X.indptr))
+
+
+@row_keys.register
+def _(X: Ragged) -> Iterable[Hashable]:
+    return (X.values[a:b].tobytes() for a, b in pairwise(X.starts))
+
+
+@row_keys.register
+def _(X: Categories) -> Iterable[Hashable]:
+    return (row.tobytes() for row in X.codes)
+
+
+@row_keys.register
+def _(X: Table) -> Iterable[Hashable]:
+    return zip(*map(row_keys, X.parts))
+
+
+@row_keys.register
+def _(X: EncodedColumns) -> Iterable[Hashable]:
+    return zip(row_keys(X.numbers), *map(row_keys, X.objects.values()))
+
+
+@row_keys.register
+def _(X: MatrixRows) -> Iterable[Hashable]:
+    """The values of k, by which alone samples are known."""
+    if X.matrix is None:
+        return range(X.shape[0])
+    return row_keys(X.matrix[X.rows])
+
+
+@row_keys.register
+def _(X: Objects) -> Iterable[Hashable]:
+    return (_object_key(value, i) for i, value in enumerate(X.values))
+
+
+def _object_key(value: Any, i: int) -> Hashable:
+    """The object itself, where equal ones can be found; else its number."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tobytes()
+    try:
+        hash(value)
+    except TypeError:
+        return i, "not hashable"
+    return value
