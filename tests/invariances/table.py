@@ -166,7 +166,7 @@ VISITS = {"rows": "it visits rows in their order"}
 HASHED = {"translation": "rows are drawn by hashes of their numbers, for which order means nothing"}
 DRAWN = {"rows": "the rows for validation are drawn by their numbers"}
 CELLS = {"translation": 'gamma="scale" is of the variance of all cells, where means count'}
-HASHED = dict.fromkeys(
+BATCHES = dict.fromkeys(
     ("float32", "translation"),
     "rows stand in the order of the hashes of their numbers, in which batches are drawn",
 )
@@ -283,11 +283,11 @@ TABLE = [
     Row(mercer.deep.DeepKernelMachineRegressor(random_state=0), "numbers", predictions,
         without=NO_WEIGHTS | ORIGIN, close=1e-3, matrices=100),
     Row(mercer.deep.NeuralKernelClassifier(width=16, n_features=16, epochs=8, dtype="float64",
-        random_state=0), "classes", values, without=HASHED, library="torch"),
+        random_state=0), "classes", values, without=BATCHES, library="torch"),
     Row(mercer.deep.NeuralKernelRegressor(width=16, n_features=16, epochs=8, dtype="float64",
-        inputs="ranks", random_state=0), "numbers", predictions, without=HASHED, library="torch"),
+        inputs="ranks", random_state=0), "numbers", predictions, without=BATCHES, library="torch"),
     Row(mercer.deep.DeepKernelClassifier(width=16, n_features=16, epochs=8, dtype="float64",
-        candidates=["both"], random_state=0), "classes", values, without=NO_WEIGHTS | HASHED,
+        candidates=["both"], random_state=0), "classes", values, without=NO_WEIGHTS | BATCHES,
         close=1e-4, library="torch"),
     Row(mercer.deep.DeepKernelRegressor(width=16, n_features=16, epochs=8, dtype="float64",
         candidates=["process"], random_state=0), "numbers", predictions,

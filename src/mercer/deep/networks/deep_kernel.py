@@ -40,7 +40,7 @@ class DeepKernel(NeuralKernel):
     Parameters
     ----------
     covariance : Kernel, optional
-        The kernel of the process: a radial one, such as `RBF`, `Matern` with ν = 0.5, 1.5 or 2.5,
+        The kernel of the process: a radial one, such as `RBF`, `Matern` with ν = 0.5, 1.5, 2.5 ...,
         `Laplacian` or `RationalQuadratic`. Length scales of all columns and an amplitude are learnt
         beside its own numbers, which stay. None means ``RBF(0.5)``.
     bottleneck : int >= 1

@@ -14,6 +14,7 @@ from mercer.deep.needs_torch import need_torch
 from mercer.deep.networks.inputs import SCALES, CommonScale
 from mercer.deep.networks.nystroem_map import DIGITS, different_centres, principal_axes
 from mercer.estimator import estimator
+from mercer.gram import Place
 from mercer.kernels import Kernel
 from mercer.learners import KernelLearner, Training
 from mercer.learners.base import (
@@ -144,7 +145,7 @@ class NeuralKernel(NamedKernel, KernelLearner):
     validation_fraction: float = 0.1
     patience: int = 15
     dtype: str = "float32"
-    device: str = "auto"
+    device: str | None = "auto"
     verbose: Any = False
 
     #: "all" layers, or the "last" one
@@ -154,6 +155,11 @@ class NeuralKernel(NamedKernel, KernelLearner):
 
     _pairwise_callable = True
     fitted_by = "weights_"
+
+    @property
+    def place(self) -> Place:
+        """Where the features of ``kernel`` are computed; ``device`` is that of the network."""
+        return Place(self.memory, self.n_jobs)
 
     def layer_outputs(self, X: Any) -> list[np.ndarray]:
         """What each block makes of the rows of X, from the lowest block to the highest."""

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.gram.on_torch import choose_device
+from mercer.gram.on_torch import PROFILES, check_formula, choose_device
 from mercer.kernels import Kernel
 from mercer.threads import raise_if_stopped
 
@@ -94,9 +94,7 @@ class RadialProcess:
             t = squares.clamp_min(LEAST)
         else:
             t = torch.cdist(x, z, p=formula.p).clamp_min(LEAST) ** formula.p
-        numbers = formula.parameters
-        u = numbers["rate"] * (t if numbers["power"] == 1 else t ** numbers["power"])
-        return formula.factor * self.numbers.amplitude.exp() * PROFILES[formula.profile](u, numbers)
+        return self.variance * PROFILES[formula.profile](t, formula.parameters)
 
     @property
     def variance(self) -> Tensor:
@@ -260,34 +258,15 @@ def back(L: Tensor, B: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(L.T, B, upper=True)
 
 
-def _matern(u: Tensor, numbers: Any) -> Tensor:
-    rest = {0.5: 1.0, 1.5: 1 + u, 2.5: 1 + u + u * u / 3}[numbers["nu"]]
-    return rest * torch.exp(-u)
-
-
-#: profiles of a formula, for u = rate · t^power
-PROFILES = {
-    "exponential": lambda u, numbers: torch.exp(-u),
-    "rational": lambda u, numbers: (1 + u) ** -numbers["alpha"],
-    "matern": _matern,
-}
-
-
 def check_process_kernel(kernel: Kernel) -> None:
     """Raise ValueError for kernels without a profile on torch."""
     kernel.validate()
     gamma = kernel.get_params(deep=False).get("gamma")
     formula = None if isinstance(gamma, str) else kernel.formula
-    known = (
-        formula is not None
-        and formula.coordinates == "distance"
-        and formula.scaling is None
-        and formula.profile in PROFILES
-        and formula.parameters.get("nu", 0.5) in (0.5, 1.5, 2.5)
-    )
-    if not known:
+    if formula is None or formula.coordinates != "distance" or formula.scaling is not None:
         raise ValueError(
             f"covariance={kernel!r}: give a radial kernel with numbers, such as RBF(0.5), "
             "Matern(2.5), Laplacian(1.0) or RationalQuadratic(); length scales of the columns are "
             "learnt."
         )
+    check_formula(kernel, "cpu:torch")
