@@ -11,7 +11,7 @@ NATIVE := CMakeLists.txt $(wildcard src/native/*)
 .PHONY: help build demo test quick test-all test-torch test-oldest wheel bench docs trapped asan fuzz
 .PHONY: soak mutants clean
 help:
-	@echo "make demo    fit, explain and use a model of the penguins table"
+	@echo "make demo    fit, explain and use a model of throws at a basket"
 	@echo "make test    lint, types, import direction, doctests, and the tests of the quick lane"
 	@echo "make test-all     these, and then everything else: every pair, scikit-learn's tests, soak, fuzzing"
 	@echo "make test-torch   what needs torch, which it installs; the other two leave it out"
@@ -73,7 +73,7 @@ $(VENV)/.torch: $(VENV)/.test
 
 test-torch: build $(VENV)/.torch
 	$(PYTEST) -m "" tests/deep tests/plug_ins tests/gram/test_on_torch.py \
-		src/mercer/deep src/mercer/gram/on_torch docs/convolution.rst docs/networks.rst
+		src/mercer/deep src/mercer/gram/on_torch docs/convolution.rst docs/attention.rst docs/networks.rst
 
 # In an environment of its own. The oldest versions have wheels for Python 3.11 (PYTHON=python3.11).
 test-oldest:

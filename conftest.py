@@ -6,9 +6,17 @@ from pathlib import Path
 import pytest
 
 PAGES = [  # which pytest is given by name
-    Path(__file__).parent / "docs" / page for page in ("convolution.rst", "networks.rst")
+    Path(__file__).parent / "docs" / page
+    for page in ("attention.rst", "convolution.rst", "networks.rst")
 ]
 MODULES = [
+    "src/mercer/deep/attention/attention_classifier.py",
+    "src/mercer/deep/attention/features.py",
+    "src/mercer/deep/attention/functional.py",
+    "src/mercer/deep/attention/kernels.py",
+    "src/mercer/deep/attention/multi_head.py",
+    "src/mercer/deep/attention/tiles.py",
+    "src/mercer/deep/attention/token_network.py",
     "src/mercer/deep/convolution.py",
     "src/mercer/deep/convolution_network.py",
     "src/mercer/deep/convolutional.py",

@@ -17,8 +17,9 @@ from scipy.special import softmax
 
 from harness import Section, data_folder, options
 from mercer import KernelDiscriminant, KNeighborsClassifier, KNeighborsRegressor, NadarayaWatson
-from mercer.selection.automatic.candidates.candidate import Candidate, candidates
+from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.learning import learn_kernel
+from mercer.selection.automatic.candidates.order import candidates
 from mercer.selection.automatic.machines.recipes import Recipe
 from mercer.selection.automatic.schedule.rungs import gathered
 from mercer.selection.automatic.scores import metric_named

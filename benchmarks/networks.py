@@ -225,14 +225,14 @@ def deep_kernels(chosen: list[str], splits: int) -> Section:
     names = ("chosen", "process", "network", "both")
     section = Section(
         "deep_kernels_learnt",
-        f"`DeepKernelRegressor`, {splits} random splits 80/20, targets standardised: root mean "
+        "`DeepKernelRegressor`, random splits 80/20, targets standardised: root mean "
         "squared error / log-likelihood of a test row, ± standard error over the splits; CPU "
         "seconds of a fit and its predictions on one thread.",
-        ["set (rows, columns)", *names, "what was chosen"],
+        ["set (rows, columns; splits)", *names, "what was chosen"],
     )
-    before = earlier("deep_kernels_learnt")
     for name, read in DEEP.items():
         if name not in chosen:
+            before = earlier("deep_kernels_learnt")  # what another run has written meanwhile, too
             section.rows += [row for first, row in before.items() if first.startswith(f"{name} (")]
             continue
         X, y = read()
@@ -261,7 +261,8 @@ def deep_kernels(chosen: list[str], splits: int) -> Section:
                 f"{error:.3f} ± {spread[0]:.3f} / {logs:.2f} ± {spread[1]:.2f} ({seconds:.0f} s)"
             )
         counts = [f"{way} {taken.count(way)}" for way in names[1:] if way in taken]
-        section.row(f"{name} ({len(X):,}, {X.shape[1]})", *cells, ", ".join(counts))
+        label = f"{name} ({len(X):,}, {X.shape[1]}; {splits} split{'s' * (splits > 1)})"
+        section.row(label, *cells, ", ".join(counts))
     section.note(
         "Chosen: among the three by held rows, the default. Process: a Gaussian process with an "
         "RBF kernel and a length scale for each column, exact up to 3,000 rows, and else through "

@@ -94,7 +94,7 @@ class Network:
         return self
 
     def _new(self):
-        return MLPRegressor((512, 512), batch_size=256, random_state=self.seed)
+        return MLPRegressor(hidden_layer_sizes=(512, 512), batch_size=256, random_state=self.seed)
 
     def mask(self, power: np.ndarray) -> np.ndarray:
         F = (whole_features(power) - self.centre) / self.spread

@@ -11,11 +11,9 @@ installed, draws settings and keeps the best on a fifth of the rows, as it does 
 each split, which are not measured again. Needs MERCER_DATA.
 """
 
-import subprocess
-import sys
-import tempfile
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import lightgbm
@@ -30,6 +28,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from commands import Splits, beside, command
 from harness import Section, data_folder, options
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor
 from mercer.selection.automatic.candidates.candidate import Candidate
@@ -65,15 +64,6 @@ SETS = {
     "airfoil": ("numeric_reg/airfoil.csv", "P", "regression"),
     "energy": ("numeric_reg/energy.csv", "Y1", "regression"),
 }
-#: a program that runs another one, and prints its seconds and its peak kB
-MEASURED = """
-import os, sys, time
-began = time.perf_counter()
-number = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
-_, status, usage = os.wait4(number, 0)
-print(time.perf_counter() - began, usage.ru_maxrss)
-sys.exit(status != 0)
-"""
 SVM_ROWS = 5000  # that the SVM's search sees; its final fit sees all
 
 
@@ -89,29 +79,6 @@ def score(y: np.ndarray, predicted: np.ndarray, task: str) -> float:
     if task == "classification":
         return float(np.mean(predicted.astype(str) == y))
     return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))
-
-
-def command(X, y, X_test, task: str, seconds: float) -> tuple[np.ndarray, float, float]:
-    """Predictions of ``mercer fit`` and ``mercer predict``, the seconds and the peak MB of fit."""
-    with tempfile.TemporaryDirectory() as room:
-        folder = Path(room)
-        pl.from_pandas(X.assign(target=y)).write_csv(folder / "train.csv")
-        pl.from_pandas(X_test).write_csv(folder / "new.csv")
-        mercer = [str(Path(sys.executable).parent / "mercer")]
-        fit = [*mercer, "fit", "train.csv", "--target", "target", "--task", task]
-        fit += ["--time", f"{seconds:g}s", "--metric", "r2" if task == "regression" else "accuracy"]
-        # a process starts with the peak memory of its parent, which is a small one here
-        told = subprocess.run(
-            [sys.executable, "-S", "-c", MEASURED, *fit, "--quiet"], cwd=folder, check=True,
-            capture_output=True, text=True,
-        )  # fmt: skip
-        spent, memory = map(float, told.stdout.split())
-        subprocess.run(
-            [*mercer, "predict", "model.mercer", "new.csv", "-o", "out.csv"], cwd=folder,
-            check=True, capture_output=True,
-        )  # fmt: skip
-        predicted = pl.read_csv(folder / "out.csv")["prediction"].to_numpy()
-    return predicted, spent, memory / 1024
 
 
 def drawn(make, X, y, task: str, seconds: float, rows: np.ndarray):
@@ -246,10 +213,13 @@ def measured(X, y, task: str, seconds: float, seed: int, peers: dict) -> list[fl
     order = np.random.default_rng(seed).permutation(len(y))
     train, test = np.split(order, [int(0.75 * len(y))])
     parts = X.iloc[train], y[train], X.iloc[test], task, seconds
-    predicted, spent, memory = command(*parts)
-    values = [score(y[test], predicted, task)]
+    run = command(
+        pl.from_pandas(X.iloc[train].assign(target=y[train])), pl.from_pandas(X.iloc[test]),
+        task, seconds, "r2" if task == "regression" else "accuracy",
+    )  # fmt: skip
+    values = [score(y[test], run.predicted.to_numpy(), task)]
     values += [score(y[test], peer(*parts), task) for peer in peers.values()]
-    return [*values, spent, memory]
+    return [*values, run.seconds, run.megabytes]
 
 
 def main() -> None:
@@ -278,26 +248,17 @@ def main() -> None:
     chosen = [name for name in SETS if not args.sets or name in args.sets.split(",")]
     if args.quick:
         chosen = chosen[2:3]
-    busy = [sys.executable, "-S", "-c", "while True: pass"]
-    others = [subprocess.Popen(busy) for _ in range(args.busy)]
-    known = {}
-    if args.splits and Path(args.splits).exists():
-        for line in Path(args.splits).read_text().splitlines():
-            cells = line.split(",")
-            known[",".join(cells[:4])] = [float(cell) for cell in cells[4:]]
+    splits = Splits(args.splits)
     ranks, gaps = [], []
     for name in chosen:
         X, y, task = read(folder, name)
         found = []
         for seed in range(args.seeds):
             key = f"{name},{args.time:g},{args.busy},{seed}"
-            if key not in known:
-                known[key] = measured(X, y, task, args.time, seed, peers)
-                if args.splits:
-                    with open(args.splits, "a") as file:
-                        print(key, *known[key], sep=",", file=file)
-            values = known[key][:-2]
-            found.append(known[key])
+            measure = partial(measured, X, y, task, args.time, seed, peers)
+            with beside(args.busy):
+                found.append(splits.of(key, measure))
+            values = found[-1][:-2]
             ranks.append(rankdata(-np.round(values, 4)))
             gaps.append(max(values) - values[0])
         rows, means = int(0.75 * len(y)), np.mean(found, axis=0)
@@ -312,8 +273,6 @@ def main() -> None:
         versions = f"LightGBM {lightgbm.__version__}"
         versions += "" if xRFM is None else f", xRFM {__about__.__version__}"
         section.note(f"{args.seeds} splits; {versions}")
-    for other in others:
-        other.kill()
     section.finish(args.write)
 
 

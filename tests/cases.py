@@ -257,7 +257,10 @@ KERNELS = [
     (k.FromFunction(np.dot), vectors()),
     (k.FromDistance(d.FromFunction(words_apart)), objects()),
     (k.Precomputed(), np.cov(vectors())),
-    (k.QueryKey([[1.0, 0, 0, 2], [0, 1, 0, 0]], [[1.0, 0, 1, 0], [0, 0, 0, 1]]), vectors()),
+    *[
+        (k.QueryKey([[1.0, 0, 0, 2], [0, 1, 0, 0]], [[1.0, 0, 1, 0], [0, 0, 0, 1]], *m), vectors())
+        for m in ((), ("rbf",), ("distance", 2.0), ("quadratic",), ("intersection", 0.5))
+    ],
     (k.RBF(0.5).on(*NUMBERS), table()),
     (k.RBF(0.5).on("age") + k.Match().on(*WORDS), table()),
     (k.RBF("scale").on("age") * k.Linear().on("pay"), table()),

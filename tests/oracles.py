@@ -466,7 +466,15 @@ def table(k_, x, z, S):
 
 def query_key(k_, x, z, S):
     q, s = np.array(k_.queries) @ x, np.array(k_.keys) @ z
-    return math.exp(dot(q, s) / math.sqrt(len(k_.queries)))
+    c = 1 / math.sqrt(len(k_.queries)) if k_.scale is None else k_.scale
+    if k_.form in ("distance", "quadratic"):
+        return c * (math.dist(q, s) if k_.form == "distance" else dot(q, s) ** 2)
+    inner = {
+        "dot_product": dot(q, s),
+        "rbf": -(math.dist(q, s) ** 2),
+        "intersection": sum(map(min, q, s)),
+    }
+    return math.exp(c * inner[k_.form])
 
 
 def occurrences(s, length):

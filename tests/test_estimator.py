@@ -18,7 +18,8 @@ def public_estimators():
     found = {}
     for room in ROOMS:
         for name in room.__all__:
-            if name.startswith("ConvolutionalDeep"):  # needs torch, and has the same decorator
+            # these need torch, and have the same decorator
+            if name.startswith(("ConvolutionalDeep", "Attention")):
                 continue
             value = getattr(room, name)
             if inspect.isclass(value) and issubclass(value, BaseEstimator):

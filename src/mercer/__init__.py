@@ -18,6 +18,7 @@ _HOME = {
     "KernelDiscriminant": "mercer.learners.spectral.discriminant",
     "KernelKMeans": "mercer.learners.spectral.kmeans",
     "KernelLogisticRegression": "mercer.learners.ridge.logistic",
+    "KernelMachine": "mercer.selection.automatic.kernel_machine",
     "KernelPCA": "mercer.learners.spectral.pca",
     "KernelPerceptron": "mercer.learners.perceptrons.kernel_perceptron",
     "KernelQuantileRegression": "mercer.learners.margin.quantiles",

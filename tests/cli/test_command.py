@@ -154,8 +154,8 @@ def test_check_fits_nothing(folder, capsys):
 
 def test_the_demo_runs(folder, capsys):
     assert command("demo") == 0
-    assert "344 predictions" in capsys.readouterr().out
-    assert (folder / "mercer-demo" / "penguins.html").exists()
+    assert "100 predictions" in capsys.readouterr().out
+    assert (folder / "mercer-demo" / "throws.html").exists()
 
 
 @pytest.mark.parametrize(

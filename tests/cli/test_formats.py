@@ -338,3 +338,37 @@ def test_rows_above_the_header_of_a_sheet_are_left_out_and_said(folder):
     tables = Tables([Path("t.xlsx")])
     assert tables.frame().rows() == [("a", 1.5), ("b", 2.5), ("c", 3.5)]
     assert "The table begins below the first" in tables.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("foot", "said"),
+    [([["Total", 7.5, 6]], "The last row adds up the others"),
+     ([["Total", 7.5, None]], "The last row is no part of the table and left out: Total, 7.5"),
+     ([[], ["Source: a survey", None, None]], "left out: Source: a survey"),
+     ([["Grand total", None, 99], ["* estimated", None, None]], "The last 2 rows are")],
+)  # fmt: skip
+def test_totals_and_notes_below_a_sheet_are_left_out_and_said(foot, said, folder):
+    pytest.importorskip("fastexcel")
+    rows = [["Sales"], ["name", "size", "sold"], ["a", 1.5, 1], ["b", 2.5, 2], ["c", 3.5, 3]]
+    (folder / "t.xlsx").write_bytes(workbook([*rows, *foot]))
+    tables = Tables([Path("t.xlsx")])
+    assert tables.frame().rows() == [("a", 1.5, 1), ("b", 2.5, 2), ("c", 3.5, 3)]
+    assert any(said in note for note in tables.notes)
+
+
+def test_rows_of_a_sheet_that_are_no_total_stay(folder):
+    pytest.importorskip("fastexcel")
+    rows = [["name", "size", "sold"], ["a", 1.5, 1], ["b", 2.5, 2], ["sum", 3.5, 3], ["c", 1, None]]
+    (folder / "t.xlsx").write_bytes(workbook(rows))
+    assert Tables([Path("t.xlsx")]).frame().height == 4
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.jsonl"])
+def test_objects_in_cells_are_unfolded_in_every_format(name, folder):
+    cells = [{"age": 30, "home": {"city": "Rome"}}, None, {"age": 41, "home": None}]
+    frame = pl.DataFrame({"user": cells, "y": [1, 2, 3]})
+    getattr(frame, {"parquet": "write_parquet", "arrow": "write_ipc", "jsonl": "write_ndjson"}[
+        name.partition(".")[2]])(name)  # fmt: skip
+    tables = Tables([Path(name)])
+    assert tables.frame().columns == ["user.age", "user.home.city", "y"]
+    assert tables.frame().rows() == [(30, "Rome", 1), (None, None, 2), (41, None, 3)]

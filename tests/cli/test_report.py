@@ -97,3 +97,18 @@ def test_no_rows_keeps_values_out_of_the_report(folder):
     assert numbers["embedding"] is None
     fit("--force")
     assert "seaside" in (folder / "model.html").read_text("utf-8")
+
+
+def test_rows_of_the_training_table_are_told(folder, capsys):
+    fit()
+    capsys.readouterr()
+    assert command("report", "model.mercer", "new.csv", "-o", "a.html") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    rows = pl.read_csv("new.csv").drop_nulls("y").height
+    assert f"{rows} of {rows} rows were in the training table" in out
+    assert "Lost without a column, in percentage points of" in out
+    TABLE.with_columns(size=pl.col("size") + 0.01).write_csv("other.csv")
+    assert command("report", "model.mercer", "other.csv", "-o", "b.html", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["rows_in_training"] == 0
+    assert facts["relevance"]["columns"][0] == "size"

@@ -193,7 +193,7 @@ def test_sparse_samples_and_missing_devices_are_refused():
     with pytest.raises(ValueError, match="give dense arrays"):
         mercer.KernelRidge(kernel=RBF(1.0), device="cpu:torch").fit(csr_array(X), Y)
     with pytest.raises(ValueError, match="torch cannot use it"):
-        mercer.KernelRidge(kernel=RBF(1.0), device="gpu").fit(X, Y)
+        mercer.KernelRidge(kernel=RBF(1.0), device="cuda:99").fit(X, Y)
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="torch cannot use it"):
             mercer.KernelRidge(kernel=RBF(1.0), device="cuda").fit(X, Y)

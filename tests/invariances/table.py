@@ -100,7 +100,12 @@ def public_estimators() -> set[type]:
     """All public classes with ``fit``, but those that others subclass."""
     rooms = (mercer, mercer.deep, mercer.search)
     # torch is not there in every environment
-    names = [(room, name) for room in rooms for name in room.__all__ if "Convolution" not in name]
+    names = [
+        (room, name)
+        for room in rooms
+        for name in room.__all__
+        if not name.startswith(("Convolution", "Attention"))
+    ]
     classes = [value for room, name in names if inspect.isclass(value := getattr(room, name))]
     return {cls for cls in classes if hasattr(cls, "fit") and not inspect.isabstract(cls)}
 

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import pairwise_kernels
 
+import oracles
 from mercer import _native
 from mercer.distances import Minkowski
 from mercer.kernels import (
@@ -160,6 +161,27 @@ def test_queries_and_keys_live_in_two_domains():
         kernel(np.ones((4, 5)), np.ones((6, 5)))
     with pytest.raises(ValueError, match="queries has shape"):
         QueryKey(np.ones((2, 3)), np.ones((3, 3)))(X)
+
+
+@pytest.mark.parametrize("form", ["dot_product", "rbf", "distance", "quadratic", "intersection"])
+def test_forms_of_queries_and_keys(form):
+    rng = np.random.default_rng(0)
+    kernel = QueryKey(rng.normal(size=(2, 3)), rng.normal(size=(2, 5)), form=form, scale=0.7)
+    A, B = rng.normal(size=(4, 3)), rng.normal(size=(6, 5))
+    wanted = [[oracles.query_key(kernel, a, b, None) for b in B] for a in A]
+    assert_allclose(kernel(A, B), wanted)
+    assert kernel(A.astype(np.float32), B.astype(np.float32)).dtype == np.float32
+    assert "c = 0.7" in kernel.meaning.formula
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"form": "linear"}, "form='linear': give one of 'dot_product'"), ({"scale": 0}, "scale=0"),
+     ({"form": None}, "form=None"), ({"scale": np.inf}, "scale=inf")],
+)  # fmt: skip
+def test_wrong_forms_of_queries_and_keys_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        QueryKey(np.eye(3), np.eye(3), **arguments)(X[:, :3])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -70,6 +71,23 @@ def test_a_bound_kernel_keeps_its_frequencies():
     again = bound.bind(bound.encode(NEW))
     assert again.idf is bound.idf
     assert_allclose(clone(bound)(NEW), bound(NEW))
+
+
+@pytest.mark.parametrize("kernel", [Spectrum(3, idf=True), BlendedSpectrum(3, 0.7, idf=True)])
+@pytest.mark.parametrize("normalised", [False, True])
+def test_features_have_a_column_for_each_known_substring(kernel, normalised):
+    """A model can then keep one weight for each, and read new rows of any length."""
+    kernel = kernel.normalised() if normalised else kernel
+    X = kernel.encode(TEXTS)
+    bound = kernel.bind(X)
+    Z = bound.encode([*NEW, "", "a", "§"], like=X)
+    F, G = bound.features(X), bound.features(Z)
+    assert sp.issparse(F)
+    assert sp.issparse(G)
+    assert F.shape[1] == G.shape[1]
+    assert F.indices.dtype == np.int32
+    assert_allclose((G @ F.T).toarray(), bound.block(Z, X), rtol=1e-12)
+    assert_allclose((bound.features(Z[-3:]) @ F.T).toarray(), bound.block(Z[-3:], X), rtol=1e-12)
 
 
 def test_unbound_frequencies_are_an_error():

@@ -97,6 +97,11 @@ def test_the_column_has_its_name_in_the_frame():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_columns_of_tiny_numbers_count_as_constants(Learner, size, dtype):
     S = (X * size).astype(dtype)
+    # with the linear kernel as their default, which says that products of such numbers are lost
+    if Learner in (KernelRidge, KernelRidgeClassifier) and S.any() and size < 1e-100:
+        with pytest.raises(ValueError, match="have no digits as floats: divide X by its largest"):
+            Learner().fit(S, classes)
+        return
     model = Learner().fit(S, classes)
     assert np.isfinite(model.predict(S).astype(float)).all()
 

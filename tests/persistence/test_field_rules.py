@@ -41,7 +41,9 @@ from mercer.persistence import (
 from mercer.search import BruteForce, Index, MetricTree, skeleton
 
 # fitted by torch, which is not there in every environment; what they keep are plain floats
-OF_TORCH = [name for name in mercer.deep.__all__ if name.startswith(("Conv", "NeuralKernel"))] + [
+OF_TORCH = [
+    name for name in mercer.deep.__all__ if name.startswith(("Attention", "Conv", "NeuralKernel"))
+] + [
     "DeepKernelClassifier",
     "DeepKernelRegressor",
 ]

@@ -126,6 +126,15 @@ def test_other_threads_import_what_they_like(tmp_path, monkeypatch):
     import_module("a_local_file")
 
 
+def test_what_is_installed_is_found_beside_a_local_file_of_its_name(tmp_path, monkeypatch):
+    (tmp_path / "colorsys.py").write_text("raise SystemExit('colorsys was run')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    with installed_only():
+        assert import_module("colorsys").rgb_to_hsv(0, 0, 0) == (0, 0, 0)
+
+
 def test_the_folder_of_installed_packages_stays_searched(monkeypatch):
     """On some servers it is the current folder."""
     folder = str(Path(np.__file__).parents[1])
@@ -156,3 +165,14 @@ def test_all_estimators_of_scikit_learn_are_known_without_asking_for_them():
 def test_what_is_not_known(name):
     assert not trust.is_known(name)
     assert trust.is_known("sklearn.svm._classes.SVC")
+
+
+def test_what_this_scikit_learn_does_not_show_is_not_known(monkeypatch):
+    """A module that only a newer one has, or an estimator that is said to be experimental."""
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(trust, "import_module", missing)
+    assert not trust.is_known("sklearn.svm._classes.SVC")
+    assert not trust.is_own_class("mercer.learners.margin.svc.SVC")

@@ -27,7 +27,7 @@ NEW = pd.DataFrame(
 )
 SAID = [
     "size: 1 of 5 values cannot be read as numbers, such as 'much', and counts as missing.",
-    "size: 2 of 5 values lie far from the training range -1 to 3, such as 1e+12.",
+    "size: 2 of 5 values lie far from the training range -1 to 3, such as 1 trillion.",
     "size: 1 value is missing, but training missed none; the median stands for it.",
     "rate: no value has %, which training had: 12% and 12 are the same number, and 0.12 is another",
     "rate: 1 value is missing",

@@ -422,7 +422,7 @@ def denoise(
 
 @app.command(sort_key=6)
 def demo(*, folder: Path = Path("mercer-demo")) -> int:
-    """Fit, explain and use a model of the penguins table.
+    """Fit, explain and use a model of throws at a basket.
 
     Parameters
     ----------

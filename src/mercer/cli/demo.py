@@ -1,17 +1,22 @@
-"""``mercer demo``: the penguins, from a table to a model, its report and predictions."""
+"""``mercer demo``: throws at a basket, from a table to a model, its report and predictions."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 
+import polars as pl
+
 from mercer.cli.terminal import Terminal, line
+from mercer.datasets import throws
+
+ROWS, NEW_ROWS = 600, 100
+SECONDS = "20s"
 
 
 def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
-    """Write the penguins table into a folder, and run the three commands on it.
+    """Write a table of throws into a folder, and run three commands on it.
 
     ``run`` is `mercer.cli.app.run`; it ends with SystemExit.
     """
@@ -19,17 +24,20 @@ def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(0, "--folder names a file; give a folder", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
-    table = folder / "penguins.csv"
-    table.write_bytes(files("mercer").joinpath("data/penguins.csv").read_bytes())
+    table, new = folder / "throws.csv", folder / "new_throws.csv"
+    for path, rows, seed in ((table, ROWS, 0), (new, NEW_ROWS, 1)):
+        pl.DataFrame(throws(rows, seed), nan_to_null=True).write_csv(path)
     screen.print(
-        "344 penguins of three species, with measurements, sex and island; some values are "
-        "missing.\nData: K. Gorman and the Palmer Station LTER (CC0).\n"
+        f"{ROWS} throws of a ball at a basket: each fell short, went in, or flew too long. No "
+        "column tells the result by itself: it takes speed, angle, distance and wind together, "
+        "which is what kernels are for.\n"
+        "Data: drawn by mercer.datasets.throws (a parabola, and chance).\n"
     )
-    model, predictions = folder / "penguins.mercer", folder / "penguins_predictions.csv"
+    model, predictions = folder / "throws.mercer", folder / "throws_predictions.csv"
     for arguments in (
-        ["check", str(table), "--target", "species"],
-        ["fit", str(table), "--target", "species", "-o", str(model), "--force"],
-        ["predict", str(model), str(table), "-o", str(predictions), "--keep", "species", "--force"],
+        ["check", str(table), "--target", "result"],
+        ["fit", str(table), "--target", "result", "--time", SECONDS, "-o", str(model), "--force"],
+        ["predict", str(model), str(new), "-o", str(predictions), "--keep", "result", "--force"],
     ):
         screen.print(line((f"$ mercer {shlex.join(arguments)}", "bold")), soft_wrap=True)
         try:

@@ -20,7 +20,15 @@ import polars as pl
 
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import Source
-from mercer.cli.layout import MOST_ABOVE, begins_below, rows_above
+from mercer.cli.layout import (
+    MOST_ABOVE,
+    MOST_BELOW,
+    begins_below,
+    rows_above,
+    rows_below,
+    without_total,
+)
+from mercer.cli.unfolded import unfolded
 
 # it tells of each column that it takes for texts, unless someone listens
 logging.getLogger("fastexcel").addHandler(logging.NullHandler())
@@ -55,9 +63,9 @@ class Whole(Typed):
 
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         if rows is not None and self.source.plain and self._begins() in self.sliced:
-            yield from self._slices(rows)
+            yield from map(unfolded, self._slices(rows))
             return
-        frame = self._blamed(lambda: self._read(self.source.read()))
+        frame = unfolded(self._blamed(lambda: self._read(self.source.read())))
         yield from frame.iter_slices(rows) if rows is not None else [frame]
 
     #: first bytes of the files that polars can read a part of, and its function
@@ -165,7 +173,7 @@ class ExcelFile(Whole):
             self.notes.append(f"Of {len(names)} sheets the first is read: {names[0]}.")
         skip = self._above(workbook, names[0]) if self.skip is None else self.skip
         sheet = workbook.load_sheet(names[0], header_row=skip, schema_sample_rows=None)
-        frame = _refined(pl.DataFrame(sheet))
+        frame = self._above_foot(_refined(pl.DataFrame(sheet)))
         if frame.width == 0:
             raise TableError(f"{self.source.label}: the sheet {names[0]!r} is empty.")
         blank = [name for name in frame.columns if name.startswith("__UNNAMED__")]
@@ -174,6 +182,26 @@ class ExcelFile(Whole):
         if blank:
             self.notes.append(f"Without a name in the header: {first_names(self.unnamed)}.")
         return frame.rename(named)
+
+    def _above_foot(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a sheet without a total or notes below them."""
+        if self.skip is not None:
+            return frame
+        last = frame.tail(MOST_BELOW).rows()
+        texts = [["" if cell is None else str(cell) for cell in row] for row in last]
+        below = min(rows_below(texts, padded=True), frame.height - 1)
+        if below <= 0:
+            frame, total = without_total(frame)
+            if total:
+                self.notes.append(f"The last row adds up the others and is left out: {total}.")
+            return frame
+        said = [cell for row in texts[len(texts) - below :] for cell in row if cell.strip()]
+        are = "The last row is" if below == 1 else f"The last {below} rows are"
+        self.notes.append(
+            f"{are} no part of the table and left out: {', '.join(said[:5])}. To keep it, give "
+            "--skip-rows."
+        )
+        return _refined(frame[:-below])
 
     def _above(self, workbook: Any, name: str) -> int:
         """How many rows of a sheet stand above its header."""

@@ -71,7 +71,14 @@ def lines_below(lines: Sequence[str], separator: str) -> int:
     >>> lines_below(["a,1,2\\n", "b,3,4\\n", "c,5\\n"], ",")
     0
     """
-    rows = [_fields(line, separator) for line in lines]
+    return rows_below([_fields(line, separator) for line in lines])
+
+
+def rows_below(rows: Sequence[Sequence[str]], padded: bool = False) -> int:
+    """How many of the last rows of fields are a total or notes.
+
+    ``padded`` says that all rows are as wide as the table, so that a note fills its first field.
+    """
     widths = Counter(len(row) for row in rows if _filled(row))
     width = widths.most_common(1)[0][0] if widths else 1
     if width < 2:
@@ -83,7 +90,8 @@ def lines_below(lines: Sequence[str], separator: str) -> int:
         first = next(field for field in row if field.strip())
         total = TOTAL.fullmatch(first) is not None and _filled(row) <= (width + 1) // 2
         note = NOTE.match(first) is not None and _filled(row) <= max(1, width // 2)
-        if not (total and _filled(row) < width) and not (note and len(row) != width):
+        short = _filled(row[:1]) == _filled(row) if padded else len(row) != width
+        if not (total and _filled(row) < width) and not (note and short):
             break
         below = count
     return below
@@ -145,10 +153,15 @@ def without_total(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """The rows without a last one that adds up the others, and what this says, if it is there."""
     if frame.height < LEAST_ADDED or frame.width < 2:
         return frame, ""
-    cells = [cell for column in frame.iter_columns() if (cell := column[-1]) is not None]
+    cells = [str(cell) for column in frame.iter_columns() if (cell := column[-1]) is not None]
     if any(TOTAL.fullmatch(cell) for cell in cells):
         for column in frame.iter_columns():
-            numbers = as_numbers(column.to_numpy().astype(object))
+            if column.dtype == pl.String:
+                numbers = as_numbers(column.to_numpy().astype(object))
+            elif column.dtype.is_numeric():
+                numbers = column.cast(pl.Float64).to_numpy()
+            else:
+                continue
             total = float(np.nansum(numbers[:-1]))
             if total and abs(numbers[-1] - total) <= 1e-6 * abs(total):
                 return frame[:-1], ", ".join(cells[:5])

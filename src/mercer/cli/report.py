@@ -15,9 +15,11 @@ from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import left_out, read_target, unknown_classes
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load
-from mercer.plots.report import plain, report_data, write_report
+from mercer.plots.report import ReportData, plain, report_data, write_report
 
 SECONDS = 60.0  # the most that the report may take
+FOREMOST, PAIRS = 5, 3  # columns and pairs on the screen
+LEAST = 0.001  # loss of a column that is named
 
 
 def report_table(
@@ -65,6 +67,12 @@ def report_table(
         raise TableError(f"{tables.label}: {error}") from error
     write_report(output, data)
     screen.print(data.verdict, soft_wrap=True)
+    if data.seen:
+        screen.print(line(("! ", "yellow"), data.seen_before), soft_wrap=True)
+    elif data.seen == 0:
+        screen.print(data.seen_before)
+    for sentence in _why(data):
+        screen.print(sentence, soft_wrap=True)
     screen.print(f"Report of {counted(len(y), 'row')}: {output}", soft_wrap=True)
     if json:
         score = data.score
@@ -72,10 +80,29 @@ def report_table(
             "target": target, "rows": len(y), "rows_without_target": dropped,
             "score": {"metric": score.metric, "value": score.value,
                       "interval": [score.low, score.high], "rows": score.rows},
-            "verdict": data.verdict, "notices": [*tables.notes, *doubts], "report": str(output),
+            "verdict": data.verdict, "rows_in_training": data.seen,
+            "relevance": data.relevance, "notices": [*tables.notes, *doubts, *_warned(data)],
+            "report": str(output),
         }  # fmt: skip
         print(json_text.dumps(plain(facts), allow_nan=False))
     return 0
+
+
+def _warned(data: ReportData) -> list[str]:
+    return [data.seen_before] if data.seen else []
+
+
+def _why(data: ReportData) -> list[str]:
+    """What the predictions rest on, in sentences."""
+    found = data.relevance
+    if found is None or found.full <= 0:
+        return []
+    first = [(c, loss) for c, loss in zip(found.columns, found.loss.tolist()) if loss >= LEAST]
+    if not first:
+        return []
+    listed = ", ".join(f"{column} {100 * loss:.1f}" for column, loss in first[:FOREMOST])
+    said = f"Lost without a column, in percentage points of {found.measure}: {listed}."
+    return [said, *map(str, found.pairs[:PAIRS])]
 
 
 def _checked(estimator, y: np.ndarray, table: str, target: str) -> tuple[np.ndarray, list[str]]:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from mercer.cli.terminal import Terminal, line
 from mercer.selection.automatic import METRICS
+from mercer.spoken import spoken
 from mercer.tables import Column
 
 MOST_LINES, FEW = 60, 5  # lines for columns, and neighbours that still have a line each
@@ -23,12 +24,12 @@ STYLES = {"number": "cyan", "category": "green", "date": "magenta", "text": "blu
 
 
 def number(value: float | None) -> str:
-    """Four significant digits, without exponents for ordinary sizes."""
+    """Four significant digits, as people write them."""
     if value is None or value != value:
         return "–"
-    if value == 0 or 1e-3 <= abs(value) < 1e6:
+    if value == 0 or 1e-3 <= abs(value) < 1e4:
         return f"{value:.4f}" if abs(value) < 10 else f"{value:,.1f}"
-    return f"{value:.3g}"
+    return spoken(value, 4)
 
 
 def score_text(value: float | None, metric: str) -> str:
@@ -74,7 +75,8 @@ def values_of(column: Column, most: int = 4) -> str:
         return ", ".join(levels[:most]) + ", ..." * (len(levels) > most)
     if column.low is None:
         return ""
-    low, high = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in (column.low, column.high))
+    ends = (column.low, column.high)
+    low, high = (spoken(v, 6) if isinstance(v, float) else str(v) for v in ends)
     return f"{column.of.range_in_words(low, high)} {column.unit}".rstrip()
 
 

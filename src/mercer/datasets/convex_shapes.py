@@ -75,10 +75,10 @@ def convex(n: int, seed: Any = None) -> tuple[np.ndarray, np.ndarray]:
     return images.reshape(int(n), -1).astype(np.float32), y
 
 
-def check_request(n: Any, seed: Any) -> np.random.Generator:
-    """The generator of random numbers for n images; an error if one of the arguments is wrong."""
+def check_request(n: Any, seed: Any, noun: str = "images") -> np.random.Generator:
+    """The generator of random numbers for n samples; an error if one of the arguments is wrong."""
     if not (is_number(n) and 1 <= n < np.inf and n % 1 == 0):
-        raise ValueError(f"n={n!r}: give the number of images, an integer >= 1.")
+        raise ValueError(f"n={n!r}: give the number of {noun}, an integer >= 1.")
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:

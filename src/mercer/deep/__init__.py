@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 
 _HOME = {
+    "AttentionClassifier": "attention",
     "ConvolutionalDeepKernelMachine": "convolutional",
     "DeepKernelClassifier": "networks",
     "DeepKernelMachine": "deep_kernel_machine",
@@ -19,11 +20,16 @@ _HOME = {
 #: modules of torch; asking for one says what to install where torch is not there
 _LAYERS = {
     "ArcCosineFeatures": "networks",
+    "attention_weights": "attention",
     "FourierFeatures": "networks",
+    "FunctionKernel": "attention",
+    "kernel_attention": "attention",
+    "KernelAttention": "attention",
     "NeuralKernelBlock": "networks",
     "NeuralKernelNetwork": "networks",
     "NystroemFeatures": "networks",
     "PooledScales": "networks",
+    "PositiveFeatures": "attention",
 }
 
 __all__ = sorted([*_HOME, *(_LAYERS if _find_spec("torch") else ())])

@@ -121,6 +121,15 @@ class Comparison(BaseEstimator, ABC):
         changed = {m.name: bound[m.name] for m in self.members() if bound[m.name] is not m[1]}
         return self.copied(**changed) if changed else self
 
+    def unbound(self) -> Self:
+        """A copy without the parts of a training sample that it has learnt, to be bound to another.
+
+        Numbers that were learnt are kept. If there are no such parts, it returns the object itself.
+        """
+        bare = {m.name: m.comparison.unbound() for m in self.members()}
+        changed = {m.name: bare[m.name] for m in self.members() if bare[m.name] is not m[1]}
+        return self.copied(**changed) if changed else self
+
     def prepare(self, X: Any, like: Any = None) -> Any:
         """Compute once what `block` needs for each row of encoded samples.
 

@@ -56,6 +56,11 @@ class KernelDistance(Rooted):
         if not isinstance(self.kernel, Comparison) or not hasattr(self.kernel, "diag"):
             raise TypeError(f"kernel={self.kernel!r}: KernelDistance needs a Mercer kernel object.")
         self.kernel.validate()
+        if not self.kernel.symmetric:
+            raise TypeError(
+                f"kernel={self.kernel!r} is not symmetric, but a distance needs k(x, z) = k(z, x): "
+                "give a kernel that is."
+            )
 
     def encoding(self) -> Hashable:
         return self.kernel.encoding()

@@ -19,6 +19,9 @@ from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram
 
+#: devices of torch, which a number may follow, as in "cuda:1"; "cpu:torch" is its code here
+TORCH = ("cuda", "mps", "xpu", "cpu")
+
 #: the operator of a bound kernel between encoded samples, for a place; None if it is for others
 Maker = Callable[[Any, Any, Any, Place], GramOperator | None]
 
@@ -78,7 +81,8 @@ def gram(
     if K is None:
         raise ValueError(
             f"device={place.device!r}: no maker of Gram matrices serves it for {kernel!r}. Give "
-            '"cpu" or None, or add a maker that does by mercer.gram.register.'
+            'None, or "cuda" or "cpu:torch" for torch, or add a maker that does by '
+            "mercer.gram.register."
         )
     K.columns = columns
     return K if rank is None else low_rank_gram(K, rank, random_state=random_state)
@@ -125,13 +129,14 @@ def made_here(kernel: Any, X: Any, place: Place) -> bool:
 
 def _by_torch(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
     """Kernels with a formula on a device of torch, which is imported if one is asked for."""
-    if place.device in (None, "cpu"):
+    device = place.device
+    if not isinstance(device, str) or device.partition(":")[0] not in TORCH or device == "cpu":
         return None
     try:
         from mercer.gram.on_torch import torch_gram
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"device={place.device!r} needs torch ({error.name} is not installed): "
+            f"device={device!r} needs torch ({error.name} is not installed): "
             'pip install "mercer[torch]".'
         ) from None
     return torch_gram(kernel, X, Z, place)

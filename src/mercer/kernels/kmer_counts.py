@@ -330,10 +330,12 @@ def _table_product(some: list[Found], X: Counted, Z: Counted) -> np.ndarray:
     return ours @ Z.tables({f.pattern: f.theirs for f in some}, dtype).T
 
 
-def columns(X: Counts, vocabulary: Counts, scale: float, dtype: Any) -> sp.csr_array:
+def columns(X: Counts, vocabulary: np.ndarray, scale: float, dtype: Any) -> sp.csr_array:
     """Counts times a factor, with one column for each k-mer of the vocabulary, in order."""
-    known = np.unique(vocabulary.keys)
+    known = np.unique(vocabulary)
     places = np.minimum(np.searchsorted(known, X.keys), max(len(known) - 1, 0))
     hit = known[places] == X.keys if len(known) else np.zeros(len(places), bool)
     values = (scale * X.counts[hit]).astype(dtype)
-    return sp.csr_array((values, (X.rows[hit], places[hit])), (X.size, len(known)))
+    # scikit-learn's learners want short indices
+    at = places[hit].astype(np.int32 if len(known) < HALF // 2 else np.int64)
+    return sp.csr_array((values, (X.rows[hit].astype(at.dtype), at)), (X.size, len(known)))

@@ -50,6 +50,10 @@ class Counting(Kernel):
         rarity = Rarity.of(self.windows(X), self.patterns(X), type(self).__name__, sample_weight)
         return self.copied(idf=rarity)
 
+    def unbound(self) -> Self:
+        """A copy that does not know yet how rare k-mers are."""
+        return self.copied(idf=True) if isinstance(self.idf, Rarity) else self
+
     def check_weighing(self) -> None:
         """Raise an error if ``sublinear`` or ``idf`` is neither True nor False."""
         for name, value in (("sublinear", self.sublinear), ("idf", self.idf)):
@@ -94,17 +98,34 @@ class Counting(Kernel):
     def features(self, X: Strings) -> sp.csr_array:
         """Counts times the square root of the weight, sparse, (n, p).
 
-        There is one column for each k-mer of the vocabulary, in the order of its alphabet. Other
-        k-mers have no column, so products of features leave them out.
+        There is one column for each k-mer of the vocabulary, in the order of its alphabet. Without
+        a vocabulary, a kernel that knows which k-mers are rare has a column for each k-mer that it
+        knows. Other k-mers have no column, so products of features leave them out.
         """
+        weigh = self.weighing()
+        if self.vocabulary is None and weigh is not None and weigh.rarity is not None:
+            return self._known_features(X, weigh, weigh.rarity)
         vocabulary = self.known_strings(X)
         windows, known = self.windows(X), self.windows(vocabulary)
-        parts, weigh = [], self.weighing()
+        parts = []
         for pattern in self.patterns(vocabulary):
             scale = float(np.sqrt(pattern.weight))
             ours, theirs = count(pattern, windows, known)
             ours = ours if weigh is None else weigh(pattern, ours)
-            parts.append(columns(ours, theirs, scale, X.dtype))
+            parts.append(columns(ours, theirs.keys, scale, X.dtype))
+        return sp.csr_array(sp.hstack(parts, format="csr"))
+
+    def _known_features(self, X: Strings, weigh: Weighing, rarity: Rarity) -> sp.csr_array:
+        windows, longest = self.windows(X), int(X.lengths.max(initial=1))
+        shares = {len(p.positions): p for p in self.patterns(X)}
+        parts = []
+        for length, keys in enumerate(rarity.keys, 1):
+            if length in shares and length <= longest:
+                pattern = shares[length]
+                ours = weigh(pattern, *count(pattern, windows))
+                parts.append(columns(ours, keys, float(np.sqrt(pattern.weight)), X.dtype))
+            else:  # the rows are too short
+                parts.append(sp.csr_array((len(X), len(keys)), dtype=X.dtype))
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
     def known_strings(self, X: Strings) -> Strings:

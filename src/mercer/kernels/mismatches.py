@@ -219,7 +219,7 @@ class Mismatch(Counting):
         near = self._neighbourhoods(windows, numbers)
         near_known = self._neighbourhoods(known, known_numbers)
         ours, theirs = count(whole, near, near_known)
-        return sp.csr_array(counts @ columns(ours, theirs, 1.0, np.float64), dtype=X.dtype)
+        return sp.csr_array(counts @ columns(ours, theirs.keys, 1.0, np.float64), dtype=X.dtype)
 
     def _neighbourhoods(self, windows: Windows, numbers: np.ndarray) -> Windows:
         """All u within m of each different k-mer; they belong to the row of that k-mer."""

@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 
 from mercer import _native
@@ -109,9 +110,9 @@ class On(Composite, Kernel):
         return self.kernel.diag(self.prepare(X).parts[0])
 
     @available_if(lambda self: hasattr(self.kernel, "features"))
-    def features(self, X: Table) -> np.ndarray:
-        """The features of the columns."""
-        return dense_rows(self.kernel.features(self._columns_of(X)))
+    def features(self, X: Table) -> Any:
+        """The features of the columns; sparse where those of the kernel are."""
+        return self.kernel.features(self._columns_of(X))
 
     def _columns_of(self, X: Table) -> Any:
         """The encoded columns that the kernel reads."""
@@ -239,14 +240,22 @@ class TableKernel(Composite, Kernel):
         return self._combined((kernel.diag(x) for (kernel, _), x in parts), X.dtype)
 
     @available_if(_parts_have_features)
-    def features(self, X: Table) -> np.ndarray:
-        """The features of the parts, combined like their kernels; use it only with few features."""
+    def features(self, X: Table) -> Any:
+        """The features of the parts, combined like their kernels.
+
+        Those of a sum stand side by side, sparse if those of a part are; use those of products only
+        with few features.
+        """
         F = [On(kernel, columns).features(X) for kernel, columns in self._parts()]
-        if self.combine == "product":
-            return reduce(feature_products, F)
         weights = self._weights().astype(X.dtype)
         if self.combine == "sum":
-            return np.hstack([np.sqrt(w) * f for w, f in zip(weights, F)])
+            scaled = [np.sqrt(w) * f for w, f in zip(weights, F)]
+            if any(map(sp.issparse, scaled)):
+                return sp.csr_array(sp.hstack([sp.csr_array(f) for f in scaled], format="csr"))
+            return np.hstack(scaled)
+        F = [dense_rows(f) for f in F]
+        if self.combine == "product":
+            return reduce(feature_products, F)
         one = np.ones((X.shape[0], 1), X.dtype)
         pairs = zip(weights, F)
         with_one = [np.hstack([one, np.sqrt(w) * f]) / np.sqrt(1 + w) for w, f in pairs]

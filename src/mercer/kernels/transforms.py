@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, dense_rows
@@ -82,9 +83,10 @@ class Normalised(Unary):
         return (X.parts[1] > 0).astype(X.dtype)  # a root is 0 if k(x, x) is 0
 
     @available_if(have_features)
-    def features(self, X: Any) -> np.ndarray:
-        """The features, each row divided by its norm."""
-        return dense_rows(self.kernel.features(X)) * _scale(self.kernel.diag(X))[:, None]
+    def features(self, X: Any) -> Any:
+        """The features, each row divided by its norm; sparse where those of the kernel are."""
+        F, scale = self.kernel.features(X), _scale(self.kernel.diag(X))[:, None]
+        return sp.csr_array(F.multiply(scale)) if sp.issparse(F) else F * scale
 
 
 def _scale(d: np.ndarray) -> np.ndarray:
@@ -251,7 +253,7 @@ class Modulated(Unary):
         return X.parts[1] ** 2 * self.inner_diag(X)
 
     @available_if(have_features)
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Any) -> Any:
         """The features, each row times f."""
         return dense_rows(self.kernel.features(X)) * self._values(X)[:, None]
 

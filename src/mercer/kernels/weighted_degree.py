@@ -121,7 +121,7 @@ class WeightedDegree(Kernel):
         for d in range(D, 0, -1):
             scale = float(np.sqrt(2 * (D - d + 1) / (D * (D + 1))))
             ours, theirs = count(Pattern(d, tuple(range(d))), windows, known)
-            parts.append(columns(ours, theirs, scale, X.dtype))
+            parts.append(columns(ours, theirs.keys, scale, X.dtype))
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
 

@@ -1,6 +1,7 @@
 """Display classes, which draw computed arrays with matplotlib, and the report."""
 
 from mercer.plots.displays import (
+    AttentionDisplay,
     CanonicalCorrelationDisplay,
     ClusterDisplay,
     DecisionSurfaceDisplay,
@@ -18,6 +19,7 @@ from mercer.plots.displays import (
     PartialDependenceDisplay,
     RecallTimeDisplay,
     RelevanceDisplay,
+    RelianceDisplay,
     SpectrogramDisplay,
     SpectrumDisplay,
     half_axes,
@@ -25,9 +27,10 @@ from mercer.plots.displays import (
 from mercer.plots.report import save_report
 
 __all__ = [
-    "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay", "EmbeddingDisplay",
-    "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay", "LayerDisplay",
-    "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
+    "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay",
+    "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay",
+    "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
+    "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
     "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrogramDisplay", "SpectrumDisplay", "half_axes", "save_report",
+    "RelianceDisplay", "SpectrogramDisplay", "SpectrumDisplay", "half_axes", "save_report",
 ]  # fmt: skip

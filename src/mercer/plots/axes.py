@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mercer.spoken import spoken
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -69,28 +71,19 @@ def padded(low: float, high: float, share: float = 0.05) -> tuple[float, float]:
 
 
 def brief(value: float, step: float | None = None) -> str:
-    """A number as text for a tick label, as short as the step between ticks allows.
+    """A number as people write it; as a tick label as short as the step between ticks allows.
 
     Examples
     --------
     >>> brief(0.25), brief(2.0, 1.0), brief(250000.0, 50000.0), brief(-1680.4), brief(3e-7)
-    ('0.25', '2', '250k', '−1680', '3e−7')
+    ('0.25', '2', '250k', '−1680', '3 × 10⁻⁷')
     """
-    if value == 0:
-        return "0"
     size = abs(value)
-    if size >= 1e9 or size < 1e-4:
-        text = f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
-    else:
-        scale, unit = (1e6, "M") if size >= 1e6 else (1e3, "k") if size >= 1e4 else (1.0, "")
-        if step is None:
-            places = max(0, 2 - math.floor(math.log10(size / scale)))
-            text = f"{value / scale:.{places}f}"
-            text = (text.rstrip("0").rstrip(".") if "." in text else text) + unit
-        else:
-            places = max(0, -math.floor(math.log10(step / scale) + 1e-9))
-            text = f"{value / scale:.{places}f}{unit}"
-    return text.replace("-", "−")
+    if step is None or value == 0 or size >= 1e9 or size < 1e-4:
+        return spoken(value, minus="−")
+    scale, unit = (1e6, "M") if size >= 1e6 else (1e3, "k") if size >= 1e4 else (1.0, "")
+    places = max(0, -math.floor(math.log10(step / scale) + 1e-9))
+    return f"{value / scale:.{places}f}{unit}".replace("-", "−")
 
 
 def _power_of_ten(power: int) -> str:

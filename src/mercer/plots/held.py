@@ -37,8 +37,12 @@ class ModelRows(ABC):
         """The cells of a column as they were given."""
 
     @abstractmethod
+    def with_columns(self, columns: list, other: Self, rows: np.ndarray) -> Any:
+        """The data, with the cells of some rows of ``other`` in columns, one row for each row."""
+
     def with_cells(self, column: Any, other: Self, rows: np.ndarray) -> Any:
-        """The data, with the cells of some rows of ``other`` in a column, one for each row."""
+        """`with_columns` for one column."""
+        return self.with_columns([column], other, rows)
 
     def held(self, column: Any, other: Self, row: int) -> Any:
         """The data, with a column constant: everywhere the cell of a row of ``other``."""
@@ -74,6 +78,13 @@ class EncodedRows(ModelRows):
         parts = self.parts.get(column, [])
         if label is not None:
             parts = [j for j in parts if self.features[j].label == label]
+        return self._with_parts(parts, other, rows)
+
+    def with_columns(self, columns: list, other: EncodedRows, rows: np.ndarray) -> EncodedColumns:
+        parts = [j for column in columns for j in self.parts.get(column, [])]
+        return self._with_parts(parts, other, rows)
+
+    def _with_parts(self, parts: list[int], other: EncodedRows, rows: np.ndarray) -> EncodedColumns:
         numbers, objects = self.data.numbers.copy(), dict(self.data.objects)
         numbers[:, parts] = other.data.numbers[rows][:, parts]
         objects |= {j: other.data.objects[j][rows] for j in parts if j in objects}
@@ -101,10 +112,11 @@ class RawRows(ModelRows):
         (cells,) = read_columns(frame[column].alias("").to_frame()).values()
         return cells
 
-    def with_cells(self, column: Any, other: RawRows, rows: np.ndarray) -> Any:
+    def with_columns(self, columns: list, other: RawRows, rows: np.ndarray) -> Any:
         if isinstance(self.data, np.ndarray):
             changed = self.data.copy()
-            changed[:, column] = other.data[rows, column]
+            for column in columns:
+                changed[:, column] = other.data[rows, column]
             return changed
         import narwhals as nw
 
@@ -112,7 +124,8 @@ class RawRows(ModelRows):
             nw.maybe_reset_index(nw.from_native(each.data, eager_only=True))
             for each in (self, other)
         )
-        return mine.with_columns(theirs[column][rows.tolist()].alias(column)).to_native()
+        cells = [theirs[column][rows.tolist()].alias(column) for column in columns]
+        return mine.with_columns(cells).to_native()
 
 
 def rows_of(model: Any, X: Any) -> ModelRows:

@@ -24,6 +24,7 @@ from mercer.tables.review import (
     listed,
     review_target,
 )
+from mercer.tables.row_hashes import RowHashes
 from mercer.tables.spellings import (
     BLANKS,
     COMMA_NUMBER,
@@ -48,11 +49,12 @@ from mercer.tables.values import (
 
 __all__ = [
     "BLANKS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "Column", "ColumnKind",
-    "EncodedTable", "Feature", "Finding", "KeepsRecords", "ReadTable", "Related", "Surprises",
-    "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts", "column_kind", "column_kinds",
-    "column_notices", "date_parts", "find_codes", "find_leaks", "find_order_in_time",
-    "find_repeated_rows", "find_shared_rows", "find_strange_values", "find_variants", "histogram",
-    "infer_columns", "is_missing_mark", "is_object_list", "is_one_zone", "items_of", "level_text",
-    "listed", "missing_values", "read_as", "read_columns", "review_target", "spare_telling_texts",
-    "spelled_number", "spelled_quantity", "unit_of", "unreadable", "used_columns", "words_of",
+    "EncodedTable", "Feature", "Finding", "KeepsRecords", "ReadTable", "Related", "RowHashes",
+    "Surprises", "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts",
+    "column_kind", "column_kinds", "column_notices", "date_parts", "find_codes", "find_leaks",
+    "find_order_in_time", "find_repeated_rows", "find_shared_rows", "find_strange_values",
+    "find_variants", "histogram", "infer_columns", "is_missing_mark", "is_object_list",
+    "is_one_zone", "items_of", "level_text", "listed", "missing_values", "read_as",
+    "read_columns", "review_target", "spare_telling_texts", "spelled_number",
+    "spelled_quantity", "unit_of", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip

@@ -58,6 +58,11 @@ class Feature:
     alike: int = -1  # the number of the columns of one range that a "scaled" one belongs to, or -1
 
     @property
+    def name(self) -> str:
+        """The label and the kind."""
+        return f"{self.label} ({self.kind})"
+
+    @property
     def holds_objects(self) -> bool:
         """Whether it has strings, sets or other samples instead of numbers."""
         return self.kind not in NUMBERS
@@ -322,7 +327,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The label and the kind of each column of the matrix."""
         check_is_fitted(self)
-        return np.array([f"{f.label} ({f.kind})" for f in self.features_], dtype=object)
+        return np.array([feature.name for feature in self.features_], dtype=object)
 
     def _codes(self, name: Any, values: np.ndarray) -> np.ndarray:
         levels = self.levels_[name]

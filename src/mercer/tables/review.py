@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.spoken import spoken
 from mercer.tables.column_kinds import level_text
 from mercer.tables.columns import Column
 from mercer.tables.spellings import MISSING_TEXTS
@@ -337,9 +338,9 @@ def _far_numbers(column: Column, numbers: np.ndarray) -> list[Finding]:
                 Finding(
                     "range",
                     column.name,
-                    f"{column.name}: {4 * extreme:.6g} {often}, far from the others, which go from "
-                    f"{4 * others[0]:.6g} to {4 * others[-1]:.6g}. If it means a missing value, "
-                    "leave the field empty; if it is a mistake, mend it.",
+                    f"{column.name}: {spoken(4 * extreme, 6)} {often}, far from the others, which "
+                    f"go from {spoken(4 * others[0], 6)} to {spoken(4 * others[-1], 6)}. If it "
+                    "means a missing value, leave the field empty; if it is a mistake, mend it.",
                 )
             )
     return found

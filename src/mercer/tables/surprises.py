@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.spoken import spoken
 from mercer.tables.columns import Column, used_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.spellings import is_missing_mark, signs_of
@@ -28,7 +29,7 @@ class Surprises:
     >>> surprises.see({"size": np.array([1e12]), "colour": np.array(["pink"], object)})
     >>> for sentence in surprises.sentences():
     ...     print(sentence)
-    size: 1 of 1 value lies far from the training range 0 to 6, such as 1e+12.
+    size: 1 of 1 value lies far from the training range 0 to 6, such as 1 trillion.
     colour: 1 level that training had not, or hardly: pink. It counts as one unknown level.
     """
 
@@ -116,9 +117,9 @@ class Surprises:
             )
         if far:
             example = self.examples[name, "far"]
-            example = str(example)[:10] if column.of.in_time else f"{example:.6g}"
+            example = str(example)[:10] if column.of.in_time else spoken(example, 6)
             low, high = column.low, column.high
-            low, high = (f"{v:.6g}" if isinstance(v, float) else v for v in (low, high))
+            low, high = (spoken(v, 6) if isinstance(v, float) else v for v in (low, high))
             said.append(
                 f"{far} {values} lie{'s' * (far == 1)} far from the training range {low} to "
                 f"{high}, such as {example}."

@@ -188,7 +188,7 @@ def test_every_kernel(case, Machine):
 @pytest.mark.parametrize("Machine", MACHINES)
 def test_kernels_that_are_not_symmetric_are_refused(Machine):
     kernel, X = next(case for case in KERNELS if not case[0].symmetric)
-    with pytest.raises(TypeError, match=rf"not symmetric; {Machine.__name__} needs"):
+    with pytest.raises(TypeError, match=rf"not symmetric, but {Machine.__name__} needs"):
         Machine(kernel=kernel).fit(X, np.arange(len(X)) % 2)
 
 

@@ -231,7 +231,7 @@ def test_a_report_needs_no_training_rows(rare, tmp_path):
     data = save_report(tmp_path / "r.html", model, X[1::2], y[1::2], target="kind of case")
     assert data.score.metric == model.metric_
     assert data.score.value == score_held_out(model, (X[::2], y[::2]), (X[1::2], y[1::2])).score
-    assert data.relevance is None
+    assert data.relevance is not None  # nothing is fitted for it
     assert data.learning is None
     text = (tmp_path / "r.html").read_text("utf-8")
     assert "kind of case" in text

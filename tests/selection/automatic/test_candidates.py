@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelClassifier
-from mercer.selection.automatic.candidates.candidate import Candidate, candidates
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.candidates.order import candidates
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns

@@ -40,6 +40,14 @@ def test_how_long_a_fit_to_all_rows_will_take(plan, expected):
     assert model.refit_seconds(1.5) == expected
 
 
+def test_few_rows_have_no_centres_however_little_time_is_left(clock):
+    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    search = search_of(model, WAVE, seconds=1e-3, M=np.empty((1000, 1)))
+    candidate = Candidate("gaussian")
+    search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-6
+    assert search.state.finals.plan(candidate, 1e-3)["rank"] is None
+
+
 @pytest.mark.parametrize(
     ("left", "memory", "expected"),
     [
@@ -238,3 +246,16 @@ def test_the_metric_of_the_final_fit_is_learnt_in_as_many_steps_as_those_of_the_
     assert one[0] > 0.3
     assert two[0] > one[0]
     same_model(model, KernelRegressor(replay=model.schedule_).fit(X, y))
+
+
+def test_a_kernel_without_weights_knows_all_rows_of_the_final_fit(monkeypatch):
+    """What is rare was told by as many rows as weights are learnt from."""
+    texts = [f"{'good' if i % 2 else 'poor'} film number {i}" for i in range(60)]
+
+    def fitted():
+        return KernelClassifier(trials=1, only="kernels").fit(texts, np.arange(60) % 2)
+
+    wanted = repr(fitted().kernel_)
+    monkeypatch.setattr(final_fit, "learning_rows", lambda memory: 10)
+    assert "substrings" in wanted
+    assert repr(fitted().kernel_) == wanted

@@ -186,3 +186,14 @@ def test_the_task_follows_from_the_target(target, task, reason):
     assert found == task
     assert reason in why
     assert task_of(np.array(target), "regression") == ("regression", "you said so")
+
+
+def test_simple_models_are_fitted_on_the_scale_of_the_search():
+    """Beside a model of logarithms a linear one of the target itself looked far worse."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 3))
+    y = np.exp(1.5 * X.sum(axis=1) + 0.1 * rng.normal(size=160))
+    model = KernelRegressor(trials=1, metric="mae", only="kernels").fit(X[:100], y[:100])
+    assert model.target_scale_.name
+    found = score_held_out(model, (X[:100], y[:100]), (X[100:], y[100:]))
+    assert found.baselines["linear (spline)"] < 0.5 * found.baselines["trivial"]

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.candidates.candidate import candidates
+from mercer.selection.automatic.candidates.order import candidates
 from mercer.selection.automatic.holdout import hold_out, score_held_out
 from mercer.selection.automatic.settings import Sizes
 from mercer.selection.automatic.tasks import Classification, Regression

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import KernelClassifier, KernelRegressor, load, save
 from mercer.kernels import Spectrum
 from mercer.samples import EncodedColumns, Sets, Strings, as_samples
-from mercer.selection.automatic.candidates.candidate import Candidate, candidates
+from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.candidates.order import candidates
 from mercer.selection.automatic.candidates.readings import TEXTS
 from mercer.tables.cells import as_items, as_texts, separator_of, words_of
 from mercer.tables.encoding import Feature, TableEncoder
@@ -125,6 +126,13 @@ def test_a_set_decides_as_text_or_as_sets():
         model = KernelClassifier(trials=2).fit(frame[:60], RUM[:60])
         assert model.score(frame[60:], RUM[60:]) > 0.9
         assert model.columns_[0].kind == "set"
+
+
+@pytest.mark.parametrize(("memory", "enough"), [("1GB", True), ("20MB", False)])
+def test_counts_of_texts_stand_beside_all_rows_only_with_enough_memory(memory, enough):
+    model = KernelClassifier(trials=1, memory=memory).fit(TABLE[["review"]], LABELS)
+    assert (model.schedule_[0]["machine"] == "svc") == enough
+    assert any(row["name"].startswith("linear") for row in model.leaderboard_) == enough
 
 
 def test_lists_of_strings_and_sets_are_tables_of_one_column():

@@ -15,6 +15,7 @@ from mercer.selection.automatic.machines.recipes import Recipe
 from mercer.selection.automatic.schedule import rungs as rungs_of_search
 from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.trials import forecast as forecasts
+from mercer.selection.automatic.trials import trials as trials_of_search
 from mercer.selection.automatic.trials.leaderboard import Leaderboard
 from selection.automatic.small_searches import RING, TABLE, WAVE, X, same_model, search_of
 
@@ -229,11 +230,28 @@ def test_the_time_budget_ends_the_search(clock):
     assert model.seconds_ <= 11  # the clock ticks once more when the final fit is reported
 
 
+def test_what_seemed_to_take_too_long_has_another_turn(monkeypatch):
+    """Another process may have made the first steps slow, and have ended."""
+    expected, asked = forecasts.Forecast.expected, []
+
+    def at_first_too_long(self, candidate, rung):
+        asked.append(candidate.name)
+        once = candidate.family == "metric" and asked.count(candidate.name) == 1
+        return 1e3 if once else expected(self, candidate, rung)
+
+    monkeypatch.setattr(forecasts.Forecast, "expected", at_first_too_long)
+    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, seconds=100)
+    order = [Candidate("gaussian"), Candidate("metric", learn=True, form="full")]
+    monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
+    search.run()
+    assert [entry["family"] for entry in search.state.schedule[:-1]] == ["gaussian", "metric"]
+
+
 def test_a_budget_too_small_for_anything_still_gives_a_model(clock):
     model = KernelRegressor(time=0.01, progress=clock).fit(TABLE, WAVE)
     assert len(model.schedule_) == 2
     assert model.schedule_[0]["steps"] == [1] * 5
-    assert model.schedule_[-1]["rank"] == KernelRegressor.sizes.smallest_rank
+    assert model.schedule_[-1]["rank"] is None  # so few rows take no time
     assert np.isfinite(model.predict(TABLE)).all()
 
 

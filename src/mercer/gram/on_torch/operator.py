@@ -24,16 +24,14 @@ STRIP = 2**26  # numbers in a strip of rows that is not kept
 PLAIN = "cpu:torch"
 
 
-def torch_gram(kernel: Any, X: Any, Z: Any, place: Place) -> TorchGram | None:
-    """The maker: it serves every device but this machine's own code, None or "cpu".
+def torch_gram(kernel: Any, X: Any, Z: Any, place: Place) -> TorchGram:
+    """The operator of a device of torch.
 
     Raises
     ------
     ValueError
         The kernel has no formula, the samples are no dense vectors, or torch has no such device.
     """
-    if place.device in (None, "cpu"):
-        return None
     formula = check_formula(kernel, place.device)
     if not (isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)):
         raise ValueError(

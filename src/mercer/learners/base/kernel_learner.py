@@ -23,7 +23,7 @@ from mercer.gram import Columns, GramOperator, LowRankGram, gram, in_single_prec
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
-from mercer.learners.base.placed import GramPlaced
+from mercer.learners.base.placed import GramPlaced, check_symmetric
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import MatrixRows, float_range, kind_named, kind_of, same_rows
 from mercer.solvers.rows import ROUNDED_ROWS
@@ -176,8 +176,8 @@ class KernelLearner(GramPlaced, BaseEstimator):
 
     #: whether a callable kernel gets two objects (KernelRidge) or two arrays of samples (SVC)
     _pairwise_callable = False
-    #: whether the learner needs k(x, z) = k(z, x)
-    needs_symmetry: ClassVar[bool] = False
+    #: whether the learner needs k(x, z) = k(z, x), as all solvers of Mercer do
+    needs_symmetry: ClassVar[bool] = True
     #: fits to the same samples that differ only in this parameter can share work
     path_parameter: str | None = None
     #: ``X_fit_`` as predictions have prepared it
@@ -257,10 +257,8 @@ class KernelLearner(GramPlaced, BaseEstimator):
 
     def bind_kernel(self, kernel: Kernel, training: Training) -> Kernel:
         """The kernel bound to the training samples, in the same way as ``fit`` does it."""
-        if self.needs_symmetry and not kernel.symmetric:
-            raise TypeError(
-                f"{kernel!r} is not symmetric; {type(self).__name__} needs k(x, z) = k(z, x)."
-            )
+        if self.needs_symmetry:
+            check_symmetric(kernel, type(self).__name__)
         return kernel.bind(training.X, training.y, training.weights)
 
     def entry_room(self, training: Training) -> float:

@@ -55,5 +55,15 @@ def bound_gram(kernel: Any, X: Any, place: Place) -> GramOperator:
     kernel = as_kernel(kernel) if isinstance(kernel, str) else kernel
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel={kernel!r}: give a kernel object of mercer.kernels, or a name.")
+    check_symmetric(kernel, "this")
     X = kernel.encode(X)
     return gram(kernel.bind(X), X, place=place)
+
+
+def check_symmetric(kernel: Kernel, reader: str) -> None:
+    """Raise TypeError if a kernel of a learner, or of a statistic, is not symmetric."""
+    if not kernel.symmetric:
+        raise TypeError(
+            f"kernel={kernel!r} is not symmetric, but {reader} needs k(x, z) = k(z, x): give a "
+            "kernel that is."
+        )

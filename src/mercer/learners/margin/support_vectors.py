@@ -97,7 +97,6 @@ class SupportVectorMachine(KernelLearner, ABC):
     rank: int | None = None
     random_state: Any = None
 
-    needs_symmetry = True
     _n_support: np.ndarray = field(init=False)
 
     def new_path(self, values: list) -> WarmStarts:

@@ -100,8 +100,6 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
     coef0: float = 0.0
     budget: Any = None
 
-    needs_symmetry = True
-
     @fitting
     @finite_fit
     def fit(

@@ -140,8 +140,6 @@ class KernelKMeans(
     rank: int | None = None
     batch_size: int = 4096
 
-    needs_symmetry = True
-
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

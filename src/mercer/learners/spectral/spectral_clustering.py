@@ -112,8 +112,6 @@ class SpectralClustering(
     solver: Any = "auto"
     rank: int | None = None
 
-    needs_symmetry = True
-
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any = None) -> Self:

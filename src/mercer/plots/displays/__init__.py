@@ -1,5 +1,6 @@
 """Display classes, which draw computed arrays with matplotlib; one file each."""
 
+from mercer.plots.displays.attention_map import AttentionDisplay
 from mercer.plots.displays.cluster_map import ClusterDisplay
 from mercer.plots.displays.correlations import CanonicalCorrelationDisplay
 from mercer.plots.displays.decision_surface import DecisionSurfaceDisplay
@@ -16,13 +17,16 @@ from mercer.plots.displays.mistakes import MistakeDisplay
 from mercer.plots.displays.noise import NoiseFeatureDisplay
 from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay
 from mercer.plots.displays.relevance import RelevanceDisplay
+from mercer.plots.displays.reliance import ActingPair, RelianceDisplay
 from mercer.plots.displays.spectrogram import SpectrogramDisplay
 from mercer.plots.displays.spectrum import SpectrumDisplay
 
 __all__ = [
-    "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay", "Dependence",
-    "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay", "KernelWeightsDisplay",
-    "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
-    "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
+    "ActingPair", "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay",
+    "DecisionSurfaceDisplay", "Dependence", "EmbeddingDisplay", "GramDisplay", "HashingDisplay",
+    "InfluenceDisplay",
+    "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay",
+    "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay", "PartialDependenceDisplay",
+    "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay", "SpectrogramDisplay",
+    "SpectrumDisplay", "half_axes",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from mercer.plots.displays import (
     Dependence,
     EmbeddingDisplay,
     GramDisplay,
-    RelevanceDisplay,
+    RelianceDisplay,
     SpectrumDisplay,
 )
 from mercer.plots.report.advice import LearningCurve, Suspicion
@@ -32,6 +32,7 @@ from mercer.plots.report.failures import (
 from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
 from mercer.selection.automatic import Comparison, as_good, verdict
+from mercer.spoken import spoken
 from mercer.tables import column_kind
 
 PHRASES = {
@@ -47,6 +48,9 @@ PHRASES = {
 }
 SHARES = ("accuracy", "balanced_accuracy")
 FEW_ROWS = 100  # held-out rows with which a score is uncertain
+#: part of the training rows that repeat, from which on it may be chance that new rows do, and how
+#: many times this part of the new rows may
+REPEATED, MORE = 0.1, 1.5
 RARE = 0.1  # a class with a smaller share of the rows is rare
 
 
@@ -73,7 +77,7 @@ class Score:
         if self.metric in SHARES:
             return f"{100 * value:.1f}%"
         if self.metric in ("rmse", "mae"):
-            return f"{value:.4g}".replace("-", "−")
+            return spoken(value, minus="−")
         return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−")
 
     def interval_text(self) -> str:
@@ -169,7 +173,7 @@ class ReportData:
     machines: list[MachineWords]  # the machine; of a mean all of them, the best one first
     provenance: Provenance
     embedding: EmbeddingDisplay | None = None
-    relevance: RelevanceDisplay | None = None
+    relevance: RelianceDisplay | None = None
     #: how the predictions change with the values of the most relevant columns
     dependences: list[Dependence] = field(default_factory=list)
     #: the words of each text column that change the predictions most
@@ -192,6 +196,9 @@ class ReportData:
     notices: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     dropped_rows: int = 0  # rows without a target
+    #: how many of the rows that the score is from were in the training table; None if unknown
+    seen: int | None = None
+    repeated: float = 0.0  # part of the training rows that are equal to another one
 
     @property
     def verdict(self) -> str:
@@ -199,9 +206,10 @@ class ReportData:
         score, trivial = self.score, self._unseen("trivial")
         if score.value != score.value:
             return f"{score.rows} held-out rows are too few to measure how good the model is."
-        rows = "rows that it had not seen" if self.fitted_rows else "these rows"
+        unseen = bool(self.fitted_rows) or self.seen == 0
+        rows = "rows that it had not seen" if unseen else "these rows"
         if score.metric == "accuracy":
-            of = f"the {rows}" if self.fitted_rows else rows
+            of = f"the {rows}" if unseen else rows
             sentence = f"The model predicts the right class for {score.text()} of {of}"
         else:
             sentence = f"On {rows}, the model reaches {score.phrase} {score.text()}"
@@ -212,6 +220,25 @@ class ReportData:
         if not beaten and self._winner != "trivial":
             return f"{sentence}: no better than always answering {guess} ({trivial.text()})."
         return f"{sentence}; always answering {guess} would reach {trivial.text()}."
+
+    @property
+    def seen_before(self) -> str:
+        """A sentence that says how many of the rows were in the training table; "" if unknown."""
+        if self.seen is None:
+            return ""
+        n = self.score.rows
+        if not self.seen:
+            return f"None of the {n:,} rows was in the training table."
+        were = "was" if self.seen == 1 else "were"
+        said = f"{self.seen:,} of {n:,} rows {were} in the training table"
+        if self.repeated > REPEATED and self.seen <= MORE * self.repeated * n:
+            return (
+                f"{said}; but {100 * self.repeated:.0f}% of the training rows are equal to another "
+                "one, so that new rows may equal one by chance."
+            )
+        return (
+            f"{said}: what is said of them here, the score first of all, is too good for new rows."
+        )
 
     @property
     def simpler(self) -> str:
@@ -239,11 +266,13 @@ class ReportData:
             text += f"; its 95% interval is {score.interval_text()}"
         few = score.rows < FEW_ROWS
         found.append((not few, f"{text}. {'These are few rows.' if few else ''}".strip()))
-        if not self.fitted_rows:
+        if not self.fitted_rows and self.seen is None:
             found.append((
                 False, "The model file does not tell whether it has learnt from some of these rows:"
                 " if it has, the score is too good.",
             ))  # fmt: skip
+        elif self.seen is not None:
+            found.append((not self.seen, self.seen_before))
         linear = self._unseen("linear")
         if self.versus and linear is not None and not self.simpler:  # which says the contrary
             found.append((True, self._compared()))
@@ -327,9 +356,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, GramDisplay):
         names = ("classes", "sizes", "within", "between", "limits")
         return {"rows": len(value.K)} | {name: plain(getattr(value, name)) for name in names}
-    if isinstance(value, RelevanceDisplay):
-        names = "columns loss low high full measure n_train n_test n_columns"
-        return {name: plain(getattr(value, name)) for name in names.split()}
+    if isinstance(value, RelianceDisplay):
+        names = "columns loss low high full measure n_test n_columns"
+        told = {name: plain(getattr(value, name)) for name in names.split()}
+        pairs = [plain(pair) | {"said": str(pair)} for pair in value.pairs]
+        return told | {"pairs": pairs}
     if dataclasses.is_dataclass(value):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, np.ndarray):

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.plots.axes import Axis, padded
 from mercer.plots.classes import class_codes
-from mercer.plots.displays import Dependence, EmbeddingDisplay, RelevanceDisplay, SpectrumDisplay
+from mercer.plots.displays import Dependence, EmbeddingDisplay, RelianceDisplay, SpectrumDisplay
 from mercer.plots.fitted import sample_rows
 from mercer.plots.report.advice import LearningCurve
 from mercer.plots.report.contents import ColumnSummary, Contender, Score, TargetSummary
@@ -167,7 +167,7 @@ def score_tracks(contenders: list[Contender], score: Score) -> dict[str, Any]:
     return {"rows": rows, "low": low, "high": high}
 
 
-def relevance_tracks(relevance: RelevanceDisplay) -> dict[str, Any]:
+def relevance_tracks(relevance: RelianceDisplay) -> dict[str, Any]:
     """Bars and whiskers in percent of the width of their track, and the position of 0."""
     low, high = (np.nan_to_num(a) for a in (relevance.low, relevance.high))
     bottom = float(min(0, low.min(), relevance.loss.min()))

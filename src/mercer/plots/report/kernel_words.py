@@ -12,6 +12,7 @@ import numpy as np
 from mercer.distances import Comparison, MappedMinkowski, Meaning
 from mercer.kernels import Kernel, TableKernel
 from mercer.samples import is_number
+from mercer.spoken import spoken
 
 SYMBOLS = {"gamma": "γ", "coef0": "c", "length_scale": "ℓ", "scale": "σ", "nu": "ν", "alpha": "α",
            "decay": "λ"}  # fmt: skip
@@ -96,7 +97,7 @@ def _value(value: Any, part: str) -> str:
     if isinstance(value, Comparison):
         return _filled(value, part)
     if is_number(value):
-        return f"{float(value):g}"
+        return spoken(float(value), 4, "−")
     if isinstance(value, str):
         return value
     values = [_value(item, part) for item in value]
@@ -112,7 +113,7 @@ def _parameters(kernel: Comparison, prefix: str = "") -> list[tuple[str, str]]:
         if isinstance(value, Kernel):
             out += _parameters(value, f"{prefix}{name} ")
         elif is_number(value) and name not in shown:
-            out.append((f"{prefix}{SYMBOLS.get(name, name)}", f"{float(value):.6g}"))
+            out.append((f"{prefix}{SYMBOLS.get(name, name)}", spoken(float(value), 4, "−")))
     return out
 
 

@@ -22,7 +22,7 @@ from mercer.plots.displays import (
     EmbeddingDisplay,
     GramDisplay,
     PartialDependenceDisplay,
-    RelevanceDisplay,
+    RelianceDisplay,
     SpectrumDisplay,
 )
 from mercer.plots.fitted import bound_kernel, kernel_machine, sample_gram, sample_rows
@@ -96,7 +96,7 @@ def report_data(
     model : fitted estimator
         `KernelClassifier`, `KernelRegressor`, or any kernel learner, pipeline or search around one.
     X, y : the rows that ``model`` was fitted to, or None
-        Without them, what needs fits is left out (the linear baseline, relevance, the learning
+        Without them, what needs fits is left out (the linear baseline, the learning
         curve, suspected targets), and the held-out rows are described.
     holdout : (X, y)
         Held-out rows: scores, errors, calibration and relevance are measured on these.
@@ -172,9 +172,7 @@ def report_data(
     met = _all_classes(classes, y, y_test)
     gram, spectrum, embedding = _similarities(kept, kept_X, y, met, seed, clock.share(0.2))
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
-    relevance = None
-    if known:
-        relevance = _relevance(model, X, y, X_test, y_test, columns, seed, clock.share(0.5))
+    relevance = _relevance(model, y, X_test, y_test, columns, seed, clock.share(0.5))
     foremost = _foremost_columns(relevance, model)
     mine, others = (np.arange(len(y)), np.arange(len(y_test))) if rows is None else rows
     part = clock.share
@@ -223,6 +221,8 @@ def report_data(
         learning=learning,
         suspicion=suspicion,
         stored=_stored(kept),
+        seen=None if known else _seen(model, X_test, y_test),
+        repeated=0.0 if known else getattr(getattr(model, "row_hashes_", None), "repeated", 0.0),
         notices=[*getattr(model, "notices_", []), *notices],
         doubts=list(doubts),
         dropped_rows=dropped_rows,
@@ -306,17 +306,15 @@ def _contenders(model, score, own, scored: HeldOut | None, trivial: Any) -> list
     ]  # fmt: skip
 
 
-def _relevance(model, X, y, X_test, y_test, columns, seed, clock) -> RelevanceDisplay | None:
+def _relevance(model, y, X_test, y_test, columns, seed, clock) -> RelianceDisplay | None:
     """None if there is nothing to compare: one column, one class, or samples without columns."""
     used = sum(column.used for column in columns)
     if used < 2 or len(np.unique(y)) < 2 or len(y_test) < 2:
         return None
-    return RelevanceDisplay.measured(
-        model, X, y, X_test, y_test, time=clock.limit, random_state=seed or 0
-    )
+    return RelianceDisplay.measured(model, X_test, y_test, time=clock.limit, random_state=seed or 0)
 
 
-def _foremost_columns(relevance: RelevanceDisplay | None, model: Any) -> list:
+def _foremost_columns(relevance: RelianceDisplay | None, model: Any) -> list:
     """The most relevant columns, whose loss is clearly above 0 or is among the first three."""
     if relevance is None:
         used = [c.name for c in getattr(model, "columns_", []) if c.used]
@@ -369,6 +367,16 @@ def _stored(model: Any) -> str:
         return f"{len(machine.stored_rows_):,} training rows{which}"
     kept = getattr(machine, "X_fit_", None)
     return "" if kept is None or not hasattr(kept, "shape") else f"{kept.shape[0]:,} training rows"
+
+
+def _seen(model: Any, X: Any, y: np.ndarray) -> int | None:
+    """How many of the rows a model was fitted to; None where it does not know its rows."""
+    hashes = getattr(model, "row_hashes_", None)
+    if hashes is None or not _is_table(X):
+        return None
+    if is_classifier(model):  # the targets as the fit has read them
+        y = np.asarray(y).astype(np.asarray(model.classes_).dtype)
+    return hashes.count(model.encode_table(X), y)
 
 
 def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPieces]:

@@ -78,7 +78,7 @@ def save_report(
     X, y : rows that the model was not fitted to
         The score and the errors are those on these rows.
     train : (X, y), optional
-        The rows that it was fitted to. Without them there is no linear baseline, no relevance, no
+        The rows that it was fitted to. Without them there is no linear baseline, no
         learning curve, and no list of suspected targets.
     target : str
         Name of the target.

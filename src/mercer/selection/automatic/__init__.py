@@ -11,6 +11,7 @@ from mercer.selection.automatic.holdout import (
     score_alone,
     score_held_out,
 )
+from mercer.selection.automatic.kernel_machine import KernelMachine
 from mercer.selection.automatic.machines import KernelRidgeMachine, Recipe
 from mercer.selection.automatic.reasons import Reasons
 from mercer.selection.automatic.scores import (
@@ -28,8 +29,8 @@ from mercer.selection.automatic.tasks import LARGEST, Classification, Regression
 
 __all__ = [
     "LARGEST", "METRICS", "RARE", "Z95", "Budget", "Classification", "Comparison", "Deadline",
-    "HeldOut", "KernelClassifier", "KernelRegressor", "KernelRidgeMachine", "Metric", "Reasons",
-    "Recipe", "Regression", "Task", "as_good", "compared", "default_metric", "hold_out",
-    "interval", "kept_words", "least_memory", "metric_named", "score_alone", "score_held_out",
-    "task_of", "verdict", "wilson", "with_classes_of",
+    "HeldOut", "KernelClassifier", "KernelMachine", "KernelRegressor", "KernelRidgeMachine",
+    "Metric", "Reasons", "Recipe", "Regression", "Task", "as_good", "compared", "default_metric",
+    "hold_out", "interval", "kept_words", "least_memory", "metric_named", "score_alone",
+    "score_held_out", "task_of", "verdict", "wilson", "with_classes_of",
 ]  # fmt: skip

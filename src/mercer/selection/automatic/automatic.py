@@ -27,16 +27,18 @@ from mercer.gram import ApproximationWarning, Place
 from mercer.learners.base import check_count, check_weights
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
+from mercer.selection.automatic.as_code import winner_code
 from mercer.selection.automatic.budget import Budget
 from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
+from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
 from mercer.selection.automatic.machines import compressed, mean_name
-from mercer.selection.automatic.notebook import fitted_html, winner_code
+from mercer.selection.automatic.notebook import fitted_html
 from mercer.selection.automatic.reasons import Reasons, find_reasons
 from mercer.selection.automatic.scores import default_metric, metric_named
 from mercer.selection.automatic.settings import SearchSettings, Sizes
 from mercer.selection.automatic.speed import REFERENCE, Speed
-from mercer.selection.automatic.target_scales import choose_scale
+from mercer.selection.automatic.target_scales import choose_scale, scale_named
 from mercer.selection.automatic.tasks import Classification, Regression, Task
 from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
@@ -45,6 +47,7 @@ from mercer.tables import (
     KeepsRecords,
     ReadTable,
     Related,
+    RowHashes,
     TableEncoder,
     column_notices,
     infer_columns,
@@ -75,6 +78,9 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     only : {None, "kernels"}
         None keeps what predicts left-out rows best, even if that is a simple model: the constant,
         or a linear model on splines. "kernels" keeps the best kernel machine.
+    machines : list of KernelMachine, optional
+        What is fitted without a search, as ``code`` of an earlier fit writes it; of several
+        machines their mean.
     replay : list of dict, optional
         The ``schedule_`` of an earlier fit, to repeat it.
     random_state : int, RandomState or None
@@ -91,6 +97,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     kind: dict | None = None
     drop: list | None = None
     only: str | None = None
+    machines: list[KernelMachine] | None = None
     replay: list[dict] | None = None
     random_state: Any = 0
     n_jobs: int | None = None
@@ -200,6 +207,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             )
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         rows = self.encoder_.encoded(table)
+        self.row_hashes_ = RowHashes.of(rows, y)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric, memory, self._seed,
             weights=weights, related=related, budget=budget, n_jobs=self.n_jobs,
@@ -207,6 +215,10 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             speed=Speed.measured() if np.isfinite(budget.limit) else REFERENCE,
         )  # fmt: skip
         settings = replace(settings, task=self._on_its_scale(settings))
+        if self.machines is not None:
+            self._fit_given(self.machines, settings)
+            self.seconds_ = self.final_seconds_ = budget.spent()
+            return rows
         search, fitter = Trials(settings), Fitter(settings)
         state = search.state
         self.searched_ = fingerprint(
@@ -238,13 +250,29 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.final_seconds_ = self.seconds_ - began
         return rows
 
+    def _fit_given(self, machines: list[KernelMachine], settings: SearchSettings) -> None:
+        """Fit the machines that a user gave, instead of a search."""
+        given = fit_machines(machines, settings)
+        self.machine_, self._stored = given.fitted
+        self.schedule_, self.leaderboard_ = [given.plan], given.leaderboard
+        self.winner_, self.winner_name_ = asdict(given.candidates[0]), given.name
+        self.searched_ = self.interrupted_ = None
+        if settings.task.classes is not None:
+            self.decision_weights_ = np.ones(len(settings.task.classes))
+
     def _on_its_scale(self, settings: SearchSettings) -> Task:
         """The task, on the scale that suits its targets."""
         return settings.task
 
-    def _again(self, task: Task) -> Task:
+    def _again(self, task: Task, y: np.ndarray) -> Task:
         """The task of other rows, on the scale of the search."""
         return task
+
+    @property
+    def parts_(self) -> list[tuple[Any, Candidate, dict]]:
+        """Each machine, what it was called in the search, and how it was fitted."""
+        plans = [self.schedule_[-1], *self.schedule_[-1].get("mean", [])]
+        return list(zip(self.machine_.parts, self._candidates(), plans))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
@@ -268,14 +296,16 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         """`refit`, and return the rows of X, as `fit_and_encode` does."""
         check_is_fitted(self)
         table, task, y, weights, _ = self._read(X, y, sample_weight)
-        task = self._again(task)
         features, final = self.encoder_.features_, self.schedule_[-1]
-        kernels = [part.kernel for part in self.machine_.parts]
+        candidates = self._candidates()
+        kernels = [part.kernel if candidate.keeps_kernel else None
+                   for part, candidate in zip(self.machine_.parts, candidates)]  # fmt: skip
         del self.machine_  # with another encoder it would predict nonsense
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         if self.encoder_.features_ != features:
             kernels = []
-        rows = self.encoder_.encoded(table)
+        rows, task = self.encoder_.encoded(table), self._again(task, y)
+        self.row_hashes_ = RowHashes.of(rows, y)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric_named(self.metric_, self.task),
             Place(self.memory).budget(), self._seed, weights=weights, n_jobs=self.n_jobs,
@@ -285,7 +315,7 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         kernels = kernels or [None] * len(plans)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ApproximationWarning)
-            fitted = list(map(fitter.fit, self._candidates(), plans, kernels))
+            fitted = list(map(fitter.fit, candidates, plans, kernels))
         self.machine_, self._stored = mean_of(task, fitted)
         return rows
 
@@ -403,7 +433,11 @@ class _AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         return find_reasons(self, X, most)
 
     def code(self) -> str:
-        """Python that fits the winner to ``X, y`` again, without a search."""
+        """Python that fits the winner to ``X, y`` again, without a search.
+
+        It has the kernel of each machine and its parameters, and predicts the same. Rows that had
+        weights need the same ones again. A learnt map of many columns is learnt again.
+        """
         check_is_fitted(self)
         return winner_code(self)
 
@@ -496,6 +530,8 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
     leaderboard_ : list of dict
         rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
         seconds; the best score first.
+    row_hashes_ : RowHashes
+        Hashes of the rows of the fit, by which `mercer.plots.save_report` knows them again.
     searched_ : str
         A fingerprint of what the search was made on, which ``resume`` compares.
     schedule_ : list of dict
@@ -562,7 +598,7 @@ class KernelClassifier(ClassifierMixin, _AutomaticKernel):
         return self.classes_[P.argmax(axis=1)]
 
 
-@documented
+@estimator
 class KernelRegressor(RegressorMixin, _AutomaticKernel):
     """Regression on table rows by a kernel machine that is chosen and tuned for them.
 
@@ -575,6 +611,8 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
     ----------
     metric : {"r2", "rmse", "mae"}, optional
         The default is "r2".
+    target_scale : {None, "own", "logarithm", "square root", "logit", "ranks"}
+        The scale on which the target is fitted; None chooses it.
 
     Examples
     --------
@@ -585,21 +623,31 @@ class KernelRegressor(RegressorMixin, _AutomaticKernel):
     True
     """
 
+    _: KW_ONLY
+    target_scale: str | None = None
+
     task = "regression"
 
     def _read_target(self, y, n):
         return Regression.read(y, n, type(self).__name__)
 
     def _on_its_scale(self, settings: SearchSettings) -> Task:
-        self.target_scale_ = choose_scale(settings)
-        if self.target_scale_.name:
+        given = self.target_scale
+        self.target_scale_ = (
+            choose_scale(settings) if given is None else scale_named(given, settings.y)
+        )
+        if given is None and self.target_scale_.name:
             self.notices_.append(
                 f"The target is fitted by its {self.target_scale_.name}, with which left-out rows "
                 "are predicted better. Predictions are in its own units."
             )
-        return self._again(settings.task)
+        return self._scaled()
 
-    def _again(self, task: Task) -> Task:
+    def _again(self, task: Task, y: np.ndarray) -> Task:
+        self.target_scale_ = scale_named(self.target_scale_.name, y)
+        return self._scaled()
+
+    def _scaled(self) -> Task:
         return Regression(self.target_scale_, corrected=self.metric_ != "mae")
 
     def predict(self, X):

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from mercer.selection.automatic.scores import Metric
+from mercer.spoken import spoken
 
 LEVEL = 0.05
 MOST_DRAWS, LEAST_DRAWS = 500, 100
@@ -130,11 +131,16 @@ def as_good(versus: dict[str, Comparison]) -> str | None:
     return None
 
 
+def spoken_score(score: float) -> str:
+    """A score with four digits."""
+    return spoken(score, 4)
+
+
 def verdict(
     versus: dict[str, Comparison],
     scores: dict[str, float],
     model: str,
-    text: Callable[[float], str] = "{:.4g}".format,
+    text: Callable[[float], str] = spoken_score,
 ) -> str:
     """One sentence that compares the kept model with simple ones.
 

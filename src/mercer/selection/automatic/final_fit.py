@@ -45,11 +45,11 @@ class Fitter:
         """
         given = self.settings
         numbers = np.arange(len(given.M)) if rows is None else rows
-        learnt: Any = kernel
-        if candidate.simple:  # its features are learnt from all rows of the fit
-            learnt = candidate.kernel(given.features)
-        elif kernel is None:
-            learnt = self._learnt(candidate, numbers, plan)
+        # what is known of a training sample, such as rare words, is learnt from all rows of the fit
+        if candidate.learn:
+            learnt = (kernel or self._learnt(candidate, numbers, plan)).unbound()
+        else:
+            learnt = kernel or candidate.kernel(given.features)
         if plan.get("rows"):  # fewer, because all would take too long
             some = np.random.default_rng(given.seed).permutation(len(numbers))[: plan["rows"]]
             numbers = numbers[np.sort(some)]
@@ -68,8 +68,6 @@ class Fitter:
         given = self.settings
         order = np.random.default_rng(given.seed).permutation(len(numbers))
         rows = numbers[order[: plan.get("learning") or learning_rows(given.memory)]]
-        if not candidate.learn:
-            return candidate.bound(given.features, given.M[np.sort(rows)])[0]
         steps = plan.get("metric_steps")
         return learn_kernel(candidate, given, rows, steps=steps).kernel
 

@@ -135,7 +135,10 @@ def _answers(model: Any, M: EncodedColumns, y: np.ndarray) -> tuple[np.ndarray, 
 
 
 def _task(model: Any) -> Task:
-    return Regression() if model.task == "regression" else Classification(model.classes_)
+    """The task of a search; numbers are on its scale, for simple models too."""
+    if model.task == "classification":
+        return Classification(model.classes_)
+    return Regression(model.target_scale_, corrected=model.metric_ != "mae")
 
 
 def _encoded(model: Any, X: Any) -> EncodedColumns:

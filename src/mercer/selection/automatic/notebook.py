@@ -1,14 +1,11 @@
-"""A fitted automatic estimator in a few lines: for a notebook, and as Python that repeats it."""
+"""A fitted automatic estimator in a few lines, for a notebook."""
 
 from __future__ import annotations
 
 from html import escape
-from pprint import pformat
 from typing import Any
 
 import numpy as np
-
-from mercer.selection.automatic.candidates import Candidate
 
 MOST = 5  # columns whose weights are shown
 
@@ -34,28 +31,3 @@ def fitted_html(model: Any) -> str:
         for name, text in rows
     )
     return f"<div><strong>{type(model).__name__}</strong><table>{cells}</table></div>"
-
-
-def winner_code(model: Any) -> str:
-    """Python that fits the winner of the search again, without the other candidates."""
-    name = type(model).__name__
-    finals = [entry for entry in model.schedule_ if entry.get("final")]
-    entries = [entry for entry in model.schedule_ if not entry.get("final")]
-    partners = [entry for final in finals for entry in final.get("mean", [])]
-    used = [Candidate.of(entry) for entry in (model.winner_, *partners)]
-    last = {Candidate.of(entry): entry for entry in entries}  # of each, that with the most rows
-    tried = [last[candidate] for candidate in used if candidate in last] or entries
-    seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else 0
-    kinds = {
-        column.name: column.kind if column.used else "drop"
-        for column in model.columns_ if column.name in (model.kind or {})
-    }  # fmt: skip
-    given = {
-        "replay": [*tried, *finals], "metric": model.metric, "kind": kinds, "drop": model.drop,
-        "random_state": int(seed),
-    }  # fmt: skip
-    lines = [
-        f"    {key}={pformat(value, width=90, sort_dicts=False)}".replace("\n", "\n    ") + ",\n"
-        for key, value in given.items() if value not in (None, [], {})
-    ]  # fmt: skip
-    return f"from mercer import {name}\n\nmodel = {name}(\n{''.join(lines)})\nmodel.fit(X, y)\n"

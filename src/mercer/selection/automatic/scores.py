@@ -254,4 +254,4 @@ def wilson(p: Any, n: Any) -> tuple[Any, Any]:
     z = Z95
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return centre - half, centre + half
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

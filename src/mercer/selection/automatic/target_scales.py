@@ -127,6 +127,20 @@ def choose_scale(settings: SearchSettings) -> TargetScale:
     return best if errors[best] < GAIN * errors[own] else own
 
 
+def scale_named(name: str, y: np.ndarray) -> TargetScale:
+    """The scale of this name for some targets; "own" or "" is that of the targets."""
+    if name in ("", "own"):
+        return TargetScale.of(y)
+    found = {scale.name: scale for scale in _others(y, ranks=True)}
+    if name not in found:
+        known = ["own", *(each.name for each in (LogScale, RootScale, LogitScale, RankScale))]
+        raise ValueError(
+            f"target_scale={name!r}: these targets, from {y.min():g} to {y.max():g}, can be fitted "
+            f"on the scales {['own', *found]}, of all scales {known}."
+        )
+    return found[name]
+
+
 def _others(y: np.ndarray, ranks: bool) -> list[TargetScale]:
     """The scales that suit the range of a target; ``ranks`` are those for medians alone."""
     found: list[TargetScale] = []

@@ -1,11 +1,6 @@
 """What a search tries: kernels of the columns, with or without learnt weights, in a machine."""
 
-from mercer.selection.automatic.candidates.candidate import (
-    MACHINES,
-    Candidate,
-    candidates,
-    simple_candidates,
-)
+from mercer.selection.automatic.candidates.candidate import MACHINES, SIMPLE, Candidate
 from mercer.selection.automatic.candidates.explicit import explicit_features
 from mercer.selection.automatic.candidates.learning import (
     LEARNING_STEPS,
@@ -14,9 +9,10 @@ from mercer.selection.automatic.candidates.learning import (
     learning_rows,
     least_memory,
 )
+from mercer.selection.automatic.candidates.order import candidates, simple_candidates
 from mercer.selection.automatic.candidates.relevance import column_weights
 
 __all__ = [
-    "LEARNING_STEPS", "MACHINES", "Candidate", "Learnt", "candidates", "column_weights",
+    "LEARNING_STEPS", "MACHINES", "SIMPLE", "Candidate", "Learnt", "candidates", "column_weights",
     "explicit_features", "learn_kernel", "learning_rows", "least_memory", "simple_candidates",
 ]  # fmt: skip

@@ -1,11 +1,9 @@
-"""The candidates of the automatic estimators: kernel families for encoded columns."""
+"""A candidate of the automatic estimators: a kernel family for encoded columns, in a machine."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 from mercer.distances import Match as MatchDistance
@@ -16,28 +14,15 @@ from mercer.selection.automatic.candidates.explicit import column_parts, spline_
 from mercer.selection.automatic.candidates.readings import kernels_of_objects, readings
 from mercer.tables import Feature, read_as
 
-RADIAL = ("gaussian", "laplacian", "metric", "screened")
-WITHOUT = ("gaussian", "laplacian")  # of these, that are tried where columns are many
 WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many
-SCREENED_FROM = 30  # with more columns, those that tell most of the target are tried alone
-SCREENED = (
-    (5, 1.0),
-    (20, 1.0),
-    (10, 0.3),
-    (3, 1.0),
-    (5, 0.3),
-    (40, 1.0),
-)  # how many, and the scale
-MANY_CLASSES = 9  # with more classes, a Gaussian kernel is the first that is tried
-MOST_CLASSES = 100  # with more classes, there are no support vector machines
-MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
-
 #: machine -> its learner in words
 MACHINES = {
     "ridge": "kernel ridge",
     "local": "local kernel ridge",
     "svc": "support vector machine",
     "window": "mean over a window",
+    "margins": "linear support vector machine",
+    "bayes": "complement naive Bayes",
     "constant": "constant",
     "linear": "linear model",
     "sparse": "linear model of few columns",
@@ -48,9 +33,13 @@ SIMPLE = {
     ("splines", "linear"): "linear (spline)",
     ("columns", "sparse"): "linear (sparse)",
 }
-SPARSE_FROM = 100  # with more columns, the linear model is sparse
 #: of the names of candidates
-PREFIXES = {"ridge": "", "local": "local: ", "svc": "SVC: ", "window": "window: "}
+PREFIXES = {
+    "ridge": "", "local": "local: ", "svc": "SVC: ", "window": "window: ",
+    "margins": "linear SVC: ", "bayes": "naive Bayes: ",
+}  # fmt: skip
+#: machines of classes that read the features of a kernel, and not its matrix
+READ_FEATURES = ("bayes", "margins")  # the quicker one first
 
 #: how numbers are read -> the words for it
 COLUMNS = {
@@ -70,7 +59,8 @@ class Candidate:
     """One entry of the search."""
 
     #: "interactions", "gaussian", "laplacian", "metric", "screened", "additive", "many" or
-    #: "objects", or of simple models "trivial", "splines" or "columns". "objects" is a sum of
+    #: "objects", "given" if its kernel was given by a user and is called ``text``, or of simple
+    #: models "trivial", "splines" or "columns". "objects" is a sum of
     #: kernels on texts and sets; "gaussian", "laplacian", "metric" and "screened" do not use texts
     #: and sets. "screened" is a Gaussian kernel on few columns, "many" a sum of kernels of each
     #: column and of all columns with several widths.
@@ -107,6 +97,11 @@ class Candidate:
         )
 
     @property
+    def keeps_kernel(self) -> bool:
+        """Whether a fit to other rows has the same kernel: it was learnt, or given by a user."""
+        return self.learn or self.family == "given"
+
+    @property
     def simple(self) -> bool:
         """Whether it is a simple model, which a kernel machine has to beat."""
         return (self.family, self.machine) in SIMPLE
@@ -115,7 +110,7 @@ class Candidate:
     def kernel_name(self) -> str:
         """The kernel in words; candidates with the same one differ in the machine."""
         text = f", {self.text}" if self.text else ""
-        if self.family == "objects":
+        if self.family in ("objects", "given"):
             return self.text
         if self.family == "interactions":
             width = "" if self.scale == 1 else f", scale {self.scale:g}"
@@ -209,6 +204,11 @@ class Candidate:
         read = [j for j in read_as(features, kind) if features[j].label not in coded]
         return read, levels if self.columns in WITH_LEVELS else []
 
+    @property
+    def reads_features(self) -> bool:
+        """Whether the machine reads the features of the kernel, and not its matrix."""
+        return self.machine in READ_FEATURES
+
     def suits(self, features: list[Feature]) -> bool:
         """Whether there is a column that the kernel reads."""
         return bool(self.kernel(features).parts)
@@ -237,138 +237,3 @@ def _of_one_range(features: list[Feature], scaled: list[int]) -> list[list[int]]
     """The columns of each range."""
     numbers = sorted({features[j].alike for j in scaled} - {-1})
     return [[j for j in scaled if features[j].alike == g] for g in numbers]
-
-
-def simple_candidates(features: list[Feature]) -> list[Candidate]:
-    """The simple models that suit the columns of a table: the constant, and a linear model."""
-    columns = len(read_as(features, "scaled", "code"))
-    linear = Candidate("splines", machine="linear")
-    if columns > SPARSE_FROM:
-        linear = Candidate("columns", machine="sparse")
-    found = [Candidate("trivial", machine="constant")]
-    return [*found, linear] if spline_parts(features) else found
-
-
-#: the first candidate for many classes
-FOR_MANY = Candidate("gaussian", 2.0, machine="svc")
-
-
-def candidates(
-    features: list[Feature], task: str = "regression", classes: int = 2, local: bool = False
-) -> list[Candidate]:
-    """All candidates for a table, the most promising first.
-
-    Which ones come first was measured on the tables of the benchmarks: for classes, support vector
-    machines are as good as any and the fastest by far. For a single column, the other families are
-    the same as the Gaussian and the Laplacian, so they are left out. For more than 100 columns, a
-    kernel for each column costs too much. More than 100 classes have too many pairs for support
-    vector machines. Texts are read in several ways. For few classes ridge machines come early where
-    they are ``local`` in the second rung.
-    """
-    objects = {f.source for f in features if f.holds_objects}
-    kinds = Counter(f.kind for f in features)
-    kinds["alike"] = sum(f.alike >= 0 for f in features)
-    numbers = kinds["rank"] + kinds["code"]
-    by_column = numbers > 0 and 1 < numbers + len(objects) <= MOST_COLUMNS
-    order = _orders(kinds, local and classes <= MANY_CLASSES)[task]
-    plain = [c for c in order if numbers and (by_column or c.family in WITHOUT)]
-    if classes > MANY_CLASSES and FOR_MANY in plain:
-        plain.remove(FOR_MANY)
-        plain.insert(0, FOR_MANY)
-    if classes > MOST_CLASSES:
-        plain = [c for c in plain if c.machine != "svc"]
-    if numbers > SCREENED_FROM:
-        few = [Candidate("screened", scale, learn=True, kept=k) for k, scale in SCREENED]
-        place = 6 if by_column else 0
-        plain[place:place] = few
-    if not objects:
-        return plain
-    ways = readings(features)
-    first = ways[0]
-    margin = task == "classification" and classes <= MOST_CLASSES
-    reading = [Candidate("objects", text=way) for way in ways]
-    if margin:
-        reading = [*(replace(each, machine="svc") for each in reading), *reading[:3]]
-    if read_as(features, "vectors"):
-        metric = Candidate("metric", learn=True, form="full", text="vectors")
-        reading[3:3] = [replace(metric, machine="svc"), metric] if margin else [metric]
-    if not by_column:
-        return reading + plain
-    together = [
-        Candidate("interactions", learn=True, text=first),
-        Candidate("additive", text=first),
-        *reading[:2],
-        *(Candidate("interactions", learn=True, text=way) for way in ways[1:3]),
-        Candidate("interactions", 3.0, learn=True, text=first),
-        *reading[2:],
-    ]
-    without = [c for c in plain if c.family in RADIAL and c.scale == 1 and c.machine == "ridge"]
-    return together + without
-
-
-def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
-    """The candidates for numbers and categories, for each task."""
-    learnt, wide = Candidate("interactions", learn=True), Candidate("interactions", 3.0, learn=True)
-    more, window = replace(learnt, more=True), replace(learnt, machine="window")
-    many = Candidate("many", learn=True)
-    ridge = [
-        learnt,
-        more,
-        Candidate("gaussian"),
-        window,
-        many,
-        wide,
-        Candidate("laplacian"),
-        Candidate("additive"),
-        Candidate("gaussian", 0.3),
-        Candidate("laplacian", 0.3),
-        Candidate("gaussian", 3.0),
-        Candidate("interactions"),
-        Candidate("laplacian", 3.0),
-        Candidate("gaussian", 10.0),
-        Candidate("gaussian", 0.1),
-    ]
-    metrics = [
-        Candidate("metric", learn=True, form=form)
-        for form in ("full", "absolute", "diagonal")
-        if kinds["scaled"] > 1
-    ]
-    ridge[1:1] = metrics
-    if metrics:
-        ridge.insert(ridge.index(window) + 1, replace(metrics[0], machine="window"))
-    svc = partial(Candidate, machine="svc")
-    normal = partial(svc, columns="normal") if kinds["rank"] else svc
-    margins = [
-        normal("laplacian", 3.0),
-        svc("gaussian", 2.0),
-        learnt,
-        Candidate("gaussian"),
-        replace(learnt, machine="svc"),
-        *(replace(metric, machine="svc") for metric in metrics[:2]),
-        window,
-        normal("laplacian", 3.0, machine="window"),
-        many,
-        svc("laplacian", 3.0),
-        normal("laplacian"),
-        *metrics[:1],
-        more,
-        replace(more, machine="svc"),
-        wide,
-        Candidate("laplacian"),
-        svc("gaussian", 0.5),
-        replace(wide, machine="svc"),
-        svc("gaussian", 8.0),
-        normal("laplacian", 10.0),
-    ]
-    if kinds["alike"]:
-        differences = Candidate("laplacian", columns="differences")
-        pairs = [svc("laplacian", 2.0, columns="pairs")] if kinds["level"] else []
-        margins[2:2] = [*pairs, replace(differences, machine="svc")]
-        ridge[4:4] = [differences]
-    if kinds["level"]:
-        discrete = [svc("laplacian", 2.0, columns="levels"), svc("gaussian", 2.0, columns="codes")]
-        margins[2:2] = discrete
-    if local:  # as cheap as support vectors there, and with these kernels the best on most tables
-        early = [learnt, *metrics[1:2], more, wide, *metrics[:1], Candidate("laplacian", 0.3)]
-        margins[1:1] = early
-    return {"regression": ridge, "classification": list(dict.fromkeys(margins + ridge))}

@@ -1,7 +1,7 @@
 """The kernels of simple models, which are linear in a few explicit features of each column.
 
-A number becomes cubic splines, a category indicators of its levels, a text or a set tf-idf of its
-parts, and a vector its direction. Each kernel is the inner product of its ``features``.
+A number becomes cubic splines, a category indicators of its levels, a text TF-IDF of its parts,
+a set its items, and a vector its direction. Each kernel is the inner product of its ``features``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.interpolate import BSpline
-from sklearn.feature_extraction.text import TfidfTransformer
 
 from mercer.distances import Meaning
-from mercer.kernels import Kernel, Linear, Match
+from mercer.kernels import Kernel, Linear, Match, Spectrum
 from mercer.samples import Categories, Kind, kind_named
 from mercer.tables import Feature, read_as
 
@@ -69,34 +68,28 @@ class Levels(Match):
         return sp.csr_array((ones, (rows, codes[rows])), shape=(len(codes), known))
 
 
-class TfIdf(Kernel):
-    """The cosine of the counts of parts of texts or sets, of which rare ones weigh more.
+class Counted(Kernel):
+    """The cosine of the counts of parts of samples, such as the items of sets.
 
-    ``kind`` is the name of the kind of the samples. What it has learnt stands in ``counter_`` and
-    ``weights_``.
+    ``kind`` is the name of the kind of the samples. How it counts stands in ``counter_``.
     """
 
-    meaning = Meaning("tfidf(x) · tfidf(z)", "the share of parts in common; rare ones weigh more")
+    meaning = Meaning("#(x) · #(z) / |#(x)| |#(z)|", "the share of parts in common")
     counter_: Any
-    weights_: np.ndarray
 
-    def __init__(self, kind: str = "strings"):
+    def __init__(self, kind: str = "sets"):
         self.kind = kind
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> TfIdf:
-        if hasattr(self, "weights_"):
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Counted:
+        if hasattr(self, "counter_"):
             return self
-        bound, kind = self.copied(), kind_named(self.kind)
-        bound.counter_ = kind.counter(X)
-        counts = sp.csr_array(bound.counter_.features(X))
-        bound.weights_ = TfidfTransformer().fit(counts).idf_
+        bound = self.copied()
+        bound.counter_ = kind_named(self.kind).counter(X)
         return bound
 
     def features(self, X: Any) -> sp.csr_array:
-        """Weighted logarithms of counts, each row of length 1; sparse, (n, parts)."""
+        """Counts, each row of length 1; sparse, (n, parts)."""
         F = sp.csr_array(self.counter_.features(X)).astype(np.float64)
-        F.data = 1 + np.log(F.data)
-        F = F.multiply(self.weights_).tocsr()
         norms = np.sqrt(F.multiply(F).sum(axis=1))
         scale = np.divide(1, norms, out=np.zeros(len(norms)), where=norms > 0)
         return sp.csr_array(F.multiply(scale[:, None]))
@@ -111,12 +104,13 @@ def spline_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:
     parts += [(Levels(), [j]) for j in read_as(features, "code")]
     # of texts the words, and the characters of those without words
     spoken = {features[j].source for j in read_as(features, "words")}
-    again = [j for j in read_as(features, "characters") if features[j].source in spoken]
-    parts += [
-        (TfIdf(feature.samples.name), [j])
-        for j, feature in enumerate(features)
-        if feature.holds_objects and j not in again and _is_counted(feature.samples)
-    ]
+    for j, feature in enumerate(features):
+        if feature.kind == "words":
+            parts.append((substrings(1), [j]))
+        elif feature.kind in ("characters", "sequences"):
+            parts += [] if feature.source in spoken else [(substrings(3), [j])]
+        elif feature.holds_objects and feature.kind != "places" and _is_counted(feature.samples):
+            parts.append((Counted(feature.samples.name), [j]))
     return parts + [(Linear(), [j]) for j in read_as(features, "directions")]
 
 
@@ -127,12 +121,16 @@ def column_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:
     return parts + [(Levels(), [j]) for j in read_as(features, "code")]
 
 
+def substrings(length: int) -> Kernel:
+    """The cosine of TF-IDF: of so many symbols, counts in logarithms, and rare ones weigh more."""
+    return Spectrum(length, sublinear=True, idf=True).normalised()
+
+
 def explicit_features(kernel: Any, X: Any) -> Any:
-    """The features of all parts side by side, (n, p) in float64; sparse if most are 0."""
-    found = [part.features(X.part(part.encoding(), columns)) for part, columns in kernel.parts]
-    if not any(sp.issparse(F) for F in found):
-        return np.hstack([np.asarray(F, np.float64) for F in found])
-    F: Any = sp.hstack([sp.csr_array(F) for F in found], format="csr")
+    """The features of a kernel, (n, p) in float64; sparse if most are 0."""
+    F: Any = kernel.features(X)
+    if not sp.issparse(F):
+        return np.asarray(F, np.float64)
     F = sp.csr_array(F, dtype=np.float64)
     return F.toarray() if F.nnz > SPARSE * F.shape[0] * F.shape[1] else F
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.kernels import TableKernel
 from mercer.learners.metrics import Form, learn_metric
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.interactions import learn_interactions
@@ -74,7 +75,7 @@ def learn_kernel(
             steps=METRIC_STEPS if steps is None else steps, chosen=steps is None,
             held=n // (2 if n > LEARNING_ROWS else 5), on_step=on_step,
         )  # fmt: skip
-        kernel = candidate.kernel(features, found.kernel)
+        kernel = candidate.kernel(features, _brief_map(found.kernel))
         return Learnt(kernel.bind(kernel.encode(M)), len(found.errors), found.step)
     if candidate.family == "screened":
         columns = read_as(features, "scaled", "code")
@@ -82,9 +83,31 @@ def learn_kernel(
         return Learnt(kernel.bind(kernel.encode(M)), 1, 1)
     kernel, X = candidate.bound(features, M)
     if candidate.family == "many":
-        return Learnt(learn_sum(kernel, X, Y, weights, memory=memory, n_jobs=n_jobs), 1, 1)
+        found = learn_sum(kernel, X, Y, weights, memory=memory, n_jobs=n_jobs)
+        return Learnt(_brief_sum(found), 1, 1)
     jobs = learning_jobs(memory, len(M), n_jobs)
     learnt = learn_interactions(
         kernel, X, Y, weights, steps=LEARNING_STEPS, n_jobs=jobs, on_step=on_step
     )
-    return Learnt(learnt.kernel, len(learnt.errors), len(learnt.errors))
+    return Learnt(_brief_weights(learnt.kernel), len(learnt.errors), len(learnt.errors))
+
+
+def _brief_weights(kernel: TableKernel) -> TableKernel:
+    """The kernel with weights of four digits, so that reports and code show what it computes."""
+    return TableKernel(kernel.parts, kernel.combine, [float(f"{w:.4g}") for w in kernel.weights])
+
+
+def _brief_sum(kernel: TableKernel) -> TableKernel:
+    """The kernel with weights of four decimals whose sum is 1, without those that are 0."""
+    weights = [round(w, 4) for w in kernel.weights]
+    first = int(np.argmax(weights))
+    weights[first] = round(weights[first] + 1 - sum(weights), 4)
+    kept = [j for j, w in enumerate(weights) if w > 0]
+    return TableKernel([kernel.parts[j] for j in kept], "sum", [weights[j] for j in kept])
+
+
+def _brief_map(kernel: Any) -> Any:
+    """The kernel with a learnt map of four digits each."""
+    A = kernel.metric.linear_map
+    brief = np.reshape([float(f"{a:.4g}") for a in A.ravel().tolist()], A.shape)
+    return kernel.copied(metric__linear_map=brief)

@@ -71,8 +71,8 @@ SEQUENCES = {
 VECTORS = {
     "linear of directions": Reading("directions", Linear),
     "gaussian of vectors": Reading("vectors", lambda: RBF("median")),
-    "gaussian of directions": Reading("directions", lambda: RBF("median")),
     "narrow gaussian of directions": Reading("directions", lambda: RBF("median") ** 4),
+    "gaussian of directions": Reading("directions", lambda: RBF("median")),
     "laplacian of directions": Reading("directions", lambda: Laplacian("median", Minkowski(2))),
     "narrow gaussian of vectors": Reading("vectors", lambda: RBF("median") ** 4),
 }

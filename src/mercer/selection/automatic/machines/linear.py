@@ -23,6 +23,7 @@ from mercer.persistence import fields, whole
 from mercer.selection.automatic.candidates import explicit_features
 from mercer.selection.automatic.machines.machines import Machine
 from mercer.selection.automatic.tasks import Task
+from mercer.spoken import spoken
 from mercer.threads import blas_threads
 
 KEPT_COLUMNS = (3, 10, 30, 100)  # features of a sparse model of classes
@@ -62,14 +63,15 @@ class LinearMachine(Machine):
     learner: LinearModel
     finish: Any
     penalty: float
-    machine: str  # "constant", "linear" or "sparse"
+    machine: str  # "constant", "linear" or "sparse", or one of classes on sparse features
     rows: np.ndarray  # of the rows of the fit, those that it has read
     words: str  # what it is
 
     def outputs(self, M: Any) -> np.ndarray:
         model = self.learner
-        found = np.tile(model.intercept_, (len(M), 1))
-        for start in range(0, len(M) if model.coef_ is not None else 0, AT_ONCE):
+        n = M.shape[0]
+        found = np.tile(model.intercept_, (n, 1))
+        for start in range(0, n if model.coef_ is not None else 0, AT_ONCE):
             some = slice(start, start + AT_ONCE)
             found[some] += self._features(M[some]) @ model.coef_
         return found
@@ -91,7 +93,7 @@ class LinearMachine(Machine):
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         model = self.learner
         if model.coef_ is None:
-            return np.zeros((len(M), len(self.rows)))
+            return np.zeros((M.shape[0], len(self.rows)))
         used = np.flatnonzero(model.scale_)
         near = explicit_features(model.kernel_, model.X_fit_)[:, used]
         K = self._features(M)[:, used] * model.scale_[used] @ near.T
@@ -148,7 +150,7 @@ def fit_linear(
     finish = task.plain()
     if task.classes is None:  # means on the target's own scale
         finish = task.calibrate(F @ found.coef + found.intercept, y, weights)
-    coef, intercept, dual = _of_all_classes(found, task, y)
+    coef, intercept, dual = of_all_classes(found, task, y)
     learner = LinearModel(kernel, X, coef, intercept, dual, found.scale)
     words = f"{found.words} on {F.shape[1]:,} features"
     return LinearMachine(learner, finish, found.penalty, machine, rows, words)
@@ -166,7 +168,7 @@ def _constant(machine, task, kernel, X, y, w, rows) -> LinearMachine:
     return LinearMachine(learner, task.plain(), 0.0, machine, rows, words)
 
 
-def _of_all_classes(found: Fitted, task: Task, y: np.ndarray) -> tuple:
+def of_all_classes(found: Any, task: Task, y: np.ndarray) -> tuple:
     """Coefficients for all classes of the task; one that the rows lack is most unlikely."""
     if task.classes is None:
         return found.coef, found.intercept, found.dual
@@ -191,7 +193,7 @@ def _ridge(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
     dual = w * (y - best.predict(F)) / alpha
     return Fitted(
         best.coef_[:, None], np.array([best.intercept_]), dual[:, None], np.ones(F.shape[1]),
-        alpha, f"ridge regression, penalty {alpha:.3g},",
+        alpha, f"ridge regression, penalty {spoken(alpha)},",
     )  # fmt: skip
 
 
@@ -206,7 +208,7 @@ def _lasso(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
     learner = LassoCV(cv=3, eps=0.01, max_iter=500, tol=1e-3).fit(F, y, w)
     coef = learner.coef_
     dual = w * (y - learner.predict(F)) / (w.sum() * learner.alpha_)
-    words = f"lasso, {np.count_nonzero(coef)} of them, penalty {learner.alpha_:.3g},"
+    words = f"lasso, {np.count_nonzero(coef)} of them, penalty {spoken(learner.alpha_)},"
     return Fitted(
         coef[:, None], np.array([learner.intercept_]), dual[:, None], np.abs(coef),
         float(learner.alpha_), words,

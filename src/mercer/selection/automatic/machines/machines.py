@@ -16,6 +16,7 @@ from mercer.learners.base import all_pairs, by_pair
 from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
+from mercer.spoken import spoken
 
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
 STEEPNESS = 3.0
@@ -124,7 +125,7 @@ class KernelRidgeMachine(Machine):
         elif solver == "local":
             leaves, centres = self.learner.leaves_, len(self.learner.centres_)
             solver = f"{leaves.count} leaves of {leaves.largest:,} rows, {centres} centres"
-        return f"kernel ridge, {solver}, penalty {self.penalty:.3g} times the rows"
+        return f"kernel ridge, {solver}, penalty {spoken(self.penalty)} times the rows"
 
 
 @dataclass
@@ -178,7 +179,7 @@ class MarginMachine(Machine):
     @property
     def description(self) -> str:
         return (
-            f"support vector machine, C = {self.penalty:g}, "
+            f"support vector machine, C = {spoken(self.penalty)}, "
             f"{self.learner.X_fit_.shape[0]} support vectors"
         )
 
@@ -233,7 +234,7 @@ class WindowMachine(Machine):
 
     @property
     def description(self) -> str:
-        return f"mean over a window of width {self.penalty:.3g} on {len(self.targets):,} rows"
+        return f"mean over a window of width {spoken(self.penalty)} on {len(self.targets):,} rows"
 
 
 def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:

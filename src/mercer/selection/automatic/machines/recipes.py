@@ -19,14 +19,22 @@ from mercer.learners.base import PENALTY_ROWS
 from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
-from mercer.selection.automatic.machines.linear import fit_linear
+from mercer.selection.automatic.candidates import explicit_features
+from mercer.selection.automatic.machines.linear import (
+    LinearMachine,
+    LinearModel,
+    fit_linear,
+    of_all_classes,
+)
 from mercer.selection.automatic.machines.machines import (
     KernelRidgeMachine,
     Machine,
     MarginMachine,
     WindowMachine,
 )
+from mercer.selection.automatic.machines.sparse_classes import IN_WORDS, SPARSE_CLASSES
 from mercer.selection.automatic.tasks import Classification, Task
+from mercer.threads import blas_threads
 
 COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
 USUAL_COST, MANY_PAIRS = (10.0,), 100  # with more pairs of classes, each value takes seconds
@@ -39,9 +47,10 @@ SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, el
 class Recipe:
     """How a machine is fitted."""
 
-    #: "ridge", "local", "svc" or "window", or a simple model: "constant", "linear" or "sparse"
+    #: "ridge", "local", "svc" or "window", on sparse features "margins" or "bayes", or a simple
+    #: model: "constant", "linear" or "sparse"
     machine: str = "ridge"
-    penalty: float | None = None  # C of a support vector machine; None chooses it
+    penalty: float | None = None  # C of support vectors, or what Bayes adds; None chooses it
     #: centres of a ridge machine; None is exact for few rows, else the learner's default
     rank: int | None = None
     #: Whether a ridge machine is exact for many rows too, by one Cholesky factor. Its λ is chosen
@@ -59,6 +68,8 @@ class Recipe:
         """Fit to the targets of a task. X is an encoded table, or as the kernel reads it."""
         if self.machine in ("constant", "linear", "sparse"):
             return fit_linear(self.machine, task, kernel, X, y, weights)
+        if self.machine in SPARSE_CLASSES:
+            return self._fit_sparse(task, kernel, X, y, weights)
         if self.machine == "window" and len(y) > 1:  # the width is chosen by leaving rows out
             return self._fit_window(task, kernel, X, y, weights)
         # rows of one class have nothing to separate
@@ -104,6 +115,32 @@ class Recipe:
         machine = WindowMachine(learner, task.plain(), width, Y, weights, classes)
         machine.finish = task.calibrate(machine.read(learner.left_out_), y, weights)
         return machine
+
+    # --- sparse features ----------------------------------------------------------------------
+
+    def _fit_sparse(self, task, kernel, M, y, weights) -> LinearMachine:
+        if len(np.unique(y)) == 1:
+            return fit_linear("constant", task, kernel, M, y, weights)
+        fit, settings = SPARSE_CLASSES[self.machine]
+        settings = settings if self.penalty is None else (self.penalty,)
+        X = kernel.encode(M)
+        kernel = kernel.bind(X, None, weights)
+        F, codes = explicit_features(kernel, X), task.strata(y)
+        w = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
+        outputs = np.full((len(settings), len(y), len(task.classes)), np.nan)
+        with blas_threads(1):
+            for train, judged in splits(codes, self.seed):
+                for each, setting in zip(outputs, settings):
+                    found = fit(F[train], codes[train], w[train], setting)
+                    coef, intercept, _ = of_all_classes(found, task, y[train])
+                    each[judged] = F[judged] @ coef + intercept
+            finish, best = _calibrated(task, outputs, y, weights)
+            found = fit(F, codes, w, settings[best])
+        coef, intercept, dual = of_all_classes(found, task, y)
+        learner = LinearModel(kernel, X, coef, intercept, dual, found.scale)
+        words = f"{IN_WORDS[self.machine].format(settings[best])} on {F.shape[1]:,} features"
+        rows = np.arange(len(y))
+        return LinearMachine(learner, finish, settings[best], self.machine, rows, words)
 
     # --- support vectors ----------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ multiplied by observed / predicted time of the last steps together, of which lon
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,22 @@ EACH_STEP = 0.003  # a step of learning, however few the rows are
 PRODUCT = 1e-10  # an entry of a matrix times that of another one, for the weights of a sum
 SIMPLE = 1e-6  # seconds for each value of a column and each target of a linear model
 EACH_SIMPLE = 0.01  # its seconds, however few the rows are
+EACH_SPARSE = 0.03  # seconds of a machine on sparse features, however few the rows are
+#: seconds for each value of the features and each target of a machine on them
+SPARSE = {"margins": 4e-8, "bayes": 3e-9}
 SCREENING = 1e-6  # seconds for each value of a column and its features
 JUDGING = 7  # leaves that are solved to choose a penalty: two for each of some values
 EACH_CENTRE = 2.3e-8  # seconds for each row and centre of a low-rank fit
 FACTOR = 2e-11  # the same for each row and squared centre
 AGAIN = 4.0  # times as long where the factor is computed whenever it is read, for lack of memory
 EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
+
+
+class Row(NamedTuple):
+    """The features of one row: the time to compute them, and how many are not 0."""
+
+    seconds: float
+    values: float
 
 
 class Costs:
@@ -111,7 +121,13 @@ class Costs:
         own = EACH_WINDOW + n * n * (PAIR + PAIR_OUTPUT * self.outputs)
         return n * n * entry + self.loops * own
 
-    def simple(self, n: int, columns: int) -> float:
+    def sparse(self, machine: str, n: int, row: Row, folds: int = 1) -> float:
+        """Machines on sparse features, of which each is calibrated; features are computed once."""
+        each = EACH_SPARSE + SPARSE[machine] * n * row.values * self.outputs
+        fits = folds * (1 + (FOLDS if n <= SMALL else 1))
+        return n * row.seconds + self.loops * fits * each
+
+    def simple(self, n: int, columns: float) -> float:
         """A simple model."""
         return self.loops * (EACH_SIMPLE + SIMPLE * n * columns * self.outputs)
 
@@ -140,6 +156,12 @@ class Costs:
     def _eigen(self, n: int) -> float:
         """All eigenpairs of a matrix of n rows."""
         return self.algebra * EIGEN * n**3
+
+
+def row_features(kernel: Any, X: Any) -> Row:
+    """What the features of a row take, measured on some encoded samples."""
+    values = kernel.features(X).size
+    return Row(least_seconds(lambda: kernel.features(X)) / X.shape[0], values / X.shape[0])
 
 
 def entry_seconds(kernel: Any, X: Any) -> float:

@@ -8,15 +8,17 @@ from mercer.gram import factor_rows
 from mercer.learners.base import LIMITS, SQUARES
 from mercer.learners.ridge import affordable_leaf
 from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.schedule.costs import Costs, entry_seconds
+from mercer.selection.automatic.schedule.costs import Costs, Row, entry_seconds, row_features
 from mercer.selection.automatic.settings import SearchSettings
 
 TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
+FEW_ROWS = 1000  # of which a fit with centres takes no less time than one of all rows
 TRIED_LEAF = 1000  # most rows of a leaf in the search, as good a judge in half of the time
 MOST_OUTPUTS = 100  # targets of a local machine, each of which takes time in each leaf
 WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
 HOPE = 0.5  # of the seconds that a fit is given with care, in which it may be done
+FEATURE = 60  # bytes of a value of sparse features, and of what is made of them
 MEASURED = 300  # rows on which the time of a kernel is measured
 
 
@@ -38,6 +40,7 @@ class Finals:
     def __init__(self, settings: SearchSettings, costs: Costs):
         self.settings, self.costs = settings, costs
         self.entries: dict[tuple, float] = {}
+        self.rows: dict[tuple, Row] = {}
 
     def plan(self, candidate: Candidate, penalty: float, before: float = 0.0) -> dict:
         """The best final fit of a candidate that the memory and the time allow.
@@ -55,6 +58,8 @@ class Finals:
             n = final["rows"] or len(self.settings.M)
             rows = int(n * np.sqrt(max(0.0, left / wanted)))
             return final | {"rows": min(n, max(self.settings.sizes.fewest_rows, rows))}
+        if len(self.settings.M) <= FEW_ROWS:
+            return final
         for rank in RANKS:
             less = final | {"rank": self.affordable(rank), "exact": False}
             if self._seconds(candidate, less) <= left:
@@ -91,7 +96,7 @@ class Finals:
 
     def affordable(self, rank: int) -> int:
         """Centres of a final fit: ``rank``, or as many as the memory allows."""
-        return max(1, int(min(rank, np.sqrt(self.settings.memory / SQUARES))))
+        return int(min(rank, np.sqrt(self.settings.memory / SQUARES)))
 
     def leaf(self, rows: int) -> int:
         """Most rows of a leaf: ``rows``, or as many as the memory allows."""
@@ -101,10 +106,27 @@ class Finals:
         """Seconds of one value of a candidate's kernel."""
         key = candidate.family, candidate.text, candidate.columns
         if key not in self.entries:
-            M = self.settings.M
-            some = M[np.arange(0, len(M), max(1, len(M) // MEASURED))]
-            self.entries[key] = entry_seconds(*candidate.bound(self.settings.features, some))
+            self.entries[key] = entry_seconds(*self._on_some(candidate))
         return self.entries[key]
+
+    def row(self, candidate: Candidate) -> Row:
+        """What the features of a row take that a candidate's machine reads."""
+        key = candidate.family, candidate.text
+        if key not in self.rows:
+            self.rows[key] = row_features(*self._on_some(candidate))
+        return self.rows[key]
+
+    def simple(self, candidate: Candidate, rows: int) -> float:
+        """Seconds of a simple model; of texts and sets it has many features."""
+        if self.settings.objects and candidate.machine == "linear":
+            row = self.row(candidate)
+            return rows * row.seconds + self.costs.simple(rows, row.values)
+        return self.costs.simple(rows, len(self.settings.features))
+
+    def _on_some(self, candidate: Candidate) -> tuple:
+        M = self.settings.M
+        some = M[np.arange(0, len(M), max(1, len(M) // MEASURED))]
+        return candidate.bound(self.settings.features, some)
 
     def _full(self, candidate: Candidate, penalty: float) -> dict:
         """The final fit without a limit of time: as exact as memory and reason allow."""
@@ -114,6 +136,9 @@ class Finals:
             return final | {"penalty": penalty}
         if candidate.machine == "window":
             return final | {"rows": WINDOW_ROWS if n > WINDOW_ROWS else None}
+        if candidate.reads_features:
+            most = int(self.settings.memory / (FEATURE * self.row(candidate).values))
+            return final | {"rows": max(1, most) if n > most else None}
         if candidate.simple:
             return final
         if candidate.machine == "local":
@@ -130,8 +155,10 @@ class Finals:
         """Seconds that a final fit will take, with care."""
         n = len(self.settings.M)
         if candidate.simple:
-            columns = len(self.settings.features)
-            return self.costs.expected(candidate.machine, self.costs.simple(n, columns))
+            return self.costs.expected(candidate.machine, self.simple(candidate, n))
+        if candidate.reads_features:
+            seconds = self.costs.sparse(candidate.machine, final["rows"] or n, self.row(candidate))
+            return self.costs.expected(candidate.machine, seconds)
         entry = self.entry(candidate)
         if candidate.machine == "svc":
             return self.costs.expected("svc", self.costs.margin(n, entry, known=True))

@@ -3,7 +3,9 @@
 trials.py decides whether there is time for one more; forecast.py predicts how long it takes.
 """
 
+from mercer.selection.automatic.trials.fold_fits import FoldFits
 from mercer.selection.automatic.trials.resume import Known, fingerprint
+from mercer.selection.automatic.trials.state import SearchState
 from mercer.selection.automatic.trials.trials import Trials
 
-__all__ = ["Known", "Trials", "fingerprint"]
+__all__ = ["FoldFits", "Known", "SearchState", "Trials", "fingerprint"]

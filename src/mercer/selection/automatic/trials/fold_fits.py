@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.gram import gram
-from mercer.kernels import Precomputed, TableKernel
+from mercer.kernels import Linear, Precomputed, TableKernel
 from mercer.learners.ridge import PENALTIES, affordable, mixed_outputs
-from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.candidates import Candidate, explicit_features
 from mercer.selection.automatic.machines import Machine, Recipe
 from mercer.selection.automatic.schedule import SPARED, TRIED_LEAF, gathered
 from mercer.selection.automatic.settings import Rung
@@ -38,6 +38,7 @@ class FoldFits:
 
     def __init__(self, state: SearchState):
         self.settings, self.rungs, self.learnt = state.settings, state.rungs, state.learnt
+        self._known_features: tuple[Any, Any] = None, None
         self.leaf_rows = state.finals.leaf(TRIED_LEAF)
 
     def judge(
@@ -123,8 +124,12 @@ class FoldFits:
         taken: list[int] = []
         if not each:
             kernel, taken = self.shared_kernel(candidate, steps)
-        held = None if each or candidate.simple else self._held(kernel, rows)
-        M = given.M[rows] if held is None else held
+        held, reader = None, Precomputed()
+        if candidate.reads_features:
+            held, reader = self._features(candidate.text, kernel, rows), Linear()
+        elif not each and not candidate.simple:
+            held = self._held(kernel, rows)
+        M: Any = given.M[rows] if held is None else held
 
         def fitted(f: int) -> tuple[np.ndarray, Machine, Any]:
             own, others = np.flatnonzero(folds == f), np.flatnonzero(folds != f)
@@ -132,7 +137,7 @@ class FoldFits:
             if each:
                 learnt = self.learn(candidate, train, steps[f] if steps else None, f)
             machine = recipe.fit(
-                given.task, learnt if held is None else Precomputed(), M[others], given.y[train],
+                given.task, learnt if held is None else reader, M[others], given.y[train],
                 given.weights_of(train),
             )  # fmt: skip
             return machine(M[own]), machine, learnt
@@ -148,6 +153,13 @@ class FoldFits:
         if candidate.machine == "svc":  # one that was tried
             chosen = sorted(penalties)[(len(penalties) - 1) // 2]
         return Judged(gathered(folds, values), kernels[-1], chosen, taken)
+
+    def _features(self, text: str, kernel: TableKernel, rows: np.ndarray) -> Any:
+        """The features of some rows, kept for the next machine that reads the same."""
+        if self._known_features[0] != (text, len(rows)):
+            F = explicit_features(kernel, kernel.encode(self.settings.M[rows]))
+            self._known_features = (text, len(rows)), F
+        return self._known_features[1]
 
     def _held(self, kernel: TableKernel, rows: np.ndarray) -> Any:
         """The kernel matrix of some rows, for fits that are given it; None if it is too large."""

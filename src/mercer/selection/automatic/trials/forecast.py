@@ -36,7 +36,9 @@ class Forecast:
         rows, rank = rung
         folds = self.rungs.count_folds(rows)
         if candidate.simple:
-            return folds * self.costs.simple(rows, len(self.state.settings.features))
+            return folds * self.finals.simple(candidate, rows)
+        if candidate.reads_features:
+            return self.costs.sparse(candidate.machine, rows, self.finals.row(candidate), folds)
         entry = self.finals.entry(candidate)
         learning, each = 0.0, self.rungs.learns_each(candidate)
         if candidate.learn and not self.learnt.known(candidate):

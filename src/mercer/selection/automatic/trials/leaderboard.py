@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.selection.automatic.scores import Metric
+from mercer.spoken import spoken
 
 
 class Leaderboard:
@@ -70,8 +71,8 @@ class Leaderboard:
             return None
         return (
             f"The winner is {winner['name']!r}: its {self.metric.name} is within one standard "
-            f"error of the best, and its probabilities are better (loss {winner['loss']:.3g}, and "
-            f"{first['loss']:.3g} of {first['name']!r})."
+            "error of the best, and its probabilities are better (loss "
+            f"{spoken(winner['loss'])}, and {spoken(first['loss'])} of {first['name']!r})."
         )
 
     def simple(self, kept: dict) -> str | None:
@@ -82,6 +83,6 @@ class Leaderboard:
         best = max(others, key=self.key)
         return (
             f"The model that is kept is {kept['name']!r}, a simple one: on rows left out of the "
-            f"fits its {self.metric.name} is {kept['score']:.4g}, and that of the best kernel "
-            f"machine, {best['name']!r}, {best['score']:.4g}."
+            f"fits its {self.metric.name} is {spoken(kept['score'], 4)}, and that of the best "
+            f"kernel machine, {best['name']!r}, {spoken(best['score'], 4)}."
         )

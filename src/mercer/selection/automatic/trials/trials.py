@@ -60,7 +60,7 @@ class Trials:
         order = candidates(given.features, given.task.name, given.Y.shape[1], local)
         order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))]
         if given.little_memory:  # the counts of k-mers stand beside all rows of a machine
-            order = [c for c in order if not (c.family == "objects" and c.machine == "svc")]
+            order = [c for c in order if c.family != "objects" or c.machine == "ridge"]
         order = order[:trials]
         first, *rest = self.state.rungs.plan()
         try:
@@ -69,11 +69,12 @@ class Trials:
             share = self.forecast.first_share(order, rest[0]) if rest else 1.0
             small = len(self.settings.M) <= self.settings.sizes.small_rows
             # if the last rung leaves time, the next turn tries what the first rung had to leave out
-            turns = [1 - (1 - share) / 2**turn for turn in range(TURNS)]
-            for part in dict.fromkeys(turns):
+            turns = list(dict.fromkeys(1 - (1 - share) / 2**turn for turn in range(TURNS)))
+            # what seemed to take too long, beside a busy process, has another turn
+            for part in turns if rest else [1.0, 1.0]:
                 known = len(self.state.schedule)
                 done = self._try_all(order, first, part, PATIENCE if small else len(order))
-                if len(self.state.schedule) == known:
+                if len(self.state.schedule) == known or not (rest or self.room):
                     break
                 for rung in rest:
                     self._promote(first[0], rung, done)

@@ -1,0 +1,334 @@
+"""What the predictions of a fitted model rest on: each column, and pairs that act together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+
+from mercer.plots.clock import Clock
+from mercer.plots.displays.display import Display
+from mercer.plots.fitted import sample_rows, take
+from mercer.plots.held import ModelRows, rows_of
+from mercer.selection.automatic import Z95
+from mercer.tables import as_numbers
+
+FEW_ROWS = 100  # on which the columns are ordered, by one exchange of cells each
+LEAST_ODDS = 0.001  # probability below which odds are no longer told apart
+#: least part of what a column changes, and of the variance of all predictions, for a pair
+SHARE, NOTICED = 0.25, 0.02
+#: a column matters only with another one if so much of what it changes depends on that one, and if
+#: what it changes on average over all rows is no more than the second part
+ONLY, ALONE = 0.75, 0.1
+HELD = 8  # values of a column, for what it changes on average
+
+
+@dataclass(frozen=True)
+class ActingPair:
+    """Two columns whose effects depend on one another.
+
+    ``shares`` are the parts of what each of them changes in the predictions that depend on the
+    other one.
+    """
+
+    columns: tuple[Any, Any]
+    shares: tuple[float, float]
+    #: whether each of them changes nothing by itself, on average over all rows
+    only: tuple[bool, bool] = (False, False)
+
+    def __str__(self) -> str:
+        """The pair in a sentence."""
+        (a, b), (of_a, of_b) = self.columns, self.shares
+        if all(self.only):
+            return f"{a} and {b} matter only together: what one of them means depends on the other."
+        if any(self.only):
+            with_it, other = (a, b) if self.only[0] else (b, a)
+            return f"{with_it} matters only together with {other}."
+        part = f"{100 * of_a:.0f}% of what {a} changes depends on {b}"
+        return f"{a} and {b} act on one another: {part}, and {100 * of_b:.0f}% the other way round."
+
+
+class RelianceDisplay(Display):
+    r"""The part of the explained variation that is lost if a fitted model is not told a column.
+
+    Nothing is fitted again. The model is not told a column if its predictions are averaged over the
+    cells that other rows have there. The loss of column j is
+
+    .. math:: (L_j - L) / L_0,
+
+    where L is the mean squared error, :math:`L_j` the error of the averaged predictions, and
+    :math:`L_0` the error of a constant. For numbers this is the lost R²; for classes it is the same
+    for the class probabilities: the lost part of 1 - Brier score / (Brier score of the class
+    frequencies). A classifier without ``predict_proba`` is scored by its accuracy with cells of
+    other rows.
+
+    Two columns act together if f(a, b) - f(a', b) - f(a, b') + f(a', b') is not 0, where a' and b'
+    are cells of another row: for an additive model it is 0, whatever the columns have in common.
+    For classes f are the log-odds. The part of what a column changes that depends on the other one
+    is the mean square of this difference over twice that of f(a, b) - f(a', b).
+
+    Parameters
+    ----------
+    columns : list
+        Names or numbers of columns.
+    loss, low, high : array-like of shape (columns,)
+        The loss, and its 95% interval over the rows (paired differences, normal approximation).
+    full : float
+        The score of the model on these rows.
+    measure : str
+        Name of the score.
+    pairs : list of ActingPair
+        Columns that act together, the strongest first.
+    n_test : int
+        Number of rows.
+    n_columns : int
+        Number of all columns, if only some were measured.
+
+    References
+    ----------
+    Covert, Lundberg & Lee, "Understanding global feature contributions with additive importance
+    measures", NeurIPS 2020; Friedman & Popescu, "Predictive learning via rule ensembles", Annals of
+    Applied Statistics 2, 2008, section 8.1.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(300, 3))
+    >>> y = X[:, 0] * X[:, 1]
+    >>> model = mercer.KernelRidge(kernel="rbf").fit(X[:200], y[:200])
+    >>> display = RelianceDisplay.measured(model, X[200:], y[200:])
+    >>> sorted(int(j) for j in display.columns[:2]), [pair.columns for pair in display.pairs]
+    ([0, 1], [(0, 1)])
+    >>> str(display.pairs[0])
+    '0 and 1 matter only together: what one of them means depends on the other.'
+    """
+
+    def __init__(
+        self,
+        columns: list,
+        loss: Any,
+        low: Any,
+        high: Any,
+        *,
+        full: float,
+        measure: str,
+        n_test: int,
+        n_columns: int | None = None,
+        pairs: list[ActingPair] | None = None,
+    ):
+        order = np.argsort(-np.asarray(loss), kind="stable")
+        self.columns = [columns[j] for j in order]
+        self.loss, self.low, self.high = (np.asarray(a)[order] for a in (loss, low, high))
+        self.full = full
+        self.measure = measure
+        self.n_test = n_test
+        self.n_columns = len(columns) if n_columns is None else n_columns
+        self.pairs = [] if pairs is None else pairs
+
+    @classmethod
+    def measured(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        max_samples: int = 500,
+        max_columns: int = 40,
+        repeats: int = 8,
+        paired: int = 6,
+        time: float | None = None,
+        random_state: Any = 0,
+    ) -> RelianceDisplay:
+        """Measure a fitted model on rows that it has not seen, without drawing.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+        X, y : held-out rows
+            A data frame or a 2-D array. At most ``max_samples`` random rows are used.
+        max_columns : int
+            Of more columns, those that change the predictions most.
+        repeats : int
+            For each row, how many cells of other rows it is asked with; at least 2.
+        paired : int
+            How many of the columns that change the predictions most are paired.
+        time : float, optional
+            About how many seconds this may take: the last columns and pairs are left out. One
+            column is always measured.
+        """
+        clock, random = Clock(time), check_random_state(random_state)
+        some = sample_rows(len(y), max_samples, random)
+        rows, y = rows_of(estimator, take(X, some)), np.asarray(y)[some]
+        exchange = _Exchange(estimator, rows, random)
+        order = exchange.foremost(clock.share(0.3))[:max_columns]
+        errors = _Errors(estimator, y)
+        first, losses = errors(exchange.whole), []
+        for name in order:
+            begun = clock.spent()
+            without = exchange.without(name, repeats)
+            gap = errors.averaged(without, exchange.is_even(name)) - first
+            half = Z95 * gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+            losses.append(np.array([gap.mean(), gap.mean() - half, gap.mean() + half]))
+            if 2 * (clock.spent() - begun) > clock.left():
+                break  # the next one would take too long
+        loss, low, high = np.array(losses).T / errors.trivial
+        return cls(
+            order[: len(loss)], loss, low, high, full=float(1 - first.mean() / errors.trivial),
+            measure=errors.measure, n_test=len(y), n_columns=len(rows.kinds),
+            pairs=exchange.pairs(order[:paired], clock),
+        )  # fmt: skip
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **kwargs: Any
+    ) -> RelianceDisplay:
+        """Measure the loss of each column and draw. ``kwargs`` are passed to `measured`."""
+        return cls.measured(estimator, X, y, **kwargs).plot(ax)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> RelianceDisplay:
+        """Draw a bar for each column, the largest loss on top. ``kwargs`` go to ``ax.barh``."""
+        self._draw_on(ax)
+        at = np.arange(len(self.columns))[::-1]
+        whiskers = np.nan_to_num(np.stack([self.loss - self.low, self.high - self.loss]))
+        self.bars_ = self.ax_.barh(at, self.loss, xerr=whiskers, **kwargs)
+        self.ax_.set_yticks(at, [str(name) for name in self.columns])
+        self.ax_.set_xlabel(f"{self.measure} lost if the model is not told the column")
+        return self
+
+
+class _Exchange:
+    """Answers of a model for rows whose cells in one column, or in several, are of other rows."""
+
+    def __init__(self, model: Any, rows: ModelRows, random: np.random.RandomState):
+        self.rows, self.random = rows, random
+        self.answers = _answers_of(model)
+        self.whole = self.answers(rows.data)
+        self.odds = is_classifier(model) and hasattr(model, "predict_proba")
+        self.changed: dict[Any, float] = {}  # the mean squared change of the scale by each column
+
+    def without(self, name: Any, repeats: int) -> np.ndarray:
+        """Answers with cells of other rows in a column, (repeats, n, ...).
+
+        The cells that a row gets are evenly spread over the column in the order of its values.
+        """
+        n, repeats = len(self.rows), max(2, repeats)
+        ascending = self._ascending(name)
+        own = self.random.permutation(n)
+        orders = [ascending[(own + k * n // repeats) % n] for k in range(repeats)]
+        return np.stack([self.answers(self.rows.with_cells(name, self.rows, o)) for o in orders])
+
+    def _ascending(self, name: Any) -> np.ndarray:
+        """The rows in the order of the values of a column."""
+        cells, kind = self.rows.cells(name), self.rows.kind(name)
+        if kind is not None and kind.numeric:
+            return np.argsort(as_numbers(cells), kind="stable")
+        return np.argsort([str(cell) for cell in cells.tolist()], kind="stable")
+
+    def _alone(self, name: Any) -> float:
+        """The variance of the mean answer over values of a column that all rows are given."""
+        n = len(self.rows)
+        chosen = self._ascending(name)[(np.arange(HELD) * n + n // 2) // HELD]
+        answers = (self.answers(self.rows.held(name, self.rows, row)) for row in chosen)
+        means = np.stack([self._scale(each).mean(axis=0) for each in answers])
+        return float(means.var(axis=0).sum())
+
+    def is_even(self, name: Any) -> bool:
+        """Whether neighbours in the order of the values of a column are alike."""
+        kind = self.rows.kind(name)
+        return kind is None or kind.samples is None
+
+    def foremost(self, clock: Clock) -> list:
+        """The columns, those first whose exchange changes the answers most on some rows."""
+        few = self.rows[np.arange(min(FEW_ROWS, len(self.rows)))]
+        own, order = self._scale(self.whole[: len(few)]), self.random.permutation(len(few))
+        names = list(self.rows.kinds)
+        for name in names:
+            other = self._scale(self.answers(few.with_cells(name, few, order)))
+            self.changed[name] = float(np.mean((own - other) ** 2))
+            if not clock.left():
+                break
+        return sorted(names, key=lambda name: -self.changed.get(name, 0.0))
+
+    def pairs(self, names: list, clock: Clock) -> list[ActingPair]:
+        """Pairs of columns that act together, the strongest first."""
+        rows, order = self.rows, self.random.permutation(len(self.rows))
+        own = self._scale(self.whole)
+        spread = float(own.var(axis=0).sum())
+        single = {name: self._scale(self.answers(rows.with_cells(name, rows, order)))
+                  for name in names if clock.left()}  # fmt: skip
+        effect = {name: float(((own - f) ** 2).sum(axis=1).mean()) / 2
+                  for name, f in single.items()}  # fmt: skip
+        found = []
+        for a, b in combinations(single, 2):
+            if not clock.left():
+                break
+            if min(effect[a], effect[b]) <= NOTICED * spread:
+                continue
+            both = self._scale(self.answers(rows.with_columns([a, b], rows, order)))
+            mixed = own - single[a] - single[b] + both
+            part = float((mixed**2).sum(axis=1).mean()) / 4
+            shares = min(part / effect[a], 1.0), min(part / effect[b], 1.0)
+            if max(shares) >= SHARE and part > NOTICED * spread:
+                only = [share >= ONLY and self._alone(c) <= ALONE * effect[c]
+                        for c, share in zip((a, b), shares)]  # fmt: skip
+                found.append((part, ActingPair((a, b), shares, (only[0], only[1]))))
+        return [pair for _, pair in sorted(found, key=lambda each: -each[0])]
+
+    def _scale(self, answers: np.ndarray) -> np.ndarray:
+        """Numbers, or log-odds of classes, (n, outputs)."""
+        answers = answers.reshape(len(answers), -1)
+        if not self.odds:
+            return answers
+        logs = np.log(np.clip(answers, LEAST_ODDS, 1.0))
+        return logs - logs.mean(axis=1, keepdims=True)
+
+
+class _Errors:
+    """Errors of answers for rows with known targets."""
+
+    def __init__(self, model: Any, y: np.ndarray):
+        self.truth, self.trivial, self.measure = y.astype(object), 1.0, "accuracy"
+        self.squared = not is_classifier(model) or hasattr(model, "predict_proba")
+        if not is_classifier(model):
+            self.truth, self.measure = np.asarray(y, float)[:, None], "R²"
+        elif self.squared:
+            classes = np.asarray(model.classes_)
+            self.truth = (y[:, None] == classes).astype(float)
+            self.measure = "R² of the class probabilities"
+        if self.squared:
+            spread = (self.truth - self.truth.mean(axis=0)) ** 2
+            self.trivial = float(spread.sum(axis=1).mean()) or 1.0
+
+    def __call__(self, answers: np.ndarray) -> np.ndarray:
+        """The error of each row, (n,)."""
+        if not self.squared:
+            return (answers != self.truth).astype(float)
+        return ((self.truth - answers.reshape(self.truth.shape)) ** 2).sum(axis=1)
+
+    def averaged(self, answers: np.ndarray, even: bool) -> np.ndarray:
+        """The error of the mean of all answers that a row might get, from some of them, (n,).
+
+        If these are not evenly spread, the mean of the products of two different ones is taken,
+        which has no part of their spread.
+        """
+        if not self.squared:
+            return np.mean([self(each) for each in answers], axis=0)
+        k = len(answers)
+        off = self.truth - answers.reshape(k, *self.truth.shape)
+        if even:
+            return (off.mean(axis=0) ** 2).sum(axis=1)
+        products = off.sum(axis=0) ** 2 - (off**2).sum(axis=0)
+        return products.sum(axis=1) / (k * (k - 1))
+
+
+def _answers_of(model: Any) -> Callable[[Any], np.ndarray]:
+    """Predictions or probabilities of a model for the data of `ModelRows`."""
+    if hasattr(model, "encoder_"):
+        return model.machine_
+    way = "predict_proba" if is_classifier(model) and hasattr(model, "predict_proba") else "predict"
+    return lambda data: np.asarray(getattr(model, way)(data))

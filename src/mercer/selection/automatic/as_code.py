@@ -1,0 +1,196 @@
+"""Python that fits the winner of a search again: its kernel and its parameters, in a few lines."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+import mercer.distances
+import mercer.kernels
+from mercer.kernels import TableKernel
+from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.kernel_machine import BY_MACHINE, KernelMachine
+
+WIDTH = 88
+MOST_NUMBERS = 400  # of a learnt map; a larger one is learnt again
+PUBLIC = (mercer.kernels, mercer.distances)
+
+
+def winner_code(model: Any) -> str:
+    """Python that fits the winner to ``X, y`` again, without the other candidates."""
+    name = type(model).__name__
+    writer = Writer()
+    writer.imports["mercer"] |= {name, "KernelMachine"}
+    given = model.machines or [_as_given(model, *each) for each in model.parts_]
+    machines = []
+    for machine, part in zip(given, model.machine_.parts):
+        machines += [f"# {part.description}", *_last(writer.written(machine), ",")]
+    seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else 0
+    kinds = {
+        column.name: column.kind if column.used else "drop"
+        for column in model.columns_ if column.name in (model.kind or {})
+    }  # fmt: skip
+    settings = {
+        "metric": model.metric, "kind": kinds, "drop": model.drop, "memory": model.memory,
+        "random_state": int(seed),
+    }  # fmt: skip
+    if model.task == "regression":
+        settings["target_scale"] = model.target_scale_.name or "own"
+    lines = [
+        f"model = {name}(", "    machines=[", *(f"        {each}" for each in machines), "    ],",
+    ]  # fmt: skip
+    for key, value in settings.items():
+        if value not in (None, [], {}):
+            found = writer.written(value)
+            lines += [f"    {each}" for each in _last([f"{key}={found[0]}", *found[1:]], ",")]
+    lines += [")", "model.fit(X, y)"]
+    factors = getattr(model, "decision_weights_", None)
+    if factors is not None and np.ptp(factors):
+        listed = ", ".join(repr(float(factor)) for factor in factors)
+        lines.append(f"model.decision_weights_ = [{listed}]  # chosen on rows that were held out")
+    return "\n".join([*writer.import_lines(), "", *lines, ""])
+
+
+def _as_given(model: Any, part: Any, candidate: Candidate, plan: dict) -> KernelMachine:
+    """One machine of a model as a `KernelMachine`."""
+    learner = "ridge" if plan.get("quick") else candidate.machine
+    if learner in BY_MACHINE:
+        return KernelMachine(learner)
+    how = {
+        "rank": plan.get("rank"), "exact": bool(plan.get("exact")), "rows": plan.get("rows"),
+        "leaf_rows": plan.get("leaf_rows"), "penalty": part.penalty if learner == "svc" else None,
+    }  # fmt: skip
+    if plan.get("quick"):
+        how["rows"] = model.sizes.quick_rows
+    if candidate.family == "metric":
+        (metric, _), *_ = part.kernel.parts
+        if np.size(metric.metric.linear_map) > MOST_NUMBERS:
+            steps = [
+                entry["steps"][0] for entry in model.schedule_
+                if len(entry.get("steps", [])) == 1
+                and Candidate.of(entry).alike == candidate.alike
+            ]  # fmt: skip
+            taken = steps[0] if steps else plan.get("metric_steps")
+            return KernelMachine(
+                learner, metric=candidate.form, reads=candidate.text, steps=taken,
+                learning=plan.get("learning"), **how,
+            )  # fmt: skip
+    names = [feature.name for feature in model.encoder_.features_]
+    kernel = (
+        part.kernel.unbound() if candidate.learn else candidate.kernel(model.encoder_.features_)
+    )
+    parts = [(each, [names[j] for j in columns]) for each, columns in kernel.parts]
+    named = TableKernel(parts, kernel.combine, kernel.weights)
+    return KernelMachine(learner, named, candidate.kernel_name, **how)
+
+
+class Writer:
+    """Writes values as Python, in lines of limited length, and remembers what they import."""
+
+    def __init__(self) -> None:
+        self.imports: defaultdict[str, set[str]] = defaultdict(set)  # module -> names
+
+    def import_lines(self) -> list[str]:
+        """A line for each module."""
+        return [
+            f"from {module} import {', '.join(sorted(names))}"
+            for module, names in sorted(self.imports.items())
+        ]
+
+    def written(self, value: Any) -> list[str]:
+        """Lines of Python of which the value is the result."""
+        if isinstance(value, (KernelMachine, BaseEstimator)):
+            name = self._imported(type(value))
+            return _laid_out(f"{name}(", self._arguments(value), ")")
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, dict):
+            items = [
+                _joined(f"{json.dumps(key, ensure_ascii=False)}: ", self.written(item))
+                for key, item in value.items()
+            ]
+            return _laid_out("{", items, "}")
+        if isinstance(value, list):
+            lines = _laid_out("[", items := [self.written(item) for item in value], "]")
+            return lines if len(lines) == 1 or not _are_plain(value) else _filled(items)
+        if isinstance(value, tuple):
+            lines = _laid_out("(", map(self.written, value), ")")
+            return lines if len(value) != 1 else [*lines[:-1], lines[-1].replace(")", ",)")]
+        value = value.item() if isinstance(value, np.generic) else value
+        return [json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)]
+
+    def _imported(self, owner: type) -> str:
+        if getattr(mercer.distances, owner.__name__, None) is owner and hasattr(
+            mercer.kernels, owner.__name__
+        ):  # a kernel has the same name
+            self.imports["mercer"].add("distances")
+            return f"distances.{owner.__name__}"
+        for module in PUBLIC:
+            if getattr(module, owner.__name__, None) is owner:
+                self.imports[module.__name__].add(owner.__name__)
+                return owner.__name__
+        home = "mercer" if owner is KernelMachine else owner.__module__
+        self.imports[home].add(owner.__name__)
+        return owner.__name__
+
+    def _arguments(self, value: Any) -> Iterable[list[str]]:
+        """Those that are not their defaults; the first ones without their names."""
+        named = False
+        for name, default, given in _parameters(value):
+            if default is given or (np.isscalar(given) and default == given):
+                named = True
+                continue
+            lines = self.written(given)
+            yield _joined(f"{name}=", lines) if named else lines
+            named = named or isinstance(value, KernelMachine)  # the learner alone has no name
+
+
+def _parameters(value: Any) -> list[tuple[str, Any, Any]]:
+    """Name, default and value of each parameter of an object."""
+    if isinstance(value, KernelMachine):
+        return [(f.name, f.default, getattr(value, f.name)) for f in fields(value)]
+    known = inspect.signature(type(value)).parameters.values()
+    return [
+        (p.name, MISSING if p.default is p.empty else p.default, getattr(value, p.name))
+        for p in known
+    ]
+
+
+def _laid_out(start: str, items: Iterable[list[str]], end: str) -> list[str]:
+    """In one line if it is short, else a line or more for each item."""
+    items = list(items)
+    if all(len(item) == 1 for item in items):
+        line = f"{start}{', '.join(item[0] for item in items)}{end}"
+        if len(line) <= WIDTH - 16:
+            return [line]
+    inner = [f"    {line}" for item in items for line in _last(item, ",")]
+    return [start, *inner, end]
+
+
+def _filled(items: Sequence[list[str]]) -> list[str]:
+    """A list of short values, as many of them in a line as it has room for."""
+    lines = [""]
+    for (text,) in items:
+        if lines[-1] and len(lines[-1]) + len(text) > WIDTH - 32:
+            lines.append("")
+        lines[-1] += f"{' ' * bool(lines[-1])}{text},"
+    return ["[", *(f"    {line}" for line in lines), "]"]
+
+
+def _are_plain(values: list) -> bool:
+    return not any(isinstance(value, (list, tuple, dict, BaseEstimator)) for value in values)
+
+
+def _joined(start: str, lines: Sequence[str]) -> list[str]:
+    return [start + lines[0], *lines[1:]]
+
+
+def _last(lines: Sequence[str], end: str) -> list[str]:
+    return [*lines[:-1], lines[-1] + end]

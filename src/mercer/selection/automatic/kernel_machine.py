@@ -1,0 +1,159 @@
+"""A machine that is known already, which an automatic estimator fits without a search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels import TableKernel
+from mercer.selection.automatic.candidates import MACHINES, SIMPLE, Candidate
+from mercer.selection.automatic.final_fit import Fitted, Fitter, mean_of
+from mercer.selection.automatic.machines import mean_name
+from mercer.selection.automatic.settings import SearchSettings
+from mercer.selection.automatic.trials import FoldFits, SearchState
+from mercer.tables import Feature
+
+BY_MACHINE = {machine: family for family, machine in SIMPLE}
+
+
+@dataclass(frozen=True)
+class KernelMachine:
+    """A machine for a table whose kernel is known, as ``code`` of an automatic estimator writes it.
+
+    Parameters
+    ----------
+    learner : str
+        "ridge", "local", "svc" or "window", or a simple model without a kernel: "constant",
+        "linear" or "sparse".
+    kernel : TableKernel, optional
+        The kernel. Its columns are named by how they are encoded, such as "age (rank)": see
+        ``get_feature_names_out`` of the estimator's ``encoder_``.
+    name : str
+        What the kernel is called on screens and in reports.
+    penalty : float, optional
+        C of a support vector machine; None chooses it. The penalty of ridge and the width of a
+        window are always chosen by leaving rows out.
+    rank : int, optional
+        How many centres a ridge machine has; None is exact for few rows.
+    exact : bool
+        Whether ridge is exact for many rows too, by one Cholesky factor.
+    leaf_rows : int, optional
+        Most rows of a leaf of "local".
+    rows : int, optional
+        How many rows it is fitted to, at random; None means all.
+    metric : {"", "full", "diagonal", "absolute"}
+        The metric that is learnt from the rows where no kernel is given.
+    reads : str
+        What that metric is of: "vectors", or "" for the columns of numbers.
+    steps, learning : int, optional
+        In how many steps it is learnt, and from how many rows at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelMachine, KernelRegressor
+    >>> from mercer.kernels import RBF, TableKernel
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> wave = KernelMachine("ridge", TableKernel([(RBF(1.0), ["0 (scaled)"])]))
+    >>> model = KernelRegressor(machines=[wave]).fit(X, np.sin(X[:, 0]))
+    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.99)
+    True
+    """
+
+    learner: str
+    kernel: TableKernel | None = None
+    name: str = ""
+    penalty: float | None = None
+    rank: int | None = None
+    exact: bool = False
+    leaf_rows: int | None = None
+    rows: int | None = None
+    metric: str = ""
+    reads: str = ""
+    steps: int | None = None
+    learning: int | None = None
+
+    @property
+    def candidate(self) -> Candidate:
+        """What a search would call it."""
+        if self.learner in BY_MACHINE:
+            return Candidate(BY_MACHINE[self.learner], machine=self.learner)
+        if self.metric:
+            return Candidate(
+                "metric", learn=True, form=self.metric, text=self.reads, machine=self.learner
+            )
+        learnt = getattr(self.kernel, "weights", None) is not None
+        return Candidate("given", learn=learnt, text=self.name or "a kernel", machine=self.learner)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """How it is fitted, as the last entry of a schedule says it."""
+        return {
+            "final": True, "rank": self.rank, "exact": self.exact, "penalty": self.penalty,
+            "leaf_rows": self.leaf_rows, "rows": self.rows, "learning": self.learning,
+            "metric_steps": self.steps,
+        }  # fmt: skip
+
+    def on(self, features: Sequence[Feature]) -> TableKernel | None:
+        """The kernel on the numbers of the encoded columns; None if there is none yet."""
+        if self.learner not in MACHINES:
+            raise ValueError(f"learner={self.learner!r}: give one of {list(MACHINES)}.")
+        if self.learner in BY_MACHINE or self.metric:
+            return None
+        if not isinstance(self.kernel, TableKernel) or not self.kernel.parts:
+            raise ValueError(
+                f"kernel={self.kernel!r}: a machine of {MACHINES[self.learner]} needs a "
+                "TableKernel whose parts name their columns."
+            )
+        numbers = {feature.name: j for j, feature in enumerate(features)}
+        named = {column for _, columns in self.kernel.parts for column in columns}
+        unknown = sorted(named - set(numbers), key=str)
+        if unknown:
+            raise ValueError(
+                f"kernel= reads {unknown[:5]}, but the encoded columns are {list(numbers)[:50]}: "
+                "name those."
+            )
+        parts = [(kernel, [numbers[c] for c in columns]) for kernel, columns in self.kernel.parts]
+        return TableKernel(parts, self.kernel.combine, self.kernel.weights)
+
+
+@dataclass(frozen=True)
+class GivenFit:
+    """What became of machines that were given."""
+
+    candidates: list[Candidate]
+    plan: dict[str, Any]  # the only entry of the schedule
+    fitted: Fitted
+    rows: int
+
+    @property
+    def name(self) -> str:
+        return mean_name([candidate.name for candidate in self.candidates])
+
+    @property
+    def leaderboard(self) -> list[dict]:
+        """One row without scores, as nothing was left out."""
+        unknown = dict.fromkeys(("score", "loss", "spread", "seconds"), np.nan)
+        simple = all(candidate.simple for candidate in self.candidates)
+        return [{"rank": 1, "name": self.name, "baseline": simple, "rows": self.rows} | unknown]
+
+
+def fit_machines(machines: Sequence[KernelMachine], settings: SearchSettings) -> GivenFit:
+    """Fit machines to all rows of a search without a search; of several machines the mean."""
+    if not machines or not all(isinstance(each, KernelMachine) for each in machines):
+        raise ValueError(f"machines={machines!r}: give a list of KernelMachine, at least one.")
+    fits, fitter = FoldFits(SearchState(settings)), Fitter(settings)
+    candidates, plans = [each.candidate for each in machines], [each.plan for each in machines]
+    fitted = []
+    for machine, candidate, plan in zip(machines, candidates, plans):
+        kernel = machine.on(settings.features)
+        if machine.metric and not fits.rungs.learns_each(candidate):  # from rows that were spared
+            steps = None if machine.steps is None else [machine.steps]
+            kernel, _ = fits.shared_kernel(candidate, steps)
+        fitted.append(fitter.fit(candidate, plan, kernel))
+    mean = [asdict(candidate) | plan for candidate, plan in zip(candidates[1:], plans[1:])]
+    plan = plans[0] | ({"mean": mean} if mean else {})
+    return GivenFit(candidates, plan, mean_of(settings.task, fitted), len(settings.y))

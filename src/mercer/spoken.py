@@ -1,0 +1,48 @@
+"""Numbers as people write them: 12,300; 0.034; 1.2 million; and years as 2024."""
+
+from __future__ import annotations
+
+import math
+
+GREAT = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+MOST, LEAST = 1e15, 1e-5  # of sizes that are written without a power of ten
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def spoken(value: float, digits: int = 3, minus: str = "-") -> str:
+    """A number as text with so many significant digits; from 1,000 on it has all before the point.
+
+    Numbers of four digits have no comma, as years have none; those from 10,000 on are rounded.
+
+    Examples
+    --------
+    >>> spoken(12345.6), spoken(0.0341), spoken(1234567.0), spoken(-1680.4), spoken(2024.0)
+    ('12,300', '0.0341', '1.23 million', '-1680', '2024')
+    >>> spoken(0.1 + 0.2), spoken(3e-7), spoken(0.0), spoken(float("nan"))
+    ('0.3', '3 × 10⁻⁷', '0', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else f"{minus}∞"
+    value = float(value)
+    sign, size = minus if value < 0 else "", abs(value)
+    if size == 0:
+        return "0"
+    rounded = float(f"{size:.{digits - 1}e}")
+    if rounded >= MOST or rounded < LEAST:
+        mantissa, power = f"{size:.{digits - 1}e}".split("e")
+        text = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{sign}{text} × 10{str(int(power)).translate(SUPERSCRIPTS)}"
+    for unit, name in GREAT:
+        if rounded >= unit:
+            return f"{sign}{_plain(size / unit, digits)} {name}"
+    if 1e3 <= size < 9999.5:
+        return f"{sign}{_plain(size, max(digits, 4)).replace(',', '')}"
+    return f"{sign}{_plain(rounded, digits)}"
+
+
+def _plain(size: float, digits: int) -> str:
+    places = max(0, digits - 1 - math.floor(math.log10(size)))
+    text = f"{size:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,107 @@
+"""Hashes of the rows of a table, by which a model knows the rows that it was fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from mercer.persistence import fields
+from mercer.tables.column_kinds import level_text
+from mercer.tables.encoding import EncodedTable
+
+MOST = 2**16  # hashes that are kept, 512 kB: those below a limit
+ODD, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+SHIFT = np.uint64(29)
+
+
+def _ascending(owner: RowHashes, hashes: Any) -> None:
+    if not (isinstance(hashes, np.ndarray) and hashes.dtype == np.uint64 and hashes.ndim == 1):
+        raise ValueError("are no hashes")
+
+
+@dataclass(frozen=True)
+@fields(hashes=_ascending)
+class RowHashes:
+    """64-bit hashes of the rows of a table with their targets, as a model reads them.
+
+    They hold nothing of a row, but who guesses a whole row can see whether it was there. Of more
+    than 65,536 different rows only those with the smallest hashes are kept.
+
+    Attributes
+    ----------
+    hashes : ndarray
+        Ascending, without those that are there twice.
+    limit : int
+        Hashes above it were not kept.
+    repeated : float
+        Part of the rows that are equal to another one.
+    """
+
+    hashes: np.ndarray
+    limit: int
+    repeated: float
+
+    @classmethod
+    def of(cls, table: EncodedTable, y: np.ndarray) -> RowHashes:
+        """The hashes of the rows of an encoded table with their targets."""
+        found, counts = np.unique(hash_rows(table, y), return_counts=True)
+        repeated = float(counts[counts > 1].sum() / max(len(y), 1))
+        kept = found[:MOST]
+        limit = int(kept[-1]) if len(kept) < len(found) else 2**64 - 1
+        return cls(kept, limit, repeated)
+
+    def count(self, table: EncodedTable, y: np.ndarray) -> int:
+        """How many rows of a table, encoded by the same encoder, are among them.
+
+        If not all hashes were kept, it is estimated by those of the rows that would have been.
+        """
+        given = hash_rows(table, y)
+        judged = given[given <= np.uint64(self.limit)]
+        if not len(judged):
+            return 0
+        return round(float(np.isin(judged, self.hashes).mean()) * len(given))
+
+
+def hash_rows(table: EncodedTable, y: np.ndarray) -> np.ndarray:
+    """A 64-bit hash of each row: of its numbers and categories as they are encoded, of its texts
+    and other samples as they are, and of its target."""
+    numbers = np.ascontiguousarray(table.matrix.numbers + np.float32(0))  # -0 becomes 0
+    columns = [column.view(np.uint32).astype(np.uint64) for column in numbers.T.copy()]
+    sources = dict.fromkeys(f.source for f in table.features if f.holds_objects)
+    columns += [_hashes_of(table.columns[name]) for name in sources]
+    columns.append(_hashes_of(np.asarray(y)))
+    total = np.zeros(len(y), np.uint64)
+    for values in columns:
+        total = _mixed(total * ODD + values + np.uint64(1))
+    return total
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    values = (values ^ (values >> SHIFT)) * MIX
+    return values ^ (values >> np.uint64(32))
+
+
+def _hashes_of(values: np.ndarray) -> np.ndarray:
+    """A hash of each cell; 1 and 1.0 have the same."""
+    if values.dtype.kind in "fiub":
+        return (values.astype(np.float64) + 0.0).view(np.uint64)
+    known: dict[str, int] = {}
+    return np.array([_hash(_text(v), known) for v in values.tolist()], np.uint64)
+
+
+def _hash(text: str, known: dict[str, int]) -> int:
+    if text not in known:
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        known[text] = int.from_bytes(digest, "little")
+    return known[text]
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, (set, frozenset)):
+        return " ".join(sorted(map(repr, cell)))
+    if isinstance(cell, (list, tuple, np.ndarray)):
+        return " ".join(map(level_text, cell))
+    return level_text(cell)
