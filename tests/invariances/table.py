@@ -296,7 +296,7 @@ TABLE = [
         close=1e-4, library="torch"),
     Row(mercer.deep.DeepKernelRegressor(width=16, n_features=16, epochs=8, dtype="float64",
         candidates=["process"], random_state=0), "numbers", predictions,
-        without=NO_WEIGHTS | HASHED, close=1e-4, library="torch"),
+        without=NO_WEIGHTS | BATCHES, close=1e-4, library="torch"),
     Row(mercer.deep.MultilayerKernelMachine(1, n_components=5, random_state=0), "classes", values,
         without=NO_WEIGHTS | DRAWN | {"scale": "gamma is 1 / d"}, close=1e-2),
     # --- indexes

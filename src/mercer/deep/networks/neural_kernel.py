@@ -33,6 +33,7 @@ FEW = 10  # rows that are held back, or none: of fewer the loss is chance
 MOST_RATE = 0.003  # highest rate of training
 RATE = 0.035  # of which it is this by the root of the number of features, where these are many
 SHORT, EPOCHS = 1000, (120, 60)  # passes over fewer rows, and over more
+STEPS, FEWEST = 12_000, 10  # steps after which more rows have fewer passes, down to these
 BATCH = (16, 128)  # fewest and most rows of a step
 
 
@@ -106,7 +107,8 @@ class NeuralKernel(NamedKernel, KernelLearner):
     alpha : float >= 0
         Penalty: half of ``alpha`` times all squared weights is added to the mean loss.
     epochs : int, optional
-        Passes over all rows; None means 120 for fewer than 1,000 rows, and else 60.
+        Passes over the rows that are trained on; None means 120 for fewer than 1,000 rows, else 60,
+        and beyond 25,000 rows fewer, down to 10, so that training has some 12,000 steps.
     batch_size : int >= 1, optional
         Rows of a step. None means a tenth of the rows, between 16 and 128.
     learning_rate : float > 0, optional
@@ -211,7 +213,7 @@ class NeuralKernel(NamedKernel, KernelLearner):
                 if keep is not None:
                     keep(shape, best, path, held_path)
                 return best
-            epochs = self.epochs or EPOCHS[len(is_held) >= SHORT]
+            epochs = self._epochs(len(rows.x))
             training = torch_side.Training(
                 epochs, self._batch(len(rows.x)), self._rate(), float(self.alpha),
                 torch_side.LOSSES[loss], self.patience, self.trained == "last",
@@ -332,6 +334,12 @@ class NeuralKernel(NamedKernel, KernelLearner):
 
     def _batch(self, n: int) -> int:
         return self.batch_size or int(np.clip(n // 10, *BATCH))
+
+    def _epochs(self, n: int) -> int:
+        if self.epochs is not None or n < SHORT:
+            return self.epochs or EPOCHS[0]
+        steps = -(-n // self._batch(n))
+        return int(np.clip(STEPS // steps, FEWEST, EPOCHS[1]))
 
     def _rate(self) -> float:
         if self.learning_rate is not None:
