@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 PAGES = [  # which pytest is given by name
-    Path(__file__).parent / "docs" / page for page in ("convolution.rst", "attention.rst")
+    Path(__file__).parent / "docs" / page
+    for page in ("attention.rst", "convolution.rst", "networks.rst")
 ]
 MODULES = [
     "src/mercer/deep/attention/attention_classifier.py",
@@ -19,6 +20,17 @@ MODULES = [
     "src/mercer/deep/convolution.py",
     "src/mercer/deep/convolution_network.py",
     "src/mercer/deep/convolutional.py",
+    "src/mercer/deep/networks/blocks.py",
+    "src/mercer/deep/networks/deep_kernel_classifier.py",
+    "src/mercer/deep/networks/deep_kernel_regressor.py",
+    "src/mercer/deep/networks/feature_layers.py",
+    "src/mercer/deep/networks/joint.py",
+    "src/mercer/deep/networks/losses.py",
+    "src/mercer/deep/networks/neural_kernel_classifier.py",
+    "src/mercer/deep/networks/neural_kernel_regressor.py",
+    "src/mercer/deep/networks/process.py",
+    "src/mercer/deep/networks/torch_side.py",
+    "src/mercer/deep/networks/training.py",
     "src/mercer/deep/torch_layers.py",
     "src/mercer/gram/on_torch",
     "tests/plug_ins/their_package/device.py",

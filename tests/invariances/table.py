@@ -171,6 +171,10 @@ VISITS = {"rows": "it visits rows in their order"}
 HASHED = {"translation": "rows are drawn by hashes of their numbers, for which order means nothing"}
 DRAWN = {"rows": "the rows for validation are drawn by their numbers"}
 CELLS = {"translation": 'gamma="scale" is of the variance of all cells, where means count'}
+BATCHES = dict.fromkeys(
+    ("float32", "translation"),
+    "rows stand in the order of the hashes of their numbers, in which batches are drawn",
+)
 TABLES = {"sparse": "tables are not sparse"}
 DENSE = {"sparse": "it reads dense rows, as scikit-learn's does"}
 
@@ -283,6 +287,16 @@ TABLE = [
         without=NO_WEIGHTS | ORIGIN, close=1e-3, matrices=100),
     Row(mercer.deep.DeepKernelMachineRegressor(random_state=0), "numbers", predictions,
         without=NO_WEIGHTS | ORIGIN, close=1e-3, matrices=100),
+    Row(mercer.deep.NeuralKernelClassifier(width=16, n_features=16, epochs=8, dtype="float64",
+        random_state=0), "classes", values, without=BATCHES, library="torch"),
+    Row(mercer.deep.NeuralKernelRegressor(width=16, n_features=16, epochs=8, dtype="float64",
+        inputs="ranks", random_state=0), "numbers", predictions, without=BATCHES, library="torch"),
+    Row(mercer.deep.DeepKernelClassifier(width=16, n_features=16, epochs=8, dtype="float64",
+        candidates=["both"], random_state=0), "classes", values, without=NO_WEIGHTS | BATCHES,
+        close=1e-4, library="torch"),
+    Row(mercer.deep.DeepKernelRegressor(width=16, n_features=16, epochs=8, dtype="float64",
+        candidates=["process"], random_state=0), "numbers", predictions,
+        without=NO_WEIGHTS | BATCHES, close=1e-4, library="torch"),
     Row(mercer.deep.MultilayerKernelMachine(1, n_components=5, random_state=0), "classes", values,
         without=NO_WEIGHTS | DRAWN | {"scale": "gamma is 1 / d"}, close=1e-2),
     # --- indexes

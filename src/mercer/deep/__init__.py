@@ -6,20 +6,30 @@ from importlib.util import find_spec as _find_spec
 _HOME = {
     "AttentionClassifier": "attention",
     "ConvolutionalDeepKernelMachine": "convolutional",
+    "DeepKernelClassifier": "networks",
     "DeepKernelMachine": "deep_kernel_machine",
     "DeepKernelMachineClassifier": "deep_kernel_classifier",
     "DeepKernelMachineRegressor": "deep_kernel_regressor",
+    "DeepKernelRegressor": "networks",
     "MultilayerKernelMachine": "multilayer",
+    "NeuralKernelClassifier": "networks",
+    "NeuralKernelRegressor": "networks",
     "UnsupervisedSum": "unsupervised_sum",
 }
 
 #: modules of torch; asking for one says what to install where torch is not there
 _LAYERS = {
-    "FunctionKernel": "attention",
-    "KernelAttention": "attention",
-    "PositiveFeatures": "attention",
+    "ArcCosineFeatures": "networks",
     "attention_weights": "attention",
+    "FourierFeatures": "networks",
+    "FunctionKernel": "attention",
     "kernel_attention": "attention",
+    "KernelAttention": "attention",
+    "NeuralKernelBlock": "networks",
+    "NeuralKernelNetwork": "networks",
+    "NystroemFeatures": "networks",
+    "PooledScales": "networks",
+    "PositiveFeatures": "attention",
 }
 
 __all__ = sorted([*_HOME, *(_LAYERS if _find_spec("torch") else ())])

@@ -1,0 +1,236 @@
+"""Explicit features of kernels as modules of torch, for networks of any kind.
+
+This file is read where torch is installed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+from torch import Tensor, nn
+
+from mercer.deep.networks.frequencies import frequencies
+from mercer.deep.networks.nystroem_map import different_centres, principal_axes
+from mercer.gram import Columns, Place, gram
+from mercer.kernels import RBF, ArcCosine, Kernel
+
+ROWS = 500  # rows of which the median distance is taken
+
+
+class KernelFeatures(nn.Module):
+    """Abstract: features of x / σ, with a length scale σ that may be learnt.
+
+    Attributes
+    ----------
+    out_features : int
+    log_scale : Parameter
+        log σ.
+    """
+
+    out_features: int
+    log_scale: nn.Parameter
+
+    def __init__(self, length_scale: float, learn_scale: bool):
+        super().__init__()
+        value = torch.tensor(math.log(length_scale))
+        self.log_scale = nn.Parameter(value, requires_grad=learn_scale)
+
+    @torch.no_grad()
+    def set_scale(self, x: Tensor) -> None:
+        """Let σ be the median distance between some rows of x (n, d); 1 if that is 0."""
+        distances = torch.pdist(x[:ROWS])
+        median = float(distances.median()) if len(distances) else 0.0
+        self.log_scale.fill_(math.log(median) if 0 < median < math.inf else 0.0)
+
+
+class FourierFeatures(KernelFeatures):
+    r"""Random Fourier features of a radial kernel: :math:`φ(x) = [\cos(Ω x / σ), \sin(Ω x / σ)] /
+    \sqrt D`, so that :math:`φ(x)^\top φ(z) ≈ k(x / σ, z / σ)`.
+
+    Parameters
+    ----------
+    in_features : int
+        d, the numbers of a row.
+    kernel : Kernel, optional
+        A radial kernel of a Minkowski distance with p <= 2, such as `RBF`, `Laplacian`, `Matern`,
+        `RationalQuadratic`, `ExponentialPower` or `LpqLaplace`. None means ``RBF(0.5)``.
+    n_features : int, default=128
+        D, the number of frequencies; there are 2 D features.
+    length_scale : float > 0, default=1.0
+        σ at first.
+    learn_scale : bool, default=True
+        Whether σ is a parameter that training changes; the frequencies are not.
+    random_state : int, RandomState or None
+        Seed of the frequencies; None draws one from torch's generator.
+
+    References
+    ----------
+    Rahimi & Recht, "Random Features for Large-Scale Kernel Machines", NIPS 2007.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mercer.deep import FourierFeatures
+    >>> layer = FourierFeatures(3, n_features=5000, random_state=0)
+    >>> x = torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    >>> phi = layer(x)
+    >>> phi.shape, bool(abs(phi[0] @ phi[1] - 0.6065) < 0.02)
+    (torch.Size([2, 10000]), True)
+    """
+
+    def __init__(
+        self, in_features: int, kernel: Kernel | None = None, n_features: int = 128, *,
+        length_scale: float = 1.0, learn_scale: bool = True, random_state: Any = None,
+    ):  # fmt: skip
+        super().__init__(length_scale, learn_scale)
+        kernel = RBF(0.5) if kernel is None else kernel
+        rng = seeded(random_state)
+        W = frequencies(kernel, in_features, n_features, rng)
+        self.register_buffer("frequencies", torch.tensor(W, dtype=torch.get_default_dtype()))
+        self.out_features = 2 * n_features
+        factor = 1.0 if kernel.formula is None else kernel.formula.factor
+        self.amplitude = math.sqrt(factor / n_features)
+
+    frequencies: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        angles = (x * torch.exp(-self.log_scale)) @ self.frequencies.T
+        return self.amplitude * torch.cat([torch.cos(angles), torch.sin(angles)], dim=-1)
+
+
+class ArcCosineFeatures(KernelFeatures):
+    r"""Random features of the arc-cosine kernel of degree n:
+    :math:`φ(x) = \sqrt{2 / D}\, \max(0, W x / σ)^n`, with the step function for n = 0.
+
+    Parameters
+    ----------
+    in_features : int
+        d, the numbers of a row.
+    degree : {0, 1, 2}, default=1
+        n. Steps (0) have no slope: what lies below such a layer does not learn through it.
+    n_features : int, default=128
+        D, the number of features.
+    length_scale : float > 0, default=1.0
+        σ at first.
+    learn_scale : bool, default=True
+        Whether σ is a parameter that training changes; the directions W are not.
+    random_state : int, RandomState or None
+        Seed of the directions; None draws one from torch's generator.
+
+    References
+    ----------
+    Cho & Saul, "Kernel methods for deep learning", NIPS 2009.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mercer.deep import ArcCosineFeatures
+    >>> layer = ArcCosineFeatures(2, degree=1, n_features=20_000, random_state=0)
+    >>> phi = layer(torch.eye(2))
+    >>> bool(abs(phi[0] @ phi[1] - 1 / torch.pi) < 0.02)
+    True
+    """
+
+    def __init__(
+        self, in_features: int, degree: int = 1, n_features: int = 128, *,
+        length_scale: float = 1.0, learn_scale: bool = True, random_state: Any = None,
+    ):  # fmt: skip
+        super().__init__(length_scale, learn_scale)
+        ArcCosine(degree).validate()
+        W = seeded(random_state).normal(size=(n_features, in_features))
+        self.register_buffer("directions", torch.tensor(W, dtype=torch.get_default_dtype()))
+        self.degree, self.out_features = int(degree), n_features
+
+    directions: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = (x * torch.exp(-self.log_scale)) @ self.directions.T
+        factor = math.sqrt(2 / self.out_features)
+        if self.degree == 0:
+            return factor * (inner > 0).to(inner)
+        units = inner.clamp_min(0)
+        return factor * (units if self.degree == 1 else units * units)
+
+
+class NystroemFeatures(nn.Module):
+    r"""Features of samples of any kind by any kernel: :math:`φ(x) = k(x, Z) P` with
+    :math:`P P^\top = k(Z, Z)^{+}`, so that :math:`φ(z)^\top φ(z') = k(z, z')` at the centres Z.
+
+    It is a first layer: it reads a list of samples, an array or a frame, and returns a tensor.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A positive semidefinite kernel on the samples.
+    samples : list or array of n samples
+        Samples among which the centres are drawn, and to which the kernel is bound.
+    n_features : int, default=200
+        The most centres, and so the most features.
+    n_jobs : int or None
+        Threads for the values of the kernel; None means all cores.
+    random_state : int, RandomState or None
+        Seed of the centres; None draws one from torch's generator.
+
+    Notes
+    -----
+    No gradient passes to the samples. Features are those of the principal axes of the centres, the
+    longest first.
+
+    References
+    ----------
+    Williams & Seeger, "Using the Nyström method to speed up kernel machines", NIPS 2000.
+
+    Examples
+    --------
+    >>> from mercer.deep import NystroemFeatures
+    >>> from mercer.kernels import Spectrum
+    >>> words = ["abba", "baab", "cddc"]
+    >>> layer = NystroemFeatures(Spectrum(2), words, random_state=0)
+    >>> phi = layer(words)
+    >>> phi.shape, (phi @ phi.T).round().tolist() == Spectrum(2)(words).tolist()
+    (torch.Size([3, 3]), True)
+    """
+
+    def __init__(
+        self, kernel: Kernel, samples: Any, n_features: int = 200, *, n_jobs: int | None = None,
+        random_state: Any = None,
+    ):  # fmt: skip
+        super().__init__()
+        kernel.validate()
+        X = kernel.encode(samples)
+        self.kernel, self._place = kernel.bind(X), Place(n_jobs=n_jobs)
+        n = X.shape[0]
+        drawn = seeded(random_state).permutation(n)[:n_features]
+        K = np.asarray(gram(self.kernel, X[drawn], place=self._place).dense(), np.float64)
+        kept = different_centres(K)
+        self._centres = Columns(self.kernel, X[drawn[kept]])
+        axes = principal_axes(K[np.ix_(kept, kept)])
+        self.register_buffer("axes", torch.tensor(axes, dtype=torch.get_default_dtype()))
+        self.out_features = axes.shape[1]
+
+    axes: Tensor
+
+    def forward(self, samples: Any) -> Tensor:
+        X = self.kernel.encode(samples, self._centres.samples)
+        K = gram(self.kernel, X, self._centres, place=self._place).dense()
+        return torch.as_tensor(K).to(self.axes) @ self.axes
+
+
+def feature_layer(
+    kernel: Kernel | None, in_features: int, n_features: int, random_state: Any
+) -> KernelFeatures:
+    """The layer of a kernel: arc-cosine or random Fourier features."""
+    if isinstance(kernel, ArcCosine) and kernel.layers == 1:
+        return ArcCosineFeatures(in_features, kernel.degree, n_features, random_state=random_state)
+    return FourierFeatures(in_features, kernel, n_features, random_state=random_state)
+
+
+def seeded(random_state: Any) -> np.random.RandomState:
+    """A generator; without a seed, one that follows ``torch.manual_seed``."""
+    if random_state is None:
+        random_state = int(torch.randint(2**31 - 1, (1,)))
+    return check_random_state(random_state)

@@ -1,0 +1,146 @@
+"""Classification by a hybrid neural-kernel network."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.utils import column_or_1d
+from sklearn.utils.metaestimators import available_if
+
+from mercer.deep.networks.neural_kernel import NeuralKernel
+from mercer.estimator import estimator
+from mercer.learners.base import (
+    OutputClassifier,
+    encode_classes,
+    finite_fit,
+    finite_values,
+    weigh_classes,
+)
+from mercer.threads import fitting
+
+LOSSES = ("cross_entropy", "hinge", "squared")
+
+
+@estimator
+class NeuralKernelClassifier(OutputClassifier, NeuralKernel):
+    r"""Classification by a hybrid network: blocks of a fully connected layer and an explicit layer
+    of kernel features,
+
+    .. math:: h_l = W_l x_{l-1} + b_l, \quad φ_l = \frac{1}{\sqrt D}
+              [\cos(Ω_l h_l / σ_l), \sin(Ω_l h_l / σ_l)], \quad
+              x_l = [φ_l, h_l / (s_l \sqrt{width})],
+
+    and a linear layer f on top, trained together: they minimise
+
+    .. math:: \frac{α}{2} \sum_l \|W_l\|_F^2 + \frac1n \sum_i L(y_i, f(x_i)).
+
+    The frequencies Ω are drawn once, so that :math:`φ^\top φ'` is a kernel of h; what is learnt is
+    the W, the b and the length scales σ. It is a kernel machine in its primal form, whose kernel is
+    learnt by gradients.
+
+    Runs on torch, which ``pip install "mercer[torch]"`` installs.
+
+    Parameters
+    ----------
+    loss : {"cross_entropy", "hinge", "squared"}, default="cross_entropy"
+        L: -log P(y), the hinge loss of a support vector machine, or the squared loss of a least
+        squares one. The latter two compare f with 1 for the class of a row and -1 for others.
+    trained : {"all", "last"}, default="all"
+        "last" leaves the blocks as they are drawn. With the squared loss the solution is then ridge
+        regression on their features, in closed form.
+    class_weight : dict or "balanced", optional
+        Weight of each class, a factor of its rows' weights.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    weights_ : dict of ndarray
+        All numbers of the trained network, by name: those of the best epoch.
+    network_ : dict
+        The shape of the network, arguments of `NeuralKernelNetwork`.
+    objective_path_ : ndarray of shape (epochs,)
+        The mean of the objective over each epoch.
+    validation_path_ : ndarray of shape (epochs,) or (0,)
+        The mean loss of the held rows after each epoch.
+    n_iter_ : int
+        The best epoch, counted from 1.
+    input_scale_
+        What was learnt to scale the inputs.
+    axes_ : ndarray of shape (centres, r)
+        The Nyström features of samples are k(x, ``X_fit_``) ``axes_``; not there for vectors alone.
+    X_fit_, kernel_
+        The same as for `KernelRidge`.
+
+    Notes
+    -----
+    A row of weight w is w rows, and neither copies nor the order of rows change the network, except
+    where centres are drawn: only different rows are trained on, in an order that their hashes give.
+
+    Ctrl-C ends training; the network of the best epoch stays. A fitted network is saved as plain
+    arrays, without code.
+
+    References
+    ----------
+    Mehrkanoon & Suykens, "Deep hybrid neural-kernel networks using random Fourier features",
+    Neurocomputing 298, 2018.
+    Mehrkanoon, "Deep neural-kernel blocks", Neural Networks 116, 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer.deep import NeuralKernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NeuralKernelClassifier(n_jobs=1, random_state=0).fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.9), model.predict_proba(X[:4]).shape
+    (True, (4, 3))
+
+    A network on strings:
+
+    >>> from mercer.kernels import Spectrum
+    >>> words = ["abab", "baba", "abba", "cdcd", "dcdc", "cddc"]
+    >>> model = NeuralKernelClassifier(kernel=Spectrum(2), n_jobs=1, random_state=0)
+    >>> model.fit(words, [0, 0, 0, 1, 1, 1]).predict(["ababab", "cdcdcd"])
+    array([0, 1])
+    """
+
+    _: KW_ONLY
+    loss: str = "cross_entropy"
+    trained: str = "all"  # pyright: ignore[reportIncompatibleVariableOverride]
+    class_weight: Any = None
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to samples X (n) and classes y (n); ``sample_weight`` has one number >= 0 a row."""
+        self._check_parameters()
+        if self.loss not in LOSSES:
+            raise ValueError(f'loss={self.loss!r}: give "cross_entropy", "hinge" or "squared".')
+        training = self.make_training(X, y, sample_weight, numeric=False)
+        y = column_or_1d(training.y, warn=True)
+        if self.class_weight is not None:
+            training = training.weighed(weigh_classes(self.class_weight, y, training.weights))
+            y = column_or_1d(training.y)
+        classes, codes = encode_classes(y)
+        self.classes_ = classes
+        distinct = self._distinct(training, codes)
+        codes = codes[distinct.rows]
+        columns = [1] if len(classes) == 2 else range(len(classes))
+        Y = np.where(codes[:, None] == np.array(columns), 1.0, -1.0)
+        self._fit_network(distinct, Y, self.loss, codes)
+        return self
+
+    @finite_values
+    def _outputs(self, X: Any) -> np.ndarray:
+        return self._network_outputs(X)
+
+    @available_if(lambda self: self.loss == "cross_entropy")
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes in the order of ``classes_``; with ``loss="cross_entropy"``
+        alone."""
+        f = self._outputs(X)
+        if f.shape[1] > 1:
+            return softmax(f, axis=1)
+        return np.column_stack([expit(-f[:, 0]), expit(f[:, 0])])
