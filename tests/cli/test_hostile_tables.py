@@ -467,7 +467,7 @@ def test_a_target_of_integers_of_128_bits(capsys):
 
 
 NESTED = {
-    "a struct": pl.Series([{"a": 1}, {"a": 2}] * (N // 2)),
+    "lists of structs": pl.Series([[{"a": 1}], [{"a": 2}]] * (N // 2)),
     "lists of lists": pl.Series([[[1], []], [[2]]] * (N // 2)),
 }
 

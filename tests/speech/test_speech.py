@@ -12,6 +12,7 @@ from mercer.speech import (
     EnhancerStream,
     Frames,
     SpeechEnhancer,
+    enhancer,
     ideal_mask,
     make_scenes,
     mix,
@@ -160,6 +161,14 @@ def test_an_enhanced_recording_is_the_masked_spectrum(model, scenes):
     assert done.mask.max() <= 1
     np.testing.assert_allclose(done.mask[:, 122:], done.mask[:, 109:122].mean(1)[:, None]
                                * np.ones(7), rtol=1e-6)  # fmt: skip
+
+
+def test_masks_of_many_strips(model, scenes, monkeypatch):
+    whole = model.enhance(scenes.noisy[0], 8000).mask
+    monkeypatch.setattr(enhancer, "STRIP", 7)
+    np.testing.assert_allclose(
+        model.enhance(scenes.noisy[0], 8000).mask, whole, rtol=0, atol=1e-4
+    )  # of float32
 
 
 def test_the_level_of_a_recording_does_not_matter(model, scenes):

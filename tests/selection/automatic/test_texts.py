@@ -131,7 +131,7 @@ def test_a_set_decides_as_text_or_as_sets():
 @pytest.mark.parametrize(("memory", "enough"), [("1GB", True), ("20MB", False)])
 def test_counts_of_texts_stand_beside_all_rows_only_with_enough_memory(memory, enough):
     model = KernelClassifier(trials=1, memory=memory).fit(TABLE[["review"]], LABELS)
-    assert (model.schedule_[0]["machine"] == "svc") == enough
+    assert (model.schedule_[0]["machine"] in ("bayes", "svc")) == enough  # which read counts
     assert any(row["name"].startswith("linear") for row in model.leaderboard_) == enough
 
 
