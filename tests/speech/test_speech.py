@@ -166,9 +166,8 @@ def test_an_enhanced_recording_is_the_masked_spectrum(model, scenes):
 def test_masks_of_many_strips(model, scenes, monkeypatch):
     whole = model.enhance(scenes.noisy[0], 8000).mask
     monkeypatch.setattr(enhancer, "STRIP", 7)
-    np.testing.assert_allclose(
-        model.enhance(scenes.noisy[0], 8000).mask, whole, rtol=0, atol=1e-4
-    )  # of float32
+    found = model.enhance(scenes.noisy[0], 8000).mask
+    np.testing.assert_allclose(found, whole, rtol=0, atol=1e-4)  # of float32
 
 
 def test_the_level_of_a_recording_does_not_matter(model, scenes):

@@ -30,7 +30,8 @@ WIDTH = (2 * CONTEXT + 2) * BANDS
 @cache
 def mel_bands() -> np.ndarray:
     """Weights (BANDS, USED) of triangular bands; each row has the sum 1."""
-    mel = np.linspace(*(2595 * np.log10(1 + np.array([LOWEST, HIGHEST]) / 700)), BANDS + 2)
+    lowest, highest = (2595 * np.log10(1 + hertz / 700) for hertz in (LOWEST, HIGHEST))
+    mel = np.linspace(lowest, highest, BANDS + 2)
     edges = 700 * (10 ** (mel / 2595) - 1)
     hertz = BIN * np.arange(USED)
     rise = (hertz - edges[:-2, None]) / np.diff(edges)[:-1, None]

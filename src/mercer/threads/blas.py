@@ -20,7 +20,7 @@ import numpy as np
 
 MEASURED = (256, 512, 1024)  # rows of the matrices on which the threads are timed
 HOPELESS, SHORT = 4, 0.01  # times as slow, and seconds, from which on larger ones are not tried
-TRUSTED = 50  # times as long as it took, a measurement counts: it takes a 50th of the time at most
+TRUSTED = 50  # times as long as it took, a measurement counts: a 50th of the time at most
 
 _lock = threading.Lock()
 _limits: list[_Limit] = []
