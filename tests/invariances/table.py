@@ -303,7 +303,8 @@ TABLE = [
     Row(mercer.search.BruteForce(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
     Row(mercer.search.KDTree(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
     Row(mercer.search.MetricTree(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
-    Row(mercer.search.GraphIndex(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT | {
+    Row(mercer.search.GraphIndex(Minkowski(), n_jobs=1), "none", found, without={
+        **NO_WEIGHTS, **UNIT,
         **SOME,
         "threads": "rows enter the graph at the same time, in no order",
         "sparse": "distances of sparse rows round otherwise, and lead another way",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import singledispatch
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,8 @@ from mercer.samples.matrix_rows import MatrixRows
 from mercer.samples.objects import Objects
 from mercer.samples.ragged import Ragged
 from mercer.samples.table import EncodedColumns, Table
+
+LONG = 64  # bytes of a key that is kept as it is
 
 
 @singledispatch
@@ -28,7 +31,7 @@ def row_keys(X: Any) -> Iterable[Hashable]:
 
 @row_keys.register
 def _(X: np.ndarray) -> Iterable[Hashable]:
-    return (row.tobytes() for row in X + 0.0)  # -0 is 0
+    return map(_numbers_key, X)
 
 
 @row_keys.register
@@ -64,12 +67,18 @@ def _(X: MatrixRows) -> Iterable[Hashable]:
     """The values of k, by which alone samples are known."""
     if X.matrix is None:
         return range(X.shape[0])
-    return row_keys(X.matrix[X.rows])
+    return (_numbers_key(X.matrix[row]) for row in X.rows)
 
 
 @row_keys.register
 def _(X: Objects) -> Iterable[Hashable]:
     return (_object_key(value, i) for i, value in enumerate(X.values))
+
+
+def _numbers_key(row: np.ndarray) -> bytes:
+    """The bytes of a row, in which -0 is 0; or a digest of them, so that keys stay small."""
+    key = (row + 0.0).tobytes()
+    return key if len(key) <= LONG else blake2b(key, digest_size=16).digest()
 
 
 def _object_key(value: Any, i: int) -> Hashable:
