@@ -61,9 +61,9 @@ def kernel_attention(
         With s = ``scale``:
 
         - "dot_product": exp(s <q, k>).
-        - "rbf": exp(-s |q - k|²). "dot_product" is this kernel with s / 2 and weights
-          exp(s |k|² / 2) of the keys.
-        - "distance": s |q - k|, which favours keys that are far away.
+        - "rbf": exp(-s ‖q - k‖²). "dot_product" is this kernel with s / 2 and weights
+          exp(s ‖k‖² / 2) of the keys.
+        - "distance": s ‖q - k‖, which favours keys that are far away.
         - "quadratic": s <q, k>².
         - "intersection": exp(s Σ min(q, k)).
         - "linear": the inner product of elu(q) + 1 and elu(k) + 1.
@@ -83,7 +83,7 @@ def kernel_attention(
     Notes
     -----
     "dot_product" and "rbf" go through torch's own routine, which has to compute in float32 or
-    float64 for "rbf": it gets one more column, |k|², of keys that are centred. Where that routine
+    float64 for "rbf": it gets one more column, ‖k‖², of keys that are centred. Where that routine
     would make the whole matrix, and for the other kernels, tiles of the matrix are made and made
     again in the backward pass: O(l s (d + e)) operations, and 6 to 8 times the seconds for
     "intersection". "linear" and "random_features" cost O((l + s) m e) for m features, as kernels of

@@ -49,7 +49,7 @@ class KernelFeatures(nn.Module):
 
 class FourierFeatures(KernelFeatures):
     r"""Random Fourier features of a radial kernel: :math:`φ(x) = [\cos(Ω x / σ), \sin(Ω x / σ)] /
-    \sqrt D`, so that :math:`φ(x)^\top φ(z) ≈ k(x / σ, z / σ)`.
+    \sqrt D`, so that :math:`φ(x)^\top φ(z) \approx k(x / σ, z / σ)`.
 
     Parameters
     ----------

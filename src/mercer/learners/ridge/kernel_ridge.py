@@ -53,7 +53,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         Prediction for each row of positive weight by the fit without it; only with
         ``alpha="auto"``.
     missed_ : ScoreQuantiles
-        The quantiles of y - left_out_, with which `predict_interval` works; only with
+        The quantiles of ``y - left_out_``, with which `predict_interval` works; only with
         ``alpha="auto"`` and one target.
     solver_, gram_ : str
         Descriptions of the solver and of the Gram matrix.
