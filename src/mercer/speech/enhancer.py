@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple, Self
 
@@ -209,8 +210,6 @@ class SpeechEnhancer(TransformerMixin, BaseEstimator):
 
     def halved(self) -> SpeechEnhancer:
         """A copy whose arrays have half precision: half the size, and the same masks to .001."""
-        from copy import copy
-
         check_is_fitted(self, "machines_")
         small = copy(self)
         small.machines_ = [
