@@ -80,14 +80,16 @@ def train_enhancer(
     clean, noise = find_recordings(given[:1]), find_recordings(given[1:])
     refuse_existing([output], force, inputs=[*clean, *noise])
     screen = Terminal(quiet=quiet or json)
-    rate = 16_000 if any(read_audio(path).rate > 8000 for path in clean) else 8000
+    spoken, noises = [read_audio(path) for path in clean], [read_audio(path) for path in noise]
+    rate = 16_000 if any(recording.rate > 8000 for recording in spoken) else 8000
     speakers = [str(path.parent) for path in clean]
     screen.print(
         f"{len(clean)} recordings of speech in {len(set(speakers))} folder(s), which count as one "
         f"speaker each; {len(noise)} of noise, beside noise made by program."
     )
     made = make_scenes(
-        [_at(path, rate) for path in clean], [_at(path, rate) for path in noise],
+        [_at(recording, rate) for recording in spoken],
+        [_at(recording, rate) for recording in noises],
         speakers=speakers, sample_rate=rate, scenes=scenes, random_state=seed,
     )  # fmt: skip
     enhancer = SpeechEnhancer(random_state=seed)
@@ -113,8 +115,7 @@ def _loaded(path: Path) -> SpeechEnhancer:
     return model
 
 
-def _at(path: Path, rate: int) -> np.ndarray:
-    recording = read_audio(path)
+def _at(recording: Recording, rate: int) -> np.ndarray:
     return resampled(recording.samples, recording.rate, rate)
 
 

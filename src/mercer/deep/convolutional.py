@@ -12,7 +12,6 @@ from sklearn.utils.validation import validate_data
 
 from mercer.deep.gaussian_outputs import GaussianOutputs
 from mercer.deep.images import as_images, check_image_shape, pixel_scales
-from mercer.deep.needs_torch import need_torch
 from mercer.estimator import estimator
 from mercer.kernels import Layer, NormalisedGaussian
 from mercer.learners.base import (
@@ -23,6 +22,7 @@ from mercer.learners.base import (
     encode_classes,
     finite_fit,
 )
+from mercer.needs_torch import need_torch
 from mercer.samples import is_whole
 from mercer.threads import fitting, forget
 

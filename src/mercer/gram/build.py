@@ -18,6 +18,7 @@ from mercer.gram.low_rank import low_rank_gram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram
+from mercer.needs_torch import need_torch
 
 #: devices of torch, which a number may follow, as in "cuda:1"; "cpu:torch" is its code here
 TORCH = ("cuda", "mps", "xpu", "cpu")
@@ -132,13 +133,9 @@ def _by_torch(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
     device = place.device
     if not isinstance(device, str) or device.partition(":")[0] not in TORCH or device == "cpu":
         return None
-    try:
-        from mercer.gram.on_torch import torch_gram
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"device={device!r} needs torch ({error.name} is not installed): "
-            'pip install "mercer[torch]".'
-        ) from None
+    need_torch(f"device={device!r}")
+    from mercer.gram.on_torch import torch_gram
+
     return torch_gram(kernel, X, Z, place)
 
 

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.deep.attention.tokens import known_tokens, read_tokens, token_codes
 from mercer.deep.gaussian_outputs import GaussianOutputs
-from mercer.deep.needs_torch import need_torch
 from mercer.estimator import estimator
 from mercer.learners.base import (
     check_count,
@@ -23,6 +22,7 @@ from mercer.learners.base import (
     drawn_seed,
     encode_classes,
 )
+from mercer.needs_torch import need_torch
 from mercer.samples import is_number
 from mercer.threads import fitting, forget
 

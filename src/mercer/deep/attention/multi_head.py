@@ -32,10 +32,10 @@ class KernelAttention(nn.Module):
     num_heads : int, default=1
         Heads; each has ``embed_dim / num_heads`` columns.
     kernel : str, callable, FunctionKernel or PositiveFeatures, default="dot_product"
-        As in `kernel_attention`. The parameters of a function that is a `torch.nn.Module` are
+        What `kernel_attention` takes. The parameters of a function that is a `torch.nn.Module` are
         those of the layer, too.
     scale : float > 0, optional
-        As in `kernel_attention`; None means 1 / √(embed_dim / num_heads).
+        The scale of `kernel_attention`; None means 1 / √(embed_dim / num_heads).
     dropout : float, default=0.0
         Share of the weights that are dropped in training.
     bias : bool, default=False
@@ -44,7 +44,7 @@ class KernelAttention(nn.Module):
     kdim, vdim : int, optional
         Columns of the keys and of the values, if these are not ``embed_dim``.
     device, dtype : optional
-        As in all layers of torch.
+        Where the parameters are, and their precision, for every layer of torch alike.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class KernelAttention(nn.Module):
         value : Tensor of shape (..., s, vdim), optional
             None means the keys.
         attn_mask : Tensor that broadcasts to (..., num_heads, l, s), optional
-            As in `kernel_attention`.
+            The mask of `kernel_attention`.
         is_causal : bool, default=False
         """
         key = query if key is None else key

@@ -3,7 +3,7 @@
 from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 
-from mercer.deep.needs_torch import need_torch as _need_torch
+from mercer.needs_torch import need_torch as _need_torch
 
 _HOME = {
     "DeepKernelClassifier": "deep_kernel_classifier",

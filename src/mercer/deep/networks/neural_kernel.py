@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.deep.needs_torch import need_torch
 from mercer.deep.networks.inputs import SCALES, CommonScale
 from mercer.deep.networks.nystroem_map import DIGITS, different_centres, principal_axes
 from mercer.estimator import estimator
@@ -26,6 +25,7 @@ from mercer.learners.base import (
     different_rows,
     drawn_seed,
 )
+from mercer.needs_torch import need_torch
 from mercer.samples import plain_rows
 
 RANK = 200  # centres of a kernel on samples that are no vectors, or are compared by it

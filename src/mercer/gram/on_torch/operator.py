@@ -85,13 +85,6 @@ class TorchGram(GramOperator):
             return self.kept[_index(i)][:, _index(j)].cpu().numpy().copy()
         return self._values(i, j).cpu().numpy()
 
-    def rows(self, i: Rows, out: np.ndarray | None = None) -> np.ndarray:
-        values = self.block(i, slice(None))
-        if out is None:
-            return values
-        out[...] = values
-        return out
-
     def diag(self) -> np.ndarray:
         if self.symmetric:
             values = kernel_diagonal(self.formula, self.x)
