@@ -28,6 +28,7 @@ import mercer
 import mercer.deep
 import mercer.search
 from mercer.distances import Minkowski
+from mercer.kernels import RBF
 
 INVARIANCES = (
     "rows", "alone", "parts", "threads", "memory", "float32", "scale", "translation", "repetition",
@@ -151,6 +152,11 @@ def gaps(answers: np.ndarray) -> np.ndarray:
     return np.linalg.norm(answers[:, None] - answers[None], axis=2)
 
 
+def products(answers: np.ndarray) -> np.ndarray:
+    """Inner products of the answers: all that features are used for."""
+    return answers @ answers.T
+
+
 def together(answers: np.ndarray) -> np.ndarray:
     """Which rows are in one cluster."""
     return (answers[:, None] == answers[None]).all(axis=2).astype(float)
@@ -250,6 +256,9 @@ TABLE = [
     Row(mercer.KernelPCA(3, kernel="rbf", gamma=0.1), "none", asked("transform"), without_signs,
         without=NO_WEIGHTS | {"scale": "gamma is a number here"}),
     Row(mercer.KernelPCA(2), "none", asked("transform"), without_signs, without=NO_WEIGHTS | UNIT),
+    Row(mercer.Nystroem(RBF("median")), "none", asked("transform"), products, without=NO_WEIGHTS),
+    Row(mercer.RandomFeatures(RBF("median"), n_components=8, random_state=0), "none",
+        asked("transform"), products, without=NO_WEIGHTS),
     Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", values, without=NO_WEIGHTS),
     Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", asked("transform"),
         without_signs, without=NO_WEIGHTS),

@@ -32,9 +32,11 @@ from mercer import (
     NeighbourhoodComponents,
     NuSVC,
     NuSVR,
+    Nystroem,
     OneClassSVM,
     RadiusNeighborsClassifier,
     RadiusNeighborsRegressor,
+    RandomFeatures,
 )
 from mercer.deep import (
     DeepKernelMachineClassifier,
@@ -57,6 +59,8 @@ LEARNERS = [
     LinearSVC,
     LinearSVR,
     KernelPCA,
+    Nystroem,
+    RandomFeatures,
     KNeighborsClassifier,
     KNeighborsRegressor,
     RadiusNeighborsClassifier,

@@ -1,0 +1,94 @@
+"""What is beyond some thousand rows: features, Gaussian processes, exact and low-rank solvers.
+
+One section of RESULTS.md for each table, each beside scikit-learn on the same split. ``--only``
+names the sections. Needs MERCER_DATA for the real tables.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import sklearn.kernel_approximation as theirs
+from sklearn.linear_model import Ridge
+
+from harness import Section, data_folder, options
+from large_tables import split
+from mercer import Nystroem, RandomFeatures
+from mercer.kernels import RBF, Laplacian, Polynomial
+from tables import columns_of, read
+
+TABLES = ("cpu_act", "california")
+
+
+def table(name: str, rows: int | None = None):
+    """Standardised rows and targets in float64, for a fit and for its test; three quarters fit."""
+    X, y, _ = read(data_folder(), name)
+    X, y, X_test, y_test = split(X, y, 0.75)
+    columns = columns_of(X)
+    X = np.asarray(columns.fit_transform(X), np.float64)
+    X_test = np.asarray(columns.transform(X_test), np.float64)
+    mean, size = y.mean(), y.std()
+    return X[:rows], ((y - mean) / size)[:rows], X_test, (y_test - mean) / size
+
+
+def timed(run: Callable[[], Any]) -> tuple[Any, float]:
+    began = time.perf_counter()
+    result = run()
+    return result, time.perf_counter() - began
+
+
+def features(quick: bool) -> Section:
+    """Features of one width, and ridge regression on them."""
+    m = 100 if quick else 500
+    section = Section(
+        "features",
+        f"{m} features of each kind: the part of k(x, x) that they lack on the rows of the fit, "
+        "the test error of ridge regression on them as a part of the target's deviation, and "
+        "seconds to fit and to transform all rows. γ = 1 / d, penalty .1, standardised columns.",
+        ["table", "features", "trace error", "test error", "seconds"],
+    )
+    for name in TABLES[:1] if quick else TABLES:
+        X, y, X_test, y_test = table(name)
+        d = X.shape[1]
+        maps: dict[str, Any] = {
+            f"Nystroem, {c}": Nystroem(RBF(1 / d), n_components=m, centres=c, random_state=0)
+            for c in ("pivoted", "leverage", "k-means++", "uniform")
+        }
+        maps |= {
+            "scikit-learn, Nystroem": theirs.Nystroem(n_components=m, random_state=0),
+            "RandomFeatures, RBF": RandomFeatures(RBF(1 / d), n_components=m, random_state=0),
+            "scikit-learn, RBFSampler": theirs.RBFSampler(
+                gamma=1 / d, n_components=m, random_state=0
+            ),
+            "RandomFeatures, Laplacian": RandomFeatures(
+                Laplacian(0.5 / d), n_components=m, random_state=0
+            ),
+            "RandomFeatures, polynomial": RandomFeatures(
+                Polynomial(2, 1 / d), n_components=m, random_state=0
+            ),
+            "scikit-learn, polynomial": theirs.PolynomialCountSketch(
+                gamma=1 / d, coef0=1, degree=2, n_components=m, random_state=0
+            ),
+        }
+        for label, features in maps.items():
+            phi, seconds = timed(partial(features.fit_transform, X))
+            f = Ridge(0.1).fit(phi, y).predict(features.transform(X_test))
+            lacking = f"{1 - np.square(phi).sum() / len(X):.4f}" if "Nystroem" in label else "–"
+            error = np.sqrt(np.mean((f - y_test) ** 2)) / y_test.std()
+            section.row(name, label, lacking, f"{error:.3f}", f"{seconds:.2f}")
+    return section
+
+
+SECTIONS = {"features": features}
+
+
+if __name__ == "__main__":
+    chosen = options(("--only", {"choices": list(SECTIONS), "nargs": "*"}))
+    warnings.simplefilter("ignore")
+    for section in chosen.only or SECTIONS:
+        SECTIONS[section](chosen.quick).finish(chosen.write)
