@@ -6,19 +6,24 @@ names the sections. Needs MERCER_DATA for the real tables.
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn.kernel_approximation as theirs
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as gp
 from sklearn.linear_model import Ridge
 
 from harness import Section, data_folder, options
 from large_tables import split
-from mercer import Nystroem, RandomFeatures
+from mercer import KernelRidge, Nystroem, RandomFeatures
+from mercer.distances import Minkowski
 from mercer.kernels import RBF, Laplacian, Polynomial
 from tables import columns_of, read
 
@@ -84,7 +89,60 @@ def features(quick: bool) -> Section:
     return section
 
 
-SECTIONS = {"features": features}
+def processes(quick: bool) -> Section:
+    """The Gaussian process view of ridge regression."""
+    n, queries = (500, 20_000) if quick else (2000, 1_000_000)
+    section = Section(
+        "processes",
+        f"cpu_act, {n:,} rows, one length scale for each column, noise .01: seconds of a fit with "
+        "the likelihood and its derivatives; seconds and MB beyond the rows for so many means with "
+        "standard deviations; the largest differences to scikit-learn's.",
+        ["task", "Mercer", "scikit-learn", "difference"],
+    )
+    X, y, X_test, _ = table("cpu_act", n)
+    scales = np.full(X.shape[1], np.sqrt(X.shape[1] / 2))
+    kernel = RBF(0.5, Minkowski(2, weights=scales**-2))
+    ours = KernelRidge(0.01, kernel=kernel)
+    other = GaussianProcessRegressor(gp.RBF(scales), alpha=0.01, optimizer=None)
+
+    def likelihoods() -> tuple[Any, Any]:
+        found = ours.fit(X, y).log_marginal_likelihood()
+        return found.value, found.length_scales
+
+    def their_likelihoods() -> tuple[Any, Any]:
+        other.fit(X, y)
+        return other.log_marginal_likelihood(other.kernel_.theta, eval_gradient=True)
+
+    (value, slopes), seconds = timed(likelihoods)
+    (their_value, their_slopes), their_seconds = timed(their_likelihoods)
+    gap = max(abs(value / their_value - 1), np.abs(slopes / their_slopes - 1).max())
+    section.row("likelihood", f"{seconds:.2f} s", f"{their_seconds:.2f} s", f"{gap:.0e}")
+    (mean, std), seconds = timed(partial(ours.predict, X_test, return_std=True))
+    (their_mean, their_std), their_seconds = timed(partial(other.predict, X_test, return_std=True))
+    gap = max(np.abs(mean - their_mean).max(), np.abs(std - their_std).max())
+    what = f"{len(X_test):,} deviations"
+    section.row(what, f"{seconds:.2f} s", f"{their_seconds:.2f} s", f"{gap:.0e}")
+    fast = KernelRidge(0.01, kernel=kernel, solver="low_rank", rank=200, uncertainty=True)
+    fast.fit(X, y)
+    Z = np.resize(X_test, (queries, X.shape[1]))
+    before = resident()
+    _, seconds = timed(partial(fast.predict, Z, return_std=True))
+    more = (resident(highest=True) - before) / 2**20
+    section.row(f"{queries:,} deviations, rank 200", f"{seconds:.1f} s, {more:.0f} MB", "–", "–")
+    return section
+
+
+def resident(*, highest: bool = False) -> int:
+    """Bytes in memory now, or the most since the last call that was not of the highest."""
+    if not highest:
+        Path("/proc/self/clear_refs").write_text("5")
+    status = Path("/proc/self/status").read_text()
+    found = re.search(rf"Vm{'HWM' if highest else 'RSS'}:\s*(\d+)", status)
+    assert found
+    return 1024 * int(found[1])
+
+
+SECTIONS = {"features": features, "processes": processes}
 
 
 if __name__ == "__main__":
