@@ -37,6 +37,7 @@ _HOME = {
     "MultipleKernelClassifier": "mercer.learners.many_kernels.multiple_kernel",
     "MultipleKernelRegressor": "mercer.learners.many_kernels.multiple_kernel",
     "NadarayaWatson": "mercer.learners.windows.nadaraya_watson",
+    "NeighbourGaussianProcess": "mercer.learners.neighbours.local_process",
     "NeighbourhoodComponents": "mercer.learners.metrics.neighbourhood_components",
     "NuSVC": "mercer.learners.margin.svc",
     "NuSVR": "mercer.learners.margin.svr",

@@ -279,6 +279,9 @@ TABLE = [
         without={"scale": "the radius has a unit"}),
     Row(mercer.RadiusNeighborsRegressor(8.0), "numbers", predictions,
         without={"scale": "the radius has a unit"}),
+    Row(mercer.NeighbourGaussianProcess(5), "numbers", predictions, without=NO_WEIGHTS | {
+        "float32": "two settings may be as likely, up to the rounding of single precision"},
+        close=1e-3),
     Row(mercer.NearestNeighbors(), "none", near, without=NO_WEIGHTS | UNIT),
     Row(mercer.LocalOutlierFactor(5, novelty=True), "none", asked("score_samples"),
         without=NO_WEIGHTS),
