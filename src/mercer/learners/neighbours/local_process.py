@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -134,6 +134,10 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         self._centre, self._rows_fit = self._coordinates(training.X)
         errors = targets
         if self.corrected is not None:
+            if not isinstance(self.corrected, BaseEstimator):
+                raise TypeError(
+                    f"corrected={self.corrected!r}: give a learner with fit and predict, or None."
+                )
             learner: Any = clone(self.corrected)
             seed = drawn_seed(self.random_state)
             folds = KFold(min(FOLDS, len(targets)), shuffle=True, random_state=seed)
@@ -235,7 +239,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         norm = self.distance_.norm
         if not self.distance_.reads.coordinates or norm is None or norm.p != 2:
             raise ValueError(
-                f"metric={self.metric!r}: give a Euclidean distance of vectors, such as "
+                f"metric={self.metric!r}, p={self.p!r}: give a Euclidean distance of vectors, as "
                 '"euclidean", Minkowski(2, weights=...) or Mahalanobis().'
             )
         centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
