@@ -6,6 +6,7 @@
 #include "neighbour_process.hpp"
 
 #include <math.h>
+#include <string.h>
 
 #include "exp.hpp"
 #include "loops.hpp"
@@ -18,6 +19,31 @@ constexpr size_t LANES = 16;
 
 // Numbers of a column: k neighbours, the query and the targets, in whole vectors.
 size_t lead(size_t k) { return (k + 2 + LANES - 1) / LANES * LANES; }
+
+// out[i] <- the squared distance of the i-th of 16 points from another one; column c of both is at
+// c m. Compilers unroll a loop over the lanes of an array here, and leave it in single numbers.
+#if defined(__GNUC__)
+void squares(const float* points, const float* point, size_t d, size_t m, float* out) {
+    typedef float Vector __attribute__((vector_size(LANES * sizeof(float))));
+    Vector sum = {};
+    for (size_t c = 0; c < d; ++c) {
+        Vector gap;
+        memcpy(&gap, points + c * m, sizeof gap);
+        gap -= point[c * m];
+        sum += gap * gap;
+    }
+    memcpy(out, &sum, sizeof sum);
+}
+#else
+void squares(const float* points, const float* point, size_t d, size_t m, float* out) {
+    for (size_t i = 0; i < LANES; ++i) out[i] = 0;
+    for (size_t c = 0; c < d; ++c)
+        for (size_t i = 0; i < LANES; ++i) {
+            const float gap = points[c * m + i] - point[c * m];
+            out[i] += gap * gap;
+        }
+}
+#endif
 
 // a[i] <- the covariance at squared distance a[i].
 void covariances(float* a, int kind, float scale) {
@@ -57,14 +83,8 @@ void predict(const float* X, size_t d, const float* y, const float* Z, const int
         for (size_t j = 0; j < h; ++j) {
             float* a = A + j * m;
             for (size_t b = j / LANES * LANES; b < h + 2; b += LANES) {
-                float sum[LANES] = {};
-                for (size_t c = 0; c < d; ++c) {
-                    const float own = P[c * m + j];
-                    const float* p = P + c * m + b;
-                    for (size_t i = 0; i < LANES; ++i) sum[i] += (p[i] - own) * (p[i] - own);
-                }
-                covariances(sum, kind, scale);
-                for (size_t i = 0; i < LANES; ++i) a[b + i] = sum[i];
+                squares(P + b, P + j, d, m, a + b);
+                covariances(a + b, kind, scale);
             }
             while (rows[at] < 0) ++at;
             a[j] = 1.0f + noise;
