@@ -24,6 +24,7 @@ from mercer.plots.report.drawings import calibration_drawing
 from mercer.plots.report.failures import (
     calibration,
     class_rates,
+    confusion,
     prediction_intervals,
     weak_segments,
     worst_rows,
@@ -238,3 +239,13 @@ def test_a_report_needs_no_training_rows(rare, tmp_path):
     assert "the score of the fit on" not in text
     whole = save_report(tmp_path / "r.html", model, X[1::2], y[1::2], train=(X[::2], y[::2]))
     assert whole.relevance is not None
+
+
+def test_classes_with_an_order_stand_in_it():
+    classes, ranks = np.array(["high", "low", "medium"]), np.array([2, 0, 1])
+    y = np.array(["low", "medium", "high", "high", "unheard"])
+    answers = np.eye(3)[[1, 2, 0, 2, 1]]
+    drawn = confusion(y, answers, classes, ranks)
+    assert drawn.classes == ["low", "medium", "high", "unheard"]
+    assert drawn.matrix.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0]]
+    assert confusion(y, answers, classes).classes == ["high", "low", "medium", "unheard"]

@@ -215,7 +215,7 @@ def report_data(
         relevance=relevance,
         dependences=dependences,
         texts=texts,
-        confusion=None if task == "regression" else confusion(y_test, chosen, classes),
+        confusion=None if task == "regression" else confusion(y_test, chosen, classes, ranks),
         rates=None if P is None else class_rates(y_test, P, classes),
         residuals=residuals(y_test, predicted, seed) if task == "regression" else None,
         coverage=coverage,
