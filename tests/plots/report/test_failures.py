@@ -34,6 +34,7 @@ from mercer.plots.report.save import render
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.selection.automatic.scores import metric_named
 from mercer.tables import column_kind
+from mercer.threads import Stop, raise_if_stopped
 from plots.displays.test_influence import planted
 
 
@@ -249,3 +250,21 @@ def test_classes_with_an_order_stand_in_it():
     assert drawn.classes == ["low", "medium", "high", "unheard"]
     assert drawn.matrix.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0]]
     assert confusion(y, answers, classes).classes == ["high", "low", "medium", "unheard"]
+
+
+def test_a_step_is_stopped_when_its_time_and_a_grace_are_over(monkeypatch):
+    monkeypatch.setattr("mercer.plots.clock.GRACE", 0.0)
+    steps = []
+
+    def step(clock):
+        while True:
+            raise_if_stopped()
+            steps.append(clock.left())
+
+    assert Clock(0.01).within(step) is None
+    assert steps
+    assert Clock(5.0).within(lambda clock: clock.limit) == 5.0
+    with Stop() as above:
+        above.set()
+        with pytest.raises(KeyboardInterrupt):
+            Clock(0.0).within(step)
