@@ -220,6 +220,7 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
         "n_neighbors": int(rng.integers(1, 9)),
         "novelty": True,
     },
+    mercer.NeighbourGaussianProcess: lambda rng: {"n_neighbors": int(rng.integers(1, 50))},
     mercer.KernelPCA: components,
     mercer.Nystroem: lambda rng: {
         "n_components": int(rng.integers(1, 50)),
