@@ -98,7 +98,7 @@ def test_a_series_with_a_gap_names_its_place():
         ([[1.0], 2.0], TypeError, r"X\[1\] is 2.0"),
         ([[[1.0, 2.0]], [[1.0]]], ValueError, r"X\[1\] has 1 channels, but X\[0\] has 2"),
         ([np.zeros((2, 2, 2))], ValueError, r"X\[0\] has 3 dimensions"),
-        (np.array([["a", "b"]]), TypeError, "give numbers"),
+        (np.array([["a", "b"]]), TypeError, "compares series"),
     ],
 )
 def test_what_is_no_list_of_series_is_refused(X, error, words):

@@ -147,8 +147,6 @@ def _rows(X: Any, reader: str) -> list:
                 f"X is {describe(X)}, but {reader} compares series: give {SeriesKind.looks}. "
                 "Put a single series into a list."
             )
-    if isinstance(X, np.ndarray) and X.ndim > 1 and len(X):
-        raise TypeError(f"X is {describe(X)}, but {reader} compares series: give numbers.")
     empty = isinstance(X, np.ndarray) and X.size == 0
     rows = as_objects([] if empty else X, "series", reader)
     if all(is_number(row) and not is_missing_value(row) for row in rows):
