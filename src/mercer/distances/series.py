@@ -203,9 +203,13 @@ class MSM(Aligned):
         return self.within(X, Z, np.inf)
 
     def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
-        channels = ((_channel(X, c), _channel(Z, c)) for c in range(X.channels))
         cost = float(self.cost)
-        return sum(_matrix(x, z, MSM_KIND, cost, limit=limit) for x, z in channels)
+        D = np.zeros((len(X), len(Z)), np.result_type(X.dtype, Z.dtype))
+        for c in range(X.channels):
+            x = _channel(X, c)
+            z = x if Z is X else _channel(Z, c)
+            D += _matrix(x, z, MSM_KIND, cost, limit=limit)
+        return D
 
 
 class TWED(Aligned):
