@@ -94,6 +94,18 @@ def table():
     )
 
 
+def series():
+    """Of different lengths, one point, twins, constant ones, and numbers far apart."""
+    rng = np.random.default_rng(7)
+    found = [rng.normal(size=n).round(3) for n in (9, 9, 5, 1, 2, 33, 12)]
+    return [*found, found[0], np.zeros(4), np.full(7, 0.5), np.array([40.0, -40.0, 0.0])]
+
+
+def channels():
+    """The same length of each, two channels."""
+    return list(np.random.default_rng(8).normal(size=(6, 4, 2)).round(3))
+
+
 def short_strings():
     """Duplicates, an empty string, one symbol, symbols beyond ASCII, and none in common."""
     return ["gattaca", "gattaca", "tagacat", "", "a", "aaaaaa", "cat", "éa∂t", "zz", "gcgcatgcat"]
@@ -183,6 +195,10 @@ DISTANCES = [
     (d.MappedMinkowski(S[:2]), vectors()),
     *[(d.PairDifferences(p), vectors()) for p in (0, 0.5, 1, 2, np.inf)],
     (d.FromFunction(words_apart, metric=False), objects()),
+    *[(rho, series()) for rho in (d.DTW(), d.ERP(0.3), d.MSM(0.5), d.TWED(0.1, 0.3))],
+    *[(d.DTW(window), channels()) for window in (None, 0, 1, 0.5)],
+    *[(rho, channels()) for rho in (d.ERP(), d.MSM(), d.TWED())],
+    *[(d.SoftDTW(s), series()) for s in (0.01, 1.0)],
     (d.KernelDistance(k.FromFunction(words_in_common)), objects()),
 ]
 
@@ -251,6 +267,11 @@ KERNELS = [
     *[(k.WeightedDegree(degree), dna()) for degree in (1, 3, 8, 40)],
     *[(k.WeightedDegree(3, shift), dna()) for shift in (1, 4, 50)],
     (k.WeightedDegree(2, 1), ["", "", "", ""]),
+    *[(k.GlobalAlignment(scale), series()) for scale in (1.0, 5.0)],
+    (k.GlobalAlignment(2.0, triangle=3), series()),
+    (k.GlobalAlignment(), channels()),
+    (k.SoftDTWRBF(0.1, 0.5), series()),
+    (k.FromDistance(d.DTW(1), 0.5), channels()),
     (k.FromCallable(one_plus_dot), vectors()),
     (k.FromFunction(words_in_common, positive_definite=True), objects()),
     (k.FromFunction(words_in_common).normalised(), objects()),

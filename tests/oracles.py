@@ -282,6 +282,139 @@ def kernel_distance(rho, x, z, S):
     return math.sqrt(max(0.0, kernel(k_, x, x, S) + kernel(k_, z, z, S) - 2 * kernel(k_, x, z, S)))
 
 
+# --- series: one number or one list of channels for each point of time --------------------------
+
+
+def points(x):
+    return np.asarray(x, float).reshape(len(x), -1).tolist()
+
+
+def cells(x, z, step, beside):
+    """The last R of R(i, j) = step(i, j, the three R before); beside(i, j) where i or j is -1."""
+
+    @functools.cache
+    def R(i, j):
+        if i < 0 or j < 0:
+            return beside(i, j)
+        return step(i, j, R(i - 1, j - 1), R(i - 1, j), R(i, j - 1))
+
+    return R(len(x) - 1, len(z) - 1)
+
+
+def corner(i, j):
+    return 0.0 if i == j == -1 else math.inf
+
+
+def gap_of(a, b):
+    return math.dist(a, b)
+
+
+def dtw_sum(x, z, window=None):
+    n, m = len(x), len(z)
+    w = math.inf if window is None else window
+    w = math.floor(w * max(n, m)) if isinstance(w, float) and 0 < w < 1 else w
+    if abs(n - m) > w:
+        return math.inf
+
+    def step(i, j, a, b, c):
+        far = abs(i * (m - 1) - j * (n - 1)) > w * (max(n, m) - 1)
+        return math.inf if far else gap_of(x[i], z[j]) ** 2 + min(a, b, c)
+
+    return cells(x, z, step, corner)
+
+
+def dtw(rho, x, z, S):
+    return math.sqrt(dtw_sum(points(x), points(z), rho.window))
+
+
+def erp(rho, x, z, S):
+    x, z = points(x), points(z)
+    gap = [rho.gap] * len(x[0])
+
+    def step(i, j, a, b, c):
+        return min(a + gap_of(x[i], z[j]), b + gap_of(x[i], gap), c + gap_of(z[j], gap))
+
+    def beside(i, j):
+        return sum(gap_of(p, gap) for p in [*x[: i + 1], *z[: j + 1]])
+
+    return cells(x, z, step, beside)
+
+
+def msm(rho, x, z, S):
+    x, z = points(x), points(z)
+    return sum(msm_of_channel(rho.cost, *pair) for pair in zip(zip(*x), zip(*z)))
+
+
+def msm_of_channel(cost, x, z):
+    def split(new, before, other):
+        between = min(before, other) <= new <= max(before, other)
+        return cost + (0 if between else min(abs(new - before), abs(new - other)))
+
+    def step(i, j, a, b, c):
+        ways = [a + abs(x[i] - z[j])]
+        if i:
+            ways.append(b + split(x[i], x[i - 1], z[j]))
+        if j:
+            ways.append(c + split(z[j], z[j - 1], x[i]))
+        return min(ways)
+
+    return cells(x, z, step, corner)
+
+
+def twed(rho, x, z, S):
+    x, z = points(x), points(z)
+    x0, z0 = ([[0.0] * len(v[0]), *v] for v in (x, z))
+    nu, extra = rho.stiffness, rho.stiffness + rho.penalty
+
+    def step(i, j, a, b, c):
+        match = gap_of(x[i], z[j]) + gap_of(x0[i], z0[j]) + 2 * nu * abs(i - j)
+        return min(a + match, b + gap_of(x[i], x0[i]) + extra, c + gap_of(z[j], z0[j]) + extra)
+
+    return cells(x, z, step, corner)
+
+
+def path_log(x, z, similarity):
+    """log of the sum over all alignments of the products of similarities, given as logarithms."""
+
+    def step(i, j, a, b, c):
+        most, own = max(a, b, c), similarity(i, j)
+        if -math.inf in (most, own):
+            return -math.inf
+        return own + most + math.log(sum(math.exp(v - most) for v in (a, b, c)))
+
+    return cells(x, z, step, lambda i, j: -corner(i, j) if i != j or i >= 0 else 0.0)
+
+
+def soft_dtw(rho, x, z, S):
+    x, z = points(x), points(z)
+
+    def s(x, z):
+        smooth = rho.smoothing
+        return -smooth * path_log(x, z, lambda i, j: -(gap_of(x[i], z[j]) ** 2) / smooth)
+
+    return s(x, z) - s(x, x) / 2 - s(z, z) / 2
+
+
+def alignment_log(k_, x, z, scale):
+    def similarity(i, j):
+        w = 1 if k_.triangle is None else max(0, 1 - abs(i - j) / k_.triangle)
+        s = gap_of(x[i], z[j]) ** 2 / (2 * scale**2)
+        return math.log(w) - s - math.log(2 - w * math.exp(-s)) if w else -math.inf
+
+    return path_log(x, z, similarity)
+
+
+def global_alignment(k_, x, z, S):
+    scale = k_.length_scale
+    if scale == "auto":
+        rows = [point for s in S for point in points(s)]
+        gaps = [gap_of(a, b) for a, b in itertools.combinations(rows, 2)]
+        scale = statistics.median(gaps) * math.sqrt(statistics.median(map(len, S)))
+    x, z = points(x), points(z)
+    own = [alignment_log(k_, v, v, scale) for v in (x, z)]
+    return math.exp(alignment_log(k_, x, z, scale) - sum(own) / 2)
+
+
 def pick(row, columns):
     """Some columns of a row of a table."""
     return [row[c] for c in columns]
@@ -302,6 +435,11 @@ DISTANCES = {
     d.Edit: edit,
     d.Jaccard: lambda rho, x, z, S: 1 - jaccard(x, z),
     d.JaroWinkler: jaro_winkler,
+    d.DTW: dtw,
+    d.ERP: erp,
+    d.MSM: msm,
+    d.TWED: twed,
+    d.SoftDTW: soft_dtw,
     d.WeightedEdit: weighted_edit,
     d.Match: match,
     d.SmoothedMatch: smoothed_match,
@@ -627,6 +765,8 @@ KERNELS = {
     k.DerivedSubsets: lambda k_, x, z, S: 2.0 ** len(items(x) & items(z)),
     k.Jaccard: lambda k_, x, z, S: jaccard(x, z),
     k.Dice: lambda k_, x, z, S: dice(x, z),
+    k.GlobalAlignment: global_alignment,
+    k.SoftDTWRBF: lambda k_, x, z, S: math.exp(-k_.gamma * soft_dtw(k_, x, z, S)),
     k.EditRBF: lambda k_, x, z, S: math.exp(-k_.gamma * edits(x, z, k_.variant)),
     k.Match: lambda k_, x, z, S: sum(
         w for w, a, b in zip(weights_of(k_, x, 1 / len(x)), x, z) if a == b

@@ -44,6 +44,7 @@ void bind_neighbour_process(nb::module_& m);
 void bind_perceptron(nb::module_& m);
 void bind_triangle(nb::module_& m);
 void bind_row_search(nb::module_& m);
+void bind_series(nb::module_& m);
 void bind_sets(nb::module_& m);
 void bind_subsequences(nb::module_& m);
 void bind_subsets(nb::module_& m);

@@ -27,6 +27,8 @@ struct Lanes {
     static double first(Vector a) { return _mm512_cvtsd_f64(a); }
     static Vector plus(Vector a, Vector b) { return _mm512_add_pd(a, b); }
     static Vector times(Vector a, Vector b) { return _mm512_mul_pd(a, b); }
+    static Vector least(Vector a, Vector b) { return _mm512_min_pd(a, b); }
+    static Vector most(Vector a, Vector b) { return _mm512_max_pd(a, b); }
     static Vector times_plus(Vector a, Vector b, Vector c) { return _mm512_fmadd_pd(a, b, c); }
     // a b + c if there is a match, else c.
     static Vector where_plus(Match match, Vector a, Vector b, Vector c) {
@@ -80,6 +82,8 @@ struct Lanes {
     static double first(Vector a) { return _mm256_cvtsd_f64(a); }
     static Vector plus(Vector a, Vector b) { return _mm256_add_pd(a, b); }
     static Vector times(Vector a, Vector b) { return _mm256_mul_pd(a, b); }
+    static Vector least(Vector a, Vector b) { return _mm256_min_pd(a, b); }
+    static Vector most(Vector a, Vector b) { return _mm256_max_pd(a, b); }
     static Vector times_plus(Vector a, Vector b, Vector c) { return _mm256_fmadd_pd(a, b, c); }
     static Vector where_plus(Match match, Vector a, Vector b, Vector c) {
         return _mm256_fmadd_pd(a, _mm256_and_pd(match, b), c);
@@ -132,6 +136,8 @@ struct Lanes {
     static double first(Vector a) { return a; }
     static Vector plus(Vector a, Vector b) { return a + b; }
     static Vector times(Vector a, Vector b) { return a * b; }
+    static Vector least(Vector a, Vector b) { return a < b ? a : b; }
+    static Vector most(Vector a, Vector b) { return a > b ? a : b; }
     static Vector times_plus(Vector a, Vector b, Vector c) { return a * b + c; }
     // Tables of two values instead of a branch, which would be predicted wrongly for every match.
     static Vector where_plus(Match match, Vector a, Vector b, Vector c) {

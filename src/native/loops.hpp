@@ -20,6 +20,7 @@
 #include "neighbour_process.hpp"
 #include "perceptron.hpp"
 #include "row_search.hpp"
+#include "series.hpp"
 #include "sets.hpp"
 #include "smo.hpp"
 #include "subsequences.hpp"
@@ -86,6 +87,7 @@ struct Loops {
     const PowerLoops<double>& powers64;
     const RowSearchLoops<float>& row_search32;
     const RowSearchLoops<double>& row_search64;
+    const SeriesLoops& series;
     const SetLoops<float>& sets32;
     const SetLoops<double>& sets64;
     const SubsequenceLoops<uint8_t>& subsequences8;

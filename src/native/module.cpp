@@ -39,6 +39,7 @@ NB_MODULE(_native, m) {
     bind_perceptron(m);
     bind_triangle(m);
     bind_row_search(m);
+    bind_series(m);
     bind_sets(m);
     bind_subsequences(m);
     bind_subsets(m);

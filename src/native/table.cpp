@@ -40,6 +40,7 @@ extern const PowerLoops<float> powers32;
 extern const PowerLoops<double> powers64;
 extern const RowSearchLoops<float> row_search32;
 extern const RowSearchLoops<double> row_search64;
+extern const SeriesLoops series;
 extern const SetLoops<float> sets32;
 extern const SetLoops<double> sets64;
 extern const SubsequenceLoops<uint8_t> subsequences8;
@@ -83,6 +84,7 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::powers64,
     MERCER_ISA::row_search32,
     MERCER_ISA::row_search64,
+    MERCER_ISA::series,
     MERCER_ISA::sets32,
     MERCER_ISA::sets64,
     MERCER_ISA::subsequences8,

@@ -1,4 +1,4 @@
-"""Distances between vectors, categories, sets, strings and mixed columns."""
+"""Distances between vectors, categories, sets, strings, series and mixed columns."""
 
 from mercer.distances.amounts import BrayCurtis, Canberra
 from mercer.distances.base import Coordinates, Distance, Norm
@@ -13,6 +13,7 @@ from mercer.distances.meaning import Meaning
 from mercer.distances.missing import NanEuclidean
 from mercer.distances.mixed import Mixed
 from mercer.distances.products import dense_rows
+from mercer.distances.series import DTW, ERP, MSM, TWED, SoftDTW
 from mercer.distances.sets import Dice, Jaccard
 from mercer.distances.sphere import Haversine
 from mercer.distances.squared import SquaredEuclidean
@@ -21,11 +22,11 @@ from mercer.distances.vectors import Cosine, Mahalanobis, Minkowski
 from mercer.distances.weights import correlation_weights
 
 __all__ = [
-    "Binary", "BrayCurtis", "Canberra", "Comparison", "Composite", "Coordinates", "Cosine", "Dice",
-    "Distance", "Edit", "FromFunction", "Haversine", "Jaccard", "JaroWinkler", "KernelDistance",
-    "LogFrequency", "Mahalanobis", "MappedMinkowski", "Match", "Meaning", "Minkowski", "Mixed",
-    "NanEuclidean", "Norm", "PairDifferences", "SmoothedMatch", "SquaredEuclidean", "WeightedEdit",
-    "correlation_weights", "dense_rows",
+    "DTW", "ERP", "MSM", "TWED", "Binary", "BrayCurtis", "Canberra", "Comparison", "Composite",
+    "Coordinates", "Cosine", "Dice", "Distance", "Edit", "FromFunction", "Haversine", "Jaccard",
+    "JaroWinkler", "KernelDistance", "LogFrequency", "Mahalanobis", "MappedMinkowski", "Match",
+    "Meaning", "Minkowski", "Mixed", "NanEuclidean", "Norm", "PairDifferences", "SmoothedMatch",
+    "SoftDTW", "SquaredEuclidean", "WeightedEdit", "correlation_weights", "dense_rows",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
@@ -47,5 +48,6 @@ from mercer.distances.products import (
     squared_norms,
     unit_rows,
 )
+from mercer.distances.series import all_pairs, own_pairs, path_sums
 from mercer.distances.sets import ReadsSets, overlaps, shared_items
 from mercer.distances.tiles import EDGE, WORK, by_strips, fill, mirrored, tile_edge

@@ -1,7 +1,8 @@
-"""Similarities: kernels on vectors, categories, strings, sets and tables, and their algebra."""
+"""Similarities: kernels on vectors, categories, strings, sets, series, tables; their algebra."""
 
 from mercer.distances import Meaning
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
+from mercer.kernels.alignment import GlobalAlignment, SoftDTWRBF
 from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel, Layer, Radial
 from mercer.kernels.categories import Match
@@ -33,12 +34,13 @@ __all__ = [
     "ANOVA", "RBF", "AllSubsequences", "AllSubsets", "ArcCosine", "BlendedSpectrum", "Centred",
     "ChiSquared", "Convex", "Cosine", "DerivedSubsets", "Dice", "EditRBF", "Exponential",
     "ExponentialPower", "FixedLengthSubsequences", "Formula", "FromCallable", "FromDistance",
-    "FromFunction", "GapWeighted", "GappedKmer", "HistogramIntersection", "Intersection", "Jaccard",
-    "Kernel", "Laplacian", "Layer", "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern",
-    "Meaning", "MercerCheck", "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent",
-    "Normalised", "NormalisedGaussian", "On", "Polynomial", "Power", "Precomputed", "Product",
-    "QueryKey", "Radial", "RationalQuadratic", "Scaled", "Sigmoid", "Spectrum", "Sum",
-    "TableKernel", "WeightedDegree", "as_kernel", "check_mercer", "repair",
+    "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment", "HistogramIntersection",
+    "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered", "Linear", "LpqLaplace",
+    "Mapped", "Match", "Matern", "Meaning", "MercerCheck", "Mismatch", "Modulated",
+    "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian", "On", "Polynomial",
+    "Power", "Precomputed", "Product", "QueryKey", "Radial", "RationalQuadratic", "Scaled",
+    "Sigmoid", "SoftDTWRBF", "Spectrum", "Sum", "TableKernel", "WeightedDegree", "as_kernel",
+    "check_mercer", "repair",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

@@ -3,11 +3,11 @@
 Every comparison (a distance or a kernel) names the kind of sample that it compares, and
 `as_samples` encodes raw data as that kind, once per fit. The type `Samples` says what all encoded
 samples have in common. Vectors are plain C-ordered arrays and sparse rows are
-``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Objects`, `Table`
-and, if K itself is given, `MatrixRows`. `Prepared` holds encoded samples together with what a
-comparison has computed once for each of their rows. What learners, tables and reports need to know
-of a kind is one `Kind` object: kind.py says what it answers, strings.py is an example, and
-`register_kind` adds one from outside.
+``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Series`,
+`Objects`, `Table` and, if K itself is given, `MatrixRows`. `Prepared` holds encoded samples
+together with what a comparison has computed once for each of their rows. What learners, tables and
+reports need to know of a kind is one `Kind` object: kind.py says what it answers, strings.py is an
+example, and `register_kind` adds one from outside.
 """
 
 from mercer.samples import built_in
@@ -38,6 +38,7 @@ from mercer.samples.prepared import Prepared
 from mercer.samples.protocol import Samples
 from mercer.samples.ragged import Ragged, joined_rows
 from mercer.samples.raw_data import as_objects, describe
+from mercer.samples.series import Series, series_of
 from mercer.samples.sets import Sets, item_rows, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table
@@ -45,17 +46,19 @@ from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
     "Categories", "EncodedColumns", "Kind", "MatrixRows", "Objects", "Prepared", "Ragged",
-    "Samples", "Sets", "Strings", "Table", "Vectors", "all_kinds", "as_objects", "as_samples",
-    "as_table", "column_names", "columns_by_kind", "describe", "encode_matrices", "float_array",
-    "is_number", "is_whole", "item_rows", "joined", "joined_rows", "kind_in_cells", "kind_named",
-    "kind_of", "kind_that_holds", "largest_column", "number_columns", "refuse_missing",
-    "refuse_objects", "refuse_one", "register_kind", "select_columns", "split_items",
+    "Samples", "Series", "Sets", "Strings", "Table", "Vectors", "all_kinds", "as_objects",
+    "as_samples", "as_table", "column_names", "columns_by_kind", "describe", "encode_matrices",
+    "float_array", "is_number", "is_whole", "item_rows", "joined", "joined_rows", "kind_in_cells",
+    "kind_named", "kind_of", "kind_that_holds", "largest_column", "number_columns",
+    "refuse_missing", "refuse_objects", "refuse_one", "register_kind", "select_columns",
+    "series_of", "split_items",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
 from mercer.samples.copies import row_keys
 from mercer.samples.matrix_rows import check_square
 from mercer.samples.raw_data import is_frame, is_missing, is_missing_value, object_columns
+from mercer.samples.series import are_series
 from mercer.samples.vectors import (
     encode_vectors,
     float_range,

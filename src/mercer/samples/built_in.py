@@ -6,13 +6,14 @@ from mercer.samples.categories import CategoriesKind
 from mercer.samples.kinds import register_kind
 from mercer.samples.matrix_rows import PrecomputedKind
 from mercer.samples.objects import ObjectsKind
+from mercer.samples.series import SeriesKind
 from mercer.samples.sets import SetsKind
 from mercer.samples.strings import StringsKind
 from mercer.samples.table import TableKind
 from mercer.samples.vectors import VectorsKind
 
 for _kind in (
-    VectorsKind(), CategoriesKind(), TableKind(), StringsKind(), SetsKind(), ObjectsKind(),
-    PrecomputedKind(),
+    VectorsKind(), CategoriesKind(), TableKind(), StringsKind(), SetsKind(), SeriesKind(),
+    ObjectsKind(), PrecomputedKind(),
 ):  # fmt: skip
     register_kind(_kind)

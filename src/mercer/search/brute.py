@@ -3,7 +3,8 @@
 Exact for every distance, and the measure of every other index. Rows of numbers are searched by the
 native loops of vectors.py. For other samples tiles of distances stream by, and the nearest stay;
 where the distance has a ``key`` (the length of a string), rows are held in its order, and tiles
-whose keys are too far apart are passed over.
+whose keys are too far apart are passed over; where it has ``bounds``, bounded.py computes only the
+distances that these leave open.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from mercer.distances import dense_rows
 from mercer.persistence import fields, length_of, offsets
+from mercer.search.bounded import BoundedSearch
 from mercer.search.index import Asked, Index
 from mercer.search.known import KnownSearch
 from mercer.search.rows import EDGE, OrderedRows, Selection
@@ -82,7 +84,12 @@ class BruteForce(Index):
         rows = self._rows
         if rows is None:
             known = None if Z is None else self.distance_.known(Z, self._training.X)
-            return super()._ask(Z) if known is None else KnownSearch(known, False)
+            if known is not None:
+                return KnownSearch(known, False)
+            one = self._training.X[:1]
+            if self.distance_.bounds(one, one) is not None:
+                return BoundedSearch(self, Z, self._training)
+            return super()._ask(Z)
         if Z is None:
             own = np.arange(len(rows.normed))
             return VectorSearch(rows, rows.normed, own, self.memory, self.n_jobs)

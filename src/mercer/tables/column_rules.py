@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.samples import are_series
 from mercer.tables.cells import SETS, clear_separator, items_of, separator_of
 from mercer.tables.column_kinds import (
     are_sequences,
@@ -197,6 +198,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     vectors = cells or any(text.startswith("[") for text in texts)
     if vectors and are_vectors(present.tolist()):
         return column("vector", f"lists of numbers, {distinct} different")
+    if cells and are_series(present.tolist()):
+        return column("series", f"{distinct} different series of numbers")
     if cells:
         return column("set", _set_words(counts, None, cells))
     if distinct == 1:

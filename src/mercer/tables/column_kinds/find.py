@@ -9,7 +9,12 @@ from mercer.tables.column_kinds.dates import DateColumns
 from mercer.tables.column_kinds.interface import ColumnKind
 from mercer.tables.column_kinds.levels import LevelColumns
 from mercer.tables.column_kinds.numbers import NumberColumns
-from mercer.tables.column_kinds.objects import ObjectColumns, SetColumns, TextColumns
+from mercer.tables.column_kinds.objects import (
+    ObjectColumns,
+    SeriesColumns,
+    SetColumns,
+    TextColumns,
+)
 from mercer.tables.column_kinds.sequences import SequenceColumns
 from mercer.tables.column_kinds.unused import UnusedColumns
 from mercer.tables.column_kinds.vectors import VectorColumns
@@ -23,6 +28,7 @@ _KINDS = {
         TextColumns(),
         SequenceColumns(),
         SetColumns(),
+        SeriesColumns(),
         VectorColumns(),
         UnusedColumns("identifier", given=True, identifies=True),
         UnusedColumns("drop", given=True),

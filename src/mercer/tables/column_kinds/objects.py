@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import Kind, kind_named
+from mercer.samples import Kind, as_samples, kind_named
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
 from mercer.tables.column_kinds.levels import MOST_SHOWN, shown_level
@@ -92,6 +92,21 @@ class TextColumns(ObjectColumns):
 
     def _shown(self, column: Any, values: np.ndarray) -> list:
         return [text for text in as_texts(values, column.name) if text]
+
+
+class SeriesColumns(ObjectColumns):
+    """Time series, each a list or an array of numbers."""
+
+    def __init__(self):
+        super().__init__(kind_named("series"))
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        try:
+            as_samples(present.tolist(), "series", reader="this table")
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"kind: {name}={self.name!r}, but the column holds other values: {error}"
+            ) from error
 
 
 class SetColumns(ObjectColumns):

@@ -1,0 +1,198 @@
+"""Kernels on time series, from all alignments of their points."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.distances import Distance, Meaning, SoftDTW, all_pairs, own_pairs, path_sums
+from mercer.kernels.base import Kernel
+from mercer.kernels.radial import Falling
+from mercer.samples import Prepared, Series, is_number, is_whole
+
+POINTS = 1000  # whose median distance is the length scale
+
+
+class GlobalAlignment(Kernel):
+    r"""Global alignment kernel, normalised: :math:`k(x, z) / \sqrt{k(x, x) \, k(z, z)}` with
+
+    .. math::
+        k(x, z) = \sum_\pi \prod_{(i, j) \in \pi} \kappa(x_i, z_j), \quad
+        \kappa = \frac{\omega g}{2 - \omega g}, \quad
+        g = e^{-\|x_i - z_j\|^2 / 2 \sigma^2}
+
+    over all alignments π of the points, where ω = 1, or :math:`\max(0, 1 - |i - j| / T)`.
+
+    Parameters
+    ----------
+    length_scale : float > 0 or "auto", default="auto"
+        σ, in the unit of the values. "auto" is the median distance between points of the training
+        sample times the root of the median length.
+    triangle : int >= 1 or None, default=None
+        T: only points less than T steps apart are aligned, which is faster, and series whose
+        lengths differ by T or more have the value 0. None: ω = 1.
+
+    See Also
+    --------
+    mercer.distances.DTW : The best alignment alone, which gives no positive semidefinite kernel.
+
+    Notes
+    -----
+    It is positive semidefinite. All sums are kept in logarithms or with an exponent, so that values
+    are right for series of any length; ``log`` returns log k before it is normalised. A pair takes
+    n m d operations and n m exponentials, or about 2 T n with a triangle.
+
+    Values of long series may all be close to 1, or to 0: change ``length_scale`` then.
+
+    References
+    ----------
+    Cuturi, "Fast global alignment kernels", ICML 2011.
+
+    Examples
+    --------
+    >>> kernel = GlobalAlignment(1.0)
+    >>> kernel([[0.0, 1.0, 2.0]], [[0.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).round(4)
+    array([[0.7109, 0.0057]])
+    >>> kernel.log([np.zeros(1000)]).round(2)
+    array([[1756.97]])
+    """
+
+    meaning = Meaning(
+        "Σ over alignments Π κ(xᵢ, zⱼ)",
+        "how well two series fit each other, over all ways to stretch them",
+    )
+
+    kind = "series"
+
+    def __init__(self, length_scale: float | str = "auto", triangle: int | None = None):
+        self.length_scale = length_scale
+        self.triangle = triangle
+
+    def validate(self) -> None:
+        scale = self.length_scale
+        if not (scale == "auto" if isinstance(scale, str) else is_number(scale)):
+            raise TypeError(f'length_scale={scale!r}: give a number > 0, or "auto".')
+        if is_number(scale) and not 0 < scale < np.inf:
+            raise ValueError(f"length_scale={scale!r}: give a finite number > 0.")
+        if not (self.triangle is None or (is_whole(self.triangle) and self.triangle >= 1)):
+            raise ValueError(f"triangle={self.triangle!r}: give an integer >= 1, or None.")
+
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        self.validate()
+        if is_number(self.length_scale):
+            return self
+        return self.copied(length_scale=_typical_gap(X) * float(np.sqrt(np.median(X.lengths))))
+
+    def pair_cost(self, X: Series) -> float:
+        if not len(X):
+            return 0.0
+        length = float(X.lengths.mean())
+        columns = length if self.triangle is None else min(length, 2.0 * self.triangle)
+        return (8.0 + X.channels) * length * columns
+
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        return X if isinstance(X, Prepared) else Prepared((X, self._logs(X, X, own_pairs(X))))
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        same = X is Z
+        X, Z = self.sides(X, Z)
+        (x, own_x), (z, own_z) = X.parts, Z.parts
+        L = self._matrix(x, x if same else z) - own_x[:, None] / 2 - own_z / 2
+        if same:
+            np.fill_diagonal(L, 0)
+        return np.exp(np.minimum(L, 0)).astype(np.result_type(x.dtype, z.dtype))
+
+    def diag(self, X: Any) -> np.ndarray:
+        return np.ones(X.shape[0], X.dtype)
+
+    def log(self, X: Any, Z: Any = None) -> np.ndarray:
+        """log k of raw data, before it is normalised: (n, n) or (n, m); -inf for 0."""
+        self.validate()
+        training = self.encode(X if Z is None else Z)
+        new = training if Z is None or Z is X else self.encode(X, like=training)
+        return self.bind(training)._matrix(new, training)
+
+    def _matrix(self, X: Series, Z: Series) -> np.ndarray:
+        n, m = len(X), len(Z)
+        if Z is not X:
+            return self._logs(X, Z, all_pairs(n, m)).reshape(n, m)
+        i, j = np.tril_indices(n)
+        L = np.empty((n, n))
+        L[i, j] = L[j, i] = self._logs(X, X, np.stack([i, j], axis=1))
+        return L
+
+    def _logs(self, X: Series, Z: Series, pairs: np.ndarray) -> np.ndarray:
+        """log k of each pair."""
+        if isinstance(self.length_scale, str):
+            raise ValueError(
+                f"length_scale={self.length_scale!r} is learnt from the training sample: call "
+                "GlobalAlignment().bind(X) first (learners call it), or give a number."
+            )
+        scale = 0.5 / float(self.length_scale) ** 2
+        return path_sums(X, Z, pairs, scale, halved=True, triangle=int(self.triangle or 0))
+
+
+class SoftDTWRBF(Falling):
+    r"""Gaussian kernel of the soft-DTW divergence, :math:`k(x, z) = \exp(-\gamma \rho(x, z))`.
+
+    Parameters
+    ----------
+    gamma : float > 0, default=1.0
+        The factor γ, in units of 1 / squared gap.
+    smoothing : float > 0, default=1.0
+        The smoothing of `mercer.distances.SoftDTW`, whose divergence is ρ.
+
+    See Also
+    --------
+    GlobalAlignment : A positive semidefinite kernel.
+
+    Notes
+    -----
+    It is not positive semidefinite in general; `check_mercer` tests it on a sample, and `repair`
+    corrects a matrix.
+
+    References
+    ----------
+    Blondel, Mensch & Vert, "Differentiable divergences between time series", AISTATS 2021.
+
+    Examples
+    --------
+    >>> SoftDTWRBF(0.5)([[0.0, 1.0]], [[0.0, 1.0], [0.0, 3.0]]).round(4)
+    array([[1.    , 0.1379]])
+    """
+
+    meaning = Meaning(
+        "exp(−γ softdtw(x, z))", "1 for equal series, falling with the gap that stretching leaves"
+    )
+
+    positive_definite = False
+    power = 1.0
+
+    def __init__(self, gamma: float = 1.0, smoothing: float = 1.0):
+        self.gamma = gamma
+        self.smoothing = smoothing
+
+    @property
+    def rate(self) -> float:
+        return float(self.gamma)
+
+    @property
+    def distance(self) -> Distance:
+        return SoftDTW(self.smoothing)
+
+    def validate(self) -> None:
+        if not (is_number(self.gamma) and 0 < self.gamma < np.inf):
+            raise ValueError(f"gamma={self.gamma!r}: must be a finite number > 0.")
+        self.distance.validate()
+
+
+def _typical_gap(X: Series) -> float:
+    """The median distance between some points of all series; 1 if it is 0."""
+    places = np.unique(np.linspace(0, len(X.values) - 1, POINTS).astype(int))
+    points = X.values[places]
+    steps = np.arange(1, len(points))
+    gaps = [points[s:] - points[:-s] for s in steps[:: max(1, len(steps) // 50)]]
+    found = np.concatenate(gaps) if gaps else np.zeros((1, X.channels))
+    median = float(np.median(np.sqrt((found**2).sum(axis=1))))
+    return median if median > 0 else 1.0

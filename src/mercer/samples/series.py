@@ -1,0 +1,217 @@
+"""Samples that are time series, of one or several channels and of different lengths."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils import InputTags
+
+from mercer.persistence import fields, floats
+from mercer.samples.kind import Kind
+from mercer.samples.numbers import is_number
+from mercer.samples.ragged import Ragged, joined_rows
+from mercer.samples.raw_data import as_objects, describe, describe_entry, is_frame, is_missing_value
+
+LAYOUTS = ("last", "first")
+
+
+@fields(values=floats(2))
+class Series(Ragged):
+    """Time series as the points of all of them, in one array.
+
+    Parameters
+    ----------
+    values : ndarray of shape (total, d), float64
+        Series i is ``values[starts[i] : starts[i + 1]]``, one row for each point of time.
+    starts : ndarray of shape (n + 1,), int64
+    dtype : floating dtype, default=float64
+        The dtype of what is computed from them. Sums are in float64 in any case.
+    """
+
+    @property
+    def channels(self) -> int:
+        """How many numbers each point has, d."""
+        return self.values.shape[1]
+
+
+class SeriesKind(Kind):
+    """Time series."""
+
+    name = "series"
+    looks = "a list of arrays of shape (T,) or (T, d), or one array (n, T) or (n, T, d), time first"
+    encoded = (Series,)
+    coded = True
+    column = "series"
+    judged = True
+    size_of = "points"
+    distance = "mercer.distances:DTW"
+    kernels = ("mercer.kernels:GlobalAlignment",)
+
+    def encode(self, X: Any, like: Series | None, reader: str) -> Series:
+        rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(_rows(X, reader))]
+        channels = rows[0].shape[1] if like is None else like.channels
+        for i, row in enumerate(rows):
+            if row.shape[1] != channels:
+                first = "X[0] has" if like is None else "the series it is compared with have"
+                raise ValueError(
+                    f"X[{i}] has {row.shape[1]} channels, but {first} {channels}: give series with "
+                    "the same channels."
+                )
+        _warn_of_turned(rows)
+        starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
+        single = all(row.dtype == np.float32 for row in rows)
+        own = np.float32 if single else np.float64
+        # + 0 makes 0 of -0, so that equal series have equal bytes
+        values = np.concatenate(rows).astype(np.float64) + 0.0
+        return Series(values, starts, own if like is None else like.dtype)
+
+    def joined(self, X: Series, more: Series) -> Series:
+        return joined_rows(X, more)
+
+    def tag(self, tags: InputTags) -> None:
+        super().tag(tags)
+        tags.two_d_array = tags.three_d_array = True
+
+    def remedy(self) -> str:
+        return (
+            "Give a kernel on series, such as kernel=GlobalAlignment(), or where there is metric= "
+            "a distance on series, such as metric=DTW(window=0.1)."
+        )
+
+
+def series_of(X: Any, *, channels: str = "last", padded: bool = False) -> list[np.ndarray]:
+    """Time series in the layout of another library, as a list of arrays (T, d).
+
+    Parameters
+    ----------
+    X : array of shape (n, T), (n, T, d) or (n, d, T), or list of arrays
+    channels : {"last", "first"}, default="last"
+        Whether points of time are the rows of each series, or channels are, as in aeon and sktime.
+    padded : bool, default=False
+        Whether points of NaN at the end of a series are not part of it, as in tslearn.
+
+    Returns
+    -------
+    series : list of ndarray of shape (T, d)
+        Samples that every comparison of series reads.
+
+    Examples
+    --------
+    Two channels of three points, then two series of one channel, the second of which is shorter:
+
+    >>> import numpy as np
+    >>> series_of(np.zeros((1, 2, 3)), channels="first")[0].shape
+    (3, 2)
+    >>> [len(each) for each in series_of([[1.0, 2.0, 3.0], [4.0, 5.0, np.nan]], padded=True)]
+    [3, 2]
+    """
+    if channels not in LAYOUTS:
+        raise ValueError(f'channels={channels!r}: give "last" or "first".')
+    found = []
+    for i, row in enumerate(_rows(X, "series_of")):
+        points = _array(row, f"X[{i}]", "series_of")
+        if channels == "first" and points.ndim == 2:
+            points = points.T
+        points = points.reshape(len(points), -1)
+        if padded:
+            known = np.flatnonzero(~np.isnan(points).all(axis=1))
+            points = points[: known[-1] + 1] if len(known) else points[:0]
+        found.append(_checked(points, f"X[{i}]", "series_of"))
+    return found
+
+
+def are_series(cells: list) -> bool:
+    """Whether the cells of a column are lists or arrays of numbers, of different lengths and with
+    fractions, as series are and sets of items are not."""
+    try:
+        rows = [np.asarray(cell) for cell in cells if isinstance(cell, (list, tuple, np.ndarray))]
+    except ValueError:  # lists of lists of different lengths
+        return False
+    numbers = [row for row in rows if row.ndim == 1 and row.dtype.kind in "iuf" and len(row)]
+    if len(numbers) < len(cells) or len({len(row) for row in numbers}) == 1:
+        return False
+    return any(row.dtype.kind == "f" and (row != np.rint(row)).any() for row in numbers)
+
+
+def _rows(X: Any, reader: str) -> list:
+    """One object for each series."""
+    if is_frame(X) and X.shape[1] > 1:  # one column for each point of time
+        X = np.asarray(X.to_numpy(), dtype=np.float64)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "iufb":
+        if X.ndim in (2, 3) and len(X):
+            return list(X)
+        if X.ndim not in (1, 2, 3) or (X.ndim == 1 and len(X)):
+            raise ValueError(
+                f"X is {describe(X)}, but {reader} compares series: give {SeriesKind.looks}. "
+                "Put a single series into a list."
+            )
+    empty = isinstance(X, np.ndarray) and X.size == 0
+    rows = as_objects([] if empty else X, "series", reader)
+    if all(is_number(row) and not is_missing_value(row) for row in rows):
+        raise ValueError(
+            f"X is one list of {len(rows)} numbers, but {reader} compares series: put a single "
+            f"series into a list, or give {SeriesKind.looks}."
+        )
+    return rows
+
+
+def _array(row: Any, name: str, reader: str) -> np.ndarray:
+    """Numbers of one series, (T,) or (T, d)."""
+    listed = isinstance(row, (list, tuple)) or hasattr(row, "__array__")
+    if not listed or is_number(row):
+        raise TypeError(
+            f"{name} is {describe_entry(row)}, but {reader} compares series: give "
+            f"{SeriesKind.looks}."
+        )
+    try:
+        points = np.asarray(row)
+        if points.dtype != np.float32:
+            points = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} is no array of numbers, but {reader} compares series: give {SeriesKind.looks}."
+        ) from None
+    if points.ndim not in (1, 2):
+        raise ValueError(
+            f"{name} has {points.ndim} dimensions; {reader} needs 1, or 2: points of time and "
+            "channels."
+        )
+    return points
+
+
+def _points(row: Any, name: str, reader: str) -> np.ndarray:
+    points = _array(row, name, reader)
+    return _checked(points[:, None] if points.ndim == 1 else points, name, reader)
+
+
+def _checked(points: np.ndarray, name: str, reader: str) -> np.ndarray:
+    """The points (T, d), which are finite and at least one."""
+    if points.size == 0:
+        raise ValueError(
+            f"{name} has no points, but {reader} needs at least one in each series: leave it out."
+        )
+    wrong = np.argwhere(~np.isfinite(points))
+    if len(wrong):
+        t, c = wrong[0].tolist()
+        where = f"point {t}" + (f", channel {c}" if points.shape[1] > 1 else "")
+        raise ValueError(
+            f"{name} holds {points[t, c]} at {where}: fill the gap, or cut the series there. If "
+            "series are padded with NaN at their ends, give mercer.samples.series_of(X, "
+            "padded=True)."
+        )
+    return points
+
+
+def _warn_of_turned(rows: list) -> None:
+    """Warn if series have more channels than points, as if their channels came first."""
+    turned = [i for i, row in enumerate(rows) if row.shape[1] > len(row) > 1]
+    if len(turned) > len(rows) / 2:
+        i = turned[0]
+        warnings.warn(
+            f"X[{i}] has {len(rows[i])} points of {rows[i].shape[1]} channels, and most other "
+            "series have more channels than points, too. Time comes first: if these are "
+            'channels first, give mercer.samples.series_of(X, channels="first").',
+            stacklevel=5,
+        )

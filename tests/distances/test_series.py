@@ -1,0 +1,159 @@
+"""Distances and kernels of series: all alignments one by one, limits, and what they are not."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer.distances import DTW, ERP, MSM, TWED, SoftDTW
+from mercer.kernels import FromDistance, GlobalAlignment, SoftDTWRBF, check_mercer
+
+rng = np.random.default_rng(3)
+WALKS = [rng.normal(size=n).cumsum() for n in rng.integers(3, 30, 40)]
+
+
+@cache
+def alignments(n, m):
+    """All ways from cell (0, 0) to (n - 1, m - 1) by steps down, right and diagonal."""
+    if (n, m) == (1, 1):
+        return [((0, 0),)]
+    before = [(n - 1, m - 1), (n - 1, m), (n, m - 1)]
+    return [(*way, (n - 1, m - 1)) for a, b in before if a and b for way in alignments(a, b)]
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_sums_over_all_alignments(d):
+    x, z = rng.normal(size=(5, d)), rng.normal(size=(6, d))
+    ways = alignments(5, 6)
+    assert len(ways) == 681  # a Delannoy number
+    C = ((x[:, None] - z) ** 2).sum(axis=-1)
+    costs = np.array([sum(C[cell] for cell in way) for way in ways])
+    assert_allclose(DTW()([x], [z]), [[costs.min() ** 0.5]])
+
+    def soft(ways, C):
+        return -0.3 * np.log(sum(np.exp(-sum(C[c] for c in way) / 0.3) for way in ways))
+
+    own = [soft(alignments(len(v), len(v)), ((v[:, None] - v) ** 2).sum(axis=-1)) for v in (x, z)]
+    assert_allclose(SoftDTW(0.3)([x], [z]), [[soft(ways, C) - sum(own) / 2]])
+    for triangle in (None, 1, 3):
+        g = np.exp(-C / 2)
+        if triangle:
+            apart = np.abs(np.arange(5)[:, None] - np.arange(6))
+            g = g * np.maximum(0, 1 - apart / triangle)
+        K = g / (2 - g)
+        total = sum(np.prod([K[cell] for cell in way]) for way in ways)
+        with np.errstate(divide="ignore"):
+            assert_allclose(GlobalAlignment(1.0, triangle).log([x], [z]), [[np.log(total)]])
+
+
+def test_soft_dtw_tends_to_the_sum_of_dtw():
+    x, z = WALKS[:2]
+    gaps = [float(SoftDTW(s)([x], [z])[0, 0] - DTW()([x], [z])[0, 0] ** 2) for s in (1.0, 1e-3)]
+    assert abs(gaps[1]) < 1e-3 * (len(x) + len(z)) * np.log(3)
+
+
+def test_a_triangle_of_one_point_is_a_product_and_a_wide_one_none():
+    x, z = np.array([0.0, 1.0]), np.array([0.5, 3.0])
+    g = np.exp(-((x - z) ** 2) / 2)
+    assert_allclose(GlobalAlignment(1.0, 1).log([x], [z]), [[np.log(g / (2 - g)).sum()]])
+    assert GlobalAlignment(1.0, 1)([x], [[0.5]]) == 0
+    wide = GlobalAlignment(1.0, 10**9)(WALKS[:5])
+    assert_allclose(wide, GlobalAlignment(1.0)(WALKS[:5]), rtol=1e-4)
+
+
+def test_long_series_have_finite_logarithms():
+    X = [rng.normal(size=n).cumsum() for n in (500, 400)]
+    L = GlobalAlignment(1.0).log(X)
+    assert np.isfinite(L).all()
+    assert L.min() < -1000  # far below what a float holds
+    K = GlobalAlignment("auto")(X)
+    assert np.isfinite(K).all()
+    # all paths of equal points: their number, times κ = 1
+    assert_allclose(GlobalAlignment(1.0).log([np.zeros(1000)]), 1756.973506613141)
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.1, 0.3])
+def test_numbers_with_exponents_and_logarithms_agree(scale):
+    """Near the similarity from which on logarithms are used, and in a series that mixes both."""
+    x, z = WALKS[0] / 10, WALKS[1] / 10
+    z = np.concatenate([z, z[-1:] + 1.0])
+    together = GlobalAlignment(scale).log([x, 1e3 * x], [z])  # in one group of the native loop
+    alone = GlobalAlignment(scale).log([x], [z])
+    assert_allclose(together[0], alone[0], rtol=1e-12)
+
+
+def test_series_whose_lengths_differ_by_more_than_the_window_are_endless():
+    D = DTW(window=2)([[1.0] * 5], [[1.0] * 7, [1.0] * 8])
+    assert_array_equal(D, [[0, np.inf]])
+    assert FromDistance(DTW(2))([[1.0] * 5], [[1.0] * 8]) == 0
+
+
+@pytest.mark.parametrize("rho", [DTW(), DTW(0.2), DTW(3), ERP(), MSM(), TWED()], ids=repr)
+def test_limits_keep_what_is_near(rho):
+    X, Z = rho.encode(WALKS[:20]), rho.encode(WALKS[20:])
+    exact = rho.raw(X, Z)
+    limit = float(np.median(exact))
+    D = rho.within(X, Z, limit)
+    assert_array_equal(D[exact <= limit], exact[exact <= limit])
+    assert (D[exact > limit] > limit).all()
+
+
+@pytest.mark.parametrize("rho", [DTW(), DTW(2), DTW(0.1)], ids=repr)
+def test_bounds_are_below_the_distance(rho):
+    X = rho.encode([*WALKS, *rng.normal(size=(10, 20)).cumsum(axis=1)])
+    bounds = rho.bounds(X, X)
+    assert (bounds <= rho.raw(X, X)).all()
+    assert (bounds > 0).any()
+
+
+@pytest.mark.parametrize("rho", [ERP(), MSM(), TWED()], ids=repr)
+def test_edit_distances_satisfy_the_triangle_inequality(rho):
+    D = rho(WALKS)
+    detours = (D[:, :, None] + D).min(axis=1)
+    assert (detours + 1e-9 >= D).all()
+
+
+def test_dtw_does_not_satisfy_the_triangle_inequality():
+    D = DTW()(WALKS)
+    detours = (D[:, :, None] + D).min(axis=1)
+    assert (detours + 1e-9 < D).any()
+
+
+def test_windows_of_unequal_lengths_in_one_group_keep_apart():
+    X = DTW(2).encode(WALKS)
+    alone = [[DTW(2).raw(X[[i]], X[[j]])[0, 0] for j in range(20)] for i in range(5)]
+    assert_array_equal(DTW(2).raw(X[:5], X[:20]), alone)
+
+
+def test_which_kernels_are_positive_semidefinite():
+    near = np.random.default_rng(0).normal(size=(60, 8))
+    assert GlobalAlignment.positive_definite
+    assert check_mercer(GlobalAlignment(1.0), list(near)).positive_definite
+    assert check_mercer(GlobalAlignment(3.0, triangle=4), WALKS).positive_definite
+    for rho in (DTW(), MSM(), TWED(), ERP()):
+        kernel = FromDistance(rho, 0.01)
+        assert kernel.positive_definite is None
+        assert not check_mercer(kernel, list(near)).positive_definite
+    assert SoftDTWRBF.positive_definite is False
+    assert not check_mercer(SoftDTWRBF(0.02, 0.1), list(near)).positive_definite
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [DTW(-1), DTW(1.5), DTW("wide"), DTW(True), ERP(np.nan), MSM(0), TWED(0), TWED(1, -1),
+     SoftDTW(0), GlobalAlignment(-1.0), GlobalAlignment("median"), GlobalAlignment(1.0, 0),
+     SoftDTWRBF(0), SoftDTWRBF(1.0, -1)],
+    ids=repr,
+)  # fmt: skip
+def test_wrong_parameters_are_named(wrong):
+    with pytest.raises((TypeError, ValueError), match=r"\w+='?[\w.-]+'?: (give|must)"):
+        wrong([[1.0, 2.0]])
+
+
+def test_a_scale_that_was_not_learnt_is_named():
+    kernel = GlobalAlignment()
+    X = kernel.encode([[1.0]])
+    with pytest.raises(ValueError, match="length_scale='auto' is learnt"):
+        kernel.block(X, X)
+    assert kernel.bind(X).length_scale == 1  # a single point has no gaps

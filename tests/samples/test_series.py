@@ -1,0 +1,136 @@
+"""Series: what raw data they are read from, which are refused, and layouts of other libraries."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+
+from mercer.distances import DTW
+from mercer.samples import as_samples, joined, kind_of, row_keys, series_of
+
+
+def encoded(X, like=None):
+    return as_samples(X, "series", like=like, reader="DTW")
+
+
+LISTS = [[1.0, 2.0, 3.0], [4.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        LISTS,
+        tuple(map(tuple, LISTS)),
+        [np.array(row) for row in LISTS],
+        [np.array(row)[:, None] for row in LISTS],
+        pd.Series(LISTS),
+        pd.DataFrame({"signal": LISTS}),
+        pl.Series(LISTS),
+        pl.DataFrame({"signal": LISTS}),
+        pl.Series(LISTS).to_arrow(),
+    ],
+    ids=["lists", "tuples", "arrays", "columns", "pandas", "frame", "polars", "polars frame",
+         "arrow"],
+)  # fmt: skip
+def test_lists_and_columns_of_series_are_read_alike(X):
+    S = encoded(X)
+    assert_array_equal(S.values.ravel(), [1, 2, 3, 4, 5])
+    assert_array_equal(S.starts, [0, 3, 5])
+    assert S.channels == 1
+    assert kind_of(S).name == "series"
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 4, 2)])
+def test_an_array_is_a_series_for_each_of_its_first_axis(shape):
+    X = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    S = encoded(X)
+    assert_array_equal(S.lengths, [4, 4, 4])
+    assert_array_equal(S.values, X.reshape(12, -1))
+    if len(shape) == 2:
+        assert_array_equal(encoded(pd.DataFrame(X)).values, S.values)
+
+
+def test_rows_are_chosen_and_joined():
+    S = encoded([[1.0], [2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert_array_equal(S[[2, 0]].values.ravel(), [4, 5, 6, 1])
+    assert_array_equal(S[1:].starts, [0, 2, 5])
+    both = joined(S, encoded([[7.0]], like=S))
+    assert_array_equal(both.values.ravel(), [1, 2, 3, 4, 5, 6, 7])
+    assert_array_equal(pickle.loads(pickle.dumps(S)).values, S.values)
+
+
+def test_equal_series_have_equal_keys():
+    keys = list(row_keys(encoded([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])))
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_single_precision_is_kept_where_all_series_have_it():
+    X = [np.ones(3, np.float32), np.zeros(2, np.float32)]
+    assert DTW()(X).dtype == np.float32
+    assert DTW()([*X, [1.0]]).dtype == np.float64
+
+
+def test_a_series_with_a_gap_names_its_place():
+    with pytest.raises(ValueError, match=r"X\[1\] holds nan at point 2: .*padded=True"):
+        encoded([[1.0], [0.0, 1.0, np.nan]])
+    with pytest.raises(ValueError, match=r"X\[0\] holds inf at point 1, channel 1"):
+        encoded([[[0.0, 1.0], [2.0, np.inf]]])
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "words"),
+    [
+        ([[1.0], []], ValueError, r"X\[1\] has no points"),
+        (np.zeros((2, 0)), ValueError, "no points"),
+        (np.zeros((0, 2)), ValueError, "empty"),
+        ([], ValueError, "empty"),
+        ([1.0, 2.0], ValueError, "put a single series into a list"),
+        (np.arange(3.0), ValueError, "Put a single series into a list"),
+        (np.zeros((1, 2, 2, 2)), ValueError, "shape"),
+        ("abc", TypeError, "a single string"),
+        ([["a", "b"]], TypeError, r"X\[0\] is no array of numbers"),
+        (["ab"], TypeError, r"X\[0\] is a str"),
+        ([[1.0], None], TypeError, r"X\[1\] is missing"),
+        ([[1.0], 2.0], TypeError, r"X\[1\] is 2.0"),
+        ([[[1.0, 2.0]], [[1.0]]], ValueError, r"X\[1\] has 1 channels, but X\[0\] has 2"),
+        ([np.zeros((2, 2, 2))], ValueError, r"X\[0\] has 3 dimensions"),
+        (np.array([["a", "b"]]), TypeError, "compares series"),
+    ],
+)
+def test_what_is_no_list_of_series_is_refused(X, error, words):
+    with pytest.raises(error, match=words):
+        encoded(X)
+
+
+def test_new_series_have_the_channels_of_the_training_sample():
+    with pytest.raises(ValueError, match=r"X\[0\] has 2 channels, but the series it is compared"):
+        encoded([[[1.0, 2.0]]], like=encoded([[1.0]]))
+
+
+def test_channels_that_come_first_draw_a_warning():
+    with pytest.warns(UserWarning, match='channels="first"'):
+        encoded(np.zeros((3, 2, 9)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoded(np.zeros((3, 9, 2)))
+        encoded([np.zeros((1, 5))])  # a single point
+
+
+def test_layouts_of_other_libraries_are_converted_when_said():
+    X = np.arange(12.0).reshape(2, 2, 3)
+    turned = series_of(X, channels="first")
+    assert_array_equal(np.stack(turned), X.transpose(0, 2, 1))
+    padded = np.array([[[1.0], [2.0], [np.nan]], [[3.0], [np.nan], [np.nan]]])
+    assert [len(each) for each in series_of(padded, padded=True)] == [2, 1]
+    both = series_of([[[1.0, np.nan]], [[2.0, 3.0]]], channels="first", padded=True)
+    assert [each.shape for each in both] == [(1, 1), (2, 1)]
+    with pytest.raises(ValueError, match=r"X\[0\] holds nan at point 1"):
+        series_of([[1.0, np.nan, 2.0, np.nan]], padded=True)
+    with pytest.raises(ValueError, match=r"X\[0\] has no points"):
+        series_of([[np.nan, np.nan]], padded=True)
+    with pytest.raises(ValueError, match="channels='middle'"):
+        series_of([[1.0]], channels="middle")
