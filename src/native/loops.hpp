@@ -17,6 +17,7 @@
 #include "kmers.hpp"
 #include "linear_svm.hpp"
 #include "nearest.hpp"
+#include "neighbourhood.hpp"
 #include "perceptron.hpp"
 #include "row_search.hpp"
 #include "sets.hpp"
@@ -76,6 +77,7 @@ struct Loops {
     const ListedLoops<double>& listed64;
     const NearestLoops<float>& nearest32;
     const NearestLoops<double>& nearest64;
+    const NeighbourhoodLoops& neighbourhoods;
     const PerceptronVoteLoops& perceptron_votes;
     const PerceptronLoops<float>& perceptron32;
     const PerceptronLoops<double>& perceptron64;
