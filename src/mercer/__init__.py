@@ -38,6 +38,8 @@ _HOME = {
     "MultipleKernelRegressor": "mercer.learners.many_kernels.multiple_kernel",
     "NadarayaWatson": "mercer.learners.windows.nadaraya_watson",
     "NeighbourhoodComponents": "mercer.learners.metrics.neighbourhood_components",
+    "NeighbourhoodMachineClassifier": "mercer.learners.neighbourhoods.neighbourhood_classifier",
+    "NeighbourhoodMachineRegressor": "mercer.learners.neighbourhoods.neighbourhood_regressor",
     "NuSVC": "mercer.learners.margin.svc",
     "NuSVR": "mercer.learners.margin.svr",
     "OneClassSVM": "mercer.learners.margin.one_class",

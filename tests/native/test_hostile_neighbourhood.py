@@ -124,7 +124,9 @@ def test_a_helper_changes_nothing():
     helper.start()
     try:
         for case in (alone, shared):
-            losses = [case.step(rate=0.01, dropout=0.2, seed=i, iteration=i + 1.0) for i in range(9)]
+            losses = [
+                case.step(rate=0.01, dropout=0.2, seed=i, iteration=i + 1.0) for i in range(9)
+            ]
             assert losses[-1] < losses[0]
     finally:
         shared.training.close()
@@ -215,10 +217,10 @@ def test_wrong_shapes_and_rows_are_refused():
         {"dropout": 1.0},
         {"weights": np.zeros_like(case.weights)},
     ):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="must"):
             case.step(**wrong)
     for shape in ((3, 1, 16, 16), (3, 0, 8, 16), (3, 0, 16, 3), (0, 0, 16, 16)):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="must"):
             _native.NeighbourhoodTraining(*shape, 1, 10, 5, False, 1)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="must"):
         case.training.help(1)

@@ -2,8 +2,8 @@
 
 Import the estimators from `mercer`; import from here what you need to write your own learner. The
 rooms: base (what all share), ridge (also logistic), margin (support vector machines), spectral
-(PCA, CCA, discriminant, clusters, statistics), neighbours, windows (Parzen), metrics (learnt
-distances), perceptrons and many_kernels.
+(PCA, CCA, discriminant, clusters, statistics), neighbours, neighbourhoods (learnt), windows
+(Parzen), metrics (learnt distances), perceptrons and many_kernels.
 """
 
 from mercer.learners.base import FitPath, KernelLearner, Training
