@@ -78,6 +78,29 @@ class Member:
     Z: np.ndarray
 
 
+@dataclass(frozen=True)
+class _Trial:
+    """Rows as a design reads them, and what was trained on them."""
+
+    rows: TrainingRows
+    design: Design
+    scaling: str
+    result: Any = None
+
+    @property
+    def loss(self) -> float:
+        """The held-out loss."""
+        return self.result.objective
+
+    @property
+    def interrupted(self) -> bool:
+        return self.result is not None and self.result.reason is Reason.INTERRUPTED
+
+    def cut(self) -> _Trial:
+        """The same; a later one was interrupted."""
+        return replace(self, result=replace(self.result, reason=Reason.INTERRUPTED))
+
+
 @estimator
 class NeighbourhoodMachine(
     Placed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
@@ -184,77 +207,84 @@ class NeighbourhoodMachine(
                 f"X has no column of numbers, dates or categories, but {kinds}: use "
                 "KernelClassifier or KernelRegressor, which read texts and sets as well."
             )
-        self._curves: list[list[Checkpoint]] = []
+        self._runs = 0
 
-        def rows(scaling: str, kept: list) -> tuple[TrainingRows, Design]:
+        def trial(scaling: str, kept: list) -> _Trial:
             design = Design.of(features, M, self._weights, scaling, kept)
-            return TrainingRows(*design.read(M), Y, self._weights, classes), design
+            return _Trial(TrainingRows(*design.read(M), Y, self._weights, classes), design, scaling)
 
         scalings = list(KINDS) if self.scaling == "auto" else [self.scaling]
-        if self.prune is True or (self.prune == "auto" and len(names) > MANY_COLUMNS):
-            names = self._matter(rows(scalings[0], names))
-        # the scaling that the held-out rows like best
         fit, held = self._split(0, classes)
         scalings = scalings if len(held) >= FEWEST_HELD else scalings[:1]
+        found: list[_Trial] = []
+        wide = len(names) > MANY_COLUMNS if self.prune == "auto" else self.prune
+        if wide:
+            best = self._matter(trial, scalings[0], names, fit, held)
+            names = best.design.names
+            found = [best] if best.interrupted else []
         runs = len(scalings) + self.n_members - 1
-        found = []
-        for scaling in scalings:
-            sample, design = rows(scaling, names)
-            result = self._train(sample, fit, held, 0, runs)
-            found.append((result, sample, design, scaling))
+        for scaling in scalings if not found else ():
+            found.append(self._train(trial(scaling, names), fit, held, 0, runs))
             runs -= 1
-            if result.reason is Reason.INTERRUPTED:
+            if found[-1].interrupted:
                 break
-        result, sample, self.design_, self.scaling_ = min(found, key=lambda f: f[0].objective)
-        results = [result]
-        last = found[-1][0]
+        # the scaling that the held-out rows like best
+        best = min(found, key=lambda trial: trial.loss)
+        results, last = [best.result], found[-1]
         for m in range(1, self.n_members):
-            if last.reason is Reason.INTERRUPTED:
+            if last.interrupted:
                 break
-            last = self._train(sample, *self._split(m, classes), m, runs)
-            results.append(last)
+            last = self._train(best, *self._split(m, classes), m, runs)
+            results.append(last.result)
             runs -= 1
-        self.kept_columns_ = self.design_.names
+        self._keep(best, results)
+        return last.result
+
+    def _keep(self, trial: _Trial, results: list[NeighbourhoodResult]) -> None:
+        """Keep the members: the machine is fitted now."""
+        self.design_, self.scaling_ = trial.design, trial.scaling
+        self.kept_columns_ = trial.design.names
         self.validation_curve_ = [np.array(r.curve, np.float64) for r in results]
         self.temperature_ = np.array([r.temperature for r in results])
         self.n_steps_ = [r.iterations for r in results]
-        self.members_ = [
-            Member(r.network, r.temperature,
-                   r.network.embed(sample.numbers, sample.extra, self.n_jobs))
+        numbers, extra = trial.rows.numbers, trial.rows.extra
+        members = [
+            Member(r.network, r.temperature, r.network.embed(numbers, extra, self.n_jobs))
             for r in results
-        ]  # fmt: skip
-        self._n_features_out = sum(member.Z.shape[1] for member in self.members_)
-        return last
+        ]
+        self._n_features_out = sum(member.Z.shape[1] for member in members)
+        self.members_ = members
 
-    def _matter(self, whole: tuple[TrainingRows, Design]) -> list:
-        """Names of the columns that are kept."""
-        sample, design = whole
-        fit, held = self._split(0, sample.classes)
+    def _matter(
+        self,
+        trial: Callable[[str, list], _Trial],
+        scaling: str,
+        names: list,
+        fit: np.ndarray,
+        held: np.ndarray,
+    ) -> _Trial:
+        """The best network on all columns, or on those that matter most."""
+        best = trial(scaling, names)
         if len(held) < FEWEST_HELD:
-            return design.names
+            return best
         end = perf_counter() + PRUNING_TIME * (self._deadline - perf_counter())
-        rng = np.random.default_rng([self._seed, 1])
         first = replace(self._solver(len(fit)), dropout=FIRST_DROPOUT)
         first = replace(first, steps=max(first.steps // 2, min(first.steps, FEWEST_STEPS)))
-        best = self._train(sample, fit, held, 0, 1, first, end)
-        if best.reason is Reason.INTERRUPTED:
-            return design.names
-        risen = rises(best, sample.take(fit), sample.take(held), design.sources, rng, self.n_jobs)
-        self.importances_ = risen
-        kept, sets = design.names, ladder(risen)
-        for i, names in enumerate(sets):
-            left = [j for j, source in enumerate(design.sources) if source in set(names)]
-            p = sample.numbers.shape[1]
-            part = sample._replace(
-                numbers=np.ascontiguousarray(sample.numbers[:, [j for j in left if j < p]]),
-                extra=np.ascontiguousarray(sample.extra[:, [j - p for j in left if j >= p]]),
-            )
-            found = self._train(part, fit, held, 0, len(sets) - i, first, end)
-            if found.objective <= best.objective:
-                best, kept = found, names
-            if found.reason is Reason.INTERRUPTED:
+        best = self._train(best, fit, held, 0, 2, first, end)
+        if best.interrupted:
+            return best
+        rng, rows = np.random.default_rng([self._seed, 1]), best.rows
+        self.importances_ = rises(
+            best.result, rows.take(fit), rows.take(held), best.design.sources, rng, self.n_jobs
+        )
+        sets = ladder(self.importances_)
+        for i, kept in enumerate(sets):
+            found = self._train(trial(scaling, kept), fit, held, 0, len(sets) - i, first, end)
+            if found.loss <= best.loss or found.interrupted:
+                best = found if found.loss <= best.loss else best.cut()
+            if best.interrupted:
                 break
-        return kept
+        return best
 
     def _split(self, member: int, classes: bool) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers to train on, and those held out: a row of each class is trained on."""
@@ -280,31 +310,31 @@ class NeighbourhoodMachine(
 
     def _train(
         self,
-        sample: TrainingRows,
+        trial: _Trial,
         fit: np.ndarray,
         held: np.ndarray,
         member: int,
         runs: int,
         solver: NeighbourhoodSolver | None = None,
         end: float | None = None,
-    ) -> NeighbourhoodResult:
+    ) -> _Trial:
         """One run of the solver, with its share of the time that is left for ``runs`` runs."""
         left = (self._deadline if end is None else end) - perf_counter()
-        run = len(self._curves)
-        curve: list[Checkpoint] = []
-        self._curves.append(curve)
+        self._runs += 1
+        run = self._runs
 
         def report(found: Checkpoint) -> None:
-            curve.append(found)
             if self.verbose:
-                print(f"run {run + 1}, step {found.step:,}: held-out loss {found.loss:.5g}")
+                print(f"run {run}, step {found.step:,}: held-out loss {found.loss:.5g}")
             if self.progress is not None:
                 self.progress({"run": run, **found._asdict()})
 
-        return (solver or self._solver(len(fit))).solve(
-            sample.take(fit), sample.take(held), np.random.default_rng([self._seed, 3, member]),
+        result = (solver or self._solver(len(fit))).solve(
+            trial.rows.take(fit), trial.rows.take(held),
+            np.random.default_rng([self._seed, 3, member]),
             n_jobs=self.n_jobs, seconds=max(left, 0) / max(runs, 1), report=report,
         )  # fmt: skip
+        return replace(trial, result=result)
 
     def _check_parameters(self) -> None:
         for name in ("n_members", "width", "batch", "candidates"):
@@ -327,6 +357,9 @@ class NeighbourhoodMachine(
             raise ValueError(f"scaling={self.scaling!r}: give one of {['auto', *KINDS]}.")
         if self.prune != "auto":
             check_flag("prune", self.prune)
+        check_flag("verbose", self.verbose)
+        if not (self.progress is None or callable(self.progress)):
+            raise TypeError(f"progress={self.progress!r}: give a function of a dict, or None.")
         check_seed(self.random_state)
         _ = self.place
 
@@ -345,7 +378,7 @@ class NeighbourhoodMachine(
             smooth(Z, m.Z, self._targets, self._weights, (m.temperature,), self.n_jobs)[0]
             for Z, m in zip(self._embedded(X), self.members_)
         ]
-        return np.mean(values, axis=0, dtype=np.float64)
+        return np.asarray(np.mean(values, axis=0, dtype=np.float64))
 
     def transform(self, X: Any) -> np.ndarray:
         """z of new rows, (n, width); of several members side by side."""
