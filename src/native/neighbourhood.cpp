@@ -13,7 +13,26 @@ namespace MERCER_ISA {
 namespace {
 
 using Step = NeighbourhoodStep;
+
+#if defined(__AVX2__) || defined(__AVX512F__) || !defined(__GNUC__)
 using P = Pack<float>;
+#else
+// Of the array in Pack, GCC makes no registers in a product: a step took five times as long.
+struct P {
+    static constexpr size_t width = 4;
+    typedef float Four __attribute__((vector_size(16)));
+    Four v;
+    static P load(const float* x) {
+        P out;
+        memcpy(&out.v, x, sizeof out.v);
+        return out;
+    }
+    static P all(float x) { return {Four{x, x, x, x}}; }
+    void store(float* x) const { memcpy(x, &v, sizeof v); }
+    static P plus(P a, P b) { return {a.v + b.v}; }
+    static P times_plus(P a, P b, P c) { return {a.v * b.v + c.v}; }
+};
+#endif
 
 constexpr float far_away = 1e15f;   // the distance of a row to itself: it has no vote
 constexpr float tiny_share = 1e-6f; // a squared distance below this part of the norms is rounding

@@ -89,7 +89,6 @@ class NeighbourhoodSolver:
         *,
         n_jobs: int | None = None,
         seconds: float = np.inf,
-        start: Network | None = None,
         report: Callable[[Checkpoint], object] | None = None,
     ) -> NeighbourhoodResult:
         """Train on rows, and judge by the held-out rows, which may be none.
@@ -97,7 +96,7 @@ class NeighbourhoodSolver:
         With a limit of ``seconds`` there are fewer steps, as many as the first ones promise. After
         Ctrl-C the best network so far is returned, with the reason ``INTERRUPTED``.
         """
-        run = _Run(self, rows, held, rng, n_jobs, perf_counter() + seconds, start, report)
+        run = _Run(self, rows, held, rng, n_jobs, perf_counter() + seconds, report)
         reason = Reason.CONVERGED
         try:
             run.train()
@@ -124,16 +123,12 @@ class _Run:
         rng: np.random.Generator,
         n_jobs: int | None,
         deadline: float,
-        start: Network | None,
         report: Callable[[Checkpoint], object] | None,
     ):
         self.solver, self.rows, self.held, self.rng = solver, rows, held, rng
         self.deadline, self.report, self.n_jobs = deadline, report, n_jobs
         d, q = rows.numbers.shape[1], rows.extra.shape[1]
-        if start is None:
-            self.network = Network.drawn(d, q, solver.width, solver.hidden, rng)
-        else:
-            self.network = start.copy()
+        self.network = Network.drawn(d, q, solver.width, solver.hidden, rng)
         self.draws = Draws(rows.count, solver.batch, solver.candidates, rng)
         self.jobs = min(count_jobs(n_jobs), max(1, self.draws.candidates // ROWS_OF_A_THREAD))
         self.native = _native.NeighbourhoodTraining(
