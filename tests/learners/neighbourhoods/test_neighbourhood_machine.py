@@ -246,7 +246,7 @@ def test_wide_tables_and_many_levels():
         {"a": [f"v{i}" for i in rng.integers(0, 90, 900)], "b": rng.normal(size=900)}
     )
     model = Regressor(**QUICK | {"steps": 5}).fit(frame, frame["b"])
-    assert len(model.design_.levels[0]) <= 64
+    assert len(model.members_[0].design.levels[0]) <= 64
     assert np.isfinite(model.predict(frame)).all()
 
 
@@ -275,3 +275,20 @@ def test_any_width(settings):
     model = Regressor(**QUICK | settings | {"steps": 150}).fit(X, y)
     assert model.transform(X).shape == (300, settings.get("width", 32))
     assert model.score(X, y) > 0.5
+
+
+def test_both_scalings_are_members_if_their_mean_is_better():
+    X, y = stairs(500)
+    settings = QUICK | {"scaling": "auto", "steps": 100}
+    model = Regressor(**settings | {"n_members": 2}).fit(X, y)
+    one = Regressor(**settings).fit(X, y)
+    assert len(model.members_) == 2
+    assert one.scaling_ == model.scaling_
+    Z = model.transform(X[:5])
+    assert_array_equal(Z[:, :32], one.transform(X[:5]))
+
+
+def test_a_step_that_does_not_fit_the_memory_is_refused():
+    X, y = stairs(500)
+    with pytest.raises(MemoryError, match="a step of training"):
+        Regressor(**QUICK | {"memory": 10_000}).fit(X, y)

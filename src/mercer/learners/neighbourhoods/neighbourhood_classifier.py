@@ -28,7 +28,7 @@ class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    members_, temperature_, kept_columns_, importances_, scaling_, n_steps_, encoder_, design_,
+    members_, temperature_, kept_columns_, importances_, scaling_, n_steps_, encoder_,
     n_features_in_, feature_names_in_
         As in `NeighbourhoodMachineRegressor`.
     validation_curve_ : list of ndarray of shape (checkpoints, 3)

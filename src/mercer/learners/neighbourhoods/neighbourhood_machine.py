@@ -36,7 +36,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.neighbourhoods.design import KINDS, Design, usable
 from mercer.learners.neighbourhoods.pruning import ladder, rises
-from mercer.samples import is_number
+from mercer.samples import EncodedColumns, is_number
 from mercer.search import fit_index
 from mercer.solvers import Reason
 from mercer.solvers.neighbourhoods import (
@@ -45,11 +45,12 @@ from mercer.solvers.neighbourhoods import (
     NeighbourhoodSolver,
     Network,
     TrainingRows,
+    held_out_loss,
     smooth,
     vote_shares,
 )
 from mercer.tables import ReadTable, TableEncoder
-from mercer.threads import forget
+from mercer.threads import count_jobs, forget
 
 MOST_HELD = 2000
 MANY_COLUMNS = 12  # above so many, columns are pruned
@@ -68,14 +69,21 @@ class Member:
 
     Attributes
     ----------
+    design : Design
+        How it reads encoded rows.
     network : Network
     temperature : float
     Z : ndarray of shape (n, width)
     """
 
+    design: Design
     network: Network
     temperature: float
     Z: np.ndarray
+
+    def embed(self, M: EncodedColumns, n_jobs: int | None) -> np.ndarray:
+        """z of encoded rows."""
+        return self.network.embed(*self.design.read(M), n_jobs)
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,8 @@ class NeighbourhoodMachine(
         Part of the hidden units that are left out of a step.
     scaling : {"auto", "normal", "standard"}
         Numbers as normal scores (the value of a standard normal variable of the same rank) or
-        standardised; "auto" tries both on the held-out rows.
+        standardised; "auto" tries both on the held-out rows, and with several members keeps both
+        if their mean is better there.
     prune : {"auto", True, False}
         Learn on all columns, then keep those that matter and learn again; "auto" does so above 12
         columns. The held-out rows decide how many are kept.
@@ -228,30 +237,47 @@ class NeighbourhoodMachine(
             runs -= 1
             if found[-1].interrupted:
                 break
-        # the scaling that the held-out rows like best
-        best = min(found, key=lambda trial: trial.loss)
-        results, last = [best.result], found[-1]
-        for m in range(1, self.n_members):
-            if last.interrupted:
-                break
-            last = self._train(best, *self._split(m, classes), m, runs)
-            results.append(last.result)
-            runs -= 1
-        self._keep(best, results)
-        return last.result
+        # the scaling that the held-out rows like best; of several members, both if they like
+        # their mean better
+        found.sort(key=lambda trial: trial.loss)
+        best, last = found[0], found[-1]
+        cut = any(trial.interrupted for trial in found)
+        members = [best]
+        if self.n_members > 1 and len(found) > 1 and not cut:
+            members += found[1:] if self._mean_loss(found, fit, held) < best.loss else []
+        while len(members) < self.n_members and not cut:
+            m = len(members)
+            last = self._train(best, *self._split(m, classes), m, self.n_members - m)
+            members.append(last)
+            cut = last.interrupted
+        self._keep(members)
+        return (last.cut() if cut else last).result
 
-    def _keep(self, trial: _Trial, results: list[NeighbourhoodResult]) -> None:
+    def _mean_loss(self, trials: list[_Trial], fit: np.ndarray, held: np.ndarray) -> float:
+        """The held-out loss of the mean of several machines."""
+        values = []
+        for trial in trials:
+            rows, new, result = trial.rows.take(fit), trial.rows.take(held), trial.result
+            Z, queries = (
+                result.network.embed(part.numbers, part.extra, self.n_jobs) for part in (rows, new)
+            )
+            taus = (result.temperature,)
+            values += [smooth(queries, Z, rows.targets, rows.weights, taus, self.n_jobs)[0]]
+        new = trials[0].rows.take(held)
+        return held_out_loss(np.mean(values, axis=0), new.targets, new.weights, new.classes)
+
+    def _keep(self, trials: list[_Trial]) -> None:
         """Keep the members: the machine is fitted now."""
-        self.design_, self.scaling_ = trial.design, trial.scaling
-        self.kept_columns_ = trial.design.names
+        results = [trial.result for trial in trials]
+        self.scaling_ = trials[0].scaling
+        self.kept_columns_ = trials[0].design.names
         self.validation_curve_ = [np.array(r.curve, np.float64) for r in results]
         self.temperature_ = np.array([r.temperature for r in results])
         self.n_steps_ = [r.iterations for r in results]
-        numbers, extra = trial.rows.numbers, trial.rows.extra
-        members = [
-            Member(r.network, r.temperature, r.network.embed(numbers, extra, self.n_jobs))
-            for r in results
-        ]
+        members = []
+        for trial, r in zip(trials, results):
+            Z = r.network.embed(trial.rows.numbers, trial.rows.extra, self.n_jobs)
+            members.append(Member(trial.design, r.network, r.temperature, Z))
         self._n_features_out = sum(member.Z.shape[1] for member in members)
         self.members_ = members
 
@@ -320,6 +346,9 @@ class NeighbourhoodMachine(
     ) -> _Trial:
         """One run of the solver, with its share of the time that is left for ``runs`` runs."""
         left = (self._deadline if end is None else end) - perf_counter()
+        needed = self._buffers(trial.rows)
+        if not self.place.holds(needed):
+            self.place.refuse(needed, "a step of training", ", or fewer candidates")
         self._runs += 1
         run = self._runs
 
@@ -335,6 +364,15 @@ class NeighbourhoodMachine(
             n_jobs=self.n_jobs, seconds=max(left, 0) / max(runs, 1), report=report,
         )  # fmt: skip
         return replace(trial, result=result)
+
+    def _buffers(self, rows: TrainingRows) -> int:
+        """Bytes of the arrays of a step, and of the rows that it reads."""
+        p, q = rows.numbers.shape[1], rows.extra.shape[1]
+        C, B = min(self.candidates, rows.count), min(self.batch, rows.count)
+        each = 41 * p + q + 8 * self.width + self.hidden + rows.targets.shape[1]
+        pairs = 2 * C * 64 * count_jobs(self.n_jobs) + C * self.width * -(-B // 64)
+        gradients = 10 * ((8 * p + q) * self.width + 2 * self.hidden * self.width)
+        return 4 * (C * each + pairs + gradients + 2 * rows.count * (p + q))
 
     def _check_parameters(self) -> None:
         for name in ("n_members", "width", "batch", "candidates"):
@@ -368,9 +406,8 @@ class NeighbourhoodMachine(
     def _embedded(self, X: Any) -> list[np.ndarray]:
         """z of new rows, for each member."""
         check_is_fitted(self)
-        table = read_like_fitted(self, X)
-        numbers, extra = self.design_.read(self.encoder_.transform(table))
-        return [m.network.embed(numbers, extra, self.n_jobs) for m in self.members_]
+        M = self.encoder_.transform(read_like_fitted(self, X))
+        return [member.embed(M, self.n_jobs) for member in self.members_]
 
     def _means(self, X: Any) -> np.ndarray:
         """The mean of the members' predictions, (n, outputs)."""

@@ -26,7 +26,7 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
     Attributes
     ----------
     members_ : list
-        The trained networks, each with z of the training rows.
+        The trained networks, each with its columns and z of the training rows.
     temperature_ : ndarray of shape (n_members,)
         :math:`\tau`, chosen by the held-out rows.
     validation_curve_ : list of ndarray of shape (checkpoints, 3)
@@ -38,10 +38,11 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
         Column -> how much the held-out loss rose when it was permuted; only where columns were
         pruned.
     scaling_ : {"normal", "standard"}
+        That of the first member.
     n_steps_ : list of int
         Steps of each member.
-    encoder_, design_ : object
-        How a table becomes the numbers that f reads.
+    encoder_ : TableEncoder
+        How columns become numbers and codes.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Only if the columns have names.
