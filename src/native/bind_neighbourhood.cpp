@@ -25,6 +25,9 @@ NeighbourhoodNet make_net(size_t columns, size_t extra, size_t width, size_t hid
     wants(columns + extra > 0, "columns + extra must be at least 1");
     wants(extra % 8 == 0 && width % 16 == 0 && width > 0 && hidden % 8 == 0,
           "extra and hidden must be multiples of 8, width one of 16");
+    const size_t most = size_t(1) << 24;  // no product of two sizes overflows
+    wants(columns < most && extra < most && width < most && hidden < most,
+          "columns, extra, width and hidden must be below 2^24");
     NeighbourhoodNet net{};
     net.columns = columns;
     net.extra = extra;

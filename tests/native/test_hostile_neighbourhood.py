@@ -219,7 +219,8 @@ def test_wrong_shapes_and_rows_are_refused():
     ):
         with pytest.raises(ValueError, match="must"):
             case.step(**wrong)
-    for shape in ((3, 1, 16, 16), (3, 0, 8, 16), (3, 0, 16, 3), (0, 0, 16, 16)):
+    huge = 3, 0, 16, 2**60
+    for shape in ((3, 1, 16, 16), (3, 0, 8, 16), (3, 0, 16, 3), (0, 0, 16, 16), huge):
         with pytest.raises(ValueError, match="must"):
             _native.NeighbourhoodTraining(*shape, 1, 10, 5, False, 1)
     with pytest.raises(ValueError, match="must"):

@@ -36,6 +36,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.neighbourhoods.design import KINDS, Design, usable
 from mercer.learners.neighbourhoods.pruning import ladder, rises
+from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns, is_number
 from mercer.search import fit_index
 from mercer.solvers import Reason
@@ -109,6 +110,7 @@ class _Trial:
         return replace(self, result=replace(self.result, reason=Reason.INTERRUPTED))
 
 
+@fields(_rows=whole(), _given=whole())
 @estimator
 class NeighbourhoodMachine(
     Placed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
