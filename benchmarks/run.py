@@ -15,8 +15,9 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "ridge_search", "local_ridge", "perceptrons", "clusters", "spectral", "deep",
               "deep_kernels",
               "deep_inducing",
-              "neighbours", "knn_learners", "objects", "weights", "multiple_kernels", "start_up",
-              "memory", "tables", "large_tables", "scale"]  # fmt: skip
+              "neighbours", "neighbourhood", "knn_learners", "objects", "weights",
+              "multiple_kernels", "start_up", "memory", "tables", "large_tables",
+              "scale"]  # fmt: skip
 
 more = sys.argv[1:] if "--quick" in sys.argv else ["--write", *sys.argv[1:]]
 failed = []

@@ -39,6 +39,8 @@ _HOME = {
     "NadarayaWatson": "mercer.learners.windows.nadaraya_watson",
     "NeighbourGaussianProcess": "mercer.learners.neighbours.local_process",
     "NeighbourhoodComponents": "mercer.learners.metrics.neighbourhood_components",
+    "NeighbourhoodMachineClassifier": "mercer.learners.neighbourhoods.neighbourhood_classifier",
+    "NeighbourhoodMachineRegressor": "mercer.learners.neighbourhoods.neighbourhood_regressor",
     "NuSVC": "mercer.learners.margin.svc",
     "NuSVR": "mercer.learners.margin.svr",
     "Nystroem": "mercer.learners.features.nystroem",

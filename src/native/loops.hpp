@@ -18,6 +18,7 @@
 #include "linear_svm.hpp"
 #include "nearest.hpp"
 #include "neighbour_process.hpp"
+#include "neighbourhood.hpp"
 #include "perceptron.hpp"
 #include "row_search.hpp"
 #include "series.hpp"
@@ -79,6 +80,7 @@ struct Loops {
     const NearestLoops<float>& nearest32;
     const NearestLoops<double>& nearest64;
     const NeighbourProcessLoops& neighbour_processes;
+    const NeighbourhoodLoops& neighbourhoods;
     const PerceptronVoteLoops& perceptron_votes;
     const PerceptronLoops<float>& perceptron32;
     const PerceptronLoops<double>& perceptron64;

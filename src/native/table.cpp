@@ -32,6 +32,7 @@ extern const ListedLoops<double> listed64;
 extern const NearestLoops<float> nearest32;
 extern const NearestLoops<double> nearest64;
 extern const NeighbourProcessLoops neighbour_processes;
+extern const NeighbourhoodLoops neighbourhoods;
 extern const PerceptronVoteLoops perceptron_votes;
 extern const PerceptronLoops<float> perceptron32;
 extern const PerceptronLoops<double> perceptron64;
@@ -76,6 +77,7 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::nearest32,
     MERCER_ISA::nearest64,
     MERCER_ISA::neighbour_processes,
+    MERCER_ISA::neighbourhoods,
     MERCER_ISA::perceptron_votes,
     MERCER_ISA::perceptron32,
     MERCER_ISA::perceptron64,

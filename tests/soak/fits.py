@@ -78,6 +78,18 @@ def features(rng: Random) -> dict:
     }
 
 
+def neighbourhoods(rng: Random) -> dict:
+    return {
+        "hidden": int(rng.choice([0, 5, 64])),
+        "width": int(rng.choice([1, 20, 32])),
+        "steps": int(rng.choice([1, 25, 60])),
+        "n_members": int(rng.integers(1, 3)),
+        "scaling": str(rng.choice(["auto", "normal", "standard"])),
+        "prune": bool(rng.integers(2)),
+        "learning_rate": scale(rng, -4, 1),
+    }
+
+
 def logistic(rng: Random) -> dict:
     return {"C": scale(rng, -8, 8), "solver": str(rng.choice(["auto", "low_rank"])), **kernel(rng)}
 
@@ -203,6 +215,8 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     },
     mercer.FeatureMachineRegressor: features,
     mercer.FeatureMachineClassifier: features,
+    mercer.NeighbourhoodMachineRegressor: neighbourhoods,
+    mercer.NeighbourhoodMachineClassifier: neighbourhoods,
     mercer.KernelClassifier: lambda rng: {"trials": int(rng.integers(1, 4))},
     mercer.KernelRegressor: lambda rng: {"trials": int(rng.integers(1, 4))},
     mercer.KNeighborsClassifier: neighbours,

@@ -38,17 +38,20 @@ from mercer.learners.base.parameters import (
 )
 from mercer.learners.base.placed import GramPlaced, Placed, bound_gram
 from mercer.learners.base.quantiles import ScoreQuantiles, check_coverage, check_levels
+from mercer.learners.base.reasons import Reasons, largest_parts
 from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
+from mercer.learners.base.table_columns import read_like_fitted, remember_table
 from mercer.learners.base.targets import check_targets, check_weights, refuse_complex
 
 __all__ = [
     "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "GramPlaced",
     "KernelLearner", "Limits", "LinearLearner", "Method", "NamedKernel", "OutputClassifier",
-    "Placed", "ScoreQuantiles", "SoftmaxCalibration", "Training", "all_pairs", "as_distance",
-    "bound_gram", "by_class", "by_pair", "calibrate", "check_count", "check_coverage", "check_flag",
-    "check_labels", "check_levels", "check_not_negative", "check_positive", "check_seed",
-    "check_solver", "check_targets", "check_training", "check_weights", "different_rows",
-    "drawn_seed", "effective_metric", "encode_classes", "encode_like_fitted", "finite_fit",
-    "finite_values", "fit_softmax", "is_auto", "is_value", "join_rows", "refuse_complex",
-    "remember_columns", "row_copies", "solver_name", "take_rows", "votes", "weigh_classes",
+    "Placed", "Reasons", "ScoreQuantiles", "SoftmaxCalibration", "Training", "all_pairs",
+    "as_distance", "bound_gram", "by_class", "by_pair", "calibrate", "check_count",
+    "check_coverage", "check_flag", "check_labels", "check_levels", "check_not_negative",
+    "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
+    "check_weights", "different_rows", "drawn_seed", "effective_metric", "encode_classes",
+    "encode_like_fitted", "finite_fit", "finite_values", "fit_softmax", "is_auto", "is_value",
+    "join_rows", "largest_parts", "read_like_fitted", "refuse_complex", "remember_columns",
+    "remember_table", "row_copies", "solver_name", "take_rows", "votes", "weigh_classes",
 ]  # fmt: skip

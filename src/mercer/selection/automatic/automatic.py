@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.durations import seconds
 from mercer.estimator import estimator
 from mercer.gram import ApproximationWarning, Place
-from mercer.learners.base import check_count, check_weights
+from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.as_code import winner_code
@@ -192,7 +192,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: give at least 2 rows to learn from.")
         _check_memory(memory, n)
-        self._remember_features(table)
+        remember_table(self, table)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         columns = infer_columns(table.columns, self._kinds(X, table), self.drop)
         targets = task.targets(y)
@@ -394,7 +394,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     def encode_table(self, X) -> EncodedTable:
         """New rows as they were read and encoded, which every method takes in place of X."""
         check_is_fitted(self)
-        return self.encoder_.encoded(self._read_new(X))
+        return self.encoder_.encoded(read_like_fitted(self, X))
 
     def _answers(self, X) -> np.ndarray:
         """Predictions or probabilities for raw rows."""
@@ -471,32 +471,12 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
 
     # --- columns ------------------------------------------------------------------------------
 
-    def _remember_features(self, table: ReadTable) -> None:
-        names = list(table.columns)
-        self.n_features_in_ = len(names)
-        if all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
     def _kinds(self, X, table) -> dict | None:
         """``kind``; if X is a list of strings instead of a table, the strings are texts."""
         if self.kind is not None or not is_object_list(X):
             return self.kind
         cells = table.columns[0]
         return {0: "text"} if cells.dtype == object and isinstance(cells[0], str) else None
-
-    def _read_new(self, X) -> ReadTable:
-        table = ReadTable.of(X)
-        if any(isinstance(name, str) for name in table.columns):
-            return table
-        names = list(getattr(self, "feature_names_in_", []))
-        if len(table.columns) != self.n_features_in_:
-            raise ValueError(
-                f"X has {len(table.columns)} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input{f': {names}' if names else ''}."
-            )
-        return ReadTable(dict(zip(names, table.columns.values()))) if names else table
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,0 +1,65 @@
+"""The training rows that predictions rest on, as every learner tells them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """For each predicted row, the training rows that speak most for and against the prediction.
+
+    Attributes
+    ----------
+    rows, against : ndarray of shape (n, most)
+        Numbers of training rows, from 0, the largest share first; -1 where there are no more.
+    shares, against_shares : ndarray of shape (n, most)
+        Their parts of the sum of the absolute contributions of all stored rows, in [0, 1].
+    kind : {"training rows", "support vectors", "centres"}
+        What the machine has stored. Centres stand for the training rows around them.
+    stored : int
+        How many rows these are.
+    """
+
+    rows: np.ndarray
+    shares: np.ndarray
+    against: np.ndarray
+    against_shares: np.ndarray
+    kind: str
+    stored: int
+
+    def renumbered(self, numbers: np.ndarray) -> Reasons:
+        """The same, where row i of the fit has the number ``numbers[i]``."""
+        rows, against = (np.where(r >= 0, numbers[r], -1) for r in (self.rows, self.against))
+        return replace(self, rows=rows, against=against)
+
+    def texts(self) -> dict[str, list[str]]:
+        """Columns of texts such as "row 17 (23%)", with rows counted from 1; "" for none.
+
+        The columns are because_1, because_2, ... and not_like_1.
+        """
+        found = {
+            f"because_{j + 1}": _written(self.rows[:, j], self.shares[:, j])
+            for j in range(self.rows.shape[1])
+        }
+        return found | {"not_like_1": _written(self.against[:, 0], self.against_shares[:, 0])}
+
+
+def largest_parts(
+    parts: np.ndarray, stored: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and values of the largest positive parts of each row, (n, most)."""
+    order = np.argsort(-parts, axis=1, kind="stable")[:, :most]
+    values = np.take_along_axis(parts, order, axis=1)
+    rows = np.where(values > 0, stored[order], -1)
+    lacking = ((0, 0), (0, most - rows.shape[1]))
+    return np.pad(rows, lacking, constant_values=-1), np.pad(np.maximum(values, 0), lacking)
+
+
+def _written(rows: np.ndarray, shares: np.ndarray) -> list[str]:
+    return [
+        f"row {row + 1} ({100 * share:.{0 if share >= 0.1 else 1}f}%)" if row >= 0 else ""
+        for row, share in zip(rows.tolist(), shares.tolist())
+    ]

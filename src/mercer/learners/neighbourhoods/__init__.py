@@ -1,0 +1,1 @@
+"""Machines that learn a space in which neighbours predict, and explain themselves by rows."""

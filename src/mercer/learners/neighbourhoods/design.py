@@ -1,0 +1,92 @@
+"""An encoded table as the network of a learnt neighbourhood reads it: numbers, and indicators."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.samples import EncodedColumns
+from mercer.tables import Feature, read_as
+
+KINDS = {"normal": "normal", "standard": "scaled"}  # of features, by the name of the scaling
+FEW_COLUMNS = 10  # in tables of so many columns, integers of few values have indicators too
+MOST_LEVELS = 64  # indicators of a category: the most frequent levels have one
+INDICATOR = 0.7
+FARTHEST = 8.0  # standard deviations
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which columns of the encoded matrix are read, and how.
+
+    Attributes
+    ----------
+    numbers : list of int
+        Columns with numbers, which become periodic features.
+    coded : list of int
+        Columns with codes of categories.
+    levels : list of ndarray
+        For each of them the codes that have an indicator.
+    sources : list
+        Names of the columns of the table that the numbers and then the indicators are from.
+    """
+
+    numbers: list[int]
+    coded: list[int]
+    levels: list[np.ndarray]
+    sources: list
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[Feature],
+        M: EncodedColumns,
+        weights: np.ndarray,
+        scaling: str,
+        kept: Collection | None = None,
+    ) -> Design:
+        """The design for training rows; ``kept`` are names of columns, None for all."""
+        every = list(dict.fromkeys(feature.source for feature in features))
+        names = every if kept is None else kept
+        kinds = ("level", "code") if len(names) <= FEW_COLUMNS else ("code",)
+
+        def used(*kinds: str) -> list[int]:
+            return [j for j in read_as(features, *kinds) if features[j].source in names]
+
+        numbers, coded = used(KINDS[scaling]), used(*kinds)
+        levels = [_frequent(M.objects[j].codes[:, 0], weights) for j in coded]
+        sources = [features[j].source for j in numbers]
+        for j, codes in zip(coded, levels):
+            sources += [features[j].source] * len(codes)
+        return cls(numbers, coded, levels, sources)
+
+    @property
+    def names(self) -> list:
+        """The columns of the table that are read, each once."""
+        return list(dict.fromkeys(self.sources))
+
+    def read(self, M: EncodedColumns) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers (n, p) and the indicators (n, q) of rows, in float32."""
+        numbers = np.clip(M.numbers[:, self.numbers], -FARTHEST, FARTHEST)
+        parts = [
+            np.float32(INDICATOR) * (M.objects[j].codes[:, :1] == codes)
+            for j, codes in zip(self.coded, self.levels)
+        ]
+        extra = np.hstack([np.empty((len(M), 0), np.float32), *parts])
+        return np.ascontiguousarray(numbers, np.float32), extra.astype(np.float32, copy=False)
+
+
+def _frequent(codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The most frequent codes in ascending order; one of two says all."""
+    totals = np.bincount(codes, weights)
+    found = np.flatnonzero(totals)
+    kept = np.sort(found[np.argsort(-totals[found], kind="stable")][:MOST_LEVELS])
+    return kept[1:] if len(found) == 2 else kept
+
+
+def usable(features: Sequence[Feature]) -> list[Any]:
+    """Names of the columns that a network can read: numbers, dates and categories."""
+    return list(dict.fromkeys(f.source for f in features if not f.holds_objects))

@@ -1,0 +1,498 @@
+"""What both learnt neighbourhoods share: columns, members, held-out rows, and answers by rows.
+
+`fit` reads the table, finds out which columns matter if there are many, and trains members, each
+with its own held-out rows. Predictions are means of the members' predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.distances import Minkowski
+from mercer.durations import seconds
+from mercer.estimator import estimator
+from mercer.learners.base import (
+    Placed,
+    Reasons,
+    check_count,
+    check_flag,
+    check_not_negative,
+    check_positive,
+    check_seed,
+    check_targets,
+    check_weights,
+    different_rows,
+    drawn_seed,
+    largest_parts,
+    read_like_fitted,
+    remember_table,
+)
+from mercer.learners.neighbourhoods.design import KINDS, Design, usable
+from mercer.learners.neighbourhoods.pruning import ladder, rises
+from mercer.persistence import fields, whole
+from mercer.samples import EncodedColumns, is_number
+from mercer.search import fit_index
+from mercer.solvers import Reason
+from mercer.solvers.neighbourhoods import (
+    Checkpoint,
+    NeighbourhoodResult,
+    NeighbourhoodSolver,
+    Network,
+    TrainingRows,
+    held_out_loss,
+    smooth,
+    vote_shares,
+)
+from mercer.tables import ReadTable, TableEncoder
+from mercer.threads import count_jobs, forget
+
+MOST_HELD = 2000
+MANY_COLUMNS = 12  # above so many, columns are pruned
+FEWEST_HELD = 30  # with fewer held-out rows nothing is chosen by them
+ROWS_A_STEP = 10  # of "auto" steps
+FEWEST_STEPS, MOST_STEPS = 600, 3000  # of tables with 600 rows and more
+FEWEST_OF_ALL = 100
+FIRST_DROPOUT = 0.1  # of the network that tells which columns matter
+PRUNING_TIME = 0.4  # its part of a limited time, with the networks on fewer columns
+BLOCK = 4_000_000  # numbers of the largest matrix of shares
+
+
+@dataclass(frozen=True)
+class Member:
+    """A trained network, with z of the training rows.
+
+    Attributes
+    ----------
+    design : Design
+        How it reads encoded rows.
+    network : Network
+    temperature : float
+    Z : ndarray of shape (n, width)
+    """
+
+    design: Design
+    network: Network
+    temperature: float
+    Z: np.ndarray
+
+    def embed(self, M: EncodedColumns, n_jobs: int | None) -> np.ndarray:
+        """z of encoded rows."""
+        return self.network.embed(*self.design.read(M), n_jobs)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Rows as a design reads them, and what was trained on them."""
+
+    rows: TrainingRows
+    design: Design
+    scaling: str
+    result: Any = None
+
+    @property
+    def loss(self) -> float:
+        """The held-out loss."""
+        return self.result.objective
+
+    @property
+    def interrupted(self) -> bool:
+        return self.result is not None and self.result.reason is Reason.INTERRUPTED
+
+    def cut(self) -> _Trial:
+        """The same; a later one was interrupted."""
+        return replace(self, result=replace(self.result, reason=Reason.INTERRUPTED))
+
+
+@fields(_rows=whole(), _given=whole())
+@estimator
+class NeighbourhoodMachine(
+    Placed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """Abstract: a mean over the rows that are near in a learnt space.
+
+    Parameters
+    ----------
+    n_members : int
+        Networks, each with its own start and held-out rows; predictions are means of theirs.
+    width : int
+        Numbers in z.
+    hidden : int
+        Units of the hidden layer; 0 is a linear map of the encoded columns, which learns faster.
+    steps : int or "auto"
+        Steps of training; "auto" is one for every 10 rows, within 600 to 3,000; fewer for tables
+        of fewer rows than 600.
+    batch, candidates : int
+        Rows that a step predicts, and rows that it compares them with.
+    learning_rate : float > 0
+    dropout : float in [0, 1)
+        Part of the hidden units that are left out of a step.
+    scaling : {"auto", "normal", "standard"}
+        Numbers as normal scores (the value of a standard normal variable of the same rank) or
+        standardised; "auto" tries both on the held-out rows, and with several members keeps both
+        if their mean is better there.
+    prune : {"auto", True, False}
+        Learn on all columns, then keep those that matter and learn again; "auto" does so above 12
+        columns. The held-out rows decide how many are kept.
+    validation_fraction : float in [0, 1)
+        Part of the rows, at most 2,000, that judges what is kept, and is not trained on. They
+        vote in predictions.
+    time : float, str or None
+        At most so many seconds for ``fit``, or as "5min"; then there are fewer steps.
+    verbose : bool
+        Print each checkpoint.
+    progress : callable, optional
+        Called at each checkpoint with a dict: run, step, loss, temperature.
+    random_state : int, RandomState or None
+        Seed of all that is drawn at random.
+    """
+
+    _: KW_ONLY
+    n_members: int = 1
+    width: int = 32
+    hidden: int = 256
+    steps: int | str = "auto"
+    batch: int = 256
+    candidates: int = 1024
+    learning_rate: float = 0.03
+    dropout: float = 0.0
+    scaling: str = "auto"
+    prune: bool | str = "auto"
+    validation_fraction: float = 0.15
+    time: float | str | None = None
+    verbose: bool = False
+    progress: Callable[[dict[str, Any]], object] | None = None
+    random_state: Any = None
+
+    fitted_by: ClassVar[str] = "members_"
+
+    # --- fit --------------------------------------------------------------------------------------
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, numeric: bool
+    ) -> tuple[ReadTable, np.ndarray, np.ndarray]:
+        """The table, targets and weights of the rows of positive weight."""
+        self._check_parameters()
+        forget(self)
+        self._deadline = perf_counter() + (np.inf if self.time is None else seconds(self.time))
+        self._seed = drawn_seed(self.random_state)
+        table = ReadTable.of(X)
+        n = len(table)
+        y = check_targets(np.empty((n, 0)), y, type(self).__name__, numeric=numeric)
+        weights = check_weights(np.empty((n, 0)), sample_weight)
+        remember_table(self, table)
+        self._given = np.arange(n)
+        if weights is None:
+            return table, y, np.ones(n)
+        self._given = np.flatnonzero(weights)
+        return table[self._given], y[self._given], weights[self._given]
+
+    def _learn(
+        self, table: ReadTable, codes: np.ndarray, Y: np.ndarray, w: np.ndarray, classes: bool
+    ) -> NeighbourhoodResult:
+        """Set all that predictions need; ``codes`` tell equal targets, Y (n, outputs) is float32.
+
+        Copies of a row are one row of the sum of their weights, and the order of the rows is that
+        of a hash, so that neither changes what is learnt.
+        """
+        if len(w) < 2:
+            raise ValueError(f"X has n_samples = {len(w)}: give at least 2 rows to learn from.")
+        M = TableEncoder().fit_transform(table)
+        chosen, w = different_rows(M.numbers, codes, w, self._seed)
+        self.encoder_ = TableEncoder().fit(table[chosen])  # copies shift no ranks
+        M, features = self.encoder_.transform(table[chosen]), self.encoder_.features_
+        order, w = different_rows(M.numbers, codes[chosen], w, self._seed)
+        chosen, M, Y = chosen[order], M[order], Y[chosen[order]]
+        self._rows = self._given[chosen]
+        self._targets, self._weights = Y, (w / w.mean()).astype(np.float32)
+        names = usable(features)
+        if not names:
+            kinds = ", ".join(f"{c.name!r} ({c.kind})" for c in self.encoder_.columns_[:10])
+            raise ValueError(
+                f"X has no column of numbers, dates or categories, but {kinds}: use "
+                "KernelClassifier or KernelRegressor, which read texts and sets as well."
+            )
+        self._runs = 0
+
+        def trial(scaling: str, kept: list) -> _Trial:
+            design = Design.of(features, M, self._weights, scaling, kept)
+            return _Trial(TrainingRows(*design.read(M), Y, self._weights, classes), design, scaling)
+
+        scalings = list(KINDS) if self.scaling == "auto" else [self.scaling]
+        fit, held = self._split(0, classes)
+        scalings = scalings if len(held) >= FEWEST_HELD else scalings[:1]
+        found: list[_Trial] = []
+        wide = len(names) > MANY_COLUMNS if self.prune == "auto" else self.prune
+        if wide:
+            best = self._matter(trial, scalings[0], names, fit, held)
+            names = best.design.names
+            found = [best] if best.interrupted else []
+        runs = len(scalings) + self.n_members - 1
+        for scaling in scalings if not found else ():
+            found.append(self._train(trial(scaling, names), fit, held, 0, runs))
+            runs -= 1
+            if found[-1].interrupted:
+                break
+        # the scaling that the held-out rows like best; of several members, both if they like
+        # their mean better
+        found.sort(key=lambda trial: trial.loss)
+        best, last = found[0], found[-1]
+        cut = any(trial.interrupted for trial in found)
+        members = [best]
+        if self.n_members > 1 and len(found) > 1 and not cut:
+            members += found[1:] if self._mean_loss(found, fit, held) < best.loss else []
+        while len(members) < self.n_members and not cut:
+            m = len(members)
+            last = self._train(best, *self._split(m, classes), m, self.n_members - m)
+            members.append(last)
+            cut = last.interrupted
+        self._keep(members)
+        return (last.cut() if cut else last).result
+
+    def _mean_loss(self, trials: list[_Trial], fit: np.ndarray, held: np.ndarray) -> float:
+        """The held-out loss of the mean of several machines."""
+        values = []
+        for trial in trials:
+            rows, new, result = trial.rows.take(fit), trial.rows.take(held), trial.result
+            Z, queries = (
+                result.network.embed(part.numbers, part.extra, self.n_jobs) for part in (rows, new)
+            )
+            taus = (result.temperature,)
+            values += [smooth(queries, Z, rows.targets, rows.weights, taus, self.n_jobs)[0]]
+        new = trials[0].rows.take(held)
+        return held_out_loss(np.mean(values, axis=0), new.targets, new.weights, new.classes)
+
+    def _keep(self, trials: list[_Trial]) -> None:
+        """Keep the members: the machine is fitted now."""
+        results = [trial.result for trial in trials]
+        self.scaling_ = trials[0].scaling
+        self.kept_columns_ = trials[0].design.names
+        self.validation_curve_ = [np.array(r.curve, np.float64) for r in results]
+        self.temperature_ = np.array([r.temperature for r in results])
+        self.n_steps_ = [r.iterations for r in results]
+        members = []
+        for trial, r in zip(trials, results):
+            Z = r.network.embed(trial.rows.numbers, trial.rows.extra, self.n_jobs)
+            members.append(Member(trial.design, r.network, r.temperature, Z))
+        self._n_features_out = sum(member.Z.shape[1] for member in members)
+        self.members_ = members
+
+    def _matter(
+        self,
+        trial: Callable[[str, list], _Trial],
+        scaling: str,
+        names: list,
+        fit: np.ndarray,
+        held: np.ndarray,
+    ) -> _Trial:
+        """The best network on all columns, or on those that matter most."""
+        best = trial(scaling, names)
+        if len(held) < FEWEST_HELD:
+            return best
+        end = perf_counter() + PRUNING_TIME * (self._deadline - perf_counter())
+        first = replace(self._solver(len(fit)), dropout=FIRST_DROPOUT)
+        first = replace(first, steps=max(first.steps // 2, min(first.steps, FEWEST_STEPS)))
+        best = self._train(best, fit, held, 0, 2, first, end)
+        if best.interrupted:
+            return best
+        rng, rows = np.random.default_rng([self._seed, 1]), best.rows
+        self.importances_ = rises(
+            best.result, rows.take(fit), rows.take(held), best.design.sources, rng, self.n_jobs
+        )
+        sets = ladder(self.importances_)
+        for i, kept in enumerate(sets):
+            found = self._train(trial(scaling, kept), fit, held, 0, len(sets) - i, first, end)
+            if found.loss <= best.loss or found.interrupted:
+                best = found if found.loss <= best.loss else best.cut()
+            if best.interrupted:
+                break
+        return best
+
+    def _split(self, member: int, classes: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Row numbers to train on, and those held out: a row of each class is trained on."""
+        n = len(self._weights)
+        order = np.random.default_rng([self._seed, 2, member]).permutation(n)
+        count = min(int(self.validation_fraction * n), MOST_HELD)
+        free = np.ones(n, bool)
+        if classes:
+            firsts = np.unique(self._targets[order].argmax(axis=1), return_index=True)[1]
+            free[firsts] = False
+        held = np.flatnonzero(free)[:count]
+        return np.delete(order, held), order[held]
+
+    def _solver(self, n: int) -> NeighbourhoodSolver:
+        steps = self.steps
+        if isinstance(steps, str):
+            least = min(max(n, FEWEST_OF_ALL), FEWEST_STEPS)
+            steps = min(max(n // ROWS_A_STEP, least), MOST_STEPS)
+        return NeighbourhoodSolver(
+            steps, self.batch, self.candidates, self.learning_rate, self.dropout, self.width,
+            self.hidden,
+        )  # fmt: skip
+
+    def _train(
+        self,
+        trial: _Trial,
+        fit: np.ndarray,
+        held: np.ndarray,
+        member: int,
+        runs: int,
+        solver: NeighbourhoodSolver | None = None,
+        end: float | None = None,
+    ) -> _Trial:
+        """One run of the solver, with its share of the time that is left for ``runs`` runs."""
+        left = (self._deadline if end is None else end) - perf_counter()
+        needed = self._buffers(trial.rows)
+        if not self.place.holds(needed):
+            self.place.refuse(needed, "a step of training", ", or fewer candidates")
+        self._runs += 1
+        run = self._runs
+
+        def report(found: Checkpoint) -> None:
+            if self.verbose:
+                print(f"run {run}, step {found.step:,}: held-out loss {found.loss:.5g}")
+            if self.progress is not None:
+                self.progress({"run": run, **found._asdict()})
+
+        result = (solver or self._solver(len(fit))).solve(
+            trial.rows.take(fit), trial.rows.take(held),
+            np.random.default_rng([self._seed, 3, member]),
+            n_jobs=self.n_jobs, seconds=max(left, 0) / max(runs, 1), report=report,
+        )  # fmt: skip
+        return replace(trial, result=result)
+
+    def _buffers(self, rows: TrainingRows) -> int:
+        """Bytes of the arrays of a step, and of the rows that it reads."""
+        p, q = rows.numbers.shape[1], rows.extra.shape[1]
+        C, B = min(self.candidates, rows.count), min(self.batch, rows.count)
+        each = 41 * p + q + 8 * self.width + self.hidden + rows.targets.shape[1]
+        pairs = 2 * C * 64 * count_jobs(self.n_jobs) + C * self.width * -(-B // 64)
+        gradients = 10 * ((8 * p + q) * self.width + 2 * self.hidden * self.width)
+        return 4 * (C * each + pairs + gradients + 2 * rows.count * (p + q))
+
+    def _check_parameters(self) -> None:
+        for name in ("n_members", "width", "batch", "candidates"):
+            check_count(name, getattr(self, name), optional=False)
+        check_count("hidden", self.hidden, 0, optional=False)
+        if self.steps != "auto":
+            check_count("steps", self.steps, optional=False)
+        if self.candidates < self.batch:
+            raise ValueError(
+                f"candidates={self.candidates} are fewer than batch={self.batch}, which are among "
+                "them: give at least as many."
+            )
+        check_positive("learning_rate", self.learning_rate)
+        for name in ("dropout", "validation_fraction"):
+            value = getattr(self, name)
+            check_not_negative(name, value)
+            if not (is_number(value) and value < 1):
+                raise ValueError(f"{name}={value!r}: give a number >= 0 and below 1.")
+        if self.scaling not in ("auto", *KINDS):
+            raise ValueError(f"scaling={self.scaling!r}: give one of {['auto', *KINDS]}.")
+        if self.prune != "auto":
+            check_flag("prune", self.prune)
+        check_flag("verbose", self.verbose)
+        if not (self.progress is None or callable(self.progress)):
+            raise TypeError(f"progress={self.progress!r}: give a function of a dict, or None.")
+        check_seed(self.random_state)
+        _ = self.place
+
+    # --- new rows ---------------------------------------------------------------------------------
+
+    def _embedded(self, X: Any) -> list[np.ndarray]:
+        """z of new rows, for each member."""
+        check_is_fitted(self)
+        M = self.encoder_.transform(read_like_fitted(self, X))
+        return [member.embed(M, self.n_jobs) for member in self.members_]
+
+    def _means(self, X: Any) -> np.ndarray:
+        """The mean of the members' predictions, (n, outputs)."""
+        values = [
+            smooth(Z, m.Z, self._targets, self._weights, (m.temperature,), self.n_jobs)[0]
+            for Z, m in zip(self._embedded(X), self.members_)
+        ]
+        return np.asarray(np.mean(values, axis=0, dtype=np.float64))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """z of new rows, (n, width); of several members side by side."""
+        return np.hstack(self._embedded(X))
+
+    def kneighbors(
+        self, X: Any, n_neighbors: int = 5, return_distance: bool = True
+    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
+        """The training rows that are nearest to each row of X in the learnt space.
+
+        Parameters
+        ----------
+        X : table of n rows
+        n_neighbors : int, default=5
+        return_distance : bool, default=True
+
+        Returns
+        -------
+        distances : ndarray of shape (n, n_neighbors)
+            Distances of z; only with ``return_distance``.
+        indices : ndarray of shape (n, n_neighbors)
+            Numbers of rows that were given to ``fit``; of copies the first one.
+        """
+        check_is_fitted(self)
+        check_count("n_neighbors", n_neighbors, optional=False)
+        n = len(self._rows)
+        if n_neighbors > n:
+            raise ValueError(
+                f"n_neighbors={n_neighbors}, but the fit had {n:,} different rows: ask for fewer."
+            )
+        Z = np.hstack([m.Z for m in self.members_])
+        index, _ = fit_index(Z, Minkowski(2), memory=self.memory, n_jobs=self.n_jobs)
+        distances, indices = index.query(self.transform(X), n_neighbors)
+        indices = self._rows[indices]
+        return (distances, indices) if return_distance else indices
+
+    def reasons(self, X: Any, most: int = 3) -> Reasons:
+        """The training rows that the prediction of each row of X is the mean of, with their shares.
+
+        Parameters
+        ----------
+        X : table of n rows
+        most : int, default=3
+            How many rows for the prediction, and how many of other classes.
+
+        Returns
+        -------
+        reasons : Reasons
+            ``rows`` and ``shares`` are the rows with the largest weights, for classes those of the
+            predicted class; ``against`` are rows of other classes. Rows are counted from 0, in the
+            order of the rows that were given to ``fit``.
+        """
+        check_count("most", most, optional=False)
+        queries, n = self._embedded(X), len(self._rows)
+        found = []
+        step = max(1, BLOCK // n)
+        for start in range(0, max(len(queries[0]), 1), step):
+            shares = np.mean(
+                [vote_shares(Z[start : start + step], m.Z, self._weights, m.temperature)
+                 for Z, m in zip(queries, self.members_)], axis=0,
+            )  # fmt: skip
+            signed = shares * self._signs(shares)
+            sides = (largest_parts(part, self._rows, most) for part in (signed, -signed))
+            found.append([array for side in sides for array in side])
+        rows, parts, against, against_parts = (np.concatenate(each) for each in zip(*found))
+        return Reasons(rows, parts, against, against_parts, "training rows", n)
+
+    def _signs(self, shares: np.ndarray) -> Any:
+        """1 for rows that speak for the prediction, -1 for those against it."""
+        return 1.0
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags

@@ -1,0 +1,236 @@
+"""Train the network of a learnt neighbourhood by Adam; held-out rows choose what is kept.
+
+A step takes queries and candidates, the queries among them. Each query is predicted by all other
+candidates, p = Σ P_j y_j with P = softmax(-|z - z_j|), and the gradient of the mean loss passes
+through all rows. After learning, leave-one-out errors of the training rows are no estimate: the
+rows that learnt together know each other. So other rows judge the checkpoints and the temperature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from mercer import _native
+from mercer.solvers.neighbourhoods.draws import Draws
+from mercer.solvers.neighbourhoods.network import Network, padded, padded_columns
+from mercer.solvers.neighbourhoods.rows import TrainingRows
+from mercer.solvers.neighbourhoods.smoother import TEMPERATURES, held_out_loss, smooth
+from mercer.solvers.result import Reason, Result
+from mercer.threads import count_jobs, ordered_map, stopping
+
+ROWS_OF_A_THREAD = 256  # candidates below which another thread does not pay
+WARM_UP = 20  # steps in which the rate rises; they also tell how long a step takes
+SEGMENTS = 12  # parts of a run: each but the first begins with new cells
+JUDGED = 6  # checkpoints of a run
+PAIRS = 3e7  # most pairs of rows that a checkpoint compares
+UNJUDGED = 0.85  # part of the time that is left for steps
+
+
+class Checkpoint(NamedTuple):
+    """What the held-out rows said after a number of steps."""
+
+    step: int
+    loss: float
+    temperature: float
+
+
+@dataclass(frozen=True)
+class NeighbourhoodResult(Result):
+    """The network that held-out rows liked best.
+
+    Attributes
+    ----------
+    network : Network
+    temperature : float
+        τ in exp(-τ |z - z_j|).
+    curve : list of Checkpoint
+    """
+
+    _: KW_ONLY
+    network: Network
+    temperature: float = 1.0
+    curve: list[Checkpoint] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class NeighbourhoodSolver:
+    """Steps of Adam, with β = (0.9, 0.999), a warm-up and a rate that falls as a cosine to 0.
+
+    Parameters
+    ----------
+    steps : int
+    batch, candidates : int
+        Queries of a step, and all its rows.
+    learning_rate : float
+    dropout : float
+        Part of the hidden units that are left out of a step.
+    width, hidden : int
+        Of z, and of the hidden layer; with 0 the network is linear in the encoded columns.
+    """
+
+    steps: int = 1000
+    batch: int = 256
+    candidates: int = 1024
+    learning_rate: float = 0.03
+    dropout: float = 0.0
+    width: int = 32
+    hidden: int = 256
+
+    def solve(
+        self,
+        rows: TrainingRows,
+        held: TrainingRows,
+        rng: np.random.Generator,
+        *,
+        n_jobs: int | None = None,
+        seconds: float = np.inf,
+        report: Callable[[Checkpoint], object] | None = None,
+    ) -> NeighbourhoodResult:
+        """Train on rows, and judge by the held-out rows, which may be none.
+
+        With a limit of ``seconds`` there are fewer steps, as many as the first ones promise. After
+        Ctrl-C the best network so far is returned, with the reason ``INTERRUPTED``.
+        """
+        run = _Run(self, rows, held, rng, n_jobs, perf_counter() + seconds, report)
+        reason = Reason.CONVERGED
+        try:
+            run.train()
+        except KeyboardInterrupt:
+            reason = Reason.INTERRUPTED
+        if stopping():
+            reason = Reason.INTERRUPTED
+        network, best = run.best()
+        return NeighbourhoodResult(
+            network.parameters, objective=best.loss, gap=0.0, iterations=run.step, reason=reason,
+            solver="the neighbourhood solver", certificate="held-out loss", network=network,
+            temperature=best.temperature, curve=run.curve,
+        )  # fmt: skip
+
+
+class _Run:
+    """One run: what changes from step to step."""
+
+    def __init__(
+        self,
+        solver: NeighbourhoodSolver,
+        rows: TrainingRows,
+        held: TrainingRows,
+        rng: np.random.Generator,
+        n_jobs: int | None,
+        deadline: float,
+        report: Callable[[Checkpoint], object] | None,
+    ):
+        self.solver, self.rows, self.held, self.rng = solver, rows, held, rng
+        self.deadline, self.report, self.n_jobs = deadline, report, n_jobs
+        d, q = rows.numbers.shape[1], rows.extra.shape[1]
+        self.network = Network.drawn(d, q, solver.width, solver.hidden, rng)
+        self.draws = Draws(rows.count, solver.batch, solver.candidates, rng)
+        self.jobs = min(count_jobs(n_jobs), max(1, self.draws.candidates // ROWS_OF_A_THREAD))
+        self.native = _native.NeighbourhoodTraining(
+            d, padded(q, 8), padded(solver.width, 16), padded(solver.hidden, 8),
+            rows.targets.shape[1], self.draws.candidates, self.draws.queries, rows.classes,
+            self.jobs,
+        )  # fmt: skip
+        size = self.native.size
+        self.moments = np.zeros((2, size), np.float32)
+        self.extra, self.labels = padded_columns(rows.extra), rows.labels
+        self.weights = (rows.weights / rows.weights.mean()).astype(np.float32)
+        self.step, self.seed = 0, int(rng.integers(2**62))
+        self.curve: list[Checkpoint] = []
+        self._best: tuple[Network, Checkpoint] | None = None
+        self._embedded: tuple[int, np.ndarray] | None = None
+
+    def train(self) -> None:
+        """All steps."""
+        steps = self.solver.steps
+        began = perf_counter()
+        self.advance(min(WARM_UP, steps), steps)
+        if np.isfinite(self.deadline):
+            each = (perf_counter() - began) / max(self.step, 1)
+            left = max(self.deadline - perf_counter(), 0)
+            steps = min(steps, self.step + int(UNJUDGED * left / max(each, 1e-9)))
+        for segment in range(SEGMENTS):
+            end = (segment + 1) * steps // SEGMENTS
+            if stopping() or (end <= self.step and segment < SEGMENTS - 1):
+                continue
+            if segment > 0 and self.rows.count > self.solver.batch:
+                self.draws.renew_cells(self.embedded())
+            self.advance(end, steps)
+            if (segment + 1) % (SEGMENTS // JUDGED) == 0:
+                self.judge()
+
+    def advance(self, end: int, steps: int) -> None:
+        """Steps up to the number ``end`` of ``steps``, which all threads share."""
+        late = self.step > 0  # one step there is always
+
+        def lead() -> None:
+            try:
+                while self.step < end and not stopping():
+                    if (late or self.step) and perf_counter() > self.deadline:
+                        return
+                    self.take_step(steps)
+            finally:
+                self.native.close()
+
+        def work(worker: int) -> None:
+            if worker == 0:
+                lead()
+            else:
+                self.native.help(worker)
+
+        self.native.open()
+        for _ in ordered_map(work, range(self.jobs), self.jobs):
+            pass
+
+    def take_step(self, steps: int) -> None:
+        solver, network, rows, i = self.solver, self.network, self.rows, self.step
+        rise = min(1.0, (i + 1) / WARM_UP)
+        rate = solver.learning_rate * rise * (0.5 + 0.5 * np.cos(np.pi * min(i / steps, 1)))
+        chosen, queries = self.draws.rows()
+        self.native.run(
+            network.parameters, *self.moments, network.running, rows.numbers, self.extra,
+            rows.targets, self.labels, self.weights, chosen, queries, rate, i + 1.0,
+            solver.dropout, self.seed + i,
+        )  # fmt: skip
+        self.step += 1
+
+    def embedded(self) -> np.ndarray:
+        """z of the training rows, for the network as it is."""
+        if self._embedded is None or self._embedded[0] != self.step:
+            Z = self.network.embed(self.rows.numbers, self.extra, self.n_jobs)
+            self._embedded = self.step, Z
+        return self._embedded[1]
+
+    def judge(self) -> None:
+        """Let the held-out rows judge the network as it is, and keep it if it is the best."""
+        found = self.judged()
+        self.curve.append(found)
+        best = np.nan if self._best is None else self._best[1].loss
+        if self.held.count == 0 or found.loss < best or np.isnan(best):
+            self._best = self.network.copy(), found
+        if self.report is not None:
+            self.report(found)
+
+    def judged(self) -> Checkpoint:
+        rows, held = self.rows, self.held
+        if held.count == 0:
+            return Checkpoint(self.step, np.nan, 1.0)
+        held = held.take(np.arange(min(held.count, max(200, int(PAIRS / rows.count)))))
+        Z = self.embedded()
+        queries = self.network.embed(held.numbers, held.extra, self.n_jobs)
+        values = smooth(queries, Z, rows.targets, rows.weights, TEMPERATURES, self.n_jobs)
+        losses = [held_out_loss(v, held.targets, held.weights, held.classes) for v in values]
+        best = int(np.argmin(losses))
+        return Checkpoint(self.step, losses[best], TEMPERATURES[best])
+
+    def best(self) -> tuple[Network, Checkpoint]:
+        """The best network so far; before the first checkpoint the network as it is."""
+        if self._best is None:
+            self.judge()
+        assert self._best is not None
+        return self._best
