@@ -46,5 +46,6 @@ void bind_row_search(nb::module_& m);
 void bind_sets(nb::module_& m);
 void bind_subsequences(nb::module_& m);
 void bind_subsets(nb::module_& m);
+void bind_texts(nb::module_& m);
 
 }  // namespace mercer

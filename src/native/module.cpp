@@ -41,4 +41,5 @@ NB_MODULE(_native, m) {
     bind_sets(m);
     bind_subsequences(m);
     bind_subsets(m);
+    bind_texts(m);
 }
