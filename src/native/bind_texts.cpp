@@ -1,68 +1,16 @@
-// Texts read without an object for each token: numbers of items, which search/minhash.py permutes,
-// and shingles of documents with the keys of their bands, for the room dedup. The texts of Python
-// are read while the GIL is held; all else runs without it.
+// Numbers of the items of sets, which search/minhash.py permutes: the texts of Python are read as they
+// are, without an object for each token.
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
 
 #include "bind.hpp"
-#include "text_hash.hpp"
+#include "utf8.hpp"
 
 namespace mercer {
 namespace {
-
-template <class T>
-using List = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Numbers = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-template <class T>
-Numbers<T> as_array(std::vector<T>&& numbers) {
-    auto* held = new std::vector<T>(std::move(numbers));
-    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return Numbers<T>(held->data(), {held->size()}, owner);
-}
-
-// --- texts of Python -----------------------------------------------------------------------------
-
-// The bytes of texts in UTF-8, which live as long as this object and the texts; it is made and
-// destroyed while the GIL is held.
-class Utf8 {
-public:
-    Utf8() = default;
-    Utf8(const Utf8&) = delete;
-    Utf8& operator=(const Utf8&) = delete;
-    ~Utf8() { forget(); }
-    void forget() {
-        for (PyObject* owner : owners) Py_DECREF(owner);
-        owners.clear();
-    }
-    std::string_view of(PyObject* text) {
-        if (!PyUnicode_Check(text)) throw nb::type_error("an item is not a text");
-#if !defined(Py_LIMITED_API)
-        if (PyUnicode_IS_COMPACT_ASCII(text))  // its own bytes: nothing is copied, nor kept with it
-            return {static_cast<const char*>(PyUnicode_DATA(text)),
-                    static_cast<size_t>(PyUnicode_GET_LENGTH(text))};
-#else
-        Py_ssize_t size = 0;
-        if (const char* bytes = PyUnicode_AsUTF8AndSize(text, &size))
-            return {bytes, static_cast<size_t>(size)};
-        PyErr_Clear();  // half of a pair of surrogates
-#endif
-        PyObject* bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
-        if (bytes == nullptr) throw nb::python_error();
-        owners.push_back(bytes);
-        return {PyBytes_AsString(bytes), static_cast<size_t>(PyBytes_Size(bytes))};
-    }
-
-private:
-    std::vector<PyObject*> owners;
-};
 
 uint32_t number_of(std::string_view text) {
     return static_cast<uint32_t>(hash_bytes(text.data(), text.size()) >> 32);

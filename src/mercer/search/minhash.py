@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -137,13 +136,15 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
         rows = reader.items(X) if self.permutations is None and texts is None else texts
         if rows is None:
             return self._signatures(reader.encode(X))
-        split = partial(_native.split_rows, separator=self.separator)
-        numbers: Any = _numbers if texts is None else split
         out = np.empty((len(rows), self.n_hashes), np.uint32)
         for start in range(0, len(rows), ROWS):
             stop = min(start + ROWS, len(rows))
             # items need no codes here, and one that comes twice changes nothing
-            self._least(*numbers(rows, start=start, stop=stop), out[start:stop])
+            if texts is None:
+                numbers, starts = _numbers(rows, start, stop)
+            else:
+                numbers, starts = _native.split_rows(texts, self.separator, start, stop)
+            self._least(numbers, starts, out[start:stop])
         return out
 
     def similarity(self, S: Any, T: Any = None) -> np.ndarray:
