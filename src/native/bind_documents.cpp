@@ -200,7 +200,7 @@ size_t shared(const uint64_t* a, size_t n, const uint64_t* b, size_t m) {
 }
 
 // Walks over documents from the most preferred to the least. Document d has the shingles
-// values[starts[d]] .. values[starts[d + 1] - 1] and is in the buckets buckets[places[d]] ..
+// values[begins[d]] .. values[ends[d] - 1] and is in the buckets buckets[places[d]] ..
 // buckets[places[d + 1] - 1]. It is compared with the documents in them that are kept; if the
 // largest of Jaccard's indices is `threshold` or more, it is removed for that document (the first
 // of equal ones). Otherwise it is kept, and entered into its buckets, of which each takes `most`.
@@ -208,27 +208,28 @@ size_t shared(const uint64_t* a, size_t n, const uint64_t* b, size_t m) {
 //
 // partners[d] is -1 for what is kept. Returns how many pairs were compared, and how many buckets
 // were full when a document should have been entered.
-std::pair<int64_t, int64_t> walk_documents(List<const uint64_t> values, List<const int64_t> starts,
-                                           List<const int64_t> places, List<const int64_t> buckets,
-                                           int64_t n_buckets, double threshold, int64_t most,
+std::pair<int64_t, int64_t> walk_documents(List<const uint64_t> values, List<const int64_t> begins,
+                                           List<const int64_t> ends, List<const int64_t> places,
+                                           List<const int64_t> buckets, int64_t n_buckets, double threshold, int64_t most,
                                            int64_t fixed, bool within, List<int64_t> partners,
                                            List<double> similarities) {
     const size_t n = partners.shape(0);
-    wants(starts.shape(0) == n + 1 && places.shape(0) == n + 1 && similarities.shape(0) == n,
-          "shapes must be starts, places (n + 1,), partners, similarities (n,)");
+    wants(begins.shape(0) == n && ends.shape(0) == n && places.shape(0) == n + 1 &&
+              similarities.shape(0) == n,
+          "shapes must be places (n + 1,), begins, ends, partners, similarities (n,)");
     wants(n_buckets >= 0 && most >= 1 && fixed >= 0 && n < (size_t(1) << 31),
           "give most >= 1, fixed >= 0, n_buckets >= 0");
-    check_aligned(values, starts, places, buckets, partners, similarities);
+    check_aligned(values, begins, ends, places, buckets, partners, similarities);
     const uint64_t* x = values.data();
-    const int64_t *s = starts.data(), *p = places.data(), *in = buckets.data();
+    const int64_t *s = begins.data(), *e = ends.data(), *p = places.data(), *in = buckets.data();
     int64_t* partner = partners.data();
     double* similarity = similarities.data();
     nb::gil_scoped_release release;
-    for (const auto& [list, end] : {std::pair{s, values.shape(0)}, std::pair{p, buckets.shape(0)}}) {
-        bool right = list[0] >= 0 && list[n] <= static_cast<int64_t>(end);
-        for (size_t i = 0; i < n; ++i) right = right && list[i] <= list[i + 1];
-        wants(right, "starts must ascend and stay within the list");
-    }
+    bool right = p[0] >= 0 && p[n] <= static_cast<int64_t>(buckets.shape(0));
+    for (size_t i = 0; i < n; ++i)
+        right = right && p[i] <= p[i + 1] && s[i] >= 0 && s[i] <= e[i] &&
+                e[i] <= static_cast<int64_t>(values.shape(0));
+    wants(right, "begins, ends and places must ascend and stay within their lists");
     std::vector<int64_t> sizes(static_cast<size_t>(n_buckets) + 1, 0);
     for (int64_t k = p[0]; k < p[n]; ++k) {
         wants(in[k] >= 0 && in[k] < n_buckets, "a bucket is out of range");
@@ -243,7 +244,7 @@ std::pair<int64_t, int64_t> walk_documents(List<const uint64_t> values, List<con
     for (size_t d = 0; d < n; ++d) {
         partner[d] = -1;
         similarity[d] = 0;
-        const size_t size = static_cast<size_t>(s[d + 1] - s[d]);
+        const size_t size = static_cast<size_t>(e[d] - s[d]);
         const bool given = static_cast<int64_t>(d) < fixed;
         for (int64_t k = p[d]; !given && k < p[d + 1]; ++k) {
             const uint32_t* kept = members.data() + room[static_cast<size_t>(in[k])];
@@ -251,7 +252,7 @@ std::pair<int64_t, int64_t> walk_documents(List<const uint64_t> values, List<con
                 const uint32_t other = kept[j];
                 if (seen[other] == d) continue;
                 seen[other] = static_cast<uint32_t>(d);
-                const size_t theirs = static_cast<size_t>(s[other + 1] - s[other]);
+                const size_t theirs = static_cast<size_t>(e[other] - s[other]);
                 const auto least = static_cast<double>(std::min(size, theirs));
                 if (least < threshold * static_cast<double>(std::max(size, theirs))) continue;
                 ++compared;
@@ -286,8 +287,8 @@ void bind_documents(nb::module_& m) {
           nb::arg("lengths").noconvert(), nb::arg("counts").noconvert());
     m.def("shingle_documents", shingle_documents, nb::arg("documents"), nb::arg("words"),
           nb::arg("size"));
-    m.def("walk_documents", walk_documents, nb::arg("values"), nb::arg("starts"), nb::arg("places"),
-          nb::arg("buckets"), nb::arg("n_buckets"), nb::arg("threshold"), nb::arg("most"),
+    m.def("walk_documents", walk_documents, nb::arg("values").noconvert(), nb::arg("begins"),
+          nb::arg("ends"), nb::arg("places"), nb::arg("buckets"), nb::arg("n_buckets"), nb::arg("threshold"), nb::arg("most"),
           nb::arg("fixed"), nb::arg("within"), nb::arg("partners").noconvert(),
           nb::arg("similarities").noconvert());
 }

@@ -16,7 +16,9 @@ from mercer.kernels import RBF, FromDistance, Jaccard, Linear
 
 def shingles_of(text, size=3):
     words = [word for word in text.split() if word]
-    return {tuple(words[i : i + size]) for i in range(max(len(words) - size + 1, min(len(words), 1)))}
+    return {
+        tuple(words[i : i + size]) for i in range(max(len(words) - size + 1, min(len(words), 1)))
+    }
 
 
 def index_of(a, b, size=3):
@@ -176,8 +178,12 @@ def test_any_texts(texts, shingles):
         one = values[starts[i] : starts[i + 1]]
         assert (np.diff(one.astype(object)) > 0).all()
         if not shingles.words:
-            assert len(one) == len({text[k : k + shingles.size] for k in
-                                    range(max(len(text) - shingles.size + 1, min(len(text), 1)))})
+            assert len(one) == len(
+                {
+                    text[k : k + shingles.size]
+                    for k in range(max(len(text) - shingles.size + 1, min(len(text), 1)))
+                }
+            )
     for removed, kept, _, similarity in found.pairs.tolist():
         a, b = (set(values[starts[i] : starts[i + 1]].tolist()) for i in (removed, kept))
         assert similarity == len(a & b) / len(a | b) >= 0.6
@@ -259,7 +265,9 @@ def test_rows_of_tables_by_a_kernel(monkeypatch):
         assert_array_equal(found.kept, np.sort(kept))
     frame = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "name": "a"})
     same = deduplicate(frame, similarity=RBF(gamma=1.0).on("x", "y"), threshold=0.9)
-    assert_array_equal(same.partners, deduplicate(X, similarity=RBF(gamma=1.0), threshold=0.9).partners)
+    assert_array_equal(
+        same.partners, deduplicate(X, similarity=RBF(gamma=1.0), threshold=0.9).partners
+    )
 
 
 def test_rows_against_earlier_ones():

@@ -6,7 +6,18 @@ from numpy.testing import assert_array_equal
 
 from mercer import _native
 
-TEXTS = ["", " ", "a", "a b", "a b c d", "é" * 70, "x" * 64, "x" * 63 + " y", "\ud800 \0", "a\tb\nc"]
+TEXTS = [
+    "",
+    " ",
+    "a",
+    "a b",
+    "a b c d",
+    "é" * 70,
+    "x" * 64,
+    "x" * 63 + " y",
+    "\ud800 \0",
+    "a\tb\nc",
+]
 
 
 def signed(texts, bands=3, r=2, words=True, size=2, **changed):
@@ -45,7 +56,9 @@ def test_keys_are_those_of_the_least_hashes():
     given = signed([text])
     numbers = (values >> np.uint64(32)).astype(np.uint32)
     least = (numbers[:, None] * given["factors"] + given["shifts"]).min(axis=0)
-    other = signed([text], factors=given["factors"][::-1].copy(), shifts=given["shifts"][::-1].copy())
+    other = signed(
+        [text], factors=given["factors"][::-1].copy(), shifts=given["shifts"][::-1].copy()
+    )
     assert len(np.unique(least)) > 3
     assert (given["keys"] != other["keys"]).all()  # a key is made of hashes in their order
 
@@ -80,7 +93,18 @@ def walk(sets, buckets, threshold=0.5, most=9, fixed=0, within=True, count=None)
     count = int(flat.max(initial=-1)) + 1 if count is None else count
     partners, similar = np.empty(len(sets), np.int64), np.empty(len(sets))
     told = _native.walk_documents(
-        values, starts, places, flat, count, threshold, most, fixed, within, partners, similar
+        values,
+        starts[:-1],
+        starts[1:],
+        places,
+        flat,
+        count,
+        threshold,
+        most,
+        fixed,
+        within,
+        partners,
+        similar,
     )
     return partners.tolist(), similar.tolist(), told
 
@@ -129,12 +153,14 @@ def test_a_walk_with_wrong_numbers_is_refused():
             walk([[1]], [[]], **options)
     out = np.empty(1, np.int64), np.empty(1)
     ones, none = np.ones(1, np.uint64), np.zeros(0, np.int64)
-    for starts, places in (([0, 2], [0, 0]), ([0, 1], [0, 1]), ([1, 0], [0, 0]), ([-1, 1], [0, 0])):
+    for begin, end, places in ((0, 2, [0, 0]), (0, 1, [0, 1]), (1, 0, [0, 0]), (-1, 1, [0, 0])):
         with pytest.raises(ValueError, match="must ascend"):
             _native.walk_documents(
-                ones, np.array(starts), np.array(places), none, 1, 0.5, 1, 0, True, *out
-            )
+                ones, np.array([begin]), np.array([end]), np.array(places), none, 1, 0.5, 1, 0,
+                True, *out,
+            )  # fmt: skip
     with pytest.raises(ValueError, match="shapes must be"):
         _native.walk_documents(
-            ones, np.zeros(3, int), np.zeros(2, int), none, 1, 0.5, 1, 0, True, *out
-        )
+            ones, np.zeros(2, int), np.zeros(1, int), np.zeros(2, int), none, 1, 0.5, 1, 0, True,
+            *out,
+        )  # fmt: skip

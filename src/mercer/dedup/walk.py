@@ -17,7 +17,13 @@ from mercer import _native
 from mercer.dedup.buckets import Members, by_row, meeting, packed, together
 from mercer.dedup.signing import Signs
 
-Sets = tuple[np.ndarray, np.ndarray]  # shingles of documents, and where each starts
+
+class Sets(NamedTuple):
+    """The shingles of documents: those of document d are values[begins[d] : ends[d]]."""
+
+    values: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
 
 
 class Verdicts(NamedTuple):
@@ -51,6 +57,13 @@ def preferred(signs: Signs, fixed: int, values: np.ndarray | None) -> np.ndarray
         return np.concatenate([earlier, np.arange(fixed, n)])
     later = np.lexsort((np.arange(n - fixed), signs.contents[fixed:], -values))
     return np.concatenate([earlier, later + fixed])
+
+
+def ranks(order: np.ndarray) -> np.ndarray:
+    """The place of each document in an order."""
+    out = np.empty(len(order), np.int64)
+    out[order] = np.arange(len(order))
+    return out
 
 
 def equal_documents(signs: Signs, rank: np.ndarray) -> np.ndarray:
@@ -104,10 +117,9 @@ def candidates(members: Members, rank: np.ndarray, fixed: int, rules: Rules) -> 
 
 def walk(chosen: Candidates, sets: Sets, rules: Rules, n: int) -> Verdicts:
     """Decide on the candidates, whose sets are given in their order; all others are kept."""
-    values, starts = sets
     found, similar = np.empty(len(chosen.rows), np.int64), np.empty(len(chosen.rows))
     compared, full = _native.walk_documents(
-        values, starts, chosen.places, chosen.buckets, chosen.count, float(rules.threshold),
+        *sets, chosen.places, chosen.buckets, chosen.count, float(rules.threshold),
         rules.most_kept, chosen.fixed, rules.within, found, similar,
     )  # fmt: skip
     partners, similarities = np.full(n, -1), np.zeros(n)
@@ -133,15 +145,15 @@ def with_equals(verdicts: Verdicts, first: np.ndarray, fixed: int, rules: Rules)
 
 def decide(
     signs: Signs, fixed: int, values: np.ndarray | None, rules: Rules,
-    sets: Callable[[np.ndarray], Sets],
+    sets: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
 ) -> Verdicts:  # fmt: skip
-    """Decide on all documents; ``sets`` makes the shingles of those that are compared."""
+    """Decide on all documents; ``sets`` makes the shingles of those that are compared, all in one
+    array, and says where each document starts."""
     n = len(signs)
-    order = preferred(signs, fixed, values)
-    rank = np.empty(n, np.int64)
-    rank[order] = np.arange(n)
+    rank = ranks(preferred(signs, fixed, values))
     first = equal_documents(signs, rank)
     rows = np.flatnonzero((first == np.arange(n)) & (signs.counts > 0))
     chosen = candidates(meeting(signs.keys, rows, n), rank, fixed, rules)
-    verdicts = walk(chosen, sets(chosen.rows), rules, n)
+    shingles, starts = sets(chosen.rows)
+    verdicts = walk(chosen, Sets(shingles, starts[:-1], starts[1:]), rules, n)
     return with_equals(verdicts, first, fixed, rules)
