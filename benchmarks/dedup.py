@@ -220,8 +220,9 @@ def hostile(section: Section, quick: bool) -> None:
             began = time.process_time()
             found = deduplicate(forms, most_kept=most, n_jobs=1)
             seconds = time.process_time() - began
-            section.row(f"{n:,} forms of similarity 0.7, most_kept={most}", "", f"{seconds:.2f} s",
-                        f"{found.compared:,} pairs compared, {len(found.removed)} removed")  # fmt: skip
+            said = f"{found.compared:,} pairs compared, {len(found.removed)} removed"
+            name = f"{n:,} forms of similarity 0.7"
+            section.row(name, f"most_kept={most}", f"{seconds:.2f} s", said)
     forms = Generator().forms(3000)
     rng = np.random.default_rng(1)
     mixed = [*forms, *(form + " end" for form in forms[::3])]
@@ -277,8 +278,9 @@ def quality(section: Section, texts: list[str], threshold: float = 0.8) -> None:
     known = deduplicate(texts, recall=0.9)
     pairs = f"{near.sum() // 2:,} pairs of {threshold} and more"
     name = f"{len(texts):,} articles and changed copies, {pairs}"
-    section.row(name, "recall=0.99", f"{(stays == wanted).sum():,} decisions as by all pairs",
-                f"{len(found.removed):,} removed, {bad} of them wrong; {found.compared:,} compared")  # fmt: skip
+    said = f"{len(found.removed):,} removed, {bad} of them wrong; {found.compared:,} compared"
+    right = f"{(stays == wanted).sum():,} decisions as by all pairs"
+    section.row(name, "recall=0.99", right, said)
     stays = np.isin(np.arange(len(texts)), known.kept)
     section.row(name, "recall=0.9", f"{(stays == wanted).sum():,} decisions as by all pairs", "")
     edges = sp.csr_array((np.ones(near.sum()), (i[near], j[near])), (len(texts), len(texts)))
