@@ -114,8 +114,7 @@ void sign_documents(nb::list documents, bool words, size_t size, List<const uint
         const std::string_view text = texts.bytes[i];
         const std::vector<uint64_t>& found = shingles.of(text);
         content[i] = hash_bytes(text.data(), text.size());
-        length[i] = static_cast<int64_t>(
-            std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+        length[i] = static_cast<int64_t>(count_characters(text.data(), text.size()));
         count[i] = static_cast<int64_t>(found.size());
         digest(found, print + 2 * i);
         if (found.empty()) {

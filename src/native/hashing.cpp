@@ -32,8 +32,10 @@ void least_hashes(const uint32_t* numbers, const int64_t* starts, const uint32_t
         size_t h = 0;
 #if defined(__AVX512F__)  // has twice as many registers
         for (; h + 128 <= count; h += 128) least_of<128>(x, m, factors + h, shifts + h, row + h);
+        for (; h + 96 <= count; h += 96) least_of<96>(x, m, factors + h, shifts + h, row + h);
 #endif
         for (; h + 64 <= count; h += 64) least_of<64>(x, m, factors + h, shifts + h, row + h);
+        for (; h + 32 <= count; h += 32) least_of<32>(x, m, factors + h, shifts + h, row + h);
         for (; h + 16 <= count; h += 16) least_of<16>(x, m, factors + h, shifts + h, row + h);
         for (; h < count; ++h) least_of<1>(x, m, factors + h, shifts + h, row + h);
     }

@@ -1,6 +1,7 @@
 // Hashes of texts, and their words; used by bind_texts.cpp. The hashes are the same on every machine
 // and in every process.
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -83,6 +84,13 @@ struct Blanks {
     bool is(unsigned char x) const { return x <= 0x20; }
     static constexpr char filler = ' ';
 };
+struct Continues {  // a character of UTF-8 that began before
+#if MERCER_SSE2
+    __m128i least = _mm_set1_epi8(-64);
+    __m128i is(__m128i x) const { return _mm_cmplt_epi8(x, least); }
+#endif
+    bool is(unsigned char x) const { return (x & 0xc0) == 0x80; }
+};
 struct Mark {
     char byte, filler;
 #if MERCER_SSE2
@@ -108,6 +116,16 @@ uint64_t mask_of_64(const Class& c, const char* p) {
         mask |= uint64_t(c.is(static_cast<unsigned char>(p[k]))) << k;
 #endif
     return mask;
+}
+
+// How many characters a text in UTF-8 has.
+inline size_t count_characters(const char* p, size_t n) {
+    size_t count = n, k = 0;
+    const Continues continues;
+    for (; k + 64 <= n; k += 64)
+        count -= static_cast<size_t>(std::popcount(mask_of_64(continues, p + k)));
+    for (; k < n; ++k) count -= continues.is(static_cast<unsigned char>(p[k]));
+    return count;
 }
 
 inline int lowest_bit(uint64_t x) {

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import _native
 from mercer.samples.sets import split_items
 
-COUNTS = [0, 1, 7, 15, 16, 17, 63, 64, 65, 127, 128, 130]
+COUNTS = [0, 1, 7, 15, 16, 17, 33, 63, 64, 65, 97, 127, 128, 130]
 WIDTHS = [0, 1, 2, 7, 8, 9, 15, 16, 17, 33, 100]
 DTYPES = [np.float32, np.float64]
 LARGEST = 2**32 - 1
