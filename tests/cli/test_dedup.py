@@ -212,7 +212,7 @@ def test_malformed_lines_are_named(line, message, capsys):
     assert code == 3
     assert f"in.jsonl, line 11 {message}" in said
     assert "--malformed skip" in said
-    assert not Path("out.jsonl").exists()
+    assert os.listdir() == ["in.jsonl"]
     code, said = printed(capsys, "dedup", "in.jsonl", "-o", "out.jsonl", "--malformed", "skip")
     assert code == 0
     assert "1 malformed left out: in.jsonl, line 11." in said
@@ -338,6 +338,26 @@ def test_after_a_kill_the_output_is_the_same(name, count):
     for path, stamp in done.items():  # what was done is not done again
         if path.name.startswith(("signs", "buckets", "file", "equals", "sets")):
             assert (kept / path.name).stat().st_mtime_ns == stamp
+
+
+def test_a_full_disk_is_said_and_the_job_goes_on(capsys, monkeypatch):
+    """The limit of a file's size stands for it."""
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(documents, "ROWS", 20_000)
+    Path("in.jsonl").write_bytes(json_lines(ROWS * 20))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        code, said = printed(capsys, "dedup", "in.jsonl", "-o", "out.jsonl")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert code == 4
+    assert "Free some space" in said
+    assert not Path("out.jsonl").exists()
+    assert command("dedup", "in.jsonl", "-o", "out.jsonl") == 0
+    assert ids() == KEPT[: len(KEPT)] + [i for k in range(1, 20) for i in (60, 62)]
 
 
 @pytest.mark.full

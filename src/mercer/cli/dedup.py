@@ -232,7 +232,11 @@ def _work_folder(options: DedupOptions, plan: dict) -> Iterator[Path]:
         folder = options.output.with_name(f"{options.output.name}.work")
         if is_of_another(folder, plan):
             shutil.rmtree(folder)
-        yield folder
+        try:
+            yield folder
+        except TableError:  # mended files are other files
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         shutil.rmtree(folder, ignore_errors=True)
 
 

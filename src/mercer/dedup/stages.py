@@ -301,7 +301,7 @@ class Stages:
         with written_whole(whole) as file:
             for part in self.parts:
                 lengths.append(np.diff(_load(self._part("sets", *part))["starts"]))
-                np.load(self._part("shingles", *part), mmap_mode="r").tofile(file)
+                file.write(np.load(self._part("shingles", *part), mmap_mode="r").data)
         ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
         place = np.searchsorted(self.rows, chosen.rows)
         values = np.zeros(0, np.uint64)
@@ -348,7 +348,9 @@ def _save(path: Path, **arrays: np.ndarray) -> None:
 
 def _save_array(path: Path, array: np.ndarray) -> None:
     with written_whole(path) as file:
-        np.save(file, array)
+        # numpy would write by itself, and not say which error it was
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(array.data)
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
