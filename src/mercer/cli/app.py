@@ -509,7 +509,8 @@ def dedup(
     force
         Replace existing output files.
     """
-    from mercer.cli.dedup import DedupOptions, deduplicate_files
+    from mercer.cli.dedup import deduplicate_files
+    from mercer.cli.dedup_options import DedupOptions
 
     return deduplicate_files(
         DedupOptions(

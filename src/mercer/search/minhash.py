@@ -45,8 +45,8 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
     one_permutation : bool, default=False
         Whether all entries come from a single order, each from a part of it of its own. An item
         then takes one operation in place of h, and the error is the same for sets of many items,
-        4 h and more. With the widest vectors (AVX-512) reading texts takes longer than either, and
-        little is gained. It has no meaning beside ``permutations``.
+        4 h and more. Reading the texts then takes most of the time. It has no meaning beside
+        ``permutations``.
     random_state : int, RandomState or None, default=0
         Seed for the random orders. Signatures of one seed can be compared, whatever fit has read.
 
