@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings", "sets_and_edit",
-              "hashing",
+              "hashing", "dedup",
               "string_learning", "multilayer", "small_data", "svc_fit",
               "svm_fit", "svm_search", "svm_agreement", "svm_large", "linear_svm", "quantiles",
               "intervals", "ordered",

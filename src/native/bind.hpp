@@ -34,6 +34,7 @@ inline void wants(bool holds, const char* message) {
 void bind_arc_cosine(nb::module_& m);
 void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);
+void bind_documents(nb::module_& m);
 void bind_edit(nb::module_& m);
 void bind_hashing(nb::module_& m);
 void bind_smo(nb::module_& m);
@@ -49,5 +50,6 @@ void bind_series(nb::module_& m);
 void bind_sets(nb::module_& m);
 void bind_subsequences(nb::module_& m);
 void bind_subsets(nb::module_& m);
+void bind_texts(nb::module_& m);
 
 }  // namespace mercer

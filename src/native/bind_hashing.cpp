@@ -2,6 +2,7 @@
 // nothing from vectors. All numbers that could lead to a wrong address are checked first.
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "bind.hpp"
 
@@ -38,21 +39,32 @@ void check_below(const int32_t* values, int64_t from, int64_t to, size_t limit) 
 
 // --- hashes of sets ------------------------------------------------------------------------------
 
-void least_hashes(List<const int32_t> values, List<const int64_t> starts,
-                  List<const uint32_t> numbers, List<const uint32_t> factors,
-                  List<const uint32_t> shifts, Matrix<uint32_t> out) {
+void least_hashes(List<const uint32_t> numbers, List<const int64_t> starts,
+                  List<const uint32_t> factors, List<const uint32_t> shifts, Matrix<uint32_t> out) {
     const size_t n = out.shape(0), count = out.shape(1);
     refuse(starts.shape(0) != n + 1 || factors.shape(0) != count || shifts.shape(0) != count,
            "shapes must be starts (n + 1,), factors (count,), shifts (count,), out (n, count)");
-    check_aligned(values, starts, numbers, factors, shifts, out);
-    const int32_t* v = values.data();
+    check_aligned(numbers, starts, factors, shifts, out);
     const int64_t* s = starts.data();
     const uint32_t *x = numbers.data(), *a = factors.data(), *b = shifts.data();
     uint32_t* least = out.data();
     nb::gil_scoped_release release;
-    check_starts(s, n, values.shape(0));
-    check_below(v, s[0], s[n], numbers.shape(0));
-    loops->hashes.least_hashes(v, s, x, a, b, least, n, count);
+    check_starts(s, n, numbers.shape(0));
+    loops->hashes.least_hashes(x, s, a, b, least, n, count);
+}
+
+void least_in_parts(List<const uint32_t> numbers, List<const int64_t> starts, uint32_t factor,
+                    uint32_t shift, Matrix<uint32_t> out) {
+    const size_t n = out.shape(0), count = out.shape(1);
+    refuse(starts.shape(0) != n + 1 || count < 1, "shapes must be starts (n + 1,), out (n, count)");
+    check_aligned(numbers, starts, out);
+    const int64_t* s = starts.data();
+    const uint32_t* x = numbers.data();
+    uint32_t* least = out.data();
+    nb::gil_scoped_release release;
+    check_starts(s, n, numbers.shape(0));
+    std::vector<uint8_t> filled(count);
+    loops->hashes.least_in_parts(x, s, factor, shift, least, filled.data(), n, count);
 }
 
 void least_ranks(List<const int32_t> values, List<const int64_t> starts,
@@ -69,29 +81,6 @@ void least_ranks(List<const int32_t> values, List<const int64_t> starts,
     check_starts(s, n, values.shape(0));
     check_below(v, s[0], s[n], ranks.shape(0));
     loops->hashes.least_ranks(v, s, rank, least, n, count);
-}
-
-// A number of 32 bits for each text, symbols[starts[i]] .. symbols[starts[i + 1] - 1]. Each symbol is
-// mixed in by a product, and the sum of all by the finaliser of MurmurHash3.
-void hash_texts(List<const uint32_t> symbols, List<const int64_t> starts, List<uint32_t> out) {
-    const size_t n = out.shape(0);
-    refuse(starts.shape(0) != n + 1, "shapes must be starts (n + 1,), out (n,)");
-    check_aligned(symbols, starts, out);
-    const uint32_t* x = symbols.data();
-    const int64_t* s = starts.data();
-    uint32_t* numbers = out.data();
-    nb::gil_scoped_release release;
-    check_starts(s, n, symbols.shape(0));
-    for (size_t i = 0; i < n; ++i) {
-        uint64_t h = 0x9e3779b97f4a7c15u;
-        for (int64_t k = s[i]; k < s[i + 1]; ++k) {
-            h = (h ^ x[k]) * 0xbf58476d1ce4e5b9u;
-            h ^= h >> 32;
-        }
-        h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
-        h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
-        numbers[i] = static_cast<uint32_t>(h >> 32);
-    }
 }
 
 // --- tables --------------------------------------------------------------------------------------
@@ -355,12 +344,12 @@ void bind_listed_as(nb::module_& m) {
 }  // namespace
 
 void bind_hashing(nb::module_& m) {
-    m.def("least_hashes", least_hashes, nb::arg("values"), nb::arg("starts"), nb::arg("numbers"),
-          nb::arg("factors"), nb::arg("shifts"), nb::arg("out").noconvert());
+    m.def("least_hashes", least_hashes, nb::arg("numbers"), nb::arg("starts"), nb::arg("factors"),
+          nb::arg("shifts"), nb::arg("out").noconvert());
+    m.def("least_in_parts", least_in_parts, nb::arg("numbers"), nb::arg("starts"),
+          nb::arg("factor"), nb::arg("shift"), nb::arg("out").noconvert());
     m.def("least_ranks", least_ranks, nb::arg("values"), nb::arg("starts"),
           nb::arg("ranks").noconvert(), nb::arg("out").noconvert());
-    m.def("hash_texts", hash_texts, nb::arg("symbols"), nb::arg("starts"),
-          nb::arg("out").noconvert());
     m.def("hash_keys", hash_keys, nb::arg("hashes").noconvert(), nb::arg("out").noconvert());
     m.def("hash_tables", hash_tables, nb::arg("keys").noconvert(), nb::arg("starts").noconvert(),
           nb::arg("ids").noconvert(), nb::arg("sorted").noconvert());

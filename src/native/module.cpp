@@ -29,6 +29,7 @@ NB_MODULE(_native, m) {
     bind_arc_cosine(m);
     bind_radial(m);
     bind_distances(m);
+    bind_documents(m);
     bind_edit(m);
     bind_hashing(m);
     bind_smo(m);
@@ -44,4 +45,5 @@ NB_MODULE(_native, m) {
     bind_sets(m);
     bind_subsequences(m);
     bind_subsets(m);
+    bind_texts(m);
 }

@@ -15,9 +15,9 @@ import numpy as np
 from fuzz.driver import Source, fuzz
 from mercer import _native
 from mercer.search import MinHash
-from mercer.search.item_numbers import MARK, item_numbers
+from mercer.search.item_numbers import item_numbers
 
-NAN = float("nan")
+NAN, MARK = float("nan"), "\x1f"
 ODD = ["", MARK, f"a{MARK}b", MARK * 3, "\0", "\ud800", "\U0010ffff", "é", "e\u0301", "a" * 70, "1"]
 VALUES = [0, 1, -1, -2, True, False, 1.0, 0.5, 2**61 - 1, 2**61, -(2**70), NAN, float("inf"),
           np.float32(0.5), np.int8(1), np.bool_(True), 1 + 0j, None, b"a", b"", (), ("a", 1),

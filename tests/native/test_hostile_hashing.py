@@ -8,8 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import _native
+from mercer.samples.sets import split_items
 
-COUNTS = [0, 1, 7, 15, 16, 17, 63, 64, 65, 127, 128, 130]
+COUNTS = [0, 1, 7, 15, 16, 17, 33, 63, 64, 65, 97, 127, 128, 130]
 WIDTHS = [0, 1, 2, 7, 8, 9, 15, 16, 17, 33, 100]
 DTYPES = [np.float32, np.float64]
 LARGEST = 2**32 - 1
@@ -25,7 +26,7 @@ def test_least_hashes(count):
     ranks = rng.integers(0, 2**32, (50, count), np.uint32)
     hashed = numbers[:, None] * a + b
     for call, table in (
-        (lambda out: _native.least_hashes(values, starts, numbers, a, b, out), hashed),
+        (lambda out: _native.least_hashes(numbers[values], starts, a, b, out), hashed),
         (lambda out: _native.least_ranks(values, starts, ranks, out), ranks),
     ):  # fmt: skip
         guarded = np.full((7, count), 5, np.uint32)
@@ -36,25 +37,78 @@ def test_least_hashes(count):
         assert (guarded[[0, 6]] == 5).all()
 
 
-def test_texts():
-    """Against the same steps on Python's integers."""
+@pytest.mark.parametrize("count", COUNTS[1:])
+def test_least_in_parts(count):
+    """Parts with items have their least values; the others that of a part with items."""
+    rng = np.random.default_rng(count)
+    starts = np.array([0, 0, 3, 4, 4, 130])
+    numbers = rng.integers(0, 2**32, 130, np.uint32)
+    guarded = np.full((7, count), 5, np.uint32)
+    _native.least_in_parts(numbers, starts, 2**31 + 9, 77, guarded[1:6])
+    assert (guarded[[0, 6]] == 5).all()
+    for out, (s, e) in zip(guarded[1:6], pairwise(starts)):
+        values = (numbers[s:e] * np.uint32(2**31 + 9) + np.uint32(77)).astype(np.uint64)
+        parts, least = values * np.uint64(count) >> np.uint64(32), {}
+        for part, value in zip(parts.tolist(), values.tolist()):
+            least[part] = min(value, least.get(part, LARGEST))
+        assert all(out[part] == value for part, value in least.items())
+        assert {*out.tolist()} == {*least.values()} if least else (out == LARGEST).all()
+    for ends, out in ((np.array([0, 131]), guarded[:1]), (starts, guarded[:5, :0])):
+        with pytest.raises(ValueError, match=r"starts"):
+            _native.least_in_parts(numbers, ends, 1, 1, out)
 
-    def wanted(text):
-        h, whole = 0x9E3779B97F4A7C15, 2**64
-        for symbol in text:
-            h = (h ^ symbol) * 0xBF58476D1CE4E5B9 % whole
-            h ^= h >> 32
-        h = (h ^ h >> 33) * 0xFF51AFD7ED558CCD % whole
-        h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53 % whole
-        return h >> 32
 
-    symbols = np.array([0, 97, 2**32 - 1, 0x10FFFF, 98, 0, 0], np.uint32)
-    starts = np.array([1, 1, 2, 5, 5, 7])
-    guarded = np.full(7, 5, np.uint32)
-    _native.hash_texts(symbols, starts, guarded[1:6])
-    texts = [symbols[s:e].tolist() for s, e in pairwise(starts)]
-    assert_array_equal(guarded, [5, *map(wanted, texts), 5])
-    _native.hash_texts(symbols[:0], starts[:1] * 0, guarded[:0])
+SECRET = (0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3)
+TEXTS = ["", "a", "ab", "seven77", "eightee8", "a" * 15, "b" * 16, "c" * 17, "d" * 32, "e" * 100,
+         "é", "\ud800", "\U0010ffff" * 5, "\0", "\0\0"]  # fmt: skip
+
+
+def hashed(text):
+    """What `hash_bytes` does, on Python's integers."""
+
+    def folded(a, b):
+        return a * b % 2**64 ^ a * b >> 64
+
+    content, seed = text.encode("utf-8", "surrogatepass"), SECRET[0]
+    size, word = len(content), lambda part: int.from_bytes(part, "little")
+    while len(content) > 16:
+        seed = folded(word(content[:8]) ^ SECRET[1], word(content[8:16]) ^ seed)
+        content = content[16:]
+    a, b = word(content[:8]), word(content[8:])
+    return folded(SECRET[1] ^ size, folded(a ^ SECRET[2], b ^ seed))
+
+
+def test_numbers_of_texts():
+    wanted = [hashed(text) >> 32 for text in TEXTS]
+    assert_array_equal(_native.hash_items(TEXTS), wanted)
+    assert _native.hash_items([]).shape == (0,)
+    rows = [TEXTS[:4], [], tuple(TEXTS[4:]), iter(TEXTS[:2]), frozenset(TEXTS[:1])]
+    numbers, starts = _native.hash_rows(rows, 1, 5)
+    assert_array_equal(starts, [0, 0, 11, 13, 14])
+    assert_array_equal(numbers, [*wanted[4:], *wanted[:2], wanted[0]])
+    for wrong in ([1], ["a", b"b"], [None]):
+        with pytest.raises(TypeError, match="not a text"):
+            _native.hash_items(wrong)
+        with pytest.raises(TypeError, match="not a text"):
+            _native.hash_rows([wrong], 0, 1)
+    for start, stop in ((0, 2), (1, 0)):
+        with pytest.raises(ValueError, match="rows must be"):
+            _native.hash_rows([["a"]], start, stop)
+    with pytest.raises(ValueError, match="must not be empty"):
+        _native.split_rows(["a"], "", 0, 1)
+
+
+@pytest.mark.parametrize("separator", [",", " ", "::", "é", "\0"])
+def test_texts_are_split_as_python_splits_them(separator):
+    """Items of any length beside the ends of blocks of 64 bytes, and every kind of white space."""
+    rng = np.random.default_rng(0)
+    white = [chr(c) for c in range(0x3001) if chr(c).isspace()]
+    parts = [separator, separator, "a", "bcd", "é\u2001x", "x" * 30, *white]
+    texts = ["".join(rng.choice(parts, n)) for n in (0, 1, 2, 3, *range(4, 130, 3))]
+    texts += ["a" * 64 + separator + "b" * 63, "a" * 128, separator * 64, *white]
+    numbers, starts = _native.split_rows(texts, separator, 0, len(texts))
+    for text, (s, e) in zip(texts, pairwise(starts)):
+        assert_array_equal(numbers[s:e], _native.hash_items(split_items(text, separator)))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 100, 1000])
@@ -161,15 +215,11 @@ N = _native
 @pytest.mark.parametrize(
     ("call", "given"),
     [
-        (N.least_hashes, (i32(2), np.array([0, 3]), u32(1), u32(1), u32(1), u32(1, 1))),
-        (N.least_hashes, (i32(2), np.array([0, 2]), u32(0), u32(1), u32(1), u32(1, 1))),
-        (N.least_hashes, (i32(2), np.array([0, 2]), u32(1), u32(2), u32(1), u32(1, 1))),
-        (N.least_hashes, (i32(2) - 1, np.array([0, 2]), u32(1), u32(1), u32(1), u32(1, 1))),
+        (N.least_hashes, (u32(2), np.array([0, 3]), u32(1), u32(1), u32(1, 1))),
+        (N.least_hashes, (u32(2), np.array([1, 0]), u32(1), u32(1), u32(1, 1))),
+        (N.least_hashes, (u32(2), np.array([0, 2]), u32(2), u32(1), u32(1, 1))),
         (N.least_ranks, (i32(2), np.array([0, 2]), u32(0, 1), u32(1, 1))),
         (N.least_ranks, (i32(2), np.array([0, 2]), u32(1, 2), u32(1, 1))),
-        (N.hash_texts, (u32(2), np.array([0, 3]), u32(1))),
-        (N.hash_texts, (u32(2), np.array([1, 0]), u32(1))),
-        (N.hash_texts, (u32(2), np.array([0, 2]), u32(2))),
         (N.hash_keys, (i32(2, 3), u32(2, 2))),
         (N.hash_keys, (i32(2, 3), u32(0, 2))),
         (N.hash_tables, (u32(1, 2), u32(1, 4), i32(1, 2), u32(1, 2))),

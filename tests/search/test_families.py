@@ -127,6 +127,24 @@ def test_signatures_are_equal_as_often_as_sets_overlap(J):
     assert_allclose(minhash.collision(1 - exact), exact)
 
 
+@pytest.mark.parametrize("items", [20, 1000])
+def test_one_permutation_estimates_as_well(items):
+    rng = np.random.default_rng(1)
+    sets = []
+    for shared in rng.integers(0, items + 1, 300):
+        names = [f"{name:x}" for name in rng.integers(0, 2**60, 2 * items - shared).tolist()]
+        sets += [names[:items], names[items - shared :]]
+    exact = np.array([len({*a} & {*b}) / len({*a} | {*b}) for a, b in zip(sets[::2], sets[1::2])])
+    S = MinHash(128, one_permutation=True).fit_transform(sets)
+    found = (S[::2] == S[1::2]).mean(axis=1)
+    expected = np.sqrt((exact * (1 - exact)).mean() / 128)
+    assert np.sqrt(((found - exact) ** 2).mean()) <= (1.15 if items > 128 else 2.5) * expected
+    assert abs((found - exact).mean()) <= 0.02
+    S = MinHash(9, one_permutation=True).fit_transform([[], ["a"], []])
+    assert (S[0] == S[2]).all()
+    assert (S[0] != S[1]).all()
+
+
 def test_signatures_from_given_permutations():
     """By the definition; columns of a matrix and items that are numbers are the same."""
     rng = np.random.default_rng(0)
@@ -168,15 +186,13 @@ def test_items_that_are_equal_have_one_number():
         item_numbers(["a", object()])
 
 
-def test_numbers_of_items_do_not_depend_on_what_is_beside_them(monkeypatch):
+def test_numbers_of_items_do_not_depend_on_what_is_beside_them():
     items = ["", "a", "ab", "b", "\0", "\0\0", "\x1f", "\x1fa", "é\ud800", np.str_("np"),
              0, -1, -2, 2**70, 0.5, float("nan"), b"", None, (), ("a",), frozenset({1, "a"}),
              (("a",),)]  # fmt: skip
     together = item_numbers(items)
     assert len(set(together.tolist())) == len(items)
     assert_array_equal(together, [item_numbers([item])[0] for item in items])
-    monkeypatch.setattr("mercer.search.item_numbers.STEP", 2)
-    assert_array_equal(item_numbers(items), together)
     assert item_numbers([float("nan")]) == item_numbers([np.float32("nan")])
     assert item_numbers([]).shape == (0,)
     texts, whole = items[:10], [0, -1, 2**61 - 2, -(2**61)]
@@ -204,9 +220,18 @@ def test_raw_sets_have_the_signatures_of_encoded_ones():
         assert_array_equal(minhash.transform(X), wanted)
     joined = MinHash(70, separator=";").fit().transform(["w1; w2;w1", "", "w3"])
     assert_array_equal(joined, minhash.transform([["w1", "w2"], [], ["w3"]]))
+    some = MinHash(70, separator=";").fit().transform([["w1", "w2"], "", "w3"])
+    assert_array_equal(some, joined)
     for wrong in ("text", {"a"}, ["text"], [], [None], 3):
         with pytest.raises((TypeError, ValueError), match="X"):
             minhash.transform(wrong)
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    rows = [[f"w{i * j % 7}" for j in range(i % 5)] for i in range(20)] + [[1, "a"]]
+    wanted = MinHash(16).fit_transform(rows)
+    monkeypatch.setattr("mercer.search.minhash.ROWS", 3)
+    assert_array_equal(MinHash(16).fit_transform(rows), wanted)
 
 
 def test_conventions():

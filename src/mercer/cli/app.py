@@ -1,8 +1,8 @@
 """The commands and their options, and how errors become messages and exit codes.
 
 Each command is a thin function that imports its own module on use, so that ``mercer --help``
-is fast; the work is in fit.py, predict.py, report.py, check.py, neighbors.py, denoise.py and
-demo.py beside this file.
+is fast; the work is in fit.py, predict.py, report.py, check.py, neighbors.py, dedup.py,
+denoise.py and demo.py beside this file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ QUICK = {"--help", "-h", "--version"}  # options that load nothing
 
 EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \
 4 a result could not be written; 5 an extra is not installed; 6 the model is written, but its \
-report failed; 130 interrupted."""
+report failed; 7 dedup --fail has found near-duplicates; 130 interrupted."""
 
 app = App(
     name="mercer",
@@ -434,6 +434,95 @@ def denoise(
 
 
 @app.command(sort_key=6)
+def dedup(
+    file: Path,
+    /,
+    *more: Annotated[Path, Parameter(help="More files of the same format.")],
+    column: str = "text",
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
+    threshold: float = 0.8,
+    keep: str = "first",
+    words: Whole | None = None,
+    characters: Whole | None = None,
+    recall: float = 0.99,
+    against: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    most_kept: Whole = 100,
+    malformed: Literal["stop", "skip"] = "stop",
+    pairs: Path | None = None,
+    report: Path | None = None,
+    work: Path | None = None,
+    task: str | None = None,
+    fail: Flag = False,
+    sep: str | None = None,
+    seed: Whole = 0,
+    force: Flag = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Remove near-duplicates from files of documents.
+
+    Each removal is verified against a document that stays. A run that was killed goes on where it
+    was when the same command is given again.
+
+    Parameters
+    ----------
+    file
+        JSON lines, CSV, TSV, plain text (a document in each line) or Parquet; text also compressed
+        (.gz, .zst, .bz2, .xz); or a pattern such as "part-*.jsonl".
+    column
+        The column with the text of a document; user.text is a column inside of objects.
+    output
+        Where the records that are kept are written, as they are and in their order. Its name ends
+        as those of the files do, with .gz or .zst behind it if you like.
+    threshold
+        The least share of runs of words that two documents have in common (Jaccard), above which
+        one of them is removed.
+    keep
+        Which of several stays: the first, the longest, or the one with the largest number or date
+        in the column of this name.
+    words
+        Documents are compared by runs of so many words. Default: 3.
+    characters
+        By runs of so many characters, in place of words.
+    recall
+        The share of pairs just at the threshold that are to be found.
+    against
+        Files of an earlier corpus, whose documents are never removed. May be repeated.
+    most_kept
+        The most documents that are kept and compared in one bucket.
+    malformed
+        What to do with a record that cannot be read: stop, or skip and count it.
+    pairs
+        A CSV file of what is removed, what stays instead, and how similar they are.
+    report
+        An HTML file that shows clusters side by side.
+    work
+        The folder of the stages. Default: beside the output, and removed in the end.
+    task
+        2/8: this is the second of eight processes that share the work; needs --work.
+    fail
+        Exit with code 7 if there are near-duplicates.
+    sep
+        Separator of the fields of CSV files. Default: as the header shows.
+    seed
+        Seed of the hash functions.
+    force
+        Replace existing output files.
+    """
+    from mercer.cli.dedup import deduplicate_files
+    from mercer.cli.dedup_options import DedupOptions
+
+    return deduplicate_files(
+        DedupOptions(
+            files=[file, *more], column=column, output=output, threshold=threshold, keep=keep,
+            words=words, characters=characters, recall=recall, against=against or [],
+            most_kept=most_kept, malformed=malformed, pairs=pairs, report=report, work=work,
+            task=task, fail=fail, sep=sep, seed=seed, force=force, json=json, quiet=quiet,
+        )
+    )  # fmt: skip
+
+
+@app.command(sort_key=7)
 def demo(*, folder: Path = Path("mercer-demo")) -> int:
     """Fit, explain and use a model of throws at a basket.
 

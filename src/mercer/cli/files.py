@@ -117,7 +117,7 @@ class Source:
             with archive, stream:
                 yield stream
         else:
-            unpack = _unzstd(self.label) if self.compression == ".zst" else None
+            unpack = zstd_open(self.label) if self.compression == ".zst" else None
             with (unpack or COMPRESSIONS[self.compression])(file) as stream:
                 yield stream
 
@@ -202,7 +202,7 @@ def _read_stdin() -> bytes:
     return content
 
 
-def _unzstd(label: str) -> Callable:
+def zstd_open(label: str) -> Callable:
     """``open`` for .zst files, which Python has from version 3.14 on."""
     for module in ("compression.zstd", "backports.zstd"):
         try:

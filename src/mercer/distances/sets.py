@@ -49,11 +49,18 @@ class ReadsSets(Comparison):
         refuse_one(X, type(self).__name__, self.kind)
         return item_rows(self._split(X), type(self).__name__)
 
+    def texts(self, X: Any) -> list[str] | None:
+        """Raw data as texts that the separator is yet to split; None where not all are texts."""
+        one = isinstance(X, (Sets, str, bytes, Mapping, Set))
+        if self.separator is None or one or is_matrix(X):
+            return None
+        rows = as_objects(X, "sets", type(self).__name__)
+        return rows if all(isinstance(row, str) for row in rows) else None
+
     def _split(self, X: Any) -> Any:
         reader = type(self).__name__
-        numbers = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUS")
         one = isinstance(X, (Sets, str, bytes, Mapping, Set))
-        if self.separator is not None and not (numbers or one):
+        if self.separator is not None and not (is_matrix(X) or one):
             rows = as_objects(X, "sets", reader)
             X = [split_items(r, self.separator) if isinstance(r, str) else r for r in rows]
         return X
@@ -153,6 +160,11 @@ class Dice(ReadsSets, Distance):
 
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
         return overlaps(X, Z, 0.5, apart=True)
+
+
+def is_matrix(X: Any) -> bool:
+    """Whether raw data are numbers, the indicators of items."""
+    return sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUS")
 
 
 def overlaps(X: Sets, Z: Sets, share: float, *, apart: bool) -> np.ndarray:

@@ -57,7 +57,13 @@ __all__ = [
 # what other rooms use, and no user needs
 from mercer.samples.copies import row_keys
 from mercer.samples.matrix_rows import check_square
-from mercer.samples.raw_data import is_frame, is_missing, is_missing_value, object_columns
+from mercer.samples.raw_data import (
+    describe_entry,
+    is_frame,
+    is_missing,
+    is_missing_value,
+    object_columns,
+)
 from mercer.samples.series import are_series
 from mercer.samples.vectors import (
     encode_vectors,

@@ -113,8 +113,9 @@ def item_rows(X: Any, reader: str) -> list | None:
         return None
     rows = as_objects(X, "sets", reader)
     for i, row in enumerate(rows):
-        one_dimensional = isinstance(row, np.ndarray) and row.ndim == 1
-        if not (isinstance(row, (Set, list, tuple)) or one_dimensional):
+        if isinstance(row, (list, tuple, Set)):  # Set comes last: to ask for it is slow
+            continue
+        if not (isinstance(row, np.ndarray) and row.ndim == 1):
             if is_missing_value(row):
                 remedy = ". Fill in missing entries, for example with an empty set."
             elif isinstance(row, (str, bytes)):

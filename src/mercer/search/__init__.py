@@ -33,5 +33,6 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
+from mercer.search.amplification import Costs, cheapest, s_curve
 from mercer.search.metric_tree import check_leaf_size
 from mercer.search.readings import SetReading

@@ -13,8 +13,6 @@ import numpy as np
 
 from mercer import _native
 
-STEP = 2**16  # texts that are encoded at a time
-MARK = "\x1f"  # ends a text
 PRIME = 2**61 - 1  # the hash of a smaller integer is the integer, but for -1 (sys.hash_info)
 NAN = 2**62  # no other number has this hash
 # the steps of SplitMix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number generators",
@@ -35,14 +33,15 @@ def item_numbers(items: list) -> np.ndarray:
     (False, True)
     """
     try:
-        return _of_texts(items)
+        return _native.hash_items(items)
     except TypeError:  # not all of them are texts, which is not asked before: most often they are
         pass
     if all(_is_number(kind) for kind in set(map(type, items))):
         return _of_numbers(items)
     kind_of = np.array([_kind(item) for item in items])
     out = np.empty(len(items), np.uint32)
-    for kind, hashed in (("text", _of_texts), ("number", _of_numbers), ("other", _of_others)):
+    hashing = {"text": _native.hash_items, "number": _of_numbers, "other": _of_others}
+    for kind, hashed in hashing.items():
         places = np.flatnonzero(kind_of == kind)
         out[places] = hashed([items[i] for i in places])
     return out
@@ -54,20 +53,6 @@ def _is_number(kind: type) -> bool:
 
 def _kind(item: Any) -> str:
     return "text" if isinstance(item, str) else "number" if _is_number(type(item)) else "other"
-
-
-def _of_texts(texts: list[str]) -> np.ndarray:
-    out = np.empty(len(texts), np.uint32)
-    for s in range(0, len(texts), STEP):
-        some = texts[s : s + STEP]
-        joined = MARK.join(some) + MARK
-        symbols = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-        ends = np.flatnonzero(symbols == ord(MARK)) + 1  # cheaper than to ask for all lengths
-        if len(ends) > len(some):  # a text has a mark inside
-            ends = np.cumsum([len(text) + 1 for text in some])
-        starts = np.concatenate(([0], ends))
-        _native.hash_texts(symbols, starts, out[s : s + STEP])
-    return out
 
 
 def _of_numbers(numbers: list) -> np.ndarray:

@@ -19,6 +19,7 @@ from mercer.search.families import HashFamily
 from mercer.search.item_numbers import item_numbers
 
 WORD = 2**32
+ROWS = 512  # sets whose items are hashed at a time: their numbers stay in the cache
 
 
 @fields(factors_=unread, shifts_=unread, ranks_=unread)
@@ -41,6 +42,11 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
         The orders π: row h has the ranks π_h(0), π_h(1) ... of the items, whole numbers from 0 to
         2³² - 2. Items are then numbers from 0 to n_items - 1, or the columns of a 0/1 matrix. None
         means random orders of all that an item may be.
+    one_permutation : bool, default=False
+        Whether all entries come from a single order, each from a part of it of its own. An item
+        then takes one operation in place of h, and the error is the same for sets of many items,
+        4 h and more. Reading the texts then takes most of the time. It has no meaning beside
+        ``permutations``.
     random_state : int, RandomState or None, default=0
         Seed for the random orders. Signatures of one seed can be compared, whatever fit has read.
 
@@ -59,13 +65,17 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
 
     Notes
     -----
-    O(h) operations for each item of a set. Items are texts, bytes, numbers, None, or tuples and
-    frozen sets of them; equal items get equal numbers in every process. All empty sets have one
-    signature, and share no entry with other sets.
+    O(h) operations for each item of a set. Texts with a separator, and lists of texts, are hashed
+    as they are read, without an object for each item. Items are texts, bytes, numbers, None, or
+    tuples and frozen sets of them; equal items get equal numbers in every process. All empty sets
+    have one signature, and share no entry with other sets.
 
     References
     ----------
     Broder, "On the resemblance and containment of documents", SEQUENCES 1997.
+
+    Shrivastava, "Optimal Densification for Fast and Accurate Minwise Hashing", ICML 2017, for
+    ``one_permutation``.
 
     Examples
     --------
@@ -86,6 +96,7 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
     n_hashes: int = 128
     separator: str | None = None
     permutations: Any = None
+    one_permutation: bool = False
     random_state: Any = 0
 
     # --- signatures ------------------------------------------------------------------------------
@@ -121,13 +132,20 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
         """
         check_is_fitted(self, ["factors_", "ranks_"], all_or_any=any)
         reader = self._reader()
-        rows = reader.items(X) if self.permutations is None else None
+        texts = reader.texts(X) if self.permutations is None else None
+        rows = reader.items(X) if self.permutations is None and texts is None else texts
         if rows is None:
             return self._signatures(reader.encode(X))
-        # items need no codes here, and one that comes twice changes nothing
-        numbers = item_numbers(list(chain.from_iterable(rows)))
-        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        return self._least(np.arange(len(numbers), dtype=np.int32), starts, numbers)
+        out = np.empty((len(rows), self.n_hashes), np.uint32)
+        for start in range(0, len(rows), ROWS):
+            stop = min(start + ROWS, len(rows))
+            # items need no codes here, and one that comes twice changes nothing
+            if texts is None:
+                numbers, starts = _numbers(rows, start, stop)
+            else:
+                numbers, starts = _native.split_rows(texts, self.separator, start, stop)
+            self._least(numbers, starts, out[start:stop])
+        return out
 
     def similarity(self, S: Any, T: Any = None) -> np.ndarray:
         """Estimates of Jaccard's index: the share of equal entries of signatures, (n, m).
@@ -157,7 +175,7 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
 
     def draw(self, X: Sets, count: int, rng: np.random.Generator) -> MinHash:
         seed = int(rng.integers(2**31))
-        return MinHash(count, self.separator, self.permutations, seed).fit()
+        return MinHash(count, self.separator, self.permutations, self.one_permutation, seed).fit()
 
     def hashes(self, X: Sets) -> np.ndarray:
         check_is_fitted(self, ["factors_", "ranks_"], all_or_any=any)
@@ -169,18 +187,31 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
         return Jaccard(self.separator)
 
     def _signatures(self, X: Sets) -> np.ndarray:
-        if self.permutations is None:
-            return self._least(X.values, X.starts, item_numbers(X.universe))
         out = np.empty((len(X), self.n_hashes), np.uint32)
+        if self.permutations is None:
+            self._least(item_numbers(X.universe)[X.values], X.starts, out)
+            return out
         rows = _places(X.universe, len(self.ranks_))
         _native.least_ranks(rows[X.values], X.starts, self.ranks_, out)
         return out
 
-    def _least(self, values: np.ndarray, starts: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Signatures of the sets of items numbers[values[starts[i] : starts[i + 1]]]."""
-        out = np.empty((len(starts) - 1, self.n_hashes), np.uint32)
-        _native.least_hashes(values, starts, numbers, self.factors_, self.shifts_, out)
-        return out
+    def _least(self, numbers: np.ndarray, starts: np.ndarray, out: np.ndarray) -> None:
+        """Signatures of the sets of items numbers[starts[i] : starts[i + 1]]."""
+        if self.one_permutation:
+            a, b = int(self.factors_[0]), int(self.shifts_[0])
+            _native.least_in_parts(numbers, starts, a, b, out)
+        else:
+            _native.least_hashes(numbers, starts, self.factors_, self.shifts_, out)
+
+
+def _numbers(rows: list, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of all items of some sets, and where each set starts."""
+    try:
+        return _native.hash_rows(rows, start, stop)
+    except TypeError:  # not all items are texts
+        some = rows[start:stop]
+        numbers = item_numbers(list(chain.from_iterable(some)))
+        return numbers, np.cumsum([0, *map(len, some)], dtype=np.int64)
 
 
 def _ranks(permutations: Any, count: int) -> np.ndarray:

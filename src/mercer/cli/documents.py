@@ -1,0 +1,295 @@
+"""Files of documents, read record by record, with the bytes of each record as they are.
+
+A record is a line of JSON lines or of plain text, or a row of a delimited file, whose fields may
+hold ends of lines between quotes. Parquet is read by runs of rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
+
+import polars as pl
+
+from mercer.cli.errors import TableError, no_column
+from mercer.cli.files import Source
+
+BOM = b"\xef\xbb\xbf"
+ROWS = 32_768  # records of a part
+BYTES = 2**26  # and about so many at most
+SEPARATORS = b",;\t|"
+
+
+class RecordError(ValueError):
+    """A record that cannot be read; the message continues "line 3 ..."."""
+
+
+class Format(ABC):
+    """How records of one format are read."""
+
+    unit = "row"  # what a record is called
+    skips_blank = False  # whether a blank record is none
+
+    def __init__(self, source: Source, column: str, keep: str | None, separator: str | None):
+        self.source, self.column, self.keep = source, column, keep
+        self.separator = separator
+
+    @abstractmethod
+    def records(self, place: dict | None) -> Iterator[tuple[Any, int]]:
+        """The records after a place, as parts of them; and where each part ends."""
+
+    @abstractmethod
+    def document(self, record: Any) -> tuple[str, float]:
+        """The text of a record, and the number by which it is preferred; or a RecordError."""
+
+    def header(self) -> bytes:
+        """What stands above the records."""
+        return b""
+
+
+class Lines(Format):
+    """Plain text, a document in each line."""
+
+    unit = "line"
+
+    def records(self, place: dict | None) -> Iterator[tuple[list[bytes], int]]:
+        with self.source.opened() as file:
+            offset = self._begin(file) if place is None else place["offset"]
+            if place is not None:
+                _advance(file, offset)
+            part, size = [], 0
+            for record in self._split(file):
+                part.append(record)
+                size += len(record)
+                if len(part) == ROWS or size > BYTES:
+                    offset += size
+                    yield part, offset
+                    part, size = [], 0
+            if part:
+                yield part, offset + size
+
+    def document(self, record: bytes) -> tuple[str, float]:
+        return _decoded(record).rstrip("\r\n"), 0.0
+
+    def _begin(self, file: BinaryIO) -> int:
+        """Read what stands above the records; how many bytes it has."""
+        start = file.peek(3)[:3]  # type: ignore[attr-defined]
+        return len(file.read(3)) if start == BOM else 0
+
+    def _split(self, file: BinaryIO) -> Iterator[bytes]:
+        return iter(file)
+
+
+class JsonLines(Lines):
+    """One JSON object in each line. Columns inside of objects are named ``user.text``."""
+
+    skips_blank = True
+
+    def document(self, record: bytes) -> tuple[str, float]:
+        try:
+            found = json.loads(_decoded(record))
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, RecordError):
+                raise
+            raise RecordError(f"is no JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise RecordError(f"holds {_kind(found)} and no object")
+        text = _inside(found, self.column)
+        if text is None:
+            return "", self._number(found)
+        if not isinstance(text, str):
+            raise RecordError(f"has {_kind(text)} as {self.column!r}, and no text")
+        return text, self._number(found)
+
+    def _number(self, found: dict) -> float:
+        return 0.0 if self.keep is None else as_number(_inside(found, self.keep), self.keep)
+
+
+class Delimited(Lines):
+    """Rows of fields, the first of which is the header."""
+
+    unit = "row"
+    skips_blank = True
+
+    def records(self, place: dict | None) -> Iterator[tuple[list[bytes], int]]:
+        if place is not None:
+            self.header()  # says which field is the text
+        return super().records(place)
+
+    def header(self) -> bytes:
+        with self.source.opened() as file:
+            self._begin(file)
+        return self._header
+
+    def document(self, record: bytes) -> tuple[str, float]:
+        fields = self._fields(record)
+        if len(fields) != len(self.names):
+            raise RecordError(f"has {len(fields)} fields, and the header has {len(self.names)}")
+        number = 0.0 if self.keep is None else as_number(fields[self._of_keep], self.keep)
+        return fields[self._of_text], number
+
+    def _begin(self, file: BinaryIO) -> int:
+        start = super()._begin(file)
+        self._header = next(self._split(file), b"")
+        if not self._header.strip():
+            raise TableError(f"{self.source.label} is empty: it has no header.")
+        if self.separator is None:
+            counts = [self._header.count(bytes([mark])) for mark in SEPARATORS]
+            self.separator = chr(SEPARATORS[counts.index(max(counts))])
+        try:
+            self.names = self._fields(self._header)
+        except RecordError as error:
+            raise TableError(f"{self.source.label}: the header {error}.") from None
+        self._of_text = self._place("--column", self.column)
+        self._of_keep = self._place("--keep", self.keep) if self.keep else 0
+        return start + len(self._header)
+
+    def _place(self, option: str, name: str) -> int:
+        if name not in self.names:
+            raise no_column(option, name, self.source.label, self.names)
+        return self.names.index(name)
+
+    def _fields(self, record: bytes) -> list[str]:
+        try:
+            text = io.StringIO(_decoded(record), newline="")
+            rows = list(csv.reader(text, delimiter=self.separator or ",", strict=True))
+        except csv.Error as error:
+            raise RecordError(f"is no row of fields: {error}") from None
+        return rows[0] if rows else []
+
+    def _split(self, file: BinaryIO) -> Iterator[bytes]:
+        """Lines, joined where one ends between quotes."""
+        lines: list[bytes] = []
+        quotes = 0
+        for line in file:
+            lines.append(line)
+            quotes += line.count(b'"')
+            if quotes % 2 == 0:
+                yield line if len(lines) == 1 else b"".join(lines)
+                lines, quotes = [], 0
+        if lines:
+            yield b"".join(lines)
+
+
+class Parquet(Format):
+    """Rows of a Parquet file."""
+
+    def __init__(self, source: Source, column: str, keep: str | None, separator: str | None):
+        super().__init__(source, column, keep, separator)
+        if not source.plain:
+            raise TableError(f"{source.label}: give Parquet as a file that is not compressed.")
+        self.names = self.scan().collect_schema().names()
+        for option, name in (("--column", column), ("--keep", keep)):
+            if name is not None and name not in self.names:
+                raise no_column(option, name, source.label, self.names)
+
+    def scan(self) -> pl.LazyFrame:
+        try:
+            frame = pl.scan_parquet(self.source.path, glob=False)
+            frame.collect_schema()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise TableError(f"{self.source.label} is no Parquet file: {error}") from error
+        return frame
+
+    def records(self, place: dict | None) -> Iterator[tuple[list[tuple], int]]:
+        names = [self.column] + ([] if self.keep is None else [self.keep])
+        frame = self.scan().select(list(dict.fromkeys(names)))
+        offset = 0 if place is None else place["offset"]
+        while True:
+            try:
+                rows = frame.slice(offset, ROWS).collect().rows()
+            except pl.exceptions.PolarsError as error:
+                raise TableError(f"{self.source.label} cannot be read: {error}") from error
+            if not rows:
+                return
+            offset += len(rows)
+            yield rows, offset
+
+    def document(self, record: tuple) -> tuple[str, float]:
+        text = "" if record[0] is None else record[0]
+        if not isinstance(text, str):
+            raise RecordError(f"has {_kind(text)} as {self.column!r}, and no text")
+        return text, 0.0 if self.keep is None else as_number(record[-1], self.keep)
+
+
+FORMATS: dict[str, type[Format]] = {
+    ".jsonl": JsonLines, ".ndjson": JsonLines, ".txt": Lines, ".csv": Delimited,
+    ".tsv": Delimited, ".parquet": Parquet, ".pq": Parquet,
+}  # fmt: skip
+
+
+def format_of(name: str, label: str) -> type[Format]:
+    """The format that the end of a name says."""
+    found = [made for suffix, made in FORMATS.items() if name.lower().endswith(suffix)]
+    if not found:
+        raise TableError(
+            f"{label}: the name must end in {', '.join(FORMATS)}, or in one of these and .gz, "
+            ".zst, .bz2 or .xz."
+        )
+    return found[0]
+
+
+def as_number(value: Any, name: str) -> float:
+    """A number or a date as a number; what is missing is preferred least."""
+    if value is None or value == "":
+        return -1e308
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        try:
+            date = datetime.fromisoformat(str(value))
+        except ValueError:
+            raise RecordError(
+                f"has {str(value)[:40]!r} as {name!r}, which is no number or date"
+            ) from None
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    if number != number or abs(number) == float("inf"):
+        raise RecordError(f"has {value!r} as {name!r}, which is not finite")
+    return number
+
+
+def kept_of(records: Sequence[bytes], rows: Any) -> Iterator[bytes]:
+    """Some of the records, each of which ends its line."""
+    for row in rows:
+        record = records[row]
+        yield record if record.endswith(b"\n") else record + b"\n"
+
+
+def _advance(file: BinaryIO, offset: int) -> None:
+    """Move to a place; what is compressed is read up to it."""
+    while offset > 0:
+        some = file.read(min(offset, 1 << 20))
+        if not some:
+            return
+        offset -= len(some)
+
+
+def _decoded(record: bytes) -> str:
+    try:
+        return record.decode()
+    except UnicodeDecodeError as error:
+        raise RecordError(
+            f"is not UTF-8: byte {error.start + 1} is 0x{record[error.start]:02x}"
+        ) from None
+
+
+def _inside(found: dict, name: str) -> Any:
+    """The value of a column, also of one inside of objects; a RecordError if there is none."""
+    if name in found:
+        return found[name]
+    value: Any = found
+    for key in name.split("."):
+        if not isinstance(value, dict) or key not in value:
+            raise RecordError(f"has no column {name!r}; it has {list(found)[:10]}")
+        value = value[key]
+    return value
+
+
+def _kind(value: Any) -> str:
+    known = {dict: "an object", list: "a list", str: "a text", bool: "a truth value"}
+    return known.get(type(value), "null" if value is None else "a number")

@@ -1,0 +1,20 @@
+"""Near-duplicates among documents, and among rows of tables.
+
+`deduplicate` (documents.py) is the whole job: documents become sets of shingles (shingles.py) and
+keys of bands (signing.py), those that share a key meet in buckets (buckets.py), and a walk keeps or
+removes each (walk.py; by a kernel: rows.py). What comes out is in found.py. stages.py does the same
+over files, for the command.
+"""
+
+from mercer.dedup.documents import deduplicate
+from mercer.dedup.found import Duplicates
+from mercer.dedup.shingles import Characters, Words
+from mercer.dedup.signing import Bands
+
+__all__ = ["Bands", "Characters", "Duplicates", "Words", "deduplicate"]
+
+# what other rooms use, and no user needs
+from mercer.dedup.shingles import Shingles
+from mercer.dedup.signing import Signer, Signs, choose_bands
+from mercer.dedup.stages import Part, Result, Stages, is_of_another
+from mercer.dedup.walk import Rules

@@ -1,0 +1,219 @@
+"""`deduplicate`: documents, or rows of a table, without those that are nearly equal to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer.dedup.found import Duplicates
+from mercer.dedup.rows import decide_by_kernel, encoded
+from mercer.dedup.shingles import Shingles, Words
+from mercer.dedup.signing import Signer, choose_bands
+from mercer.dedup.walk import Rules, decide
+from mercer.gram import Place
+from mercer.kernels import Kernel
+from mercer.samples import as_objects, describe, describe_entry, is_number, is_whole
+
+
+def deduplicate(
+    docs: Any,
+    *,
+    threshold: float = 0.8,
+    keep: Any = "first",
+    shingles: Shingles | None = None,
+    against: Any = None,
+    within: bool = True,
+    similarity: Kernel | None = None,
+    recall: float = 0.99,
+    most_kept: int = 100,
+    random_state: Any = 0,
+    memory: int | float | str | None = None,
+    n_jobs: int | None = None,
+) -> Duplicates:
+    r"""Find near-duplicates, and say for each document that goes which one stays instead.
+
+    Documents are walked through from the most preferred one. Each is compared with those that are
+    kept so far and share a bucket with it; it is removed if its similarity to one of them is the
+    threshold or more, and its partner is the most similar one. So **every removal was verified**
+    against a document that stays, and clusters are stars: where A is like B and B like C, but A is
+    not like C, then A and C are both kept, or B alone is, but C never goes for a B that is gone.
+
+    Parameters
+    ----------
+    docs : list or column of str, or samples
+        The documents; with ``similarity`` samples of any kind, such as a table.
+    threshold : float, 0 < threshold <= 1, default=0.8
+        The least similarity of a document that is removed: Jaccard's index of the sets of shingles.
+    keep : {"first", "longest"} or array-like of shape (n,), default="first"
+        Which of several near-duplicates is preferred: the first one, the one with the most
+        characters, or the one with the largest number, such as a date or a score. Of those with
+        equal numbers, a hash of the text decides, so that the answer does not depend on the order
+        of the documents unless keep="first" says so.
+    shingles : Words or Characters, optional
+        What documents are sets of. Default: runs of 3 words.
+    against : list or column of str, or samples, optional
+        An earlier corpus. Its documents are never removed, and new ones go for them.
+    within : bool, default=True
+        Whether new documents are compared with each other, too. False needs ``against``.
+    similarity : Kernel, optional
+        A kernel with k(x, x) = 1, which is compared with the threshold in place of Jaccard's index
+        of shingles. All pairs with a kept sample are computed.
+    recall : float, 0 < recall < 1, default=0.99
+        The probability that a pair just at the threshold is compared; for more similar pairs it is
+        larger. It has no meaning with ``similarity``.
+    most_kept : int >= 1, default=100
+        The most documents that are kept and compared within one bucket. It bounds the time where
+        very many documents share a form, but are not similar enough to be removed.
+    random_state : int, RandomState or None, default=0
+        Seed for the hash functions.
+    memory : int, float or str, optional
+        Memory limit of the Gram matrix, only with ``similarity``.
+    n_jobs : int, optional
+        Threads that read documents.
+
+    Returns
+    -------
+    Duplicates
+        ``kept`` and ``removed`` documents, their ``partners`` and ``similarities``, ``clusters``
+        and ``pairs``.
+
+    Raises
+    ------
+    TypeError
+        If a document is not a text, and no ``similarity`` is given.
+
+    See Also
+    --------
+    mercer.LSHIndex : Neighbours by the same kind of hash functions.
+
+    Notes
+    -----
+    Each document has a key in b bands of r min-wise hashes each; b and r are the cheapest that
+    reach the recall. Documents that share a key are candidates: pairs of similarity J are, with the
+    probability :math:`1 - (1 - J^r)^b`. Equal documents are found by their digests of 128 bits. The
+    time is linear in the number of documents, also where all are equal or share a form. Documents
+    without any shingle are kept.
+
+    References
+    ----------
+    Broder, "On the resemblance and containment of documents", SEQUENCES 1997.
+
+    Examples
+    --------
+    >>> docs = ["the cat sat on the mat in the sun and slept",
+    ...         "a recipe for bread: flour, water, salt and time",
+    ...         "the cat sat on the mat in the sun and slept well"]
+    >>> found = deduplicate(docs)
+    >>> found.kept, found.removed, found.partners
+    (array([0, 1]), array([2]), array([0, 1, 0]))
+    >>> found.similarities.round(2)
+    array([1. , 1. , 0.9])
+    >>> deduplicate(docs, keep="longest").kept
+    array([1, 2])
+
+    Rows of a table by a kernel, here edit distances between names:
+
+    >>> from mercer.distances import Edit
+    >>> from mercer.kernels import FromDistance
+    >>> names = ["Anna Schmidt", "Anna Schmitt", "Bert Brecht"]
+    >>> likeness = FromDistance(Edit(), gamma=0.05)
+    >>> deduplicate(names, similarity=likeness, threshold=0.8).kept
+    array([0, 2])
+    """
+    _check(threshold, recall, most_kept, within, against)
+    rules = Rules(float(threshold), int(most_kept), bool(within))
+    if similarity is not None:
+        return _by_kernel(docs, against, keep, similarity, rules, Place(memory, n_jobs))
+    texts = _texts("docs", docs)
+    earlier = [] if against is None else _texts("against", against)
+    bands = choose_bands(threshold, recall)
+    seed = int(check_random_state(random_state).randint(2**31))
+    chosen, fixed = shingles or Words(), len(earlier)
+    if not isinstance(chosen, Shingles):
+        raise TypeError(f"shingles={chosen!r}: give Words(3) or Characters(5), of mercer.dedup.")
+    both = earlier + texts
+    signs = Signer(chosen, bands, seed).sign(both, n_jobs)
+    values = _values(keep, len(texts), signs.lengths[fixed:])
+    verdicts = decide(
+        signs, fixed, values, rules, lambda rows: chosen.sets([both[i] for i in rows.tolist()])
+    )
+    partners, stays = verdicts.partners[fixed:], verdicts.partners[fixed:] < 0
+    old = ~stays & (partners < fixed)
+    return Duplicates(
+        np.where(stays, np.arange(len(texts)), np.where(old, partners, partners - fixed)),
+        np.where(stays, 1.0, verdicts.similarities[fixed:]), old,
+        np.flatnonzero(signs.counts[fixed:] == 0), rules.threshold, bands, verdicts.compared,
+        verdicts.full,
+    )  # fmt: skip
+
+
+def _by_kernel(
+    X: Any, against: Any, keep: Any, kernel: Kernel, rules: Rules, place: Place
+) -> Duplicates:
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            f"similarity={kernel!r}: give a kernel, such as mercer.kernels.RBF().on('price') or "
+            "FromDistance(Edit())."
+        )
+    grams = encoded(kernel, X, against, place)
+    n = grams[0].shape[0]
+    values = _values(keep, n, None)
+    order = np.arange(n) if values is None else np.argsort(-values, kind="stable")
+    verdicts, earlier = decide_by_kernel(grams, order, rules)
+    stays = verdicts.partners < 0
+    return Duplicates(
+        np.where(stays, np.arange(n), verdicts.partners),
+        np.where(stays, 1.0, verdicts.similarities), earlier, np.zeros(0, np.int64),
+        rules.threshold, None, verdicts.compared, 0,
+    )  # fmt: skip
+
+
+def _check(threshold: Any, recall: Any, most_kept: Any, within: Any, against: Any) -> None:
+    if not (is_number(threshold) and 0 < threshold <= 1):
+        raise ValueError(f"threshold={threshold!r}: give a number above 0 and up to 1.")
+    if not (is_number(recall) and 0 < recall < 1):
+        raise ValueError(f"recall={recall!r}: give a number between 0 and 1, such as 0.99.")
+    if not (is_whole(most_kept) and most_kept >= 1):
+        raise ValueError(f"most_kept={most_kept!r}: give an integer >= 1.")
+    if not within and against is None:
+        raise ValueError("within=False compares nothing without against=: give earlier documents.")
+
+
+def _texts(name: str, docs: Any) -> list[str]:
+    """The documents as a list of their own."""
+    if isinstance(docs, (str, bytes, dict, set, frozenset)) or docs is None:
+        raise TypeError(f"{name} is {describe(docs)}: give a list or a column of texts.")
+    texts = list(docs) if isinstance(docs, (list, tuple)) else as_objects(docs, "texts", name)
+    if all(type(text) is str for text in texts):
+        return texts
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{name}[{i}] is {describe_entry(text)}, but documents are texts: give '' for a "
+                "missing one, or similarity=kernel for samples of another kind."
+            )
+    return texts
+
+
+def _values(keep: Any, n: int, lengths: np.ndarray | None) -> np.ndarray | None:
+    """A number for each document, the largest of which is preferred; None prefers the first."""
+    if isinstance(keep, str):
+        if keep == "first":
+            return None
+        if keep == "longest" and lengths is not None:
+            return lengths
+        said = "'first', or" if lengths is None else "'first', 'longest', or"
+        raise ValueError(f"keep={keep!r}: give {said} one number for each document.")
+    values = np.asarray(keep)
+    if values.shape != (n,) or values.dtype.kind not in "biufmM":
+        raise ValueError(
+            f"keep has shape {values.shape} and dtype {values.dtype}: give one number for each of "
+            f"the {n} documents."
+        )
+    values = values.astype("i8" if values.dtype.kind in "mM" else values.dtype)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError(f"keep[{int(np.argmin(np.isfinite(values)))}] is not finite.")
+    # ranks, which can be negated whatever the numbers are
+    return np.unique(values, return_inverse=True)[1]
