@@ -10,6 +10,8 @@ from learners.margin.machines import overlapping
 from mercer import (
     SVC,
     SVR,
+    AdditiveClassifier,
+    AdditiveRegressor,
     CoordinateDescentWeights,
     FeatureMachineClassifier,
     FeatureMachineRegressor,
@@ -73,6 +75,8 @@ LEARNERS = [
     MultilayerKernelMachine,
     MultipleKernelClassifier,
     MultipleKernelRegressor,
+    AdditiveClassifier,
+    AdditiveRegressor,
 ]
 WRONG = ["a", None, ["a"], True, float("nan"), float("inf"), -1, 0, object(), 1j]
 X, classes = overlapping(20)

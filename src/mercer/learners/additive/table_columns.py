@@ -20,9 +20,6 @@ from mercer.samples import (
     describe,
     is_frame,
     is_missing,
-    number_columns,
-    object_columns,
-    select_columns,
 )
 
 MOST_LEVELS = 255  # of a category; codes are bytes, and one stands for what is missing
@@ -45,6 +42,8 @@ class TableColumns:
     @classmethod
     def of(cls, X: Any, categories: Sequence | None) -> TableColumns:
         """The columns of a table. Those that are not numbers are categories, and those named."""
+        if not (categories is None or isinstance(categories, (list, tuple, np.ndarray))):
+            raise TypeError(f"categories={categories!r}: give a list of columns, or None.")
         names = column_names(X)
         wanted = [] if categories is None else list(categories)
         lacking = [name for name in wanted if name not in names]
@@ -53,10 +52,9 @@ class TableColumns:
                 f"categories={categories!r}: X has no column {lacking[0]!r}. It has the columns "
                 f"{names[:20]}."
             )
-        plain = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
-        others = [] if plain else [n for n in number_columns(X)[1] if not _is_time(X, n)]
-        chosen = [j for j, name in enumerate(names) if name in wanted or name in others]
-        return cls(names, {j: _levels(_cells(X, names[j])) for j in chosen})
+        cells = _columns(X)
+        chosen = [j for j, name in enumerate(names) if name in wanted or not _is_numeric(cells[j])]
+        return cls(names, {j: _levels(cells[j]) for j in chosen})
 
     def read(self, X: Any) -> np.ndarray:
         """The rows (n, columns) in C order, float32 if X is, and else float64."""
@@ -64,9 +62,16 @@ class TableColumns:
             return np.ascontiguousarray(X, X.dtype if X.dtype == np.float32 else np.float64)
         dtype = X.dtype if getattr(X, "dtype", None) == np.float32 else np.float64
         rows = np.empty((X.shape[0], len(self.names)), dtype)
-        for j, name in enumerate(self.names):
-            cells = _cells(X, name)
-            rows[:, j] = _codes(cells, self.levels[j]) if j in self.levels else _numbers(cells)
+        for j, cells in enumerate(_columns(X)):
+            if j in self.levels:
+                rows[:, j] = _codes(cells, self.levels[j])
+            elif _is_numeric(cells):
+                rows[:, j] = _numbers(cells)
+            else:
+                raise ValueError(
+                    f"column {self.names[j]!r} of X held numbers in the training table, and now "
+                    "holds others: give numbers."
+                )
         return rows
 
 
@@ -105,12 +110,21 @@ def _has_texts(X: Any) -> bool:
     return any(isinstance(cell, str) for cell in column)
 
 
-def _is_time(X: Any, name: Any) -> bool:
-    return _cells(X, name).dtype.kind == "M"
+def _columns(X: Any) -> list[np.ndarray]:
+    """The cells of each column of a data frame or an array."""
+    if not is_frame(X):
+        return list(np.asarray(X).T)
+    import narwhals as nw
+
+    return [column.to_numpy() for column in nw.from_native(X, eager_only=True).iter_columns()]
 
 
-def _cells(X: Any, name: Any) -> np.ndarray:
-    return object_columns(select_columns(X, [name]), "this learner")[0]
+def _is_numeric(cells: np.ndarray) -> bool:
+    """Whether cells are numbers or times, as far as they are not missing."""
+    if cells.dtype.kind != "O":
+        return cells.dtype.kind in "fiuM"
+    known = cells[~is_missing(cells)].tolist()
+    return all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in known)
 
 
 def _numbers(cells: np.ndarray) -> np.ndarray:

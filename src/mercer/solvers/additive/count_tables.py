@@ -8,6 +8,7 @@ of threads. Counts are whole numbers, exact up to 2^53, and so are sums of whole
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -121,4 +122,4 @@ def column_parts(functions: Sequence[np.ndarray]) -> list[slice]:
     [slice(0, 2, None), slice(2, 3, None)]
     """
     ends = np.cumsum([0, *(Phi.shape[1] for Phi in functions)]).tolist()
-    return [slice(*each) for each in zip(ends, ends[1:])]
+    return [slice(*each) for each in pairwise(ends)]
