@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import AdditiveClassifier, AdditiveRegressor
+from mercer.solvers.additive import laplacian
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (600, 4))
@@ -171,6 +172,7 @@ def test_many_columns_have_fewer_bins():
         ({"pairs": [(0, 9)]}, "pairs has"),
         ({"pairs": [(0, 0)]}, "two different columns"),
         ({"gamma": 0}, "gamma=0"),
+        ({"solver": "cg"}, "solver='cg'"),
         ({"categories": ["no"]}, "no column 'no'"),
         ({"categories": 3}, "categories=3"),
     ],
@@ -192,3 +194,36 @@ def test_no_penalty_is_least_squares():
     with pytest.warns(mercer.solvers.ConvergenceWarning, match="singular"):
         model = AdditiveRegressor(0, alpha=0).fit(np.column_stack([steps, steps[:, 0]]), target)
     assert_allclose(model.predict(np.column_stack([steps, steps[:, 0]])), target, atol=1e-6)
+
+
+def test_bins_agree_with_the_exact_recursion():
+    wide = rng.uniform(-1, 1, (1500, 3))
+    target = np.sin(3 * wide[:, 0]) + np.abs(wide[:, 1]) + rng.normal(scale=0.3, size=1500)
+    binned, exact = (
+        AdditiveRegressor(0, gamma=1.0, solver=solver).fit(wide, target)
+        for solver in ("bins", "exact")
+    )
+    new = rng.uniform(-1, 1, (500, 3))
+    apart = np.std(binned.predict(new) - exact.predict(new)) / np.std(exact.predict(new))
+    assert apart < 0.04
+    assert len(exact.shapes_[0].levels) == 1500
+
+
+def test_the_exact_solution_is_that_of_dense_kernels():
+    few = np.round(rng.uniform(-1, 1, (60, 2)), 1)
+    few[rng.random((60, 2)) < 0.1] = np.nan
+    target, w = np.nan_to_num(few).sum(axis=1), rng.integers(1, 3, 60).astype(float)
+    model = AdditiveRegressor(0, gamma=1.0, solver="exact").fit(few, target, w)
+    K = np.zeros((60, 60))
+    codes = model._bins.codes(few)
+    for row, column, penalty in zip(codes, model._bins.columns, model.penalties_[0]):
+        kernel = laplacian(column.positions, 1.0)[np.ix_(row, row)]
+        H = np.eye(60) - w / w.sum()
+        K += H @ kernel @ H.T / penalty
+    dual = np.linalg.solve(K + np.diag(1 / w), target - model.intercept_)
+    assert_allclose(model.predict(few), K @ dual + model.intercept_, atol=1e-5)
+
+
+def test_exact_fits_are_for_few_rows():
+    with pytest.raises(ValueError, match="at most 20,000 rows"):
+        AdditiveRegressor(solver="exact").fit(np.zeros((20_001, 1)), np.zeros(20_001))

@@ -71,6 +71,8 @@ class TableBins:
     def codes(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """The code of each number, (columns, n); codes of NaN are the last ones."""
         n, d = rows.shape
+        if max(self.sizes) > EDGES + 1:  # each different number has a level
+            return np.array([_many_codes(x, c) for x, c in zip(rows.T, self.columns)])
         codes = np.empty((d, n), np.uint8)
         edges = np.full((d, EDGES), np.inf, rows.dtype)
         for j, column in enumerate(self.columns):
@@ -83,6 +85,11 @@ class TableBins:
         for _ in ordered_map(strip, range(0, n, STRIP), n_jobs):
             pass
         return codes
+
+
+def _many_codes(x: np.ndarray, column: ColumnBins) -> np.ndarray:
+    codes = np.searchsorted(column.edges, x.astype(np.float64))
+    return np.where(np.isnan(x), column.size - 1, codes).astype(np.uint16)
 
 
 def _column_bins(x: np.ndarray, weights: np.ndarray | None, most: int, levels: bool) -> ColumnBins:

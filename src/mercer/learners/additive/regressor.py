@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from mercer.learners.additive.additive_learner import (
     Training,
     with_cells,
 )
+from mercer.learners.additive.bins import TableBins
 from mercer.learners.additive.table_columns import checked_table
 from mercer.learners.base import (
     check_targets,
@@ -29,6 +30,7 @@ from mercer.solvers import worst
 from mercer.solvers.additive import (
     CountTables,
     EvidenceRidge,
+    ExactSum,
     PartResult,
     RowDesign,
     RowRidge,
@@ -37,6 +39,8 @@ from mercer.solvers.additive import (
 from mercer.threads import blas_limit, fitting, forget
 
 TRIED = 8  # steps after which a kernel of columns is judged
+SOLVERS = ("bins", "exact")
+EXACT_ROWS = 20_000  # most rows of an exact fit: their numbers have codes of 16 bits
 TO_PAIRS = 20  # steps with pairs, which begin at the penalties of the columns
 
 
@@ -57,6 +61,12 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
 
     Each function has a centred kernel and a penalty of its own. X is a table of numbers and
     categories; missing values are a level of their own.
+
+    Parameters
+    ----------
+    solver : {"bins", "exact"}, default="bins"
+        "exact" makes no bins, but takes the penalties that bins have: each different number of at
+        most 20,000 rows has a value of its own. It fits functions of single columns alone.
 
     Attributes
     ----------
@@ -101,6 +111,9 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
     '0 (+0'
     """
 
+    _: KW_ONLY
+    solver: str = "bins"
+
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -110,9 +123,48 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
         """
         forget(self)
         self._check_parameters()
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver={self.solver!r}: give one of {SOLVERS}.")
         self._stream = None
-        self._fit_rows(self._read_training(X, y, sample_weight, reset=True), self._wants_pairs)
+        training = self._read_training(X, y, sample_weight, reset=True)
+        exact = self.solver == "exact"
+        if exact and len(training.y) > EXACT_ROWS:
+            raise ValueError(
+                f'solver="exact" is for at most {EXACT_ROWS:,} rows, and X has '
+                f'{len(training.y):,}: give solver="bins".'
+            )
+        self._fit_rows(training, self._wants_pairs and not exact)
+        if exact:
+            self._leave_bins(training)
         return self
+
+    def _leave_bins(self, training: Training) -> None:
+        """Solve again for all different numbers, with the penalties that the bins have."""
+        rows, w = self._columns.read(training.table), training.all_weights
+        every = TableBins.of(rows, w, EXACT_ROWS, set(self._columns.levels))
+        codes = every.codes(rows)
+        Y = training.y.reshape(len(training.y), -1) - np.atleast_1d(self.intercept_)
+        places = [column.positions for column in every.columns]
+        solver = ExactSum(self.gamma_)
+        found = [
+            solver.solve(codes, places, y, w, penalties)
+            for y, penalties in zip(Y.T, self.penalties_)
+        ]
+        shapes = []
+        for j, (shape, column) in enumerate(zip(self.shapes_, every.columns)):
+            bin_of = np.append(np.searchsorted(shape.edges, column.centres), len(shape.counts) - 1)
+            shapes.append(
+                replace(
+                    shape,
+                    levels=column.centres.tolist() if shape.ordered else shape.levels,
+                    values=np.column_stack([values[j] for values, _ in found]),
+                    errors=shape.errors[bin_of],
+                    counts=np.bincount(codes[j], w, column.size),
+                    edges=column.edges,
+                )
+            )
+        self.shapes_, self._bins = shapes, every
+        worst([result for _, result in found]).conclude()
 
     def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         table = checked_table(self, X, reset=reset)
