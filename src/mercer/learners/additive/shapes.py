@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.persistence import each, fields, whole
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -56,6 +58,7 @@ class Shape:
         return float(np.sqrt((share @ self.values**2).sum()))
 
 
+@fields(groups=each(whole(lambda surface: max(surface.values.shape[:2]))))
 @dataclass(frozen=True, eq=False)
 class Surface:
     """The function of a pair of columns, on a grid of joined levels.

@@ -17,11 +17,12 @@ LONGEST = 18  # characters of a name of a category
 
 
 class ShapeDisplay(Display):
-    """The functions of columns and pairs, the strongest first, on one scale.
+    """The functions of columns and pairs, the strongest first.
 
-    Curves of numbers have steps at the edges of their bins, and a band of 95% posterior intervals;
-    a dotted line is the value of rows where the number is missing. Categories are dots with such
-    intervals, in the order of their values. Pairs are heat maps, white where the pair adds nothing.
+    All curves have one scale. They have steps at the edges of their bins, and a band of 95%
+    posterior intervals; a dotted line is the value of rows where the number is missing. Categories
+    are dots with such intervals, in the order of their values. Pairs are heat maps, each with
+    colours of its own scale: white adds nothing, and cells without rows are empty.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class ShapeDisplay(Display):
         values, errors = shape.values[:, self.output], Z95 * shape.errors[:, self.output]
         levels = np.asarray(shape.levels, dtype=np.float64)
         ends = np.concatenate([levels[:1], shape.edges, levels[-1:]])
-        ax.stairs(values[:-1], ends, baseline=None, color=colour(1), linewidth=1.6)
+        ax.stairs(values[:-1], ends, baseline=None, color=colour(1), linewidth=1.6, zorder=3)
         ax.fill_between(
             ends, np.append(values[:-1] - errors[:-1], (values - errors)[-2:-1]),
             np.append(values[:-1] + errors[:-1], (values + errors)[-2:-1]),
@@ -155,8 +156,9 @@ class ShapeDisplay(Display):
             _cell_edges(levels, used, ordered)
             for levels, used, ordered in zip(surface.levels, (rows, columns), surface.ordered)
         ]
+        reach = self._extent(surface) or 1.0
         drawn = ax.pcolormesh(
-            edges[0], edges[1], shown.T, cmap=diverging(), vmin=-self._reach, vmax=self._reach
+            edges[0], edges[1], shown.T, cmap=diverging(), vmin=-reach, vmax=reach
         )
         scales = zip((ax.set_xticks, ax.set_yticks), surface.levels, (rows, columns),
                      surface.ordered)  # fmt: skip

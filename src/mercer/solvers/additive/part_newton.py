@@ -133,7 +133,7 @@ class _State:
         p = self.probability(c)
         r = self.w * (self.Y[c] - p)
         spread = self.w * np.maximum(p * (1 - p), LEAST_SPREAD)
-        G, means = self.some.gram(np.ascontiguousarray(spread[:: self.every]))
+        G, means = self.some.gram(spread[:: self.every])
         G, means, total = self.share * G, self.share * means, float(spread.sum())
         lam = np.repeat(self.penalties[c], self.sizes)
         g, g_b = self.design.sums(r) - lam * self.beta[c], float(r.sum())

@@ -72,6 +72,7 @@ class RowDesign:
 
     def sums(self, v: np.ndarray) -> np.ndarray:
         """Φᵀ v, (width,)."""
+        v = np.ascontiguousarray(v)
 
         def part(i: int) -> np.ndarray:
             by_level = np.zeros(len(self.functions[i]))
@@ -82,6 +83,7 @@ class RowDesign:
 
     def gram(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """ΦᵀWΦ and ΦᵀW1: by tables of two columns, or by dense rows if there are pairs."""
+        weights = np.ascontiguousarray(weights)
         if self.pairs:
             return self._dense_gram(weights), self.sums(weights)
         G = np.empty((self.width, self.width))
