@@ -58,17 +58,24 @@ def peak_memory(code: str) -> float:
 
     ``code`` is split at a line ``# measured``: what stands before is the baseline.
     """
+    return said_and_peak(code)[1]
+
+
+def said_and_peak(code: str) -> tuple[list[str], float]:
+    """The words that a program of its own prints, and its `peak_memory`."""
     before, _, _ = code.partition("# measured")
     # VmHWM starts anew with the process; ru_maxrss would inherit that of the parent
     tail = "\nimport re; print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
 
-    def run(text: str) -> float:
+    def run(text: str) -> tuple[list[str], float]:
         done = subprocess.run(
             [sys.executable, "-c", text + tail], capture_output=True, text=True, check=True
         )
-        return int(done.stdout.split()[-1]) / 1024
+        *said, peak = done.stdout.split()
+        return said, int(peak) / 1024
 
-    return run(code) - run(before)
+    said, peak = run(code)
+    return said, peak - run(before)[1]
 
 
 def data_folder() -> Path | None:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -91,7 +92,7 @@ def boosted_slowly(level: float, X: pd.DataFrame, y: np.ndarray) -> Any:
     )
     codes = OneHotEncoder(handle_unknown="ignore")
     levels = make_column_selector(dtype_include="category")
-    encoded = make_column_transformer((codes, levels), remainder="passthrough")
+    encoded = make_column_transformer((codes, levels), remainder=SimpleImputer(strategy="median"))
     return make_pipeline(encoded, machine).fit(X, y)
 
 

@@ -184,3 +184,21 @@ def test_wrong_commands_are_refused(arguments, code, said, capsys, monkeypatch):
     printed = "".join(capsys.readouterr())
     assert said in " ".join(printed.split())
     assert not Path("neighbors.csv").exists()
+
+
+def test_names_that_are_all_different_are_compared(folder, capsys):
+    names = [
+        a + b for a in ("Kra", "Lem", "Mor", "Nis", "Pol") for b in ("ato", "bus", "cek", "dov")
+    ]
+    table = pl.DataFrame(
+        {
+            "who": [*names, "Kratu"],
+            "code": [f"{i * 37:04d}x" for i in range(21)],
+            "age": np.arange(21) % 4,
+        }
+    )
+    table.write_csv("people.csv")
+    found = neighbours("people.csv", "-k", "1").filter(pl.col("row") == 21)
+    assert found["neighbour"].to_list() == [1]
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Left out: code." in said

@@ -57,6 +57,12 @@ def test_the_order_is_said_and_all_scores_are_shown(capsys):
     assert "If Low < Medium < High is an order of y, --task ordered" in capsys.readouterr().out
 
 
+def test_a_check_says_that_classes_may_have_an_order(capsys):
+    assert command("check", "words.csv", "--target", "y") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "If Low < Medium < High is an order of y, --task ordered" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -2,8 +2,14 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from mercer.tables import infer_columns, read_columns, spare_telling_texts
+from mercer.tables import (
+    infer_columns,
+    read_columns,
+    spare_telling_texts,
+    spare_worded_texts,
+)
 from mercer.tables.telling import tell
 
 RNG = np.random.default_rng(0)
@@ -64,3 +70,27 @@ def test_places_of_codes_of_one_length_tell():
 def test_few_rows_and_constant_targets_tell_nothing():
     assert not tell(["a", "b"], np.array([[0.0], [1.0]]))
     assert not tell(NAMES, np.ones((N, 1)))
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (STEMS, "text"),
+        ([f"{stem.title()} of {stem}" for stem in STEMS], "text"),
+        ([f"{stem}{i}" for i, stem in enumerate(STEMS)], "identifier"),
+        (np.arange(N), "identifier"),
+    ],
+)
+def test_without_a_target_words_are_texts_and_codes_are_not(cells, kind):
+    values = read_columns(pd.DataFrame({"it": cells, "x": np.arange(N) % 7}))
+    before = infer_columns(values)
+    assert before[0].kind == "identifier"
+    after = spare_worded_texts(before, values)
+    assert after[0].kind == kind
+    assert after[1] is before[1]
+
+
+def test_words_that_a_user_calls_an_identifier_stay_one():
+    values = read_columns(pd.DataFrame({"it": STEMS}))
+    columns = infer_columns(values, kind={"it": "identifier"})
+    assert spare_worded_texts(columns, values) == columns

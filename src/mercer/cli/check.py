@@ -19,7 +19,15 @@ from mercer.cli.options import kinds_given
 from mercer.cli.problem import columns_of, judged_by
 from mercer.cli.screen import columns_facts, columns_table, number, values_of
 from mercer.cli.tables import Reading, Tables
-from mercer.cli.target import check_task, check_test_table, left_out, read_target, unit_said
+from mercer.cli.target import (
+    check_task,
+    check_test_table,
+    class_order,
+    left_out,
+    order_said,
+    read_target,
+    unit_said,
+)
 from mercer.cli.terminal import Terminal, line
 from mercer.kernels import NAMED, MercerCheck, as_kernel, check_mercer
 from mercer.plots.report import plain
@@ -74,13 +82,17 @@ def check_table(
     y: Any = None
     if target is not None:
         unit = unit_said(frame[target], target) if target in frame.columns else ""
+        whole = frame
         frame, y, rows = read_target(frame, target, tables.label, unread=tables.unread)
+        order = class_order(y, whole[target], task, [], target)
         dropped = facts["rows"] - len(rows)
         task, why = task_of(y, task)
         check_task(task, y, target)
         facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
         screen.print(line("Task: ", (task, "bold"), f", since {why}."))
         screen.print(_balance(y, task, target))
+        if said := order_said(y, order, task, target):
+            screen.print(said)
         if unit:
             screen.print(unit)
         if judged := judged_by(default_metric(task, y), None, y):

@@ -23,7 +23,7 @@ from mercer.cli.terminal import Terminal, line
 from mercer.gram import Place
 from mercer.persistence import written_whole
 from mercer.search import fit_index
-from mercer.tables import Column, read_columns
+from mercer.tables import Column, read_columns, spare_worded_texts
 
 BLOCK = 2000  # rows that ask at a time
 SAID = 3  # columns that an explanation names
@@ -133,7 +133,7 @@ def _compared(values: dict, tables: Tables, options: NeighborOptions) -> list[Co
     }
     drop = [name for name in options.drop if name in wanted]
     kinds = {name: kind for name, kind in kinds.items() if name in wanted}
-    columns = columns_of(wanted, kinds, drop, tables, faults=faults)
+    columns = spare_worded_texts(columns_of(wanted, kinds, drop, tables, faults=faults), wanted)
     if options.columns:  # a column that is named is meant, also where it numbers the rows
         again = {c.name: "number" if wanted[c.name].dtype.kind == "f" else "text"
                  for c in columns if c.of.identifies}  # fmt: skip

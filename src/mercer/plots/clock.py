@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from mercer.threads import Stop
+
 PILOT = 100  # rows whose matrix is timed before a larger one is computed
+GRACE = 2.0  # seconds by which a first step, which nothing has timed, may exceed its time
+
+T = TypeVar("T")
 
 
 class Clock:
@@ -35,6 +40,32 @@ class Clock:
     def share(self, part: float) -> Clock:
         """A new clock for a part of the time that is left."""
         return Clock(None if self.limit is None else part * self.left())
+
+    def within(self, step: Callable[[Clock], T]) -> T | None:
+        """What a step returns for this clock; None if it was stopped since its time is over."""
+        late = _Late(self)
+        try:
+            with late:
+                return step(self)
+        except KeyboardInterrupt:
+            if not late.is_over() or Stop.is_set(late):  # Ctrl-C
+                raise
+            return None
+
+
+class _Late(Stop):
+    """A stop that is set when the time of a clock, and a grace, are over."""
+
+    def __init__(self, clock: Clock):
+        super().__init__()
+        self.clock = clock
+
+    def is_over(self) -> bool:
+        limit = self.clock.limit
+        return limit is not None and self.clock.spent() > limit + GRACE
+
+    def is_set(self) -> bool:
+        return self.is_over() or super().is_set()
 
 
 def affordable_rows(matrix: Callable[[int], Any], most: int, clock: Clock) -> int:

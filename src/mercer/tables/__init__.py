@@ -35,7 +35,7 @@ from mercer.tables.spellings import (
     spelled_number,
 )
 from mercer.tables.surprises import Surprises
-from mercer.tables.telling import spare_telling_texts
+from mercer.tables.telling import spare_telling_texts, spare_worded_texts
 from mercer.tables.units import spelled_quantity, unit_of
 from mercer.tables.values import (
     ReadTable,
@@ -55,6 +55,6 @@ __all__ = [
     "find_order_in_time", "find_repeated_rows", "find_shared_rows", "find_strange_values",
     "find_variants", "histogram", "infer_columns", "is_missing_mark", "is_object_list",
     "is_one_zone", "items_of", "level_text", "listed", "missing_values", "read_as",
-    "read_columns", "review_target", "spare_telling_texts", "spelled_number",
-    "spelled_quantity", "unit_of", "unreadable", "used_columns", "words_of",
+    "read_columns", "review_target", "spare_telling_texts", "spare_worded_texts",
+    "spelled_number", "spelled_quantity", "unit_of", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip

@@ -26,6 +26,7 @@ ROWS = 400  # that are judged, at most
 SUBSTRINGS = (1, 4)  # shortest and longest
 PENALTIES = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
 ORDERS = 40  # random ones of the targets
+LETTERS = 0.9  # share of letters and blanks in texts that are made of words
 LEAST_GAIN = 0.01  # of the error of the mean
 DEVIATIONS = 3.0  # above the mean gain of random orders
 
@@ -46,6 +47,35 @@ def spare_telling_texts(
     ]
 
 
+def spare_worded_texts(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Column]:
+    """The columns, where identifiers that are mostly letters are texts.
+
+    Without a target nothing shows whether the parts of a text mean something. Names and titles can
+    be compared; numbers of customers and codes cannot.
+    """
+    return [
+        _as_text(column, values[column.name], "but made of letters")
+        if column.of.identifies and column.reason != SAID and _worded(values[column.name])
+        else column
+        for column in columns
+    ]
+
+
+def _worded(values: np.ndarray) -> bool:
+    """Whether cells are texts of which nine in ten characters are letters or blanks."""
+    known = values[~missing_values(values)].tolist()
+    if values.dtype.kind != "O" or not all(isinstance(v, str) for v in known):
+        return False
+    whole = "".join(known)
+    return sum(c.isalpha() or c.isspace() for c in whole) >= LETTERS * len(whole)
+
+
+def _as_text(column: Column, values: np.ndarray, but: str) -> Column:
+    told = replace(column, kind="text", reason=f"{column.reason}, {but}")
+    low, high, _ = told.of.extent(told, values, Counter(values[~missing_values(values)].tolist()))
+    return replace(told, low=low, high=high)
+
+
 def _judged(column: Column, values: np.ndarray, targets: np.ndarray, seed: int) -> Column:
     known = np.flatnonzero(~missing_values(values))
     if values.dtype.kind != "O" or not all(isinstance(v, str) for v in values[known].tolist()):
@@ -57,11 +87,7 @@ def _judged(column: Column, values: np.ndarray, targets: np.ndarray, seed: int) 
         return replace(
             column, reason=f"{column.reason}, and their characters tell nothing of the target"
         )
-    told = replace(
-        column, kind="text", reason=f"{column.reason}, but their characters tell of the target"
-    )
-    low, high, _ = told.of.extent(told, values, Counter(values[known].tolist()))
-    return replace(told, low=low, high=high)
+    return _as_text(column, values, "but their characters tell of the target")
 
 
 def count_rows(texts: list[str]) -> bool:

@@ -54,7 +54,10 @@ def fitted(**parameters):
 
 
 # order of training samples: batches are drawn by their numbers
-NOT_HERE = {"check_order_of_training_samples": "Adam sees the samples in an order of its own"}
+NOT_HERE = {
+    "check_order_of_training_samples": "Adam sees the samples in an order of its own",
+    "check_weights": "Adam takes more steps where samples are repeated",
+}
 SUITE = [
     (AttentionClassifier(**SMALL, tokens="characters"), "strings"),
     (AttentionClassifier(**SMALL), "tokens"), (AttentionClassifier("linear", **SMALL), "bytes"),
@@ -203,3 +206,23 @@ def test_progress_is_printed(capsys):
 def test_what_torch_refuses_is_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         fitted(**parameters)
+
+
+def test_a_sample_counts_by_its_weight():
+    """Texts of both classes with the same words: the heavier class is what they are taken for."""
+    texts, kinds = ["tea", "tea", "rain"] * 20, ["a", "b", "c"] * 20
+    weights = np.array([5.0, 1.0, 1.0] * 20)
+    model = AttentionClassifier(**SMALL | {"epochs": 40, "learning_rate": 0.02})
+    chances = model.fit(texts, kinds, weights).predict_proba(["tea"])[0]
+    assert chances[0] > 0.7 > 0.3 > chances[1] > chances[2]
+    swapped = model.fit(texts, kinds, np.array([1.0, 5.0, 1.0] * 20)).predict_proba(["tea"])[0]
+    assert swapped[1] > 0.7
+
+
+def test_a_sample_of_weight_0_is_as_one_that_is_not_there():
+    weights = np.r_[np.ones(80), np.zeros(2)]
+    texts, kinds = [*TEXTS[:80], "snow", "snow"], [*KINDS[:80], "third", "third"]
+    model = AttentionClassifier(**SMALL).fit(texts, kinds, weights)
+    assert list(model.classes_) == ["first", "second"]
+    assert "snow" not in model.vocabulary_
+    assert_array_equal(model.predict_proba(TEXTS[80:]), fitted().predict_proba(TEXTS[80:]))

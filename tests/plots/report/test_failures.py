@@ -24,6 +24,7 @@ from mercer.plots.report.drawings import calibration_drawing
 from mercer.plots.report.failures import (
     calibration,
     class_rates,
+    confusion,
     prediction_intervals,
     weak_segments,
     worst_rows,
@@ -33,6 +34,7 @@ from mercer.plots.report.save import render
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.selection.automatic.scores import metric_named
 from mercer.tables import column_kind
+from mercer.threads import Stop, raise_if_stopped
 from plots.displays.test_influence import planted
 
 
@@ -238,3 +240,31 @@ def test_a_report_needs_no_training_rows(rare, tmp_path):
     assert "the score of the fit on" not in text
     whole = save_report(tmp_path / "r.html", model, X[1::2], y[1::2], train=(X[::2], y[::2]))
     assert whole.relevance is not None
+
+
+def test_classes_with_an_order_stand_in_it():
+    classes, ranks = np.array(["high", "low", "medium"]), np.array([2, 0, 1])
+    y = np.array(["low", "medium", "high", "high", "unheard"])
+    answers = np.eye(3)[[1, 2, 0, 2, 1]]
+    drawn = confusion(y, answers, classes, ranks)
+    assert drawn.classes == ["low", "medium", "high", "unheard"]
+    assert drawn.matrix.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 0]]
+    assert confusion(y, answers, classes).classes == ["high", "low", "medium", "unheard"]
+
+
+def test_a_step_is_stopped_when_its_time_and_a_grace_are_over(monkeypatch):
+    monkeypatch.setattr("mercer.plots.clock.GRACE", 0.0)
+    steps = []
+
+    def step(clock):
+        while True:
+            raise_if_stopped()
+            steps.append(clock.left())
+
+    assert Clock(0.01).within(step) is None
+    assert steps
+    assert Clock(5.0).within(lambda clock: clock.limit) == 5.0
+    with Stop() as above:
+        above.set()
+        with pytest.raises(KeyboardInterrupt):
+            Clock(0.0).within(step)

@@ -367,7 +367,7 @@ def test_a_paired_test_says_whether_a_simpler_model_does_as_well(wine, outcome, 
     assert bool(data.simpler) == (outcome != "better")
     assert ("A simpler model is enough" in render(data)) == (outcome != "better")
     words = {
-        "as good": "A simpler model does as well: the baseline 'linear' scores 85.0%, and the "
+        "as good": "A simpler model may do as well: the baseline 'linear' scores 85.0%, and the "
         "difference of −5.0% (95% interval −12.0% to 2.0%) may be chance.",
         "worse": "A simpler model is better: the baseline 'linear' scores 85.0%, better by 7.0% "
         "(95% interval 2.0% to 12.0%).",

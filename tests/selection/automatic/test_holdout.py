@@ -107,7 +107,7 @@ def test_a_baseline_within_the_interval_is_said_to_do_as_well():
     model = KernelClassifier(trials=1, only="kernels").fit(X[:200], y[:200])
     score = score_held_out(model, (X[:200], y[:200]), (X[200:], y[200:]))
     assert score.as_good == "trivial"
-    assert "simpler model does as well: the baseline 'trivial'" in score.verdict()
+    assert "simpler model may do as well: the baseline 'trivial'" in score.verdict()
     worse = Comparison(-0.1, -0.15, -0.05, 0.01)
     better = replace(score, versus={"trivial": worse})
     assert "simpler model is better: the baseline 'trivial'" in better.verdict()
@@ -176,6 +176,9 @@ def test_the_linear_baseline_of_a_thousand_levels_is_that_of_fewer(monkeypatch):
         ([0.0, 1.0] * 9, "classification", "2 different values"),
         (list(range(5)) * 20, "classification", "--task regression reads them as numbers"),
         (list(range(5)) * 2, "regression", "--task classification reads them as classes"),
+        (list(range(15)) * 20, "classification", "15 different values"),
+        ([*range(15)] + [*range(12)] * 20, "regression", "integers, 15 different"),  # counts
+        ([*range(9)] + [*range(7)] * 20, "classification", "9 different values"),
         (list(range(300)), "regression", "integers, 300 different"),
         ([0.5 * i for i in range(5)] * 20, "regression", "numbers, 5 different"),
         ([0.5, 1.5] * 9, "regression", "numbers, 2 different"),

@@ -19,6 +19,7 @@ from mercer.learners.base import (
     check_not_negative,
     check_positive,
     check_seed,
+    check_weights,
     drawn_seed,
     encode_classes,
 )
@@ -91,7 +92,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
     weights_ : dict of ndarray
         All weights of the network, by their names.
     objective_path_ : ndarray of shape (iterations,)
-        The mean cross-entropy in each epoch.
+        The mean cross-entropy in each epoch, of samples with their weights.
     n_iter_ : int
         Whole epochs.
 
@@ -144,14 +145,22 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
     verbose: Any = False
 
     @fitting
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to texts or sequences of tokens X and classes y (n)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to texts or sequences of tokens X and classes y (n).
+
+        ``sample_weight`` has one number >= 0 a sample, by which its loss counts.
+        """
         self._check_parameters()
         torch_side = _torch_side()
         forget(self)
         tokens, form = read_tokens(X, self.tokens)
         y = column_or_1d(y, warn=True)
         check_consistent_length(tokens, y)
+        weights = check_weights(np.empty(len(tokens)), sample_weight)
+        if weights is not None:  # samples without weight bring no classes and no tokens
+            there = np.flatnonzero(weights)
+            tokens, y, weights = [tokens[i] for i in there], y[there], weights[there]
+            weights /= weights.mean()
         classes, codes = encode_classes(y)
         tokens = [row[: self.max_length] for row in tokens]
         vocabulary = known_tokens(tokens, self.min_count)
@@ -164,13 +173,13 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
             )
             path = []
             rows = token_codes(tokens, vocabulary)
-            for loss, weights in training.run(network, rows, codes, seed):
+            for loss, found in training.run(network, rows, codes, weights, seed):
                 path.append(loss)
                 if self.verbose:
                     print(f"epoch {len(path)} of {self.epochs}: loss {loss:.4f}", flush=True)
                 # all at once: a fit that is cut leaves the classifier of its last whole epoch
                 vars(self).update(
-                    weights_=weights, objective_path_=np.array(path), n_iter_=len(path),
+                    weights_=found, objective_path_=np.array(path), n_iter_=len(path),
                     classes_=classes,
                 )  # fmt: skip
         return self

@@ -138,10 +138,20 @@ class Training:
     weight_decay: float
 
     def run(
-        self, network: TokenNetwork, rows: Sequence[np.ndarray], classes: np.ndarray, seed: int
+        self,
+        network: TokenNetwork,
+        rows: Sequence[np.ndarray],
+        classes: np.ndarray,
+        weights: np.ndarray | None,
+        seed: int,
     ) -> Iterator[tuple[float, dict[str, np.ndarray]]]:
-        """Change the network; yield the mean loss of each epoch, and the weights after it."""
-        labels = torch.from_numpy(classes).to(network.head.weight.device)
+        """Change the network; yield the mean loss of each epoch, and the weights after it.
+
+        ``weights`` of the samples have the mean 1; None means all 1.
+        """
+        device = network.head.weight.device
+        labels = torch.from_numpy(classes).to(device)
+        shares = torch.ones(len(rows)) if weights is None else torch.from_numpy(weights).float()
         step, steps = 0, self.epochs * math.ceil(len(rows) / self.batch_size)
         adam = torch.optim.AdamW(
             network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay
@@ -158,7 +168,10 @@ class Training:
                         group["lr"] = self.learning_rate * one_cycle(step / steps)
                     adam.zero_grad(set_to_none=True)
                     batch = _padded([rows[i] for i in chosen.tolist()], network)
-                    loss = F.cross_entropy(network(*batch), labels[chosen.to(labels.device)])
+                    own = F.cross_entropy(
+                        network(*batch), labels[chosen.to(device)], reduction="none"
+                    )
+                    loss = (shares[chosen].to(device) * own).mean()
                     loss.backward()
                     adam.step()
                     total += float(loss.detach()) * len(chosen)

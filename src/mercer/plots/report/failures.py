@@ -193,13 +193,18 @@ def calibration(y: np.ndarray, P: np.ndarray, classes: np.ndarray) -> Calibratio
     return Calibration(event, stated, observed, low, high, counts, brier)
 
 
-def confusion(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> Confusion:
+def confusion(
+    y: np.ndarray, predicted: np.ndarray, classes: np.ndarray, ranks: np.ndarray | None = None
+) -> Confusion:
     """Counts of true and predicted classes, of probabilities (n, classes).
 
-    Classes that are true in some rows, but never predicted, are among them.
+    Classes that have ranks stand in their order. Classes that are true in some rows, but never
+    predicted, are among them.
     """
     answers = classes[predicted.argmax(axis=1)]
     both = np.union1d(classes, y)
+    if ranks is not None:
+        both = np.concatenate([classes[np.argsort(ranks)], np.setdiff1d(both, classes)])
     return Confusion([str(c) for c in both], confusion_matrix(y, answers, labels=both))
 
 

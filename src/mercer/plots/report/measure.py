@@ -182,9 +182,11 @@ def report_data(
     dependences = _dependences(model, X, foremost, seed, part(0.4))
     learning = suspicion = None
     if known and hasattr(model, "leaderboard_"):
-        suspicion = suspects(model, X, y, mine, part(0.3), seed or 0)
-        learning = learning_curve(
-            model, X, y, (X_test, y_test), scorer, own.value, part(0.6), seed or 0
+        suspicion = part(0.3).within(lambda clock: suspects(model, X, y, mine, clock, seed or 0))
+        learning = part(0.6).within(
+            lambda clock: learning_curve(
+                model, X, y, (X_test, y_test), scorer, own.value, clock, seed or 0
+            )
         )
     segments, worst = _failures(
         model, X_test, y_test, predicted, classes, foremost, others, values, task
@@ -215,7 +217,7 @@ def report_data(
         relevance=relevance,
         dependences=dependences,
         texts=texts,
-        confusion=None if task == "regression" else confusion(y_test, chosen, classes),
+        confusion=None if task == "regression" else confusion(y_test, chosen, classes, ranks),
         rates=None if P is None else class_rates(y_test, P, classes),
         residuals=residuals(y_test, predicted, seed) if task == "regression" else None,
         coverage=coverage,

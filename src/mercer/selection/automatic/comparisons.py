@@ -158,7 +158,7 @@ def verdict(
     Examples
     --------
     >>> verdict({"linear": Comparison(-0.1, -0.2, 0.0, 0.08)}, {"linear": 0.9}, "the model")
-    "A simpler model does as well: the baseline 'linear' scores 0.9, and the difference of 0.1
+    "A simpler model may do as well: the baseline 'linear' scores 0.9, and the difference of 0.1
     (95% interval 0 to 0.2) may be chance."
     """
     if not versus:
@@ -181,6 +181,6 @@ def verdict(
     if c.difference == c.low == c.high == 0:
         return f"A simpler model does as well: {what}, which is the same."
     return (
-        f"A simpler model does as well: {what}, and the difference of {text(-c.difference)} "
+        f"A simpler model may do as well: {what}, and the difference of {text(-c.difference)} "
         f"{span} may be chance."
     )

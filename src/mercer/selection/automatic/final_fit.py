@@ -159,10 +159,12 @@ class FinalFit:
         why = "Interrupted" if self.cut else "The time was over"
         rank = self.search.state.finals.affordable(self.sizes.smallest_rank)
         if not self.cut and winner.machine == "svc":  # as good as in the search, on as few rows
-            plan = self.plan | {"rows": min(self.sizes.fewest_rows, len(self.fitter.settings.M))}
-            self.notices.append(
-                f"{why} in the final fit: it was repeated with {plan['rows']} of the rows."
-            )
+            rows = min(self.sizes.fewest_rows, len(self.fitter.settings.M))
+            plan = self.plan | {"rows": rows}
+            if rows < len(self.fitter.settings.M):
+                self.notices.append(
+                    f"{why} in the final fit: it was repeated with {rows} of the rows."
+                )
         elif not self.cut and self.early is not None:
             plan = {"final": True, "early": True, "rank": rank}
             self.notices.append(

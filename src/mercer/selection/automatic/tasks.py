@@ -7,6 +7,7 @@ predictions, and the loss of predictions.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -20,6 +21,8 @@ from mercer.selection.automatic.ordered import ranks_of
 
 MOST_CLASSES = 20  # an integer target with more different values is a number
 NUMBERS_PER_CLASS = 10  # an integer target with fewer rows per value is a number too
+FEW_CLASSES = 10  # more integers than these, some of which are rare, are counts
+FEWEST_ROWS = 5  # of a value that is not rare
 LARGEST = 1e18  # of a target of numbers: its square has to be one of single precision
 LEAST = 1e-20  # of its range, likewise
 
@@ -242,7 +245,8 @@ def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
     ('classification', 'regression')
     """
     target = np.asarray(target)
-    values = len(set(target.tolist()))
+    counts = Counter(target.tolist())
+    values = len(counts)
     if given is not None:
         return given, "you said so"
     if target.dtype.kind not in "fiu":
@@ -250,7 +254,10 @@ def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
     whole = bool(np.all(target == np.round(target)))
     if whole and values <= 2:
         return "classification", f"the target has {values} different values"
-    if whole and values <= MOST_CLASSES and len(target) >= NUMBERS_PER_CLASS * values:
+    few = values <= MOST_CLASSES and len(target) >= NUMBERS_PER_CLASS * values
+    # of counts, such as visits in an hour, the largest are rare; classes have some rows each
+    counted = values > FEW_CLASSES and min(counts.values()) < FEWEST_ROWS
+    if whole and few and not counted:
         return "classification", (
             f"the target holds integers with only {values} different values; "
             "--task regression reads them as numbers"

@@ -23,6 +23,7 @@ MACHINES = {
     "window": "mean over a window",
     "margins": "linear support vector machine",
     "bayes": "complement naive Bayes",
+    "logistic": "logistic regression",
     "constant": "constant",
     "linear": "linear model",
     "sparse": "linear model of few columns",
@@ -37,9 +38,10 @@ SIMPLE = {
 PREFIXES = {
     "ridge": "", "local": "local: ", "svc": "SVC: ", "window": "window: ",
     "margins": "linear SVC: ", "bayes": "naive Bayes: ",
+    "logistic": "logistic: ",
 }  # fmt: skip
 #: machines of classes that read the features of a kernel, and not its matrix
-READ_FEATURES = ("bayes", "margins")  # the quicker one first
+READ_FEATURES = ("bayes", "margins", "logistic")
 
 #: how numbers are read -> the words for it
 COLUMNS = {

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from mercer.selection.automatic.candidates.candidate import READ_FEATURES, Candidate
+from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.explicit import spline_parts
 from mercer.selection.automatic.candidates.readings import readings
 from mercer.tables import Feature, read_as
@@ -25,7 +25,11 @@ SCREENED = (
 MANY_CLASSES = 9  # with more classes, a Gaussian kernel is the first that is tried
 MOST_CLASSES = 100  # with more classes, there are no support vector machines
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
-VIEWS = ("characters", "words")  # of texts, which have machines on sparse features
+#: machines of classes that read the features of these views alone, the quicker one first
+ON_FEATURES = {
+    ("characters", "words"): ("bayes", "margins"),
+    ("vectors", "directions"): ("logistic",),
+}
 SPARSE_FROM = 100  # with more columns, the linear model is sparse
 
 
@@ -80,9 +84,9 @@ def candidates(
     reading = [Candidate("objects", text=way) for way in ways]
     if margin:
         reading = [*(replace(each, machine="svc") for each in reading), *reading[:3]]
-    if task == "classification" and kinds["characters"] and set(VIEWS) >= views:
-        sparse = partial(Candidate, "objects")
-        reading[:0] = [sparse(text=way, machine=m) for way in ways[:1] for m in READ_FEATURES]
+    if task == "classification":
+        machines = [m for own, ms in ON_FEATURES.items() if views <= {*own} for m in ms]
+        reading[:0] = [Candidate("objects", text=first, machine=machine) for machine in machines]
     if read_as(features, "vectors"):
         metric = Candidate("metric", learn=True, form="full", text="vectors")
         reading[3:3] = [replace(metric, machine="svc"), metric] if margin else [metric]

@@ -46,35 +46,44 @@ TEXTS = {
 }
 
 
-class Reading(NamedTuple):
-    """One way to read sequences or vectors."""
+#: a way to read sequences or vectors: the kernel of each view that it reads
+Reading = dict[str, Callable[[], Kernel]]
 
-    view: str  # the features that it reads
-    kernel: Callable[[], Kernel]
+
+def _together(*kernels: Kernel) -> Callable[[], Kernel]:
+    """The mean of some kernels, each with k(x, x) = 1."""
+    return lambda: Convex([kernel.normalised() for kernel in kernels])
 
 
 #: those of sequences
-SEQUENCES = {
-    "weighted degree 8": Reading("places", lambda: WeightedDegree(8).normalised()),
-    "spectrum 6": Reading("sequences", lambda: Spectrum(6).normalised()),
-    "weighted degree 20 with shifts": Reading("places", lambda: WeightedDegree(20, 8).normalised()),
-    "spectrum 3": Reading("sequences", lambda: Spectrum(3).normalised()),
-    "gapped 6 of 8": Reading("sequences", lambda: GappedKmer(l=8, k=6).normalised()),
-    "edits": Reading("sequences", lambda: Laplacian("median", Edit()) ** 2),
-    "gapped 3 of 4": Reading("sequences", lambda: GappedKmer(l=4, k=3).normalised()),
-    "weighted degree 3": Reading("places", lambda: WeightedDegree(3).normalised()),
-    "spectrum 4": Reading("sequences", lambda: Spectrum(4).normalised()),
-    "gapped 6 of 10": Reading("sequences", lambda: GappedKmer(l=10, k=6).normalised()),
-    "pairs in order": Reading("sequences", lambda: GapWeighted(2, 0.9).normalised()),
+SEQUENCES: dict[str, Reading] = {
+    "weighted degree 8": {"places": lambda: WeightedDegree(8).normalised()},
+    "spectrum 6": {"sequences": lambda: Spectrum(6).normalised()},
+    "weighted degree 20 with shifts": {"places": lambda: WeightedDegree(20, 8).normalised()},
+    "spectrum 3": {"sequences": lambda: Spectrum(3).normalised()},
+    "gapped 6 of 8": {"sequences": lambda: GappedKmer(l=8, k=6).normalised()},
+    # of 48 splits of 80 promoters .973 right, where the best of the single ones has .962
+    "all lengths": {
+        "places": _together(WeightedDegree(3), WeightedDegree(8), WeightedDegree(20, 8)),
+        "sequences": _together(
+            Spectrum(3), Spectrum(4), Spectrum(6), GappedKmer(l=4, k=3), GappedKmer(l=8, k=6)
+        ),
+    },
+    "edits": {"sequences": lambda: Laplacian("median", Edit()) ** 2},
+    "gapped 3 of 4": {"sequences": lambda: GappedKmer(l=4, k=3).normalised()},
+    "weighted degree 3": {"places": lambda: WeightedDegree(3).normalised()},
+    "spectrum 4": {"sequences": lambda: Spectrum(4).normalised()},
+    "gapped 6 of 10": {"sequences": lambda: GappedKmer(l=10, k=6).normalised()},
+    "pairs in order": {"sequences": lambda: GapWeighted(2, 0.9).normalised()},
 }
 #: those of vectors
-VECTORS = {
-    "linear of directions": Reading("directions", Linear),
-    "gaussian of vectors": Reading("vectors", lambda: RBF("median")),
-    "narrow gaussian of directions": Reading("directions", lambda: RBF("median") ** 4),
-    "gaussian of directions": Reading("directions", lambda: RBF("median")),
-    "laplacian of directions": Reading("directions", lambda: Laplacian("median", Minkowski(2))),
-    "narrow gaussian of vectors": Reading("vectors", lambda: RBF("median") ** 4),
+VECTORS: dict[str, Reading] = {
+    "linear of directions": {"directions": Linear},
+    "gaussian of vectors": {"vectors": lambda: RBF("median")},
+    "narrow gaussian of directions": {"directions": lambda: RBF("median") ** 4},
+    "gaussian of directions": {"directions": lambda: RBF("median")},
+    "laplacian of directions": {"directions": lambda: Laplacian("median", Minkowski(2))},
+    "narrow gaussian of vectors": {"vectors": lambda: RBF("median") ** 4},
 }
 #: the readings of features that are not texts
 BY_VIEW = {
@@ -121,7 +130,7 @@ def _by_kind(features: list[Feature]) -> dict[str, dict[str, None]]:
         if view in ("characters", "words"):
             names = [name for name, way in TEXTS.items() if not way.words or "words" in views]
         elif view in BY_VIEW:
-            names = [name for name, way in BY_VIEW[view].items() if way.view in views]
+            names = [name for name, way in BY_VIEW[view].items() if set(way) & views.keys()]
         else:
             kind = next(f.samples for f in features if f.kind == view)
             more = [f"{kind.name}, {type(k).__name__}" for k in kind.make_kernels()[1:]]
@@ -137,8 +146,8 @@ def _kernel(feature: Feature, name: str) -> Kernel | None:
         longest = words if feature.kind == "words" else characters
         return substrings(longest, rare) if longest else None
     if feature.kind in BY_VIEW:
-        way = BY_VIEW[feature.kind][name]
-        return way.kernel() if way.view == feature.kind else None
+        make = BY_VIEW[feature.kind][name].get(feature.kind)
+        return make() if make else None
     return _of_kind(feature, name)
 
 

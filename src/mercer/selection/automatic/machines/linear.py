@@ -197,9 +197,10 @@ def _ridge(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
     )  # fmt: skip
 
 
-def _logistic(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
-    learner = LogisticRegression(C=COST, max_iter=_steps(F, y)).fit(F, y, w)
-    words = f"logistic regression, C = {COST:g},"
+def fit_logistic(F: Any, y: np.ndarray, w: np.ndarray, C: float = COST) -> Fitted:
+    """Logistic regression on the features of rows of classes y."""
+    learner = LogisticRegression(C=C, max_iter=_steps(F, y)).fit(F, y, w)
+    words = f"logistic regression, C = {C:g},"
     return _of_classes(learner, F, y, w, np.arange(F.shape[1]), words)
 
 
@@ -250,6 +251,6 @@ def _steps(F: Any, y: np.ndarray) -> int:
 
 
 _HOW = {
-    ("linear", "classification"): _logistic, ("linear", "regression"): _ridge,
+    ("linear", "classification"): fit_logistic, ("linear", "regression"): _ridge,
     ("sparse", "classification"): _few, ("sparse", "regression"): _lasso,
 }  # fmt: skip

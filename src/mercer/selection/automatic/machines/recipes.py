@@ -47,8 +47,8 @@ SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, el
 class Recipe:
     """How a machine is fitted."""
 
-    #: "ridge", "local", "svc" or "window", on sparse features "margins" or "bayes", or a simple
-    #: model: "constant", "linear" or "sparse"
+    #: "ridge", "local", "svc" or "window"; on features "margins", "bayes" or "logistic"; or a
+    #: simple model: "constant", "linear" or "sparse"
     machine: str = "ridge"
     penalty: float | None = None  # C of support vectors, or what Bayes adds; None chooses it
     #: centres of a ridge machine; None is exact for few rows, else the learner's default
