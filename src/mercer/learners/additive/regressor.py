@@ -147,7 +147,7 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
         places = [column.positions for column in every.columns]
         solver = ExactSum(self.gamma_)
         found = [
-            solver.solve(codes, places, y, w, penalties)
+            solver.solve(list(codes), places, y, w, penalties)
             for y, penalties in zip(Y.T, self.penalties_)
         ]
         shapes = []

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import eigh, lapack
+from scipy.linalg import eigh, get_lapack_funcs
 
 from mercer.solvers.result import Reason, Result
 from mercer.threads import raise_if_stopped
@@ -172,11 +172,12 @@ class PartSystem:
         A = G + np.diag(lam)
         if not len(b):
             return A, b, 0.0
-        factor, failed = lapack.dpotrf(A, lower=1, clean=0)
+        potrf, potri, potrs = get_lapack_funcs(("potrf", "potri", "potrs"), (A,))
+        factor, failed = potrf(A, lower=1, clean=0)
         digits = np.diagonal(factor) / np.sqrt(np.diagonal(A)) if failed == 0 else np.zeros(1)
         if (digits > LEAST_DIGITS).all():
-            inverse, _ = lapack.dpotri(factor, lower=1)
-            solution, _ = lapack.dpotrs(factor, b, lower=1)
+            inverse, _ = potri(factor, lower=1)
+            solution, _ = potrs(factor, b, lower=1)
             return inverse, solution, 2 * float(np.log(np.diagonal(factor)).sum())
         values, Q = eigh(A)
         kept = values > LEAST_DIGITS**2 * max(float(values[-1]), np.finfo(float).tiny)
