@@ -16,7 +16,7 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "deep_kernels",
               "deep_inducing",
               "neighbours", "knn_learners", "weights", "multiple_kernels", "start_up", "memory",
-              "tables", "large_tables"]  # fmt: skip
+              "tables", "large_tables", "scale"]  # fmt: skip
 
 more = sys.argv[1:] if "--quick" in sys.argv else ["--write", *sys.argv[1:]]
 failed = []

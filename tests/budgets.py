@@ -185,6 +185,10 @@ LEARNERS: dict[str, Learner] = {
     "Stolp": Learner(lambda kernel, **p: mercer.Stolp(max_error=0.1, metric=kernel, **p), 2),
     "KernelPCA": Learner(lambda **p: mercer.KernelPCA(3, **p)),
     "KernelPCA, low rank": Learner(lambda **p: mercer.KernelPCA(3, eigen_solver="low_rank", **p)),
+    "Nystroem": Learner(
+        mercer.Nystroem,
+        kinds=tuple(name for name in SAMPLES if name != "edits"),  # not positive semidefinite
+    ),
     "KernelDiscriminant": Learner(mercer.KernelDiscriminant, 5),
     "MultilayerKernelMachine": Learner(
         _layers,

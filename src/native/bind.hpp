@@ -41,6 +41,7 @@ void bind_smo(nb::module_& m);
 void bind_kmers(nb::module_& m);
 void bind_linear_svm(nb::module_& m);
 void bind_nearest(nb::module_& m);
+void bind_neighbour_process(nb::module_& m);
 void bind_perceptron(nb::module_& m);
 void bind_triangle(nb::module_& m);
 void bind_row_search(nb::module_& m);

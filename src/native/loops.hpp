@@ -18,6 +18,7 @@
 #include "kmers.hpp"
 #include "linear_svm.hpp"
 #include "nearest.hpp"
+#include "neighbour_process.hpp"
 #include "perceptron.hpp"
 #include "row_search.hpp"
 #include "sets.hpp"
@@ -82,6 +83,7 @@ struct Loops {
     const ListedLoops<double>& listed64;
     const NearestLoops<float>& nearest32;
     const NearestLoops<double>& nearest64;
+    const NeighbourProcessLoops& neighbour_processes;
     const PerceptronVoteLoops& perceptron_votes;
     const PerceptronLoops<float>& perceptron32;
     const PerceptronLoops<double>& perceptron64;

@@ -36,6 +36,7 @@ NB_MODULE(_native, m) {
     bind_kmers(m);
     bind_linear_svm(m);
     bind_nearest(m);
+    bind_neighbour_process(m);
     bind_perceptron(m);
     bind_triangle(m);
     bind_row_search(m);

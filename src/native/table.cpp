@@ -36,6 +36,7 @@ extern const ListedLoops<float> listed32;
 extern const ListedLoops<double> listed64;
 extern const NearestLoops<float> nearest32;
 extern const NearestLoops<double> nearest64;
+extern const NeighbourProcessLoops neighbour_processes;
 extern const PerceptronVoteLoops perceptron_votes;
 extern const PerceptronLoops<float> perceptron32;
 extern const PerceptronLoops<double> perceptron64;
@@ -83,6 +84,7 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::listed64,
     MERCER_ISA::nearest32,
     MERCER_ISA::nearest64,
+    MERCER_ISA::neighbour_processes,
     MERCER_ISA::perceptron_votes,
     MERCER_ISA::perceptron32,
     MERCER_ISA::perceptron64,

@@ -28,6 +28,7 @@ import mercer
 import mercer.deep
 import mercer.search
 from mercer.distances import Minkowski
+from mercer.kernels import RBF
 
 INVARIANCES = (
     "rows", "alone", "parts", "threads", "memory", "float32", "scale", "translation", "repetition",
@@ -151,6 +152,11 @@ def gaps(answers: np.ndarray) -> np.ndarray:
     return np.linalg.norm(answers[:, None] - answers[None], axis=2)
 
 
+def products(answers: np.ndarray) -> np.ndarray:
+    """Inner products of the answers: all that features are used for."""
+    return answers @ answers.T
+
+
 def together(answers: np.ndarray) -> np.ndarray:
     """Which rows are in one cluster."""
     return (answers[:, None] == answers[None]).all(axis=2).astype(float)
@@ -254,6 +260,9 @@ TABLE = [
     Row(mercer.KernelPCA(3, kernel="rbf", gamma=0.1), "none", asked("transform"), without_signs,
         without=NO_WEIGHTS | {"scale": "gamma is a number here"}),
     Row(mercer.KernelPCA(2), "none", asked("transform"), without_signs, without=NO_WEIGHTS | UNIT),
+    Row(mercer.Nystroem(RBF("median")), "none", asked("transform"), products, without=NO_WEIGHTS),
+    Row(mercer.RandomFeatures(RBF("median"), n_components=8, random_state=0), "none",
+        asked("transform"), products, without=NO_WEIGHTS),
     Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", values, without=NO_WEIGHTS),
     Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", asked("transform"),
         without_signs, without=NO_WEIGHTS),
@@ -274,6 +283,9 @@ TABLE = [
         without={"scale": "the radius has a unit"}),
     Row(mercer.RadiusNeighborsRegressor(8.0), "numbers", predictions,
         without={"scale": "the radius has a unit"}),
+    Row(mercer.NeighbourGaussianProcess(5), "numbers", predictions, without=NO_WEIGHTS | {
+        "float32": "two settings may be as likely, up to the rounding of single precision"},
+        close=1e-3),
     Row(mercer.NearestNeighbors(), "none", near, without=NO_WEIGHTS | UNIT),
     Row(mercer.LocalOutlierFactor(5, novelty=True), "none", asked("score_samples"),
         without=NO_WEIGHTS),

@@ -174,6 +174,7 @@ def test_no_function_is_missing():
     tested |= {"nearest_rows", "rows_within", "kd_build", "kd_nearest"}  # test_hostile_rows.py
     tested |= {"kd_within", "kd_leaves"}
     tested |= {"triangle_add_strip"}  # test_hostile_triangle.py
+    tested |= {"neighbour_process"}  # test_hostile_neighbour_process.py
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 
 

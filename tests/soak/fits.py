@@ -220,7 +220,13 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
         "n_neighbors": int(rng.integers(1, 9)),
         "novelty": True,
     },
+    mercer.NeighbourGaussianProcess: lambda rng: {"n_neighbors": int(rng.integers(1, 50))},
     mercer.KernelPCA: components,
+    mercer.Nystroem: lambda rng: {
+        "n_components": int(rng.integers(1, 50)),
+        "centres": choice(rng, ["pivoted", "uniform", "k-means++", "leverage"]),
+    },
+    mercer.RandomFeatures: lambda rng: {"n_components": int(rng.integers(1, 50))},
     mercer.KernelDiscriminant: discriminant,
     deep.DeepKernelMachineRegressor: deep_machine,
     deep.DeepKernelMachineClassifier: deep_machine,

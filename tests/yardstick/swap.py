@@ -28,6 +28,7 @@ NAMES = {
     "sklearn.linear_model": ["Perceptron"],
     "sklearn.kernel_ridge": ["KernelRidge"],
     "sklearn.decomposition": ["KernelPCA"],
+    "sklearn.kernel_approximation": ["Nystroem"],
 }  # fmt: skip
 OTHER_NAMES = {
     ("sklearn.neighbors", "NeighborhoodComponentsAnalysis"): mercer.NeighbourhoodComponents,

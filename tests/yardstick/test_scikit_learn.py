@@ -23,6 +23,7 @@ MODULES = [
     "svm.tests.test_bounds",
     "svm.tests.test_sparse",
     "svm.tests.test_svm",
+    "tests.test_kernel_approximation",
     "tests.test_kernel_ridge",
 ]
 

@@ -44,6 +44,13 @@ class FactoredGram(GramOperator):
             total += F.T @ coef[s : s + STRIP].astype(F.dtype, copy=False)
         return total
 
+    def gathered(self) -> np.ndarray:
+        """Fᵀ F, shape (m, m), in float64, summed over strips."""
+        total = np.zeros((self.rank, self.rank))
+        for _, F in self.strips():
+            total += F.T @ F
+        return total
+
     def project(self, w: np.ndarray) -> np.ndarray:
         """F w, shape (n,)."""
         w = w.astype(self.dtype, copy=False)

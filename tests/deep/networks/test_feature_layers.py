@@ -14,7 +14,6 @@ from mercer.deep import (  # noqa: E402
     NystroemFeatures,
     PooledScales,
 )
-from mercer.deep.networks.frequencies import frequencies, positive_stable, stable  # noqa: E402
 from mercer.distances import Mahalanobis, Minkowski  # noqa: E402
 from mercer.gram.on_torch import torch_threads  # noqa: E402
 from mercer.kernels import (  # noqa: E402
@@ -29,6 +28,7 @@ from mercer.kernels import (  # noqa: E402
     RationalQuadratic,
     Spectrum,
 )
+from mercer.learners.features.random_frequencies import frequencies, positive_stable, stable  # noqa: E402
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 3))

@@ -13,10 +13,9 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-from mercer.deep.networks.frequencies import frequencies
-from mercer.deep.networks.nystroem_map import different_centres, principal_axes
 from mercer.gram import Columns, Place, gram
 from mercer.kernels import RBF, ArcCosine, Kernel
+from mercer.learners.features import different_centres, frequencies, principal_axes
 
 ROWS = 500  # rows of which the median distance is taken
 
@@ -89,7 +88,7 @@ class FourierFeatures(KernelFeatures):
         super().__init__(length_scale, learn_scale)
         kernel = RBF(0.5) if kernel is None else kernel
         rng = seeded(random_state)
-        W = frequencies(kernel, in_features, n_features, rng)
+        W = frequencies(kernel, in_features, n_features, rng, "layer")
         self.register_buffer("frequencies", torch.tensor(W, dtype=torch.get_default_dtype()))
         self.out_features = 2 * n_features
         factor = 1.0 if kernel.formula is None else kernel.formula.factor

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.deep.networks.inputs import SCALES, CommonScale
-from mercer.deep.networks.nystroem_map import DIGITS, different_centres, principal_axes
 from mercer.estimator import estimator
 from mercer.gram import Place
 from mercer.kernels import Kernel
@@ -25,6 +24,7 @@ from mercer.learners.base import (
     different_rows,
     drawn_seed,
 )
+from mercer.learners.features import DIGITS, different_centres, principal_axes
 from mercer.needs_torch import need_torch
 from mercer.samples import plain_rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +14,15 @@ from mercer.learners.base import (
     FitPath,
     ScoreQuantiles,
     check_coverage,
+    check_flag,
     check_levels,
     finite_fit,
+    finite_values,
     is_auto,
 )
+from mercer.learners.ridge.process import STRIP, Likelihood, exact_root, explained, likelihood
 from mercer.learners.ridge.ridge_learner import RidgeLearner
-from mercer.threads import fitting
+from mercer.threads import fitting, raise_if_stopped
 
 
 @estimator
@@ -29,6 +33,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
                 = (K + λ W^{-1})^{-1} y.
 
     Parameters of scikit-learn's KernelRidge have the same meaning here.
+
+    Parameters
+    ----------
+    uncertainty : bool, default=False
+        Whether a fit of low rank keeps rank² numbers more, which ``predict(return_std=True)``
+        needs. Exact fits need no more than alpha > 0.
 
     Attributes
     ----------
@@ -55,6 +65,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     missed_ : ScoreQuantiles
         The quantiles of ``y - left_out_``, with which `predict_interval` works; only with
         ``alpha="auto"`` and one target.
+    weights_ : ndarray of shape (n,)
+        The weights of the rows, where some are not 1.
+    roots_ : ndarray of shape (penalties, rank, rank)
+        What the standard deviations of a fit of low rank are made of; only with ``uncertainty``.
     solver_, gram_ : str
         Descriptions of the solver and of the Gram matrix.
     residual_ : float
@@ -78,6 +92,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     near rows matter most, its error is close to the exact one. A prediction compares a sample with
     the centres and one leaf. With ``alpha="auto"``, 1,400 rows and two leaves choose the penalty.
 
+    It is the mean of a Gaussian process with covariance k and noise of variance λ: see
+    ``return_std`` of `predict`, and `log_marginal_likelihood`.
+
     Examples
     --------
     >>> from mercer import KernelRidge
@@ -88,6 +105,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
     """
 
     alpha: Any = 1
+    _: KW_ONLY
+    uncertainty: bool = False
+
+    #: L of an exact fit for each λ, as the first prediction with a deviation has found it
+    _exact_roots: Any = field(init=False)
 
     @fitting
     @finite_fit
@@ -99,6 +121,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         ``sample_weight`` is a number or one per row, >= 0 and not all 0; ``fit_path`` is shared by
         fits that differ in alpha (see `new_path`).
         """
+        check_flag("uncertainty", self.uncertainty)
+        self._exact_roots = None
         training = self.make_training(X, y, sample_weight, fit_path=fit_path)
         # minimise Σ w (y - K a)² + λ aᵀK a   =>   (K + λ W⁻¹) a = y
         result, _ = self._fit_dual(training, training.y, fit_path)
@@ -107,9 +131,120 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         result.conclude()
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """f at the rows of X, of shape (n,) or (n, n_targets)."""
-        return self._evaluate(X)
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """f at the rows of X, of shape (n,) or (n, n_targets).
+
+        With ``return_std`` also standard deviations of the same shape: those of f as a Gaussian
+        process with covariance k, whose targets have noise of variance alpha, or alpha / weight. To
+        predict a new observation add the noise: ``np.sqrt(std**2 + alpha)``. The first call
+        factorises the matrix of an exact fit again, in float64; memory does not grow with the rows
+        that are predicted. A fit of low rank needs ``uncertainty=True``, and has for its rows as
+        much variance as its centres leave open.
+
+        Examples
+        --------
+        >>> from mercer import KernelRidge
+        >>> X = np.array([[0.0], [1.0], [2.0]])
+        >>> model = KernelRidge(0.01, kernel="rbf", gamma=0.5).fit(X, np.array([0.0, 1.0, 0.0]))
+        >>> mean, std = model.predict([[1.0], [9.0]], return_std=True)
+        >>> mean.round(2), std.round(2)
+        (array([ 0.97, -0.  ]), array([0.1, 1. ]))
+        """
+        return (self._evaluate(X), self._deviations(X)) if return_std else self._evaluate(X)
+
+    def log_marginal_likelihood(self) -> Likelihood:
+        r"""The log likelihood of the targets of the fit, and its derivatives.
+
+        .. math:: \log N(y; 0, K + λ W^{-1}) = -\tfrac12 y^\top α
+            - \tfrac12 \log|K + λ W^{-1}| - \tfrac n2 \log 2π.
+
+        It compares kernels and penalties without held rows. The derivatives, by the logarithm of λ,
+        of a factor of the kernel and of a length scale of each column, are what an optimiser needs.
+
+        Returns
+        -------
+        Likelihood
+            With the fields ``value``, ``penalty``, ``variance`` and ``length_scales``.
+
+        Examples
+        --------
+        >>> from mercer import KernelRidge
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> found = KernelRidge(0.1, kernel="rbf").fit(X, X[:, 0]).log_marginal_likelihood()
+        >>> bool(found.length_scales[1] > 0)  # a longer scale of the useless column is likelier
+        True
+        """
+        roots = self._roots()
+        if self.solver_ == "low_rank":
+            raise ValueError(
+                'solver_="low_rank": the likelihood is that of an exact fit: give '
+                'solver="cholesky", or fit to some of the rows.'
+            )
+        if len(roots) > 1:
+            raise ValueError(f"alpha={self.alpha!r}: give one number for all targets.")
+        K = self.gram_between(self.X_fit_)
+        (penalty,), weights = self._penalties(), vars(self).get("weights_")
+        return likelihood(self.kernel_, self.X_fit_, K, roots[0], self.dual_coef_, penalty, weights)
+
+    @finite_values
+    def _deviations(self, X: Any) -> np.ndarray:
+        """Standard deviations of f at new samples, in the shape of predictions."""
+        roots, encoded = self._roots(), self.encode_new(X)
+        n, triangular = encoded.shape[0], self.solver_ != "low_rank"
+        var = np.empty((n, len(roots)))
+        step = max(1, STRIP // self.X_fit_.shape[0])
+        for s in range(0, n, step):
+            raise_if_stopped()
+            rows = encoded[s : s + step]
+            whole = np.asarray(self.kernel_.diag(rows), np.float64)
+            cross = self.gram_with_support(rows).dense()
+            for j, root in enumerate(roots):
+                var[s : s + step, j] = whole - explained(root, cross, triangular)
+        std = np.sqrt(np.maximum(var, 0)).astype(self.dual_coef_.dtype, copy=False)
+        penalties = np.ravel(self.alpha_ if is_auto(self.alpha) else self.alpha)
+        if self.dual_coef_.ndim == 1:
+            return std[:, 0]
+        which = np.searchsorted(self._penalties(), penalties)
+        return std[:, np.broadcast_to(which, self.dual_coef_.shape[1])]
+
+    def _penalties(self) -> np.ndarray:
+        """The different λ of the fit, ascending."""
+        return np.unique(self.alpha_ if is_auto(self.alpha) else self.alpha).astype(np.float64)
+
+    def _roots(self) -> Any:
+        """A root of the explained variance for each λ."""
+        check_is_fitted(self)
+        if self.kernel_.reads.pairwise:
+            raise ValueError(
+                'kernel="precomputed" does not say k(x, x) of a new sample, which its variance '
+                "needs: give a kernel object and the samples themselves."
+            )
+        if self.solver_ == "low_rank":
+            if "roots_" not in vars(self):
+                raise ValueError(
+                    "uncertainty=False: a fit of low rank keeps what standard deviations need only "
+                    "with uncertainty=True."
+                )
+            return self.roots_
+        if self.solver_ == "local":
+            raise ValueError(
+                'solver="local" has no standard deviations: give solver="cholesky", or '
+                'solver="low_rank" and uncertainty=True.'
+            )
+        if self.kernel_.positive_definite is False:
+            raise ValueError(
+                f"kernel={self.kernel_!r} is not positive semidefinite: no process has it as its "
+                "covariance."
+            )
+        if vars(self).get("_exact_roots") is None:
+            K, weights = self.gram_between(self.X_fit_), vars(self).get("weights_")
+            self._exact_roots = [exact_root(K, each, weights) for each in self._penalties()]
+        return self._exact_roots
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the factor of an exact fit, which is found again when it is asked for."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_exact_roots"}
 
     def predict_quantiles(self, X: Any, quantiles: Any = (0.1, 0.5, 0.9)) -> np.ndarray:
         """Quantiles of the target of each row, (n, quantiles), in the order that is asked for.

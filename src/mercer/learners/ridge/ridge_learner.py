@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, field, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -44,10 +44,13 @@ from mercer.learners.ridge.penalty import (
     unit_of,
     without_copies,
 )
+from mercer.learners.ridge.process import low_rank_root
 from mercer.solvers import (
     ConjugateGradientSolver,
+    EigenFactor,
     EigenSolver,
     LocalSolver,
+    LowRankFactor,
     LowRankSolver,
     NystroemPreconditioner,
     Result,
@@ -56,7 +59,9 @@ from mercer.solvers.ridge import rounding_of
 from mercer.threads import blas_limit
 
 SOLVERS = ("auto", "cholesky", "conjugate_gradient", "low_rank", "local")
-SOMETIMES = ("alpha_", "left_out_", "missed_", "centres_", "leaves_", "leaf_coef_")  # attributes
+SOMETIMES = (  # attributes
+    "alpha_", "left_out_", "missed_", "centres_", "leaves_", "leaf_coef_", "roots_", "weights_",
+)  # fmt: skip
 JUDGED_LEAVES, STEPS = 2, 4  # leaves that judge it then, and the most factors of √10
 STRIP = 2**16  # samples that look for their leaves at a time
 
@@ -119,6 +124,8 @@ class RidgeLearner(NamedKernel, KernelLearner):
     leaves_: Leaves = field(init=False)
     _pairwise_callable = True
     path_parameter = "alpha"
+    #: whether a low-rank fit keeps what the variance of its process needs
+    uncertainty = False
     fitted_by = "dual_coef_"
 
     def new_path(self, values: list) -> PenaltyPath:
@@ -138,6 +145,8 @@ class RidgeLearner(NamedKernel, KernelLearner):
         choose = is_auto(self.alpha)
         penalty = np.nan if choose else check_penalty(self.alpha, y)
         n, unit = training.X.shape[0], unit_of(y)
+        if training.weights is not None:
+            self.weights_ = training.weights
         y = y / unit
         # of an indefinite kernel a low-rank part is not sound: all rows, however many
         solver = "cholesky" if self.solver == "auto" and self._indefinite() else self.solver
@@ -199,6 +208,7 @@ class RidgeLearner(NamedKernel, KernelLearner):
         self.solver_ = "low_rank"
         factor = LowRankSolver().factorise(K, training.weights)
         result = factor.solve(y, penalty)
+        self._keep_roots(factor, penalty)
         return result, factor.residual_sums(y, result.coef)
 
     def _solve_by_leave_one_out(self, training: Training, y: np.ndarray) -> Result:
@@ -231,6 +241,7 @@ class RidgeLearner(NamedKernel, KernelLearner):
             self.centres_ = np.arange(len(every.y))[rows][low.centres]
             self.solver_ = "low_rank"
         self.alpha_, left_out = least_left_out(factor, y, w, budget)
+        self._keep_roots(factor, self.alpha_)
         self.left_out_ = left_out[copies]
         result = factor.solve(y, self.alpha_)
         if self.solver_ == "low_rank" or w is None:
@@ -269,6 +280,12 @@ class RidgeLearner(NamedKernel, KernelLearner):
             result = LocalSolver(penalty, jobs).solve(K, y, w)
         self.leaf_coef_ = leaf_coefficients(K, result.coef)
         return result
+
+    def _keep_roots(self, factor: EigenFactor | LowRankFactor, penalty: Any) -> None:
+        """Keep the variance of a process of low rank, for each λ."""
+        if self.uncertainty and self.solver_ == "low_rank":
+            low = cast(LowRankFactor, factor)
+            self.roots_ = np.stack([low_rank_root(low, each) for each in np.unique(penalty)])
 
     def _change_outputs(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
         """Change the coefficients, whose last axis is that of the outputs."""

@@ -256,7 +256,7 @@ def effective_dimension(
     n = K.shape[0]
     if rank is not None:
         low = low_rank_gram(K, rank, random_state=random_state)
-        values = eigvalsh(sum(np.asarray(F.T @ F, np.float64) for _, F in low.strips()))
+        values = eigvalsh(low.gathered())
     else:
         needed = 2 * 8 * n * n
         if not K.place.holds(needed):

@@ -8,6 +8,7 @@ a factor of K (see `cluster_spaces`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -122,41 +123,14 @@ class KMeansSolver:
         random = np.random.RandomState(self.seed) if isinstance(self.seed, int) else self.seed
         best = None
         for _ in range(self.restarts):
-            found = self._lloyd(space, weights, self._first(space, weights, random), random)
+            first = careful_seeds(space.diag, space.products, weights, self.clusters, random)[1]
+            found = self._lloyd(space, weights, first, random)
             if best is None or found.objective < best.objective:
                 best = found
         assert best is not None
         if not np.isfinite(best.objective):
             raise np.linalg.LinAlgError("The inertia is not finite.")
         return best.ordered()
-
-    def _first(self, space: ClusterSpace, weights: np.ndarray, random) -> np.ndarray:
-        """Clusters around samples drawn by k-means++, the best of several candidates each.
-
-        Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
-        """
-        n, trials = len(weights), 2 + int(np.log(self.clusters))
-        chosen = np.array([_draw(weights, 1, random)[0]])
-        labels = np.zeros(n, np.intp)
-        near = self._apart(space, chosen)[0]
-        while len(chosen) < min(self.clusters, n):
-            raise_if_stopped()
-            if not (weights * near).any():  # no more samples that differ
-                break
-            candidates = _draw(weights * near, trials, random)
-            nearer = np.minimum(near, self._apart(space, candidates))
-            best = int((nearer @ weights).argmin())
-            labels[nearer[best] < near] = len(chosen)
-            labels[candidates[best]] = len(chosen)
-            near, chosen = nearer[best], np.append(chosen, candidates[best])
-        return labels
-
-    @staticmethod
-    def _apart(space: ClusterSpace, rows: np.ndarray) -> np.ndarray:
-        """Squared distances between some samples and all."""
-        D = space.diag[rows][:, None] + space.diag - 2 * space.products(rows)
-        D[np.arange(len(rows)), rows] = 0
-        return np.maximum(D, 0)
 
     def _lloyd(self, space: ClusterSpace, weights, labels, random) -> KMeansResult:
         total, inertias, reason = float(weights @ space.diag), [], Reason.LIMIT
@@ -206,6 +180,40 @@ class KMeansSolver:
             if counts[labels[i]] > 1:
                 counts[labels[i]] -= 1
                 labels[i], empty = empty[0], empty[1:]
+
+
+def careful_seeds(
+    diag: np.ndarray, products: Callable[[np.ndarray], np.ndarray], weights: np.ndarray,
+    count: int, random: np.random.RandomState,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Samples drawn by k-means++, the best of several candidates each, and the nearest of each row.
+
+    ``diag`` is k(x, x) of the n rows, and ``products(rows)`` is k between some and all, (., n).
+    There are fewer samples than ``count`` if fewer differ.
+
+    Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+    """
+
+    def apart(rows: np.ndarray) -> np.ndarray:
+        D = diag[rows][:, None] + diag - 2 * products(rows)
+        D[np.arange(len(rows)), rows] = 0
+        return np.maximum(D, 0)
+
+    n, trials = len(weights), 2 + int(np.log(count))
+    chosen = np.array([_draw(weights, 1, random)[0]])
+    labels = np.zeros(n, np.intp)
+    near = apart(chosen)[0]
+    while len(chosen) < min(count, n):
+        raise_if_stopped()
+        if not (weights * near).any():  # no more samples that differ
+            break
+        candidates = _draw(weights * near, trials, random)
+        nearer = np.minimum(near, apart(candidates))
+        best = int((nearer @ weights).argmin())
+        labels[nearer[best] < near] = len(chosen)
+        labels[candidates[best]] = len(chosen)
+        near, chosen = nearer[best], np.append(chosen, candidates[best])
+    return chosen, labels
 
 
 def _draw(shares: np.ndarray, count: int, random) -> np.ndarray:

@@ -14,8 +14,11 @@ def different_centres(K: np.ndarray) -> np.ndarray:
     return np.sort(np.unique(np.round(K / unit, DIGITS), axis=0, return_index=True)[1])
 
 
-def principal_axes(K: np.ndarray) -> np.ndarray:
+def principal_axes(K: np.ndarray, least: float = SINGULAR) -> np.ndarray:
     """P (m, r) with P Pᵀ = K⁺: rows k(x, Z) P are features of x.
+
+    An eigenvalue below ``least``, as a part of the largest, counts as 0. If all are 0, there is one
+    axis of zeros.
 
     The axes are those of `KernelPCA` without its centre, the longest first; signs are chosen so
     that neither they nor the features depend on the order of the centres.
@@ -29,7 +32,9 @@ def principal_axes(K: np.ndarray) -> np.ndarray:
            [1., 2.]])
     """
     values, U = np.linalg.eigh((K + K.T) / 2)
-    kept = np.flatnonzero(values > SINGULAR * max(float(values[-1]), 0.0))[::-1]
+    kept = np.flatnonzero(values > least * max(float(values[-1]), 0.0))[::-1]
+    if not len(kept):
+        return np.zeros((len(K), 1))
     values, U = values[kept], U[:, kept]
     signs = np.sign(np.sum(U**3, axis=0))
     return U * np.where(signs == 0, 1.0, signs) / np.sqrt(values)

@@ -13,8 +13,12 @@ import numpy as np
 from mercer.kernels import Formula, Kernel
 
 
-def frequencies(kernel: Kernel, columns: int, count: int, rng: np.random.RandomState) -> np.ndarray:
+def frequencies(
+    kernel: Kernel, columns: int, count: int, rng: np.random.RandomState, name: str = "kernel"
+) -> np.ndarray:
     """Frequencies of a bound radial kernel on vectors, (count, columns).
+
+    ``name`` is the argument that errors name.
 
     Raises
     ------
@@ -30,12 +34,12 @@ def frequencies(kernel: Kernel, columns: int, count: int, rng: np.random.RandomS
     True
     """
     kernel.validate()
-    formula = _formula(kernel)
+    formula = _formula(kernel, name)
     scaling: Any = formula.scaling
     inner = columns if scaling is None or scaling.ndim == 1 else len(scaling)
     if scaling is not None and scaling.shape[-1] != columns:
         raise ValueError(
-            f"layer={kernel!r} has a metric for {scaling.shape[-1]} columns, but "
+            f"{name}={kernel!r} has a metric for {scaling.shape[-1]} columns, but "
             f"here are {columns}."
         )
     p, numbers = float(formula.p), formula.parameters
@@ -47,7 +51,7 @@ def frequencies(kernel: Kernel, columns: int, count: int, rng: np.random.RandomS
         # 2^(1 - ν) / Γ(ν) u^ν K_ν(u) is the mean of exp(-u² / 4g) over g ~ Gamma(ν)
         q, size = 2 * q, size**2 / (4 * rng.gamma(numbers["nu"], size=count))
     if not 0 < q <= p <= 2:
-        _refuse(kernel)
+        _refuse(kernel, name)
     mixing = positive_stable(q / p, count, rng) ** (1 / p)
     W = (size ** (1 / q) * mixing)[:, None] * stable(p, (count, inner), rng)
     if scaling is None:
@@ -55,22 +59,22 @@ def frequencies(kernel: Kernel, columns: int, count: int, rng: np.random.RandomS
     return W * scaling if scaling.ndim == 1 else W @ scaling
 
 
-def _formula(kernel: Kernel) -> Formula:
+def _formula(kernel: Kernel, name: str) -> Formula:
     gamma = kernel.get_params(deep=False).get("gamma")
     if isinstance(gamma, str):
         raise ValueError(
-            f"layer={kernel!r}: gamma={gamma!r} is learnt from samples, but a layer reads what a "
+            f"{name}={kernel!r}: gamma={gamma!r} is learnt from samples, but a layer reads what a "
             "network makes of them: give a number, to which the layer adapts a length scale."
         )
     formula = kernel.formula
     if formula is None or formula.coordinates != "distance":
-        _refuse(kernel)
+        _refuse(kernel, name)
     return formula
 
 
-def _refuse(kernel: Kernel) -> NoReturn:
+def _refuse(kernel: Kernel, name: str) -> NoReturn:
     raise ValueError(
-        f"layer={kernel!r} has no random Fourier features: give a radial kernel of a Minkowski "
+        f"{name}={kernel!r} has no random Fourier features: give a radial kernel of a Minkowski "
         "distance, such as RBF(0.5), Laplacian(), Matern(), RationalQuadratic() or "
         "ExponentialPower(), or ArcCosine(degree)."
     )

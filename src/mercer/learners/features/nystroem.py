@@ -1,0 +1,292 @@
+"""The Nyström map: features of samples of any kind, by any kernel, from its values at centres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from mercer.estimator import estimator
+from mercer.gram import FactoredGram, GramOperator, Rows
+from mercer.learners.base import (
+    KernelLearner,
+    NamedKernel,
+    check_count,
+    check_not_negative,
+    finite_fit,
+    finite_values,
+)
+from mercer.learners.features.centres import CHOICES, LOOKED_AT
+from mercer.learners.features.nystroem_map import SINGULAR, different_centres, principal_axes
+from mercer.threads import blas_limit, fitting, ordered_map
+
+MATRICES = 6  # of the size of K between the centres, which a fit holds
+STRIP = 2**19  # numbers that one thread computes at a time
+
+
+@estimator
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, KernelLearner):
+    r"""Features whose inner products approximate a kernel:
+    :math:`φ(x) = k(x, S) P` with centres S and :math:`P P^\top = k(S, S)^{+}`.
+
+    Then :math:`φ(x)^\top φ(z) = k(x, S)\, k(S, S)^{+} k(S, z)`, which is k(x, z) if one of the two
+    is a centre. A linear method on these features is a kernel method. Samples may be of any kind.
+    Parameters of scikit-learn's Nystroem have the same meaning here.
+
+    Parameters
+    ----------
+    kernel : kernel object, name, "precomputed" or callable, default="rbf"
+        A kernel object compares samples of any kind. A callable takes two rows and returns a
+        number.
+    n_components : int >= 1, default=100
+        The most centres; with at least as many as samples, all samples are centres.
+    centres : str or array of int, default="pivoted"
+        How centres are chosen among 10 ``n_components`` random rows. "pivoted" takes a row with a
+        probability in proportion to what the centres before it do not explain of k(x, x), which
+        suits outliers; "leverage" in proportion to its leverage in ridge regression; "k-means++"
+        in proportion to its squared distance to the nearest centre; "uniform" takes any rows, and
+        costs least. An array holds the numbers of the rows that are centres: then
+        ``n_components`` is not read.
+    random_state : int, RandomState or None
+        Seed for choosing the centres.
+
+    Attributes
+    ----------
+    X_fit_ : encoded samples (m)
+        The centres, without copies.
+    component_indices_ : ndarray of shape (m,)
+        Their numbers among the training samples.
+    axes_ : ndarray of shape (m, r)
+        P: the principal axes of the centres, the longest first. There are fewer than centres if
+        some of these are combinations of others in feature space, up to rounding.
+    kernel_ : Kernel
+        The kernel, bound to the training samples.
+    n_features_in_, feature_names_in_
+        The same as in scikit-learn.
+
+    Notes
+    -----
+    A fit computes at most 10 m² values of the kernel and O(m³) operations, however many samples
+    there are; ``transform`` n m values and n m² operations, on all threads, and it holds nothing
+    but its result. To use centres that are not among the samples, fit to the centres:
+    ``Nystroem(len(Z)).fit(Z)``.
+
+    `trace_error` measures how much of k(x, x) the features lack, and `eigenfunctions` are those of
+    Mercer's theorem.
+
+    References
+    ----------
+    Williams & Seeger, "Using the Nyström method to speed up kernel machines", NIPS 2000.
+    Epperly, Tropp & Webber, "Embrace rejection: kernel matrix approximation by accelerated
+    randomly pivoted Cholesky", 2024.
+
+    Examples
+    --------
+    >>> from mercer import Nystroem
+    >>> from mercer.kernels import Spectrum
+    >>> words = ["abba", "baab", "cddc", "abba"]
+    >>> features = Nystroem(Spectrum(2), random_state=0).fit(words)
+    >>> phi = features.transform(words)
+    >>> phi.shape, (phi @ phi.T).round().tolist() == Spectrum(2)(words).tolist()
+    ((4, 3), True)
+    """
+
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    n_components: int = 100
+    centres: str | ArrayLike = "pivoted"
+
+    _pairwise_callable = True
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose centres among samples X (n); y is not used."""
+        check_count("n_components", self.n_components, optional=False)
+        X = self.make_training(X, targets=False).X
+        if self.kernel_.positive_definite is False:
+            raise ValueError(
+                f"kernel={self.kernel_!r} is not positive semidefinite and has no features: give "
+                "another kernel, or KernelPCA, which leaves out what is negative."
+            )
+        with blas_limit(self.n_components):
+            rows = self._rows(X, check_random_state(self.random_state))
+            kept, axes = self._axes(X[rows])
+        self.axes_ = axes
+        self.component_indices_ = rows[kept]
+        self.keep_support(X[self.component_indices_])
+        return self
+
+    @finite_values
+    def transform(self, X: Any) -> np.ndarray:
+        """Features of samples X (q), of shape (q, r)."""
+        return np.concatenate([F for _, F in self._factored(self.encode_new(X)).strips()])
+
+    @finite_values
+    def trace_error(self, X: Any) -> float:
+        r"""What the features lack: :math:`1 - \sum_i \|φ(x_i)\|^2 / \sum_i k(x_i, x_i)` over
+        samples X.
+
+        It is between 0 and 1, and 0 if the features have all inner products of X right. For
+        training samples it is :math:`\mathrm{tr}(K - \hat K) / \mathrm{tr}\,K`, which bounds the
+        error of every entry of K, as a part of its trace.
+
+        Examples
+        --------
+        >>> from mercer import Nystroem
+        >>> X = np.linspace(0, 1, 50)[:, None]
+        >>> Nystroem(n_components=6, random_state=0).fit(X).trace_error(X) < 1e-5
+        True
+        """
+        encoded = self.encode_new(X)
+        if self.kernel_.reads.pairwise:
+            raise ValueError(
+                'kernel="precomputed" does not say k(x, x) of a new sample, which its error needs: '
+                "give a kernel object and the samples themselves."
+            )
+        whole = float(np.sum(self.kernel_.diag(encoded), dtype=np.float64))
+        explained = float(self._factored(encoded).diag().sum(dtype=np.float64))
+        return max(0.0, 1 - explained / whole) if whole > 0 else 0.0
+
+    def eigenfunctions(self, X: Any) -> Eigenfunctions:
+        r"""Eigenfunctions of the kernel over the distribution that samples X (n) are from.
+
+        Returns
+        -------
+        Eigenfunctions
+            Values λ, and functions e that are orthonormal over X with
+            :math:`k(x, z) \approx \sum_k λ_k e_k(x) e_k(z)`, up to `trace_error`.
+        """
+        encoded = self.encode_new(X)
+        n = encoded.shape[0]
+        # Φᵀ Φ / n = Q diag(λ) Qᵀ: the functions φ(x)ᵀ q / √λ have the mean squares 1
+        values, Q = scipy.linalg.eigh(self._factored(encoded).gathered() / n, check_finite=False)
+        rounding = len(values) * float(np.finfo(self.axes_.dtype).eps)
+        kept = np.flatnonzero(values > rounding * values[-1])[::-1]
+        values = values[kept]
+        return Eigenfunctions(self, values, Q[:, kept] / np.sqrt(values), n)
+
+    def _rows(self, X: Any, random: np.random.RandomState) -> np.ndarray:
+        """Rows of X that shall be centres."""
+        n, given = X.shape[0], self.centres
+        if not isinstance(given, str):
+            rows = np.asarray(given)
+            if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
+                raise ValueError(
+                    f"centres={given!r}: give the numbers of rows, or one of {list(CHOICES)}."
+                )
+            if rows.min() < 0 or rows.max() >= n:
+                raise ValueError(
+                    f"centres has numbers from {rows.min()} to {rows.max()}: X has rows 0 to "
+                    f"{n - 1}. To use centres that are not in X, fit to the centres."
+                )
+            return rows
+        if given not in CHOICES:
+            raise ValueError(
+                f"centres={given!r}: give the numbers of rows, or one of {list(CHOICES)}."
+            )
+        if self.n_components >= n:
+            return np.arange(n)
+        some = np.sort(random.permutation(n)[: LOOKED_AT * self.n_components])
+        return some[CHOICES[given](self.gram_between(X[some]), self.n_components, random)]
+
+    def _axes(self, S: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Which of the centres S are no copies, and P of these."""
+        K = self.gram_between(S)
+        if not K.fits(MATRICES):
+            K.refuse(MATRICES, f"{S.shape[0]:,} centres", ", or a smaller n_components")
+        values = np.asarray(K.dense(), np.float64)
+        kept = different_centres(values)
+        rounding = max(SINGULAR, float(np.finfo(K.dtype).eps))
+        axes = principal_axes(values[np.ix_(kept, kept)], rounding)
+        return kept, axes.astype(K.dtype, copy=False)
+
+    def _factored(self, encoded: Any) -> FactoredGram:
+        """K̂ between encoded samples, whose factor has their features as rows."""
+        return NystroemGram(self.gram_with_support(encoded), self.axes_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.axes_.shape[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class NystroemGram(FactoredGram):
+    """K̂ = F Fᵀ with F = K P computed strip by strip, for K (n, m) between samples and centres."""
+
+    nature = "low rank"
+
+    def __init__(self, K: GramOperator, axes: np.ndarray):
+        self.K, self.axes = K, axes
+        self.shape, self.rank = (K.shape[0], K.shape[0]), axes.shape[1]
+        self.dtype, self.place = np.result_type(K.dtype, axes.dtype), K.place
+
+    def factor(self, i: Rows) -> np.ndarray:
+        return self.K.block(i, slice(None)) @ self.axes
+
+    def strips(self) -> Iterator[tuple[slice, np.ndarray]]:
+        step = max(1, STRIP // len(self.axes))
+        rows = [slice(s, min(s + step, self.shape[0])) for s in range(0, self.shape[0], step)]
+        yield from zip(rows, ordered_map(self.factor, rows, self.K.n_jobs), strict=True)
+
+    def diag(self) -> np.ndarray:
+        return np.concatenate([np.einsum("ij,ij->i", F, F) for _, F in self.strips()])
+
+
+@dataclass(frozen=True)
+class Eigenfunctions:
+    r"""Eigenfunctions of a kernel, :math:`\mathrm{E}_x[k(z, x)\, e_k(x)] = λ_k e_k(z)`, as
+    `Nystroem.eigenfunctions` finds them. A call evaluates them at new samples.
+
+    Attributes
+    ----------
+    features : Nystroem
+    values : ndarray of shape (r,)
+        λ in decreasing order, all > 0. Their sum is the mean of k(x, x), less what features lack.
+    coef : ndarray of shape (m, r)
+        Their coefficients on the features.
+    n_samples : int
+        How many samples stood for the distribution.
+
+    References
+    ----------
+    Rasmussen & Williams, "Gaussian Processes for Machine Learning", 2006, chapter 4.3.
+
+    Examples
+    --------
+    >>> from mercer import Nystroem
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> found = Nystroem(gamma=0.5, random_state=0).fit(X).eigenfunctions(X)
+    >>> (found.values[:2] / found.values[1:3]).round().tolist()  # a geometric sequence in theory
+    [3.0, 3.0]
+    >>> e = found(X)[:, :3]
+    >>> (e.T @ e / 200).round(6).tolist() == np.eye(3).tolist()
+    True
+    """
+
+    features: Nystroem
+    values: np.ndarray
+    coef: np.ndarray
+    n_samples: int
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """Values of the functions at samples X (q), of shape (q, r)."""
+        phi = self.features.transform(X)
+        return phi @ self.coef.astype(phi.dtype, copy=False)
+
+    def effective_dimension(self, penalty: float) -> float:
+        r"""How many directions ridge regression with :math:`λ` = ``penalty`` uses,
+        :math:`\sum_k n λ_k / (n λ_k + λ)`."""
+        check_not_negative("penalty", penalty)
+        values = self.n_samples * self.values
+        return float((values / (values + penalty)).sum())
