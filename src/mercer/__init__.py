@@ -8,6 +8,8 @@ from importlib import import_module as _import_module
 __version__ = "0.1.0"
 
 _HOME = {
+    "AdditiveClassifier": "mercer.learners.additive.classifier",
+    "AdditiveRegressor": "mercer.learners.additive.regressor",
     "CoordinateDescentWeights": "mercer.learners.metrics.coordinate_weights",
     "FeatureMachineClassifier": "mercer.learners.metrics.feature_machine",
     "FeatureMachineRegressor": "mercer.learners.metrics.feature_machine",

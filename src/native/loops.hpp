@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bins.hpp"
 #include "distances.hpp"
 #include "edit.hpp"
 #include "hashing.hpp"
@@ -58,6 +59,11 @@ struct Loops {
     const char* isa;
     const ArcCosineLoops<float>& arc_cosine32;
     const ArcCosineLoops<double>& arc_cosine64;
+    const BinSearchLoops<float>& bin_search32;
+    const BinSearchLoops<double>& bin_search64;
+    const BinLoops<uint8_t>& bins8;
+    const BinLoops<uint16_t>& bins16;
+    const ColumnPairLoops& column_pairs;
     const RadialLoops<float>& radial32;
     const RadialLoops<double>& radial64;
     const PairLoops<float>& pairs32;

@@ -27,6 +27,7 @@ NB_MODULE(_native, m) {
         return std::vector<std::string>(names, names + count);
     });
     bind_arc_cosine(m);
+    bind_bins(m);
     bind_radial(m);
     bind_distances(m);
     bind_documents(m);

@@ -10,6 +10,11 @@ namespace mercer {
 namespace MERCER_ISA {
 extern const ArcCosineLoops<float> arc_cosine32;
 extern const ArcCosineLoops<double> arc_cosine64;
+extern const BinSearchLoops<float> bin_search32;
+extern const BinSearchLoops<double> bin_search64;
+extern const BinLoops<uint8_t> bins8;
+extern const BinLoops<uint16_t> bins16;
+extern const ColumnPairLoops column_pairs;
 extern const RadialLoops<float> radial32;
 extern const RadialLoops<double> radial64;
 extern const PairLoops<float> pairs32;
@@ -55,6 +60,11 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     STRING(MERCER_ISA),
     MERCER_ISA::arc_cosine32,
     MERCER_ISA::arc_cosine64,
+    MERCER_ISA::bin_search32,
+    MERCER_ISA::bin_search64,
+    MERCER_ISA::bins8,
+    MERCER_ISA::bins16,
+    MERCER_ISA::column_pairs,
     MERCER_ISA::radial32,
     MERCER_ISA::radial64,
     MERCER_ISA::pairs32,

@@ -108,6 +108,8 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("vectors", lambda: mercer.KernelPCA(n_components=2)),
     ("vectors", lambda: mercer.KernelDensity()),
     ("vectors", lambda: mercer.NadarayaWatson()),
+    ("vectors", lambda: mercer.AdditiveRegressor([(0, 1)])),
+    ("vectors", lambda: mercer.AdditiveClassifier([(0, 1)])),
     ("vectors", lambda: mercer.KernelLogisticRegression()),
     ("vectors", lambda: deep.DeepKernelMachineClassifier(max_iter=5)),
     ("vectors", lambda: deep.MultilayerKernelMachine()),

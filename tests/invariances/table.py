@@ -256,6 +256,10 @@ TABLE = [
     Row(mercer.KernelSearchCV(mercer.KernelRidge(kernel="rbf", gamma="scale"), {"alpha": [0.1, 1]}),
         "numbers", predictions, without=NO_WEIGHTS | CELLS | {
             "rows": "folds are cut in the order of the rows"}),
+    # --- sums of functions of columns
+    Row(mercer.AdditiveRegressor(), "numbers", predictions, without=TABLES, matrices=10_000),
+    Row(mercer.AdditiveClassifier(), "classes", values, without=TABLES, close=1e-4,
+        matrices=10_000),
     # --- spectral
     Row(mercer.KernelPCA(3, kernel="rbf", gamma=0.1), "none", asked("transform"), without_signs,
         without=NO_WEIGHTS | {"scale": "gamma is a number here"}),

@@ -3,7 +3,8 @@
 Import the estimators from `mercer`; import from here what you need to write your own learner. The
 rooms: base (what all share), ridge (also logistic), margin (support vector machines), spectral
 (PCA, CCA, discriminant, clusters, statistics), features (Nyström and random maps), neighbours,
-neighbourhoods (learnt), windows (Parzen), metrics (learnt distances), perceptrons and many_kernels.
+neighbourhoods (learnt), windows (Parzen), metrics (learnt distances), perceptrons, many_kernels
+and additive (sums of functions of columns).
 """
 
 from mercer.learners.base import FitPath, KernelLearner, Training

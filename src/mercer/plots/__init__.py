@@ -20,6 +20,7 @@ from mercer.plots.displays import (
     RecallTimeDisplay,
     RelevanceDisplay,
     RelianceDisplay,
+    ShapeDisplay,
     SpectrogramDisplay,
     SpectrumDisplay,
     half_axes,
@@ -32,5 +33,6 @@ __all__ = [
     "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
     "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
     "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "RelianceDisplay", "SpectrogramDisplay", "SpectrumDisplay", "half_axes", "save_report",
+    "RelianceDisplay", "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
+    "save_report",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from mercer.plots.displays.noise import NoiseFeatureDisplay
 from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay
 from mercer.plots.displays.relevance import RelevanceDisplay
 from mercer.plots.displays.reliance import ActingPair, RelianceDisplay
+from mercer.plots.displays.shapes import ShapeDisplay
 from mercer.plots.displays.spectrogram import SpectrogramDisplay
 from mercer.plots.displays.spectrum import SpectrumDisplay
 
@@ -27,6 +28,6 @@ __all__ = [
     "InfluenceDisplay",
     "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay",
     "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay", "PartialDependenceDisplay",
-    "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay", "SpectrogramDisplay",
-    "SpectrumDisplay", "half_axes",
+    "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay", "ShapeDisplay",
+    "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
 ]  # fmt: skip

@@ -1,0 +1,332 @@
+"""What additive learners share: a table becomes codes, and shapes of its columns predictions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import _native
+from mercer.estimator import estimator
+from mercer.learners.additive.bins import MOST, TableBins
+from mercer.learners.additive.shapes import ColumnReasons, Shape, Surface
+from mercer.learners.additive.table_columns import TableColumns, checked_table
+from mercer.learners.base import (
+    Placed,
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_weights,
+    is_auto,
+    take_rows,
+)
+from mercer.samples import is_whole
+from mercer.solvers.additive import (
+    FITTED,
+    SCORED,
+    PairFunctions,
+    PartResult,
+    choose_pairs,
+    coarse_column,
+    laplacian,
+    level_functions,
+    pair_functions,
+    score_pairs,
+)
+from mercer.threads import ordered_map
+
+GAMMAS = (1.0, 10.0)  # of single columns, one of which suits nearly all tables
+FLAT, FUNCTIONS = 2.0, (32, 64)  # most functions of a column, up to this γ and beyond
+ALL_FUNCTIONS = 20  # times as many of all columns, unless each would have fewer than 8
+LEAST_FUNCTIONS, MOST_FUNCTIONS = 8, 3000
+PAIR_FUNCTIONS = 60
+BIN_ROWS = 100_000  # rows of which the bins are made
+TABLES = 2**29  # bytes of the tables of all pairs of columns
+PART = 2**16  # rows of a prediction at a time
+MISSING = "missing"
+
+
+class Training(NamedTuple):
+    """The rows of a fit that have a positive weight."""
+
+    table: Any
+    y: np.ndarray
+    weights: np.ndarray | None
+
+    @property
+    def all_weights(self) -> np.ndarray:
+        return np.ones(len(self.y)) if self.weights is None else self.weights
+
+
+@estimator
+class AdditiveLearner(Placed, BaseEstimator):
+    """Abstract: a learner whose output is a sum of functions of columns and of pairs of columns.
+
+    Parameters
+    ----------
+    pairs : int or list of pairs
+        Most pairs of columns that get a function: those whose score on what is left of the targets
+        is beyond all noise. Or the pairs themselves, as names of columns.
+    alpha : float >= 0 or "auto"
+        Penalty λ of each function. "auto" finds one for each of them by the marginal likelihood.
+    gamma : float > 0 or "auto"
+        γ of the kernel exp(-γ |t - t'|) of a column of numbers, whose values t lie between 0 and 1.
+        "auto" takes 1 or 10, by the marginal likelihood. Categories are alike if they are equal.
+    categories : list, optional
+        Names, or numbers in an array, of columns of numbers that are categories. Columns of other
+        values are so in any case.
+    """
+
+    pairs: Any = 20
+    _: KW_ONLY
+    alpha: Any = "auto"
+    gamma: Any = "auto"
+    categories: Any = None
+
+    fitted_by = "shapes_"
+
+    # --- training ------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if not is_auto(self.alpha):
+            check_not_negative("alpha", self.alpha, ', or "auto"')
+        if not is_auto(self.gamma):
+            check_positive("gamma", self.gamma, ', or "auto"')
+        if not isinstance(self.pairs, (list, tuple)):
+            check_count("pairs", self.pairs, 0, optional=False)
+        _ = self.place
+
+    def _training(self, table: Any, y: np.ndarray, sample_weight: Any) -> Training:
+        w = check_weights(table, sample_weight)
+        if w is not None and not w.all():  # a row of weight 0 counts as absent
+            kept = np.flatnonzero(w)
+            return Training(take_rows(table, kept), y[kept], w[kept])
+        return Training(table, y, w)
+
+    def _learn_columns(self, table: Any) -> None:
+        self._columns = TableColumns.of(table, self.categories)
+
+    def _learn_bins(self, rows: np.ndarray, weights: np.ndarray | None) -> None:
+        """Bins of rows at equal steps; fewer of many columns, so that their tables fit."""
+        step = -(-len(rows) // BIN_ROWS)
+        d = rows.shape[1]
+        tables = max(1, d * (d - 1) // 2)
+        budget = min(TABLES, self.place.budget(4 * TABLES) // 4)
+        most = int(min(MOST, np.sqrt(budget / (8 * tables)) - 1))
+        if most < 2:
+            self.place.refuse(
+                4 * 8 * 9 * tables, f"tables of {tables:,} pairs of {d:,} columns",
+                ", or fewer columns",
+            )  # fmt: skip
+        some = None if weights is None else weights[::step]
+        self._bins = TableBins.of(rows[::step], some, most, set(self._columns.levels))
+
+    def _functions(self, counts: Sequence[np.ndarray], gamma: float) -> list[np.ndarray]:
+        """Φ of each column, from the weight of its levels."""
+        most = FUNCTIONS[gamma > FLAT]
+        most = min(most, max(LEAST_FUNCTIONS, ALL_FUNCTIONS * most // len(counts)))
+        most = max(1, min(most, MOST_FUNCTIONS // len(counts)))
+        return [
+            level_functions(laplacian(column.positions, gamma), shares, most)[0]
+            for column, shares in zip(self._bins.columns, counts)
+        ]
+
+    @property
+    def _wants_pairs(self) -> bool:
+        given = self.pairs > 0 if is_whole(self.pairs) else len(self.pairs) > 0
+        return bool(given) and len(self._columns.names) > 1
+
+    def _chosen_pairs(
+        self,
+        codes: np.ndarray,
+        counts: Sequence[np.ndarray],
+        residuals: np.ndarray,
+        weights: np.ndarray,
+        noise: np.ndarray,
+    ) -> list[PairFunctions]:
+        """The functions of the pairs that are given, or of those with the largest scores."""
+        places = [column.positions for column in self._bins.columns]
+        if is_whole(self.pairs):
+            coarse = [coarse_column(t, c, SCORED) for t, c in zip(places, counts)]
+            scores = score_pairs(codes, coarse, residuals, weights, noise, self.n_jobs)
+            chosen = choose_pairs(scores, int(self.pairs))
+        else:
+            chosen = self._given_pairs()
+        used = {j for pair in chosen for j in pair}
+        grid = {j: coarse_column(places[j], counts[j], FITTED) for j in used}
+        return [pair_functions((j, k), grid[j], grid[k], PAIR_FUNCTIONS) for j, k in chosen]
+
+    def _given_pairs(self) -> list[tuple[int, int]]:
+        names = self._columns.names
+        found = []
+        for pair in self.pairs:
+            known = isinstance(pair, (list, tuple)) and all(name in names for name in pair)
+            if not known or len(pair) != 2:
+                raise ValueError(
+                    f"pairs has {pair!r}: give pairs of two of the columns {names[:20]}."
+                )
+            j, k = sorted(names.index(name) for name in pair)
+            if j == k:
+                raise ValueError(f"pairs has {pair!r}: give two different columns.")
+            found.append((j, k))
+        return list(dict.fromkeys(found))
+
+    def _keep(
+        self,
+        counts: Sequence[np.ndarray],
+        functions: Sequence[np.ndarray],
+        pairs: Sequence[PairFunctions],
+        cells: Sequence[np.ndarray],
+        results: Sequence[PartResult],
+        intercepts: np.ndarray,
+    ) -> None:
+        """Store the shapes: the functions times their coefficients, of one result an output."""
+        self._intercepts = intercepts
+        beta = np.column_stack([result.coef for result in results])
+        ends = np.cumsum([0, *(Phi.shape[1] for Phi in functions)])
+        parts = [slice(a, b) for a, b in pairwise(ends)]
+        shapes = []
+        for j, (column, Phi) in enumerate(zip(self._bins.columns, functions)):
+            variances = [
+                np.einsum("lr,rs,ls->l", Phi, result.spreads[j], Phi) for result in results
+            ]
+            levels = self._columns.levels.get(j)
+            shapes.append(
+                Shape(
+                    self._columns.names[j],
+                    column.centres.tolist() if levels is None else levels,
+                    levels is None,
+                    Phi @ beta[parts[j]],
+                    np.sqrt(np.maximum(np.column_stack(variances), 0)),
+                    counts[j],
+                    column.edges,
+                )
+            )
+        surfaces, start = [], int(ends[-1])
+        for pair, count in zip(pairs, cells):
+            stop = start + pair.functions.shape[1]
+            values = (pair.functions @ beta[start:stop]).reshape(*pair.shape, -1)
+            j, k = pair.columns
+            groups = (pair.sides[0].group, pair.sides[1].group)
+            levels = tuple(_joined(shapes[i], group) for i, group in zip((j, k), groups))
+            surfaces.append(
+                Surface(
+                    (shapes[j].column, shapes[k].column), (levels[0], levels[1]),
+                    (shapes[j].ordered, shapes[k].ordered), groups, values,
+                    count.reshape(pair.shape),
+                )
+            )  # fmt: skip
+            start = stop
+        self.surfaces_ = surfaces
+        self.pairs_ = [surface.columns for surface in surfaces]
+        self.shapes_ = shapes
+
+    # --- new rows ------------------------------------------------------------------------------
+
+    def _read(self, X: Any) -> np.ndarray:
+        """Codes (columns, n) of new rows."""
+        check_is_fitted(self)
+        table = checked_table(self, X, reset=False)
+        return self._bins.codes(self._columns.read(table), self.n_jobs)
+
+    def _parts(self, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each shape and surface: the code of each row, and the values (outputs, levels)."""
+        number = {shape.column: j for j, shape in enumerate(self.shapes_)}
+        parts = [(row, shape.values.T) for row, shape in zip(codes, self.shapes_)]
+        for surface in self.surfaces_:
+            sides = [
+                np.ascontiguousarray(group[codes[number[name]]])
+                for name, group in zip(surface.columns, surface.groups)
+            ]
+            cells = np.empty(codes.shape[1], np.uint16)
+            _native.pair_cells(*sides, surface.values.shape[1], cells)
+            parts.append((cells, surface.values.reshape(-1, surface.values.shape[2]).T))
+        return [(row, np.ascontiguousarray(values)) for row, values in parts]
+
+    def _sum(self, X: Any) -> np.ndarray:
+        """The sum of the functions and the intercept, (n, outputs)."""
+        codes = self._read(X)
+        n = codes.shape[1]
+        outputs = np.repeat(self._intercepts[:, None], n, axis=1)
+
+        def part(start: int) -> None:
+            rows = slice(start, min(start + PART, n))
+            for row, values in self._parts(codes[:, rows]):
+                for out, table in zip(outputs, values):
+                    _native.add_bin_reads(np.ascontiguousarray(row), table, out[rows])
+
+        for _ in ordered_map(part, range(0, n, PART), self.n_jobs):
+            pass
+        return outputs.T
+
+    def contributions(self, X: Any) -> np.ndarray:
+        """What each column, and then each pair, adds to the output of each row.
+
+        The array is (n, parts), or (n, parts, outputs) for several outputs; with the intercept the
+        parts add up to the output.
+        """
+        codes = self._read(X)
+        parts = [values[:, row].T for row, values in self._parts(codes)]
+        stacked = np.stack(parts, axis=1)
+        return stacked[:, :, 0] if stacked.shape[2] == 1 else stacked
+
+    def reasons(self, X: Any, most: int = 3) -> ColumnReasons:
+        """The columns and pairs that move the prediction of each row of X most.
+
+        Parameters
+        ----------
+        X : table
+        most : int, default=3
+            How many of them.
+
+        Returns
+        -------
+        reasons : ColumnReasons
+            Its ``texts()`` are such as "age (+0.52)".
+        """
+        check_count("most", most, optional=False)
+        parts = self._towards_answer(X, self.contributions(X))
+        order = np.argsort(-np.abs(parts), axis=1, kind="stable")[:, :most]
+        names = [part.name for part in (*self.shapes_, *self.surfaces_)]
+        return ColumnReasons(names, order, np.take_along_axis(parts, order, axis=1))
+
+    @abstractmethod
+    def _towards_answer(self, X: Any, parts: np.ndarray) -> np.ndarray:
+        """Contributions (n, parts) to the answer, of those to all outputs."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+
+def with_cells(
+    pairs: Sequence[PairFunctions], codes: np.ndarray, weights: np.ndarray
+) -> tuple[list[PairFunctions], list[np.ndarray]]:
+    """Functions of pairs with mean 0 over the rows, and the weight of the rows of each cell."""
+    counts = []
+    for pair in pairs:
+        count = np.zeros(len(pair.functions))
+        _native.add_bin_sums(pair.cells(codes), weights, count)
+        counts.append(count)
+    return [pair.centred(count) for pair, count in zip(pairs, counts)], counts
+
+
+def _joined(shape: Shape, group: np.ndarray) -> list:
+    """What each group of levels of a shape stands for."""
+    found: list = []
+    for g in range(int(group[-1])):  # the last group is that of missing values
+        members = np.flatnonzero(group[:-1] == g)
+        if shape.ordered:
+            weight = np.maximum(shape.counts[members], 1e-300)
+            found.append(float(np.average(np.array(shape.levels)[members], weights=weight)))
+        else:
+            found.append(", ".join(str(shape.levels[i]) for i in members[:3]))
+    return [*found, MISSING]

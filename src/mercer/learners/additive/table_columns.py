@@ -1,0 +1,165 @@
+"""The columns of a table as rows of floats: categories become the numbers of their levels.
+
+A missing value is NaN, in columns of numbers and of categories, and so is a level that the
+training rows lack.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+from mercer.samples import (
+    as_table,
+    column_names,
+    describe,
+    is_frame,
+    is_missing,
+)
+
+MOST_LEVELS = 255  # of a category; codes are bytes, and one stands for what is missing
+
+
+class TableColumns:
+    """What each column of a training table is; reads it, and later tables of the same columns.
+
+    Attributes
+    ----------
+    names : list
+        Names of the columns of a data frame, or 0, 1, ...
+    levels : dict
+        The levels of each column of categories, by the number of the column.
+    """
+
+    def __init__(self, names: list, levels: dict[int, list]):
+        self.names, self.levels = names, levels
+
+    @classmethod
+    def of(cls, X: Any, categories: Sequence | None) -> TableColumns:
+        """The columns of a table. Those that are not numbers are categories, and those named."""
+        if not (categories is None or isinstance(categories, (list, tuple, np.ndarray))):
+            raise TypeError(f"categories={categories!r}: give a list of columns, or None.")
+        names = column_names(X)
+        wanted = [] if categories is None else list(categories)
+        lacking = [name for name in wanted if name not in names]
+        if lacking:
+            raise ValueError(
+                f"categories={categories!r}: X has no column {lacking[0]!r}. It has the columns "
+                f"{names[:20]}."
+            )
+        cells = _columns(X)
+        chosen = [j for j, name in enumerate(names) if name in wanted or not _is_numeric(cells[j])]
+        return cls(names, {j: _levels(cells[j]) for j in chosen})
+
+    def read(self, X: Any) -> np.ndarray:
+        """The rows (n, columns) in C order, float32 if X is, and else float64."""
+        if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not self.levels:
+            return np.ascontiguousarray(X, X.dtype if X.dtype == np.float32 else np.float64)
+        dtype = X.dtype if getattr(X, "dtype", None) == np.float32 else np.float64
+        rows = np.empty((X.shape[0], len(self.names)), dtype)
+        for j, cells in enumerate(_columns(X)):
+            if j in self.levels:
+                rows[:, j] = _codes(cells, self.levels[j])
+            elif _is_numeric(cells):
+                rows[:, j] = _numbers(cells)
+            else:
+                raise ValueError(
+                    f"column {self.names[j]!r} of X held numbers in the training table, and now "
+                    "holds others: give numbers."
+                )
+        return rows
+
+
+def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
+    """X as an array of numbers, an array of objects or a data frame, with its columns checked."""
+    if sp.issparse(X):
+        raise TypeError(
+            f"X is a sparse matrix, but {type(learner).__name__} reads columns of a table. Sparse "
+            "data was passed, but dense data is required: give X.toarray()."
+        )
+    if is_frame(X):
+        validate_data(learner, X, skip_check_array=True, reset=reset)
+        if not X.shape[0]:
+            raise ValueError("X has no rows: give at least one.")
+        return X
+    name = type(learner).__name__
+    kind = getattr(X, "dtype", np.dtype(object)).kind
+    texts = kind in "OUS" and _has_texts(X)
+    if texts:
+        X = as_table(np.asarray(X, object) if kind in "US" else X, name)
+        validate_data(learner, X, skip_check_array=True, reset=reset)
+        if not len(X):
+            raise ValueError(f"X has no rows, 0 sample(s): {describe(X)}; give at least one.")
+        return X
+    return validate_data(
+        learner, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
+    )
+
+
+def _has_texts(X: Any) -> bool:
+    rows = X if isinstance(X, (list, tuple, np.ndarray)) else []
+    first = rows[0] if len(rows) else ()
+    if not isinstance(first, (list, tuple, np.ndarray)):
+        return False
+    column = (cell for row in rows for cell in row)
+    return any(isinstance(cell, str) for cell in column)
+
+
+def _columns(X: Any) -> list[np.ndarray]:
+    """The cells of each column of a data frame or an array."""
+    if not is_frame(X):
+        return list(np.asarray(X).T)
+    import narwhals as nw
+
+    return [column.to_numpy() for column in nw.from_native(X, eager_only=True).iter_columns()]
+
+
+def _is_numeric(cells: np.ndarray) -> bool:
+    """Whether cells are numbers or times, as far as they are not missing."""
+    if cells.dtype.kind != "O":
+        return cells.dtype.kind in "fiuM"
+    known = cells[~is_missing(cells)].tolist()
+    return all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in known)
+
+
+def _numbers(cells: np.ndarray) -> np.ndarray:
+    """Numbers as floats, times in days since 1970; missing ones are NaN."""
+    if cells.dtype.kind == "M":
+        days = cells.astype("datetime64[us]").astype(np.int64) / 86_400e6
+        return np.where(np.isnat(cells), np.nan, days)
+    if cells.dtype.kind != "O":
+        return cells.astype(np.float64)
+    missing = is_missing(cells)
+    values = np.full(len(cells), np.nan)
+    values[~missing] = cells[~missing].astype(np.float64)
+    return values
+
+
+def _plain(cells: np.ndarray) -> list:
+    return [str(cell) if isinstance(cell, str) else cell for cell in cells.tolist()]
+
+
+def _levels(cells: np.ndarray) -> list:
+    """The most frequent levels, in their order if they have one, and else as texts."""
+    counts = Counter(_plain(cells[~is_missing(cells)]))
+    if len(counts) > MOST_LEVELS:
+        kept = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:MOST_LEVELS]
+        counts = dict(kept)
+    try:
+        return sorted(counts)
+    except TypeError:
+        return sorted(counts, key=lambda level: (type(level).__name__, str(level)))
+
+
+def _codes(cells: np.ndarray, levels: list) -> np.ndarray:
+    number = {level: float(code) for code, level in enumerate(levels)}
+    missing = is_missing(cells)
+    codes = np.full(len(cells), np.nan)
+    found = [number.get(cell, np.nan) for cell in _plain(cells[~missing])]
+    codes[~missing] = found
+    return codes

@@ -1,0 +1,192 @@
+"""Functions of two columns on a coarse grid of their levels, and which pairs need one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.linalg import eigh
+
+from mercer import _native
+from mercer.solvers.additive.functions_of_levels import laplacian, level_functions
+from mercer.threads import ordered_map
+
+GAMMA = 2.0  # of the kernel of each side of a pair
+SIDE = 10  # leading functions of each column, whose products are those of a pair
+SCORED, FITTED = 32, 64  # levels of a column on the grid: to score pairs, to fit them
+SCORED_FUNCTIONS = 60
+PENALTY = 0.002  # of a score, in parts of the rows and of the noise
+WORK = 4e8  # rows times pairs that are looked at for a choice
+SURE = 6.0  # standard deviations of the score of a useless pair
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseColumn:
+    """A column on the grid of pairs.
+
+    Attributes
+    ----------
+    group : ndarray of uint8 of shape (levels,)
+        Which of its coarse levels each level belongs to.
+    functions : ndarray of shape (coarse levels, r)
+    values : ndarray of shape (r,)
+        The eigenvalues of the functions.
+    """
+
+    group: np.ndarray
+    functions: np.ndarray
+    values: np.ndarray
+
+
+def coarse_column(positions: np.ndarray, counts: np.ndarray, most: int) -> CoarseColumn:
+    """Join the levels of a column to at most ``most``: neighbours of about equal weight, or the
+    rarest categories. The last level, which is that of missing values, stays alone.
+
+    Examples
+    --------
+    >>> column = coarse_column(np.array([0, 0.3, 0.6, 1, np.nan]), np.array([1, 1, 2, 2, 0]), 3)
+    >>> column.group
+    array([0, 0, 1, 1, 2], dtype=uint8)
+    """
+    size = len(positions) - 1
+    group = np.arange(size + 1)
+    if size > most - 1 and np.isnan(positions[0]):
+        rank = np.empty(size, np.intp)
+        rank[np.argsort(-counts[:-1], kind="stable")] = np.arange(size)
+        group[:-1] = np.minimum(rank, most - 2)
+    elif size > most - 1:
+        share = counts[:-1] / max(counts[:-1].sum(), np.finfo(float).tiny)
+        middle = np.cumsum(share) - share / 2
+        group[:-1] = np.unique((middle * (most - 1)).astype(np.intp), return_inverse=True)[1]
+    group[-1] = group[:-1].max(initial=-1) + 1
+    weight = np.bincount(group, counts)
+    sums = np.bincount(group, np.nan_to_num(positions) * counts)
+    plain = np.bincount(group, np.nan_to_num(positions)) / np.bincount(group)
+    place = np.where(weight > 0, sums / np.where(weight > 0, weight, 1), plain)
+    place[-1] = np.nan
+    if np.isnan(positions[0]):
+        place[:] = np.nan
+    functions, values = level_functions(laplacian(place, GAMMA), weight, SIDE)
+    return CoarseColumn(group.astype(np.uint8), functions, values)
+
+
+@dataclass(frozen=True, eq=False)
+class PairFunctions:
+    """Functions of the cells of a grid of two columns.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    sides : tuple of CoarseColumn
+    functions : ndarray of shape (cells, r)
+    """
+
+    columns: tuple[int, int]
+    sides: tuple[CoarseColumn, CoarseColumn]
+    functions: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Levels of both columns on the grid."""
+        return len(self.sides[0].functions), len(self.sides[1].functions)
+
+    def cells(self, codes: np.ndarray) -> np.ndarray:
+        """The cell of each row, (n,), from the codes of all columns."""
+        a, b = (
+            np.ascontiguousarray(side.group[codes[j]]) for j, side in zip(self.columns, self.sides)
+        )
+        cells = np.empty(len(a), np.uint16)
+        _native.pair_cells(a, b, self.shape[1], cells)
+        return cells
+
+    def centred(self, counts: np.ndarray) -> PairFunctions:
+        """The functions with mean 0 over rows, of which ``counts`` (cells,) are in each cell."""
+        mean = counts @ self.functions / max(counts.sum(), np.finfo(float).tiny)
+        return PairFunctions(self.columns, self.sides, self.functions - mean)
+
+
+def pair_functions(
+    columns: tuple[int, int], left: CoarseColumn, right: CoarseColumn, most: int
+) -> PairFunctions:
+    """The products of functions of two columns with the largest products of eigenvalues."""
+    together = np.multiply.outer(left.values, right.values)
+    order = np.argsort(-together, axis=None, kind="stable")[:most]
+    a, b = np.unravel_index(order, together.shape)
+    product = left.functions[:, None, a] * right.functions[None, :, b]
+    cells = len(left.functions) * len(right.functions)
+    return PairFunctions(columns, (left, right), product.reshape(cells, len(order)))
+
+
+def score_pairs(
+    codes: np.ndarray,
+    coarse: Sequence[CoarseColumn],
+    residuals: np.ndarray,
+    weights: np.ndarray,
+    noise: np.ndarray,
+    n_jobs: int | None = None,
+) -> dict[tuple[int, int], float]:
+    r"""How sure it is that each pair of columns explains something that their sum does not.
+
+    With u = Φᵀr, G = ΦᵀWΦ for the functions of a pair and the residuals r, the score is
+
+    .. math:: u^\top (G + l)^{-1} u / σ^2 - \operatorname{tr} (G + l)^{-1} G,
+
+    what a fit of r gains less what it would gain from noise: an estimate of the gain on new rows.
+    It is divided by its standard deviation for noise, so that pairs with more functions have no
+    advantage.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (columns, n), uint8
+    coarse : sequence of CoarseColumn
+    residuals, weights : ndarray of shape (outputs, n)
+        Residuals times the weights of their rows; the weights of squares.
+    noise : ndarray of shape (outputs,)
+        Variance of the residuals for weight 1.
+    """
+    d, n = codes.shape
+    pairs = list(combinations(range(d), 2))
+    step = max(1, int(len(pairs) * n // WORK))
+    groups = [np.ascontiguousarray(c.group[row[::step]]) for c, row in zip(coarse, codes)]
+    residuals = np.ascontiguousarray(residuals[:, ::step])
+    weights = np.ascontiguousarray(weights[:, ::step])
+
+    def score(pair: tuple[int, int]) -> float:
+        j, k = pair
+        made = pair_functions(pair, coarse[j], coarse[k], SCORED_FUNCTIONS)
+        total = 0.0
+        for r, w, variance in zip(residuals, weights, noise):
+            sums, counts = np.zeros(made.shape), np.zeros(made.shape)
+            _native.add_pair_table(groups[j], groups[k], r, sums)
+            _native.add_pair_table(groups[j], groups[k], w, counts)
+            total += _score(made.centred(counts.ravel()).functions, counts, sums, variance)
+        return total / np.sqrt(len(noise))
+
+    return dict(zip(pairs, ordered_map(score, pairs, n_jobs)))
+
+
+def _score(Phi: np.ndarray, counts: np.ndarray, sums: np.ndarray, noise: float) -> float:
+    G = Phi.T @ (counts.reshape(-1, 1) * Phi)
+    if not noise > 0 or not G.size:
+        return 0.0
+    values, Q = eigh(G)
+    values = values.clip(0)
+    u = Q.T @ (Phi.T @ sums.ravel())
+    shrunk = values + PENALTY * counts.sum()
+    kept = values / shrunk
+    gain = float((u**2 / shrunk).sum()) / noise - float(kept.sum())
+    return gain / max(np.sqrt(2 * float((kept**2).sum())), np.finfo(float).tiny)
+
+
+def choose_pairs(scores: dict[tuple[int, int], float], most: int) -> list[tuple[int, int]]:
+    """The pairs with the largest scores, of those that noise would not reach.
+
+    Examples
+    --------
+    >>> choose_pairs({(0, 1): 40.0, (0, 2): 1.0, (1, 2): 90.0}, 5)
+    [(1, 2), (0, 1)]
+    """
+    sure = [pair for pair, score in scores.items() if score > SURE]
+    return sorted(sure, key=lambda pair: (-scores[pair], pair))[:most]
