@@ -17,6 +17,7 @@ import cases
 import mercer
 import mercer.learners.perceptrons.perceptron
 from mercer import search
+from mercer.dedup import signing
 from mercer.distances import Minkowski, comparison, tiles
 from mercer.gram import DenseGram, TiledGram, factored, gram, low_rank, operator, tiled
 from mercer.gram.operator import MatrixPart
@@ -32,9 +33,14 @@ from mercer.kernels import (
     kmer_counts,
     transforms,
 )
+from mercer.learners.additive import bins
+from mercer.learners.features import nystroem, random_features
+from mercer.learners.neighbourhoods import neighbourhood_machine
+from mercer.learners.neighbours import local_process
 from mercer.learners.perceptrons import kernel_perceptron
 from mercer.search import files
 from mercer.solvers import EigenSolver, smo
+from mercer.solvers.additive import row_design
 from mercer.solvers.linear import linear_rows
 from mercer.solvers.ridge import eigenpairs
 from mercer.solvers.ridge.ridge_system import RidgeSystem
@@ -287,6 +293,43 @@ def test_files_written_and_read_in_many_steps(small, tmp_path):
     found = search.Index.load(tmp_path / "index.mercer", check=True).query(Z @ np.eye(3, 4), 3)
     for one, two in zip(found, wanted):
         assert_array_equal(one, two)
+
+
+TARGET = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
+WORDS = [" ".join(RNG.choice(list("abcd"), 5)) for _ in range(60)]
+
+
+def fewer_documents():
+    return mercer.deduplicate(WORDS, threshold=0.6).partners
+
+
+@pytest.mark.parametrize(
+    ("module", "size", "few", "answer"),
+    [
+        (row_design, "STRIP", 7, lambda: mercer.AdditiveRegressor(pairs=[(1, 2)]).fit(X, TARGET)
+         .predict(Z)),
+        (bins, "STRIP", 7, lambda: mercer.AdditiveRegressor(pairs=0).fit(X, TARGET).predict(Z)),
+        (local_process, "STRIP", 7, lambda: mercer.NeighbourGaussianProcess(random_state=0)
+         .fit(X, TARGET).predict(Z)),
+        (nystroem, "STRIP", 50, lambda: mercer.Nystroem(
+            RBF(0.5), n_components=9, random_state=0).fit_transform(X)),
+        (random_features, "STRIP", 50, lambda: mercer.RandomFeatures(
+            RBF(0.5), n_components=9, random_state=0).fit_transform(X)),
+        (neighbourhood_machine, "BLOCK", 500, lambda: mercer.NeighbourhoodMachineRegressor(
+            steps=3, random_state=0).fit(X, TARGET).reasons(Z).rows),
+        (signing, "BLOCK", 7, fewer_documents),
+    ],
+    ids=lambda given: getattr(given, "__name__", None),
+)  # fmt: skip
+def test_learners_of_many_strips(monkeypatch, module, size, few, answer):
+    wanted = answer()
+    assert getattr(module, size) > few
+    monkeypatch.setattr(module, size, few)
+    found = np.asarray(answer(), float)
+    # conjugate gradients of the additive model stop at 1e-5
+    assert_allclose(
+        found, np.asarray(wanted, float), atol=1e-6 if module is not row_design else 1e-3
+    )
 
 
 SIZES = re.compile("STRIP|STEP|EDGE|TILE|BLOCK|PANEL|PASSING|WIDE|GRAM_ROWS|DENSE|KEPT|BUDGET")

@@ -548,7 +548,7 @@ def test_kinds_of_text_are_told_and_a_wrong_one_is_refused(capsys):
     code, said = printed(capsys, *FIT, "--force", "--kind", "note=words")
     assert code == 2
     assert (
-        "kind: note='words'; kinds are number, category, date, text, sequence, set, vector, "
+        "kind: note='words'; kinds are number, category, date, text, sequence, set, series, "
         in said
     )
     assert "identifier" in said

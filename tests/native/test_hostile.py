@@ -176,6 +176,10 @@ def test_no_function_is_missing():
     tested |= {"kd_within", "kd_leaves"}
     tested |= {"triangle_add_strip"}  # test_hostile_triangle.py
     tested |= {"neighbour_process"}  # test_hostile_neighbour_process.py
+    tested |= {"add_bin_reads", "add_bin_sums", "add_pair_table"}  # test_hostile_bins.py
+    tested |= {"laplacian_product", "pair_cells", "search_bins"}
+    tested |= {"neighbourhood_embed", "neighbourhood_smooth", "NeighbourhoodTraining"}
+    tested |= {"path_sums", "warp_bounds", "warp_series"}  # test_hostile_series.py
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 KIND = """Overrides a column's inferred kind: --kind zip=category, or number, date, text, \
-sequence, set, vector, identifier, drop. May be repeated."""
+sequence, set, series, vector, identifier, drop. May be repeated."""
 DROP = "A column to leave out. May be repeated."
 SEPARATOR = "Separator of the fields of text files. Default: as the first rows show."
 SKIP = "Lines above the header in text and Excel files. Default: as the first rows show."

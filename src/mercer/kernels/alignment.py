@@ -6,12 +6,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.distances import Distance, Meaning, SoftDTW, all_pairs, own_pairs, path_sums
+from mercer.distances import (
+    Distance,
+    Meaning,
+    Minkowski,
+    SoftDTW,
+    all_pairs,
+    own_pairs,
+    path_sums,
+)
+from mercer.kernels.bandwidths import median_distance, weighted_median
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import Falling
 from mercer.samples import Prepared, Series, is_number, is_whole
-
-POINTS = 1000  # whose median distance is the length scale
 
 
 class GlobalAlignment(Kernel):
@@ -82,7 +89,11 @@ class GlobalAlignment(Kernel):
         self.validate()
         if is_number(self.length_scale):
             return self
-        return self.copied(length_scale=_typical_gap(X) * float(np.sqrt(np.median(X.lengths))))
+        weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight)
+        of_points = None if sample_weight is None else np.repeat(weights, X.lengths)
+        gap = median_distance(Minkowski(2), X.values, of_points)
+        length = weighted_median(X.lengths.astype(np.float64), weights)
+        return self.copied(length_scale=gap * float(np.sqrt(length)))
 
     def pair_cost(self, X: Series) -> float:
         if not len(X):
@@ -185,14 +196,3 @@ class SoftDTWRBF(Falling):
         if not (is_number(self.gamma) and 0 < self.gamma < np.inf):
             raise ValueError(f"gamma={self.gamma!r}: must be a finite number > 0.")
         self.distance.validate()
-
-
-def _typical_gap(X: Series) -> float:
-    """The median distance between some points of all series; 1 if it is 0."""
-    places = np.unique(np.linspace(0, len(X.values) - 1, POINTS).astype(int))
-    points = X.values[places]
-    steps = np.arange(1, len(points))
-    gaps = [points[s:] - points[:-s] for s in steps[:: max(1, len(steps) // 50)]]
-    found = np.concatenate(gaps) if gaps else np.zeros((1, X.channels))
-    median = float(np.median(np.sqrt((found**2).sum(axis=1))))
-    return median if median > 0 else 1.0

@@ -10,7 +10,7 @@ from mercer.plots.classes import colour, diverging
 from mercer.plots.displays.display import Display
 
 Z95 = 1.96  # half the width of a 95% interval, in standard errors
-PANEL = (3.4, 2.7)  # inches
+INCHES = (3.4, 2.7)  # of a panel
 ACROSS = 3  # panels side by side
 MOST_TICKS = 12  # categories with a name on an axis of a heat map
 LONGEST = 18  # characters of a name of a category
@@ -84,7 +84,7 @@ class ShapeDisplay(Display):
         if axes is None:
             across = min(ACROSS, max(1, len(self.parts)))
             down = max(1, -(-len(self.parts) // across))
-            size = (across * PANEL[0], down * PANEL[1])
+            size = (across * INCHES[0], down * INCHES[1])
             _, axes = plt.subplots(down, across, figsize=size, layout="constrained", squeeze=False)
         self.axes_ = np.ravel(axes)
         self.figure_ = self.axes_[0].figure
