@@ -284,6 +284,7 @@ HARMLESS = {
     "cv_results_": "shown",
     "counts": "looked up by numpy",
     "parts": "held by Prepared beside others of as many rows",
+    "component_indices_": "shown",
 }
 
 

@@ -99,7 +99,7 @@ def test_stable_laws_by_their_transforms(alpha):
 )  # fmt: skip
 def test_kernels_without_random_frequencies_are_named(kernel, says):
     with pytest.raises(ValueError, match=says):
-        frequencies(kernel, 3, 5, np.random.RandomState(0))
+        frequencies(kernel, 3, 5, np.random.RandomState(0), "layer")
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])

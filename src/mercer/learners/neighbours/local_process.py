@@ -138,6 +138,11 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
                 raise TypeError(
                     f"corrected={self.corrected!r}: give a learner with fit and predict, or None."
                 )
+            if len(targets) < 2:
+                raise ValueError(
+                    "X has 1 sample: give at least 2, since corrected= needs errors of rows that "
+                    "the learner has not seen."
+                )
             learner: Any = clone(self.corrected)
             seed = drawn_seed(self.random_state)
             folds = KFold(min(FOLDS, len(targets)), shuffle=True, random_state=seed)
