@@ -42,9 +42,9 @@ def test_equal_distances_are_in_the_order_of_their_rows():
 
 def test_few_pairs_are_compared(monkeypatch):
     compared = []
-    of_pairs = DTW.pairs
+    of_pairs = DTW.of_pairs
     monkeypatch.setattr(
-        DTW, "pairs", lambda *given: compared.append(len(given[3])) or of_pairs(*given)
+        DTW, "of_pairs", lambda *given: compared.append(len(given[3])) or of_pairs(*given)
     )
     X = rng.normal(size=(300, 32)).cumsum(axis=1)
     _, indices = BruteForce(DTW(2)).fit(X).query(X[:50] + 0.01, k=1)

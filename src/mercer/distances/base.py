@@ -94,12 +94,12 @@ class Distance(Comparison):
     def bounds(self, X: Any, Z: Any) -> np.ndarray | None:
         """Numbers that `raw` is not below, much cheaper to compute: (n, m), float64.
 
-        Searches compute distances by `pairs` in the order of these bounds, as long as they are
+        Searches compute distances by `of_pairs` in the order of these bounds, as long as they are
         below what was found. None (the default) means that there are no such bounds.
         """
         return None
 
-    def pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
         """`raw` of the rows i of X and j of Z for each pair (i, j), (k,), float64; any number above
         its limit where it exceeds this. Only distances that have `bounds` have it."""
         raise TypeError(f"{self!r} has no bounds, and compares blocks of rows.")

@@ -114,7 +114,7 @@ class DTW(Rooted, Aligned):
         out *= ROUNDING
         return out
 
-    def pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
         return _pairs(X, Z, pairs, DTW_KIND, window=self.window, limits=limits)
 
 

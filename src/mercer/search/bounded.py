@@ -87,7 +87,7 @@ class BoundedSearch:
             pairs = np.argwhere((bounds <= limit) & ~np.isnan(bounds))
             refuse_beyond(3 * len(pairs), self.dtype, self.index.memory, f"radius={radius:g}")
             limits = np.full(len(pairs), limit)
-            found = self.distance.pairs(self.Z[rows], self.X, pairs, limits)
+            found = self.distance.of_pairs(self.Z[rows], self.X, pairs, limits)
             near = _rooted(self.distance, found).astype(self.dtype)
             inside = near <= radius
             i, j = pairs[inside].T
@@ -115,7 +115,7 @@ class BoundedSearch:
         i, j = np.nonzero(asked)
         pairs = np.stack([queries[i], columns[i, j]], axis=1)
         D = np.full(columns.shape, np.nan)
-        D[i, j] = self.distance.pairs(self.Z[rows], self.X, pairs, limits[i])
+        D[i, j] = self.distance.of_pairs(self.Z[rows], self.X, pairs, limits[i])
         return D
 
 

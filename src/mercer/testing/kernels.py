@@ -165,7 +165,7 @@ class KernelContract:
 
     def test_parameters_survive_clone_set_and_pickle(self, kernel, bound, encoded):
         for original in (kernel, bound):
-            copy = clone(original)
+            copy: Any = clone(original)
             assert repr(copy) == repr(original)
             copy.set_params(**original.get_params(deep=False))
             assert repr(copy) == repr(original)
