@@ -68,7 +68,7 @@ for threshold, result in ((0.6, looser), (0.8, found)):
     r, b = result.bands
     ax.plot(J, result.bands.recall(J), label=f"threshold {threshold}: {b} keys of {r} hashes")
 ax.set(xlabel="similarity", ylabel="share of pairs that are compared", ylim=(0, 1.02))
-ax.legend()
+ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
 plt.show()
 
 # %%

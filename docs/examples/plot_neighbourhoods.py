@@ -61,4 +61,5 @@ print(shown.to_string())
 curve = model.validation_curve_[0]
 fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
 ax.plot(curve[:, 0], curve[:, 1], marker="o")
-ax.set(xlabel="steps", ylabel="held-out loss", yscale="log")
+ax.set(xlabel="steps", ylabel="held-out loss")
+ax.set_ylim(bottom=0)

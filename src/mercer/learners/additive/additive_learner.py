@@ -76,8 +76,9 @@ class AdditiveLearner(Placed, BaseEstimator):
     alpha : float >= 0 or "auto"
         Penalty λ of each function. "auto" finds one for each of them by the marginal likelihood.
     gamma : float > 0 or "auto"
-        γ of the kernel exp(-γ |t - t'|) of a column of numbers, whose values t lie between 0 and 1.
-        "auto" takes 1 or 10, by the marginal likelihood. Categories are alike if they are equal.
+        γ of the kernel ``exp(-γ |t - t'|)`` of a column of numbers, whose values t lie between 0
+        and 1. "auto" takes 1 or 10, by the marginal likelihood. Categories are alike if they are
+        equal.
     categories : list, optional
         Names, or numbers in an array, of columns of numbers that are categories. Columns of other
         values are so in any case.
