@@ -62,7 +62,7 @@ print(f"the least similar pair: {far.min():.2f}")
 # similar the pairs were that were found.
 
 J = np.linspace(0, 1, 200)
-figure, ax = plt.subplots()
+figure, ax = plt.subplots(layout="constrained")
 ax.hist(far, bins=30, weights=np.full(len(far), 4 / len(far)), color="0.8", label="removed")
 for threshold, result in ((0.6, looser), (0.8, found)):
     r, b = result.bands
