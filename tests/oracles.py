@@ -408,8 +408,9 @@ def global_alignment(k_, x, z, S):
     scale = k_.length_scale
     if scale == "auto":
         rows = [point for s in S for point in points(s)]
-        gaps = [gap_of(a, b) for a, b in itertools.combinations(rows, 2)]
-        scale = statistics.median(gaps) * math.sqrt(statistics.median(map(len, S)))
+        # as of all kernels, of an even number of gaps it is the root of the mean middle square
+        squares = [gap_of(a, b) ** 2 for a, b in itertools.combinations(rows, 2)]
+        scale = math.sqrt(statistics.median(squares) * statistics.median(map(len, S)))
     x, z = points(x), points(z)
     own = [alignment_log(k_, v, v, scale) for v in (x, z)]
     return math.exp(alignment_log(k_, x, z, scale) - sum(own) / 2)
