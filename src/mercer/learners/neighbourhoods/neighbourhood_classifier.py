@@ -30,14 +30,14 @@ class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
     classes_ : ndarray of shape (n_classes,)
     members_, temperature_, kept_columns_, importances_, scaling_, n_steps_, encoder_,
     n_features_in_, feature_names_in_
-        As in `NeighbourhoodMachineRegressor`.
+        They are as in `NeighbourhoodMachineRegressor`.
     validation_curve_ : list of ndarray of shape (checkpoints, 3)
-        The same; the loss is the mean of -log p of the right class.
+        It is as there, but the loss is the mean of -log p of the right class.
 
     Notes
     -----
-    As in `NeighbourhoodMachineRegressor`. The cost does not depend on the number of classes in
-    training. One row at least of each class is trained on.
+    All is as in `NeighbourhoodMachineRegressor`. The cost does not depend on the number of classes
+    in training. One row at least of each class is trained on.
 
     Examples
     --------
