@@ -25,7 +25,9 @@ def _mathml(node: nodes.Node, *, as_block: bool) -> str:
     text = node.astext()
     if "\\\\" in text and "\\begin" not in text:  # several lines, as in the renderer of MathJax
         text = f"\\begin{{aligned}}{text}\\end{{aligned}}"
-    return latex2mathml.tex2mathml(text, as_block=as_block)
+    # a bar with an exponent does not grow with the formula, so that the one before must not either
+    written = latex2mathml.tex2mathml(text, as_block=as_block)
+    return written.replace("<mo>‖</mo>", '<mo stretchy="false">‖</mo>')
 
 
 def setup(app: Any) -> dict[str, bool]:
