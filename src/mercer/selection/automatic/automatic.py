@@ -347,8 +347,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         check_count("rank", rank)
         M = X if isinstance(X, EncodedColumns) else self.encode(X)
         self.machine_ = compressed(
-            self.machine_, self.kernel_, M, min(rank, len(M)), memory=Place(self.memory).budget(),
-            n_jobs=self.n_jobs, random_state=self._seed,
+            self.machine_, self.machine_.smooth_kernel, M, min(rank, len(M)),
+            memory=Place(self.memory).budget(), n_jobs=self.n_jobs, random_state=self._seed,
         )  # fmt: skip
         self._stored, self._given = self.machine_.stored, None
         return self
