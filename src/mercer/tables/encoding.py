@@ -331,6 +331,24 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
                     out.append(missing)
         return EncodedColumns(np.stack(out, axis=1).astype(np.float32), objects)
 
+    def in_units(self, feature: Feature, values: Any) -> list:
+        """Values of a "scaled" column of the matrix in the units of the table; of codes the texts
+        of their levels.
+
+        Examples
+        --------
+        >>> encoder = TableEncoder().fit([[30], [40], [50]])
+        >>> encoder.in_units(encoder.features_[1], [0])
+        [40.0]
+        """
+        if feature.kind == "scaled":
+            _, _, mean, spread, _ = self.numbers_[feature.label]
+            return [float(mean + spread * value) for value in values]
+        levels = [*self.levels_.get(feature.source, ["no", "yes"]), "other"]
+        if feature.kind == "level":
+            levels = [level_text(value) for value in self.values_[feature.label]] + ["other"]
+        return [levels[int(code)] for code in values]
+
     def unseen(self, X: Any) -> dict[Any, list[str]]:
         """Category -> the levels of a new table that have no code of their own.
 

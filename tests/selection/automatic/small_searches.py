@@ -5,6 +5,7 @@ import pandas as pd
 from numpy.testing import assert_array_equal
 
 from mercer.selection.automatic import budget
+from mercer.selection.automatic.machines.additive import AdditiveMachine
 from mercer.selection.automatic.machines.neighbourhood import LearntNeighbourhood
 from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.settings import SearchSettings
@@ -39,6 +40,8 @@ def same_model(one, two):
         assert_array_equal(part.stored, same.stored)
         if isinstance(part, LearntNeighbourhood):
             assert_array_equal(part.learner.members_[0].Z, same.learner.members_[0].Z)
+        elif isinstance(part, AdditiveMachine):
+            assert_array_equal(part.learner.penalties_, same.learner.penalties_)
         else:
             assert_array_equal(part.learner.dual_coef_, same.learner.dual_coef_)
             assert_array_equal(part(part.learner.X_fit_), same(same.learner.X_fit_))

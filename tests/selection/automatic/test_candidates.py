@@ -24,7 +24,8 @@ def test_ridge_is_tried_early_where_it_is_local_and_classes_are_few():
 
     def early(classes, local):
         order = candidates(features, "classification", classes, local)
-        assert sorted(map(str, order)) == sorted(map(str, candidates(features, "classification")))
+        others = candidates(features, "classification", classes)
+        assert sorted(map(str, order)) == sorted(map(str, others))
         return sum(candidate.machine == "ridge" for candidate in order[:6])
 
     assert early(2, True) == 5
@@ -45,7 +46,7 @@ def test_candidates_suit_the_columns(task):
     of_table = candidates(TableEncoder().fit(TABLE).features_, task)
     assert len({c.name for c in of_table}) == len(of_table)
     machines = {c.machine for c in of_table}
-    assert machines - {"svc"} == {"ridge", "window", "neighbourhood"}
+    assert machines - {"svc"} == {"ridge", "window", "neighbourhood", "shapes"}
     assert ("svc" in machines) == (task == "classification")
 
 
@@ -99,7 +100,8 @@ def test_the_candidates_of_a_table_in_their_order():
     assert [c.name for c in candidates(TableEncoder().fit(TABLE).features_)] == [
         "interactions, learnt weights", "learnt metric, full", "learnt metric, absolute",
         "learnt metric, diagonal", "interactions, learnt weights from more rows",
-        "learnt neighbourhood of normal scores", "gaussian, scale 1",
+        "learnt neighbourhood of normal scores", "sum over columns and pairs",
+        "gaussian, scale 1",
         "window: interactions, learnt weights", "window: learnt metric, full",
         "sum of many kernels, learnt weights", "interactions, learnt weights, scale 3",
         "learnt neighbourhood", "laplacian, scale 1", "additive",

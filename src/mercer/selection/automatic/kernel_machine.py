@@ -32,8 +32,9 @@ class KernelMachine:
     Parameters
     ----------
     learner : str
-        "ridge", "local", "svc" or "window"; "neighbourhood", which learns a kernel of its own; or
-        a simple model without a kernel: "constant", "linear" or "sparse".
+        "ridge", "local", "svc" or "window"; "neighbourhood" or "shapes", a sum of functions of
+        columns and pairs, which learn kernels of their own; or a simple model without a kernel:
+        "constant", "linear" or "sparse".
     kernel : TableKernel, optional
         The kernel. Its columns are named by how they are encoded, such as "age (rank)": see
         ``get_feature_names_out`` of the estimator's ``encoder_``.
@@ -92,7 +93,7 @@ class KernelMachine:
         if self.learner in BY_MACHINE:
             return Candidate(BY_MACHINE[self.learner], machine=self.learner)
         if self.learner in READ_COLUMNS:
-            how = self.reads or READ_NUMBERS[0]
+            how = self.reads or READ_NUMBERS[self.learner == "shapes"]
             return Candidate(self.learner, columns=how, machine=self.learner)
         if self.metric:
             return Candidate(

@@ -22,6 +22,7 @@ MACHINES = {
     "svc": "support vector machine",
     "window": "mean over a window",
     "neighbourhood": "learnt neighbourhood",
+    "shapes": "sum over columns and pairs",
     "margins": "linear support vector machine",
     "bayes": "complement naive Bayes",
     "logistic": "logistic regression",
@@ -39,12 +40,12 @@ SIMPLE = {
 PREFIXES = {
     "ridge": "", "local": "local: ", "svc": "SVC: ", "window": "window: ",
     "margins": "linear SVC: ", "bayes": "naive Bayes: ",
-    "logistic": "logistic: ", "neighbourhood": "",
+    "logistic": "logistic: ", "neighbourhood": "", "shapes": "",
 }  # fmt: skip
 #: machines of classes that read the features of a kernel, and not its matrix
 READ_FEATURES = ("bayes", "margins", "logistic")
-#: machines that read columns, and learn a kernel of their own
-READ_COLUMNS = ("neighbourhood",)
+#: machines that read columns, and learn kernels of their own
+READ_COLUMNS = ("neighbourhood", "shapes")
 PRUNED = "pruned"  # the form of such a machine that leaves out columns
 
 #: how numbers are read -> the words for it
@@ -66,12 +67,12 @@ class Candidate:
     """One entry of the search."""
 
     #: "interactions", "gaussian", "laplacian", "metric", "screened", "additive", "many" or
-    #: "objects"; "neighbourhood" if its machine learns a kernel of its own; "given" if its kernel
-    #: was given by a user and is called ``text``; or of simple models "trivial", "splines" or
-    #: "columns". "objects" is a sum of kernels on texts and sets; "gaussian", "laplacian",
-    #: "metric", "screened" and "neighbourhood" do not use texts and sets. "screened" is a Gaussian
-    #: kernel on few columns, "many" a sum of kernels of each column and of all columns with several
-    #: widths.
+    #: "objects"; "neighbourhood" or "shapes" if its machine learns kernels of its own; "given" if
+    #: its kernel was given by a user and is called ``text``; or of simple models "trivial",
+    #: "splines" or "columns". "objects" is a sum of kernels on texts and sets; "gaussian",
+    #: "laplacian", "metric", "screened", "neighbourhood" and "shapes" do not use texts and sets.
+    #: "screened" is a Gaussian kernel on few columns, "many" a sum of kernels of each column and of
+    #: all columns with several widths.
     family: str
     scale: float = 1.0  # bandwidth divided by the default of the family
     learn: bool = False  # whether the weights of the columns, or which columns count, are learnt
@@ -166,7 +167,8 @@ class Candidate:
         "screened" one.
         """
         if self.reads_columns:
-            return ReadColumns.of(features, (self.columns, *CODES), self.form == PRUNED)
+            codes = CODES if self.machine == "neighbourhood" else CODES[:1]
+            return ReadColumns.of(features, (self.columns, *codes), self.form == PRUNED)
         if self.simple:
             own = column_parts if self.family == "columns" else spline_parts
             parts: list = own(features) or kernels_of_objects(features, readings(features)[0])

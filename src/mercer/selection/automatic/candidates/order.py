@@ -71,6 +71,8 @@ def candidates(
     if classes > MANY_CLASSES and FOR_MANY in plain:
         plain.remove(FOR_MANY)
         plain.insert(0, FOR_MANY)
+    if classes > 2:  # each Newton step solves a system of all classes
+        plain = [c for c in plain if c.machine != "shapes"]
     if classes > MOST_CLASSES:
         plain = [c for c in plain if c.machine != "svc"]
     if numbers > SCREENED_FROM:
@@ -133,13 +135,14 @@ def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
         near.insert(0, replace(near[0], columns="normal"))
     if kinds["rank"] + kinds["code"] > PRUNED_FROM:
         near.insert(1, replace(near[0], form=PRUNED))
+    shapes = [Candidate("shapes", machine="shapes")]
     metrics = [
         Candidate("metric", learn=True, form=form)
         for form in ("full", "absolute", "diagonal")
         if kinds["scaled"] > 1
     ]
-    ridge[2:2] = near[:1]
-    ridge[7:7] = near[1:]
+    ridge[2:2] = [*near[:1], *shapes]
+    ridge[8:8] = near[1:]
     ridge[1:1] = metrics
     if metrics:
         ridge.insert(ridge.index(window) + 1, replace(metrics[0], machine="window"))
@@ -168,7 +171,7 @@ def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
         normal("laplacian", 10.0),
     ]
     margins[10:10] = near[1:]
-    margins[6:6] = near[:1]
+    margins[6:6] = [*near[:1], *shapes]
     if kinds["alike"]:
         differences = Candidate("laplacian", columns="differences")
         pairs = [svc("laplacian", 2.0, columns="pairs")] if kinds["level"] else []

@@ -20,6 +20,7 @@ from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
 from mercer.selection.automatic.candidates import explicit_features
+from mercer.selection.automatic.machines.additive import AdditiveMachine
 from mercer.selection.automatic.machines.linear import (
     LinearMachine,
     LinearModel,
@@ -48,8 +49,8 @@ SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, el
 class Recipe:
     """How a machine is fitted."""
 
-    #: "ridge", "local", "svc", "window" or "neighbourhood"; on features "margins", "bayes" or
-    #: "logistic"; or a simple model: "constant", "linear" or "sparse"
+    #: "ridge", "local", "svc", "window", "neighbourhood" or "shapes"; on features "margins",
+    #: "bayes" or "logistic"; or a simple model: "constant", "linear" or "sparse"
     machine: str = "ridge"
     penalty: float | None = None  # C of support vectors, or what Bayes adds; None chooses it
     #: centres of a ridge machine; None is exact for few rows, else the learner's default
@@ -74,6 +75,10 @@ class Recipe:
             return self._fit_sparse(task, kernel, X, y, weights)
         if self.machine == "neighbourhood":
             return self._fit_neighbourhood(task, kernel, X, y, weights)
+        if self.machine == "shapes":
+            return AdditiveMachine.fitted(
+                task, kernel, X, y, weights, memory=self.memory, n_jobs=self.n_jobs
+            )
         if self.machine == "window" and len(y) > 1:  # the width is chosen by leaving rows out
             return self._fit_window(task, kernel, X, y, weights)
         # rows of one class have nothing to separate

@@ -20,6 +20,7 @@ FEW_ROWS = 1000  # of which a fit with centres takes no less time than one of al
 TRIED_LEAF = 1000  # most rows of a leaf in the search, as good a judge in half of the time
 MOST_OUTPUTS = 100  # targets of a local machine, each of which takes time in each leaf
 MEMBERS = 3  # networks of a learnt neighbourhood; with more the mean is hardly better
+SHAPES = 2**26  # least bytes of memory for an additive model
 MEASURED_STEPS, MEASURED_STEPS_ROWS = 20, 1500  # on which the time of its steps is measured
 WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
 HOPE = 0.5  # of the seconds that a fit is given with care, in which it may be done
@@ -62,7 +63,7 @@ class Finals:
             sizes = [final | {"leaf_rows": self.leaf(size)} for size in self.settings.sizes.leaves]
             return next((f for f in sizes if self._seconds(candidate, f) <= left), sizes[-1])
         if candidate.reads_columns:
-            for members in range(MEMBERS - 1, 0, -1):
+            for members in range(final["members"] - 1, 0, -1):
                 final |= {"members": members}
                 if (wanted := self._seconds(candidate, final)) <= left:
                     return final
@@ -137,16 +138,20 @@ class Finals:
         return self.costs.simple(rows, len(self.settings.features))
 
     def holds(self, candidate: Candidate) -> bool:
-        """Whether the memory holds a step of a learnt neighbourhood."""
+        """Whether the memory holds what a machine that reads columns needs beside them."""
         given, source = self.settings, candidate.kernel(self.settings.features)
+        if candidate.machine == "shapes":
+            return given.memory >= SHAPES
         levels = [given.M.objects[j].known[0] for j in source.columns if j in given.M.objects]
         sizes = len(source.columns) - len(levels), sum(levels), given.Y.shape[1]
         learner = NeighbourhoodMachineRegressor(n_jobs=given.n_jobs)
         return given.place.holds(learner.training_bytes(len(given.M), *sizes))
 
-    def neighbourhood(self, candidate: Candidate, rows: int, members: int = 1) -> float:
-        """Seconds in which a learnt neighbourhood is trained."""
+    def learning(self, candidate: Candidate, rows: int, members: int = 1) -> float:
+        """Seconds of a machine that reads columns; a step of a network is measured."""
         given, source = self.settings, candidate.kernel(self.settings.features)
+        if candidate.machine == "shapes":
+            return self.costs.additive(rows, len(source.columns))
         learner = NeighbourhoodMachineRegressor(
             n_members=members, n_jobs=given.n_jobs, random_state=0, **source.settings
         )
@@ -178,7 +183,7 @@ class Finals:
         if candidate.simple:
             return final
         if candidate.reads_columns:
-            return final | {"members": MEMBERS}
+            return final | {"members": MEMBERS if candidate.machine == "neighbourhood" else 1}
         if candidate.machine == "local":
             return final | {"leaf_rows": self.leaf(self.settings.sizes.leaves[0])}
         if self.exact(n):
@@ -195,7 +200,7 @@ class Finals:
         if candidate.simple:
             return self.costs.expected(candidate.machine, self.simple(candidate, n))
         if candidate.reads_columns:
-            seconds = self.neighbourhood(candidate, final["rows"] or n, final["members"])
+            seconds = self.learning(candidate, final["rows"] or n, final["members"])
             return self.costs.expected(candidate.machine, seconds)
         if candidate.reads_features:
             seconds = self.costs.sparse(candidate.machine, final["rows"] or n, self.row(candidate))

@@ -39,7 +39,7 @@ class Forecast:
         if candidate.simple:
             return folds * self.finals.simple(candidate, rows)
         if candidate.reads_columns:
-            return folds * self.finals.neighbourhood(candidate, train)
+            return folds * self.finals.learning(candidate, train)
         if candidate.reads_features:
             return self.costs.sparse(candidate.machine, rows, self.finals.row(candidate), folds)
         entry = self.finals.entry(candidate)
