@@ -205,7 +205,7 @@ def solve_factored(L: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def whitened(L: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """rows L⁻ᵀ, of shape (n, m), for a lower triangular L (m, m) in either order.
+    """rows L⁻ᵀ, of shape (n, m), for a lower triangular L (m, m).
 
     ``rows`` is overwritten where it is an array by rows in L's precision.
 
@@ -214,6 +214,8 @@ def whitened(L: np.ndarray, rows: np.ndarray) -> np.ndarray:
     >>> whitened(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([[4.0, 3.0]]))
     array([[2., 1.]])
     """
+    if not (L.flags.c_contiguous and L.flags.aligned):
+        L = np.require(L, requirements=["F", "A"])
     by_columns = L.flags.f_contiguous
     _check(L if by_columns else L.T)
     rows = np.require(rows, L.dtype, ["C", "A", "W"])

@@ -84,7 +84,10 @@ class CholeskySolver:
 
 
 class CholeskyFactor:
-    """K + λ W⁻¹, factorised. Made by `CholeskySolver.factorise`.
+    """K + λ W⁻¹, factorised when it is first needed, in the precision that serves.
+
+    Made by `CholeskySolver.factorise`. Where leave-one-out errors are wanted as well, ask for them
+    first: of a float64 K they need the factor in float64, which then solves too.
 
     Attributes
     ----------
@@ -106,10 +109,13 @@ class CholeskyFactor:
         self._single: GramFactor | None = None
         self._double: GramFactor | None = None
         self._eigen: EigenFactor | None = None
-        if self._single_may_serve():
+
+    def _single_serves(self) -> bool:
+        """Whether there is a factor in float32; it is made when it is first asked for."""
+        untried = self._single is None and self._double is None and self._eigen is None
+        if untried and self._single_may_serve():
             self._single = self._factorise(np.float32)
-        if self._single is None:
-            self._factorise_exactly()
+        return self._single is not None
 
     def _single_may_serve(self) -> bool:
         """Whether conjugate gradients with a factor in float32 are worth a try."""
@@ -155,8 +161,7 @@ class CholeskyFactor:
         """a for y of shape (n,) or (n, outputs)."""
         system = self.system
         b = system.right_side(y)
-        with blas_limit(0):  # a product or two with each matrix are no work for threads
-            solution = self._solve(b)
+        solution = self._solve(b)
         if solution is None:
             assert self._eigen is not None
             return self._eigen.solve(y, self.penalty)
@@ -181,18 +186,22 @@ class CholeskyFactor:
 
     def _solve(self, b: np.ndarray) -> Solution | None:
         """z by the factor in float32 if that serves, else by the other; None if there is none."""
-        norm = self._norm + self._raised
-        if self._single is not None:
-            n, outputs = b.shape
-            if self.system.dtype == np.float32 or outputs * OUTPUTS <= n:
-                found = conjugate(self.system, self._single.solve, b, self.penalty, norm)
-                if found.exact(n):
-                    return found
-            self._factorise_exactly()
-            norm = self._norm + self._raised
+        n, outputs = b.shape
+        few = self.system.dtype == np.float32 or outputs * OUTPUTS <= n
+        # a product or two with each matrix are no work for threads of BLAS
+        if few and self._single_serves():
+            assert self._single is not None
+            inverse, norm = self._single.solve, self._norm + self.penalty
+            with blas_limit(0):
+                found = conjugate(self.system, inverse, b, self.penalty, norm)
+            if found.exact(n):
+                return found
+        self._factorise_exactly()
         if self._double is None:
             return None
-        return refined(self.system, self._double.solve, b, self._raised, norm)
+        inverse, norm = self._double.solve, self._norm + self._raised
+        with blas_limit(0):
+            return refined(self.system, inverse, b, self._raised, norm)
 
     def leave_one_out(self, y: np.ndarray) -> np.ndarray:
         """For each row, the prediction of the fit without it; shape of y. Needs λ > 0.
