@@ -307,9 +307,10 @@ PROGRAM = """
 import time
 import numpy as np
 from mercer import KernelRidge
-from scale import smooth
-X, f, y = smooth({n})
-X = X.astype(np.float32)
+rng = np.random.default_rng(0)
+X = rng.normal(size=({n}, 20)).astype(np.float32)
+f = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] / 2
+y = f + 0.3 * rng.normal(size={n})
 KernelRidge(1.0, kernel="rbf", solver="low_rank", rank=50).fit(X[:5000], y[:5000])
 # measured
 model = KernelRidge(1e-6 * {n}, kernel="rbf", gamma=0.025, solver="low_rank", rank={m},
