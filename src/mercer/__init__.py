@@ -29,6 +29,8 @@ _HOME = {
     "KernelClassifier": "mercer.selection.automatic.classifier",
     "KernelRegressor": "mercer.selection.automatic.regressor",
     "KernelSearchCV": "mercer.selection.grid.search",
+    "Checkpoint": "mercer.streams.checkpoint",
+    "Chunks": "mercer.streams.chunks",
     "LSHIndex": "mercer.search.lsh",
     "LinearSVC": "mercer.learners.margin.linear_svc",
     "LinearSVR": "mercer.learners.margin.linear_svr",

@@ -96,6 +96,18 @@ def test_a_stream_below_the_rows_of_the_bins_is_a_fit():
     assert_array_equal(model.predict(X), MAINS.fit(X, y).predict(X))
 
 
+def test_a_file_keeps_a_stream_with_tables(monkeypatch, tmp_path):
+    import mercer.learners.additive.regressor as home
+
+    monkeypatch.setattr(home, "BIN_ROWS", 250)
+    model = AdditiveRegressor(gamma=1.0).partial_fit(X[:400], y[:400])
+    mercer.save(model, tmp_path / "stream.mercer")
+    again = mercer.load(tmp_path / "stream.mercer")
+    for each in (model, again):
+        each.partial_fit(X[400:], y[400:])
+    assert_array_equal(again.predict(X), model.predict(X))
+
+
 def test_a_bad_chunk_is_named_and_leaves_the_model():
     model = AdditiveRegressor(0, gamma=1.0).partial_fit(X, y)
     before = model.predict(X)

@@ -49,6 +49,7 @@ PAIR_FUNCTIONS = 60
 BIN_ROWS = 100_000  # rows of which the bins are made
 TABLES = 2**29  # bytes of the tables of all pairs of columns
 PART = 2**16  # rows of a prediction at a time
+ROW_BYTES = 64  # of a row with pairs, beside its codes: targets, residuals, weights
 MISSING = "missing"
 
 
@@ -62,6 +63,34 @@ class Training(NamedTuple):
     @property
     def all_weights(self) -> np.ndarray:
         return np.ones(len(self.y)) if self.weights is None else self.weights
+
+
+class CodedRows:
+    """Rows of a stream, of which a byte for each cell is kept, with their targets and weights."""
+
+    def __init__(self):
+        self.codes: list[np.ndarray] = []
+        self.y: list[np.ndarray] = []
+        self.weights: list[np.ndarray] = []
+
+    def add(self, codes: np.ndarray, training: Training) -> None:
+        """Add rows: codes (columns, n), and where their targets and weights are."""
+        self.codes.append(codes)
+        self.y.append(training.y)
+        self.weights.append(training.all_weights)
+
+    def bytes(self, pairs: int) -> int:
+        """What a fit to them will take, with so many pairs."""
+        cells = sum(codes.size for codes in self.codes)
+        rows = sum(map(len, self.weights))
+        return 2 * cells + rows * (2 * pairs + ROW_BYTES)
+
+    def joined(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Codes, targets and weights of all rows."""
+        return tuple(
+            np.concatenate(parts, axis=axis)
+            for parts, axis in ((self.codes, 1), (self.y, 0), (self.weights, 0))
+        )
 
 
 @estimator
@@ -140,8 +169,11 @@ class AdditiveLearner(Placed, BaseEstimator):
 
     @property
     def _wants_pairs(self) -> bool:
-        given = self.pairs > 0 if is_whole(self.pairs) else len(self.pairs) > 0
-        return bool(given) and len(self._columns.names) > 1
+        return self._most_pairs > 0 and len(self._columns.names) > 1
+
+    @property
+    def _most_pairs(self) -> int:
+        return int(self.pairs) if is_whole(self.pairs) else len(self.pairs)
 
     def _chosen_pairs(
         self,
