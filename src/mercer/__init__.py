@@ -57,6 +57,7 @@ _HOME = {
     "SVR": "mercer.learners.margin.svr",
     "Stolp": "mercer.learners.neighbours.stolp",
     "SpectralClustering": "mercer.learners.spectral.spectral_clustering",
+    "TwoStageRegressor": "mercer.learners.additive.two_stages",
     "deduplicate": "mercer.dedup.documents",
     "alignment": "mercer.learners.spectral.statistics",
     "effective_dimension": "mercer.learners.spectral.statistics",

@@ -370,7 +370,7 @@ def make(chunks):
 
 LABELS = np.array(["a", "b"])
 model = eval(sys.argv[1])
-model.fit_chunks(Chunks(make(7)))
+model.fit_chunks(Chunks(make(12)))
 before = peak()
 model.fit_chunks(Chunks(make(int(sys.argv[2]))))
 print(peak() - before)
@@ -381,7 +381,7 @@ print(peak() - before)
 @pytest.mark.parametrize(
     ("model", "chunks", "most"),
     [
-        # 140,000 rows before; 1,000,000 rows have 160 MB, of which a byte for each cell 20 MB
+        # 240,000 rows before; 1,000,000 rows have 160 MB, of which a byte for each cell 20 MB
         ("AdditiveRegressor(0)", 50, 15),
         ("AdditiveClassifier(0)", 25, 150),
         ('KernelRidge(kernel="rbf", rank=30, random_state=0)', 25, 15),

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import AdditiveClassifier, AdditiveRegressor
-from mercer.solvers.additive import laplacian
+from mercer.kernels.additive import laplacian
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (600, 4))

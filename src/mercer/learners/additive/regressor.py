@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.estimator import estimator
+from mercer.kernels.additive import TableBins
 from mercer.learners.additive.additive_learner import (
     BIN_ROWS,
     GAMMAS,
@@ -17,7 +18,6 @@ from mercer.learners.additive.additive_learner import (
     Training,
     with_cells,
 )
-from mercer.learners.additive.bins import TableBins
 from mercer.learners.additive.table_columns import checked_table
 from mercer.learners.base import (
     check_targets,
