@@ -2,10 +2,10 @@
 
 from mercer.learners.additive.classifier import AdditiveClassifier
 from mercer.learners.additive.regressor import AdditiveRegressor
-from mercer.learners.additive.shapes import ColumnReasons, Shape, Surface
+from mercer.learners.additive.shapes import ColumnReasons, Shape, Surface, joined_levels
 from mercer.learners.additive.two_stages import TwoStageRegressor
 
 __all__ = [
     "AdditiveClassifier", "AdditiveRegressor", "ColumnReasons", "Shape", "Surface",
-    "TwoStageRegressor",
+    "TwoStageRegressor", "joined_levels",
 ]  # fmt: skip
