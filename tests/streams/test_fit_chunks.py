@@ -382,7 +382,7 @@ print(peak() - before)
     ("model", "chunks", "most"),
     [
         # 240,000 rows before; 1,000,000 rows have 160 MB, of which a byte for each cell 20 MB
-        ("AdditiveRegressor(0)", 50, 15),
+        ("AdditiveRegressor(0)", 50, 30),
         ("AdditiveClassifier(0)", 25, 150),
         ('KernelRidge(kernel="rbf", rank=30, random_state=0)', 25, 15),
         ('KernelRidgeClassifier(kernel="rbf", rank=30, random_state=0)', 25, 15),

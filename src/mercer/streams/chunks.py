@@ -290,10 +290,11 @@ def _joined(chunks: list[Chunk]) -> Chunk:
 
 def _range(chunk: Chunk, start: int, stop: int) -> Chunk:
     X, y, w, first = chunk
-    some = (None if part is None else part[start:stop] for part in (y, w))
-    return Chunk(row_range(X, start, stop), *some, first + start)
+    y, w = (None if part is None else part[start:stop] for part in (y, w))
+    return Chunk(row_range(X, start, stop), y, w, first + start)
 
 
 def _taken(chunk: Chunk, rows: np.ndarray) -> Chunk:
     X, y, w, first = chunk
-    return Chunk(take_rows(X, rows), *(None if p is None else p[rows] for p in (y, w)), first)
+    y, w = (None if part is None else part[rows] for part in (y, w))
+    return Chunk(take_rows(X, rows), y, w, first)

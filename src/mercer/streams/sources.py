@@ -61,12 +61,11 @@ class HeldRows(Source):
     def read(self) -> Iterator[Piece]:
         for start in range(0, count_rows(self.X), self.rows):
             stop = start + self.rows
-            yield Piece(
-                *(
-                    None if part is None else row_range(part, start, min(stop, count_rows(part)))
-                    for part in (self.X, self.y, self.weights)
-                )
+            X, y, w = (
+                None if part is None else row_range(part, start, min(stop, count_rows(part)))
+                for part in (self.X, self.y, self.weights)
             )
+            yield Piece(X, y, w)
 
     def stamp(self) -> tuple:
         names = [getattr(part, "filename", None) for part in (self.X, self.y, self.weights)]
@@ -212,7 +211,8 @@ def as_source(source: Any, target: Any, weights: Any, rows: int) -> Source:
     if is_frame(source):
         return FrameSource(source, target, weights, rows)
     if callable(source):
-        return IteratedSource(source, target, weights, again=True)
+        make: Any = source
+        return IteratedSource(make, target, weights, again=True)
     if isinstance(source, (dict, set)) or not isinstance(source, Iterable):
         raise TypeError(
             f"source={type(source).__name__}: give an array, a data frame, a table of Arrow, "

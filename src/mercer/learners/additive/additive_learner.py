@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -86,10 +86,8 @@ class CodedRows:
 
     def joined(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Codes, targets and weights of all rows."""
-        return tuple(
-            np.concatenate(parts, axis=axis)
-            for parts, axis in ((self.codes, 1), (self.y, 0), (self.weights, 0))
-        )
+        codes = np.concatenate(self.codes, axis=1)
+        return codes, np.concatenate(self.y), np.concatenate(self.weights)
 
 
 @estimator
@@ -117,6 +115,9 @@ class AdditiveLearner(Placed, BaseEstimator):
     alpha: Any = "auto"
     gamma: Any = "auto"
     categories: Any = None
+
+    gamma_: float = field(init=False)
+    penalties_: np.ndarray = field(init=False)
 
     fitted_by = "shapes_"
 

@@ -348,6 +348,7 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
             if self._wants_pairs and stream.rows is not None:
                 stream.rows.add(codes, more)
                 stream.rows = self._affordable(stream.rows)
+        assert stream.tables is not None  # a stream without rows is refused
         data = None
         if self._wants_pairs and stream.rows is not None:
             codes, y, w = stream.rows.joined()
