@@ -377,6 +377,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says the peak")
 @pytest.mark.parametrize(
     ("model", "chunks", "most"),
