@@ -240,6 +240,8 @@ KERNELS = [
     (k.FromDistance(d.Jaccard(), 0.5), sets()),
     (k.Match(), categories()),
     (k.Match([1.0, 0.5, 2.0]), categories()),
+    (k.Additive(), vectors()),
+    (k.Additive([(0, 1), (3, 1)], 2.0, WEIGHTS, [0.5, 2.0], [2]), vectors()),
     (k.FromDistance(d.Minkowski(1), 0.5), vectors()),
     (k.FromDistance(d.Jaccard(), 2.0), indicators()),
     (k.FromDistance(d.SmoothedMatch()), categories()),

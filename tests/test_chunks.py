@@ -33,7 +33,7 @@ from mercer.kernels import (
     kmer_counts,
     transforms,
 )
-from mercer.learners.additive import bins
+from mercer.kernels.additive import bins
 from mercer.learners.features import nystroem, random_features
 from mercer.learners.neighbourhoods import neighbourhood_machine
 from mercer.learners.neighbours import local_process

@@ -110,6 +110,8 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("vectors", lambda: mercer.NadarayaWatson()),
     ("vectors", lambda: mercer.AdditiveRegressor([(0, 1)])),
     ("vectors", lambda: mercer.AdditiveClassifier([(0, 1)])),
+    ("vectors", lambda: mercer.TwoStageRegressor()),
+    ("vectors", lambda: mercer.KernelRidge(kernel=k.Additive([(0, 1)]))),
     ("vectors", lambda: mercer.NeighbourGaussianProcess(3)),
     ("vectors", lambda: mercer.NeighbourhoodMachineClassifier(steps=2)),
     ("vectors", lambda: mercer.NeighbourhoodMachineRegressor(steps=2)),

@@ -260,6 +260,8 @@ TABLE = [
     Row(mercer.AdditiveRegressor(), "numbers", predictions, without=TABLES, matrices=10_000),
     Row(mercer.AdditiveClassifier(), "classes", values, without=TABLES, close=1e-4,
         matrices=10_000),
+    Row(mercer.TwoStageRegressor(second=mercer.KernelRidge(0.1, kernel="rbf", gamma="median")),
+        "numbers", predictions, without=TABLES | ROUNDED, matrices=10_000),
     # --- spectral
     Row(mercer.KernelPCA(3, kernel="rbf", gamma=0.1), "none", asked("transform"), without_signs,
         without=NO_WEIGHTS | {"scale": "gamma is a number here"}),

@@ -10,6 +10,7 @@ from mercer import distances
 from mercer.kernels import (
     ANOVA,
     RBF,
+    Additive,
     AllSubsets,
     ArcCosine,
     Centred,
@@ -118,7 +119,7 @@ def test_kernels_of_vectors_have_a_formula_or_are_known_to_have_none():
     with_one = {type(kernel) for kernel, _ in WITH_FORMULA}
     without = {type(kernel) for kernel, _ in VECTORS} - with_one
     assert without == {
-        *(AllSubsets, ANOVA, Layered, NeuralNetworkGP, NeuralTangent, QueryKey),
+        *(Additive, AllSubsets, ANOVA, Layered, NeuralNetworkGP, NeuralTangent, QueryKey),
         *(Centred, Convex, Exponential, Mapped, Modulated, Normalised, Power, Product, Sum),
     }
 

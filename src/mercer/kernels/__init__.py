@@ -1,6 +1,7 @@
 """Similarities: kernels on vectors, categories, strings, sets, series, tables; their algebra."""
 
 from mercer.distances import Meaning
+from mercer.kernels.additive import Additive
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.alignment import GlobalAlignment, SoftDTWRBF
 from mercer.kernels.arc_cosine import ArcCosine
@@ -31,7 +32,8 @@ from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
 from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
-    "ANOVA", "RBF", "AllSubsequences", "AllSubsets", "ArcCosine", "BlendedSpectrum", "Centred",
+    "ANOVA", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine", "BlendedSpectrum",
+    "Centred",
     "ChiSquared", "Convex", "Cosine", "DerivedSubsets", "Dice", "EditRBF", "Exponential",
     "ExponentialPower", "FixedLengthSubsequences", "Formula", "FromCallable", "FromDistance",
     "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment", "HistogramIntersection",

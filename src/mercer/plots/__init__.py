@@ -4,6 +4,7 @@ from mercer.plots.displays import (
     AttentionDisplay,
     CanonicalCorrelationDisplay,
     ClusterDisplay,
+    ConvergenceDisplay,
     DecisionSurfaceDisplay,
     EmbeddingDisplay,
     GramDisplay,
@@ -17,6 +18,7 @@ from mercer.plots.displays import (
     MistakeDisplay,
     NoiseFeatureDisplay,
     PartialDependenceDisplay,
+    RankErrorDisplay,
     RecallTimeDisplay,
     RelevanceDisplay,
     RelianceDisplay,
@@ -28,11 +30,11 @@ from mercer.plots.displays import (
 from mercer.plots.report import save_report
 
 __all__ = [
-    "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay", "DecisionSurfaceDisplay",
-    "EmbeddingDisplay", "GramDisplay", "HashingDisplay", "InfluenceDisplay",
-    "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
-    "LevelSetDisplay", "MarginDisplay", "MistakeDisplay",
-    "NoiseFeatureDisplay", "PartialDependenceDisplay", "RecallTimeDisplay", "RelevanceDisplay",
+    "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay", "ConvergenceDisplay",
+    "DecisionSurfaceDisplay", "EmbeddingDisplay", "GramDisplay", "HashingDisplay",
+    "InfluenceDisplay", "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
+    "LevelSetDisplay", "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay",
+    "PartialDependenceDisplay", "RankErrorDisplay", "RecallTimeDisplay", "RelevanceDisplay",
     "RelianceDisplay", "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
     "save_report",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import AdditiveClassifier, AdditiveRegressor
-from mercer.solvers.additive import laplacian
+from mercer.kernels.additive import laplacian
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (600, 4))
@@ -94,6 +94,18 @@ def test_a_stream_below_the_rows_of_the_bins_is_a_fit():
     for rows in np.array_split(np.arange(600), 4):
         model.partial_fit(X[rows], y[rows])
     assert_array_equal(model.predict(X), MAINS.fit(X, y).predict(X))
+
+
+def test_a_file_keeps_a_stream_with_tables(monkeypatch, tmp_path):
+    import mercer.learners.additive.regressor as home
+
+    monkeypatch.setattr(home, "BIN_ROWS", 250)
+    model = AdditiveRegressor(gamma=1.0).partial_fit(X[:400], y[:400])
+    mercer.save(model, tmp_path / "stream.mercer")
+    again = mercer.load(tmp_path / "stream.mercer")
+    for each in (model, again):
+        each.partial_fit(X[400:], y[400:])
+    assert_array_equal(again.predict(X), model.predict(X))
 
 
 def test_a_bad_chunk_is_named_and_leaves_the_model():

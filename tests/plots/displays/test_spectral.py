@@ -7,7 +7,16 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from mercer import KernelCCA, KernelDiscriminant, KernelPCA
-from mercer.plots import CanonicalCorrelationDisplay, EmbeddingDisplay, SpectrumDisplay
+from mercer.gram import DenseGram, pivoted_cholesky
+from mercer.kernels import RBF
+from mercer.plots import (
+    CanonicalCorrelationDisplay,
+    ConvergenceDisplay,
+    EmbeddingDisplay,
+    RankErrorDisplay,
+    SpectrumDisplay,
+)
+from mercer.solvers import CholeskySolver, ConjugateGradientSolver, NystroemPreconditioner
 
 X, y = load_iris(return_X_y=True)
 
@@ -61,3 +70,50 @@ def test_the_spectrum_of_a_kernel_pca():
     display = SpectrumDisplay(pca.eigenvalues_ / pca.n_samples_).plot()
     assert display.rank(0.95) == 1 + np.searchsorted(pca.explained_variance_ratio_.cumsum(), 0.95)
     assert SpectrumDisplay.from_estimator(pca, X).eigenvalues[0] > 0
+
+
+def test_what_a_rank_lacks_is_the_trace_error_and_not_below_the_least():
+    A = np.random.default_rng(0).normal(size=(120, 3))
+    K = np.asarray(RBF(0.3)(A))
+    display = RankErrorDisplay.from_gram(K, rank=40, random_state=1)
+    assert len(display.errors) == 40
+    assert (display.errors >= display.least - 1e-12).all()
+    assert (np.diff(display.errors) <= 1e-15).all()
+    for rank in (1, 7, 40):
+        low = pivoted_cholesky(DenseGram(K, symmetric=True), 40, random_state=1)
+        part = low.F[:, :rank]
+        assert_allclose(display.errors[rank - 1], 1 - np.trace(part @ part.T) / 120, atol=1e-12)
+    assert display.rank(display.errors[6]) == 7
+    assert display.rank(-1.0) is None
+    drawn = display.plot()
+    assert_allclose(drawn.lines_[0].get_ydata(), display.errors)
+    assert drawn.ax_.get_xlabel() == "Number of centres"
+    with pytest.raises(ValueError, match="trace 0"):
+        RankErrorDisplay.from_gram(np.zeros((3, 3)))
+
+
+def test_a_fitted_kernel_has_a_rank_curve():
+    pca = KernelPCA(2, kernel="rbf", gamma=0.1).fit(X)
+    display = RankErrorDisplay.from_estimator(pca, X, rank=5)
+    assert len(display.lines_[0].get_xdata()) == len(display.errors) <= 5
+
+
+def test_certificates_of_solvers_fall():
+    A = np.random.default_rng(0).normal(size=(150, 4))
+    K = DenseGram(np.asarray(RBF(0.5)(A)), symmetric=True)
+    solvers = {
+        "plain": ConjugateGradientSolver(1e-3, preconditioner=None),
+        "Nyström": ConjugateGradientSolver(1e-3, preconditioner=NystroemPreconditioner(60, 0)),
+    }
+    display = ConvergenceDisplay.from_solvers(solvers, K, A[:, 0])
+    ends = {name: curve[:, -1] for name, curve in display.curves.items()}
+    assert ends["Nyström"][0] < ends["plain"][0]
+    assert all(gap <= 1e-6 for _, gap in ends.values())
+    assert display.certificate == "relative residual"
+    drawn = display.plot()
+    assert [line.get_label() for line in drawn.lines_] == ["plain", "Nyström"]
+    assert drawn.ax_.get_ylabel() == "Relative residual"
+    with pytest.raises(TypeError, match="has no max_iter"):
+        ConvergenceDisplay.from_solvers({"direct": CholeskySolver()}, K, A[:, 0])
+    with pytest.raises(ValueError, match="results has none"):
+        ConvergenceDisplay({})

@@ -3,7 +3,9 @@
 from mercer.learners.additive.classifier import AdditiveClassifier
 from mercer.learners.additive.regressor import AdditiveRegressor
 from mercer.learners.additive.shapes import ColumnReasons, Shape, Surface, joined_levels
+from mercer.learners.additive.two_stages import TwoStageRegressor
 
 __all__ = [
-    "AdditiveClassifier", "AdditiveRegressor", "ColumnReasons", "Shape", "Surface", "joined_levels",
+    "AdditiveClassifier", "AdditiveRegressor", "ColumnReasons", "Shape", "Surface",
+    "TwoStageRegressor", "joined_levels",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,7 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.estimator import estimator
-from mercer.learners.additive.bins import MOST, TableBins
+from mercer.kernels.additive import (
+    FITTED,
+    MOST,
+    Additive,
+    AdditiveParts,
+    PairFunctions,
+    TableBins,
+    coarse_column,
+    laplacian,
+    level_functions,
+    pair_functions,
+)
 from mercer.learners.additive.shapes import ColumnReasons, Shape, Surface, joined_levels
 from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
@@ -27,18 +38,7 @@ from mercer.learners.base import (
     take_rows,
 )
 from mercer.samples import is_whole
-from mercer.solvers.additive import (
-    FITTED,
-    SCORED,
-    PairFunctions,
-    PartResult,
-    choose_pairs,
-    coarse_column,
-    laplacian,
-    level_functions,
-    pair_functions,
-    score_pairs,
-)
+from mercer.solvers.additive import SCORED, PartResult, choose_pairs, score_pairs
 from mercer.threads import ordered_map
 
 GAMMAS = (1.0, 10.0)  # of single columns, one of which suits nearly all tables
@@ -49,6 +49,7 @@ PAIR_FUNCTIONS = 60
 BIN_ROWS = 100_000  # rows of which the bins are made
 TABLES = 2**29  # bytes of the tables of all pairs of columns
 PART = 2**16  # rows of a prediction at a time
+ROW_BYTES = 64  # of a row with pairs, beside its codes: targets, residuals, weights
 
 
 class Training(NamedTuple):
@@ -61,6 +62,32 @@ class Training(NamedTuple):
     @property
     def all_weights(self) -> np.ndarray:
         return np.ones(len(self.y)) if self.weights is None else self.weights
+
+
+class CodedRows:
+    """Rows of a stream, of which a byte for each cell is kept, with their targets and weights."""
+
+    def __init__(self):
+        self.codes: list[np.ndarray] = []
+        self.y: list[np.ndarray] = []
+        self.weights: list[np.ndarray] = []
+
+    def add(self, codes: np.ndarray, training: Training) -> None:
+        """Add rows: codes (columns, n), and where their targets and weights are."""
+        self.codes.append(codes)
+        self.y.append(training.y)
+        self.weights.append(training.all_weights)
+
+    def bytes(self, pairs: int) -> int:
+        """What a fit to them will take, with so many pairs."""
+        cells = sum(codes.size for codes in self.codes)
+        rows = sum(map(len, self.weights))
+        return 2 * cells + rows * (2 * pairs + ROW_BYTES)
+
+    def joined(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Codes, targets and weights of all rows."""
+        codes = np.concatenate(self.codes, axis=1)
+        return codes, np.concatenate(self.y), np.concatenate(self.weights)
 
 
 @estimator
@@ -88,6 +115,9 @@ class AdditiveLearner(Placed, BaseEstimator):
     alpha: Any = "auto"
     gamma: Any = "auto"
     categories: Any = None
+
+    gamma_: float = field(init=False)
+    penalties_: np.ndarray = field(init=False)
 
     fitted_by = "shapes_"
 
@@ -139,8 +169,11 @@ class AdditiveLearner(Placed, BaseEstimator):
 
     @property
     def _wants_pairs(self) -> bool:
-        given = self.pairs > 0 if is_whole(self.pairs) else len(self.pairs) > 0
-        return bool(given) and len(self._columns.names) > 1
+        return self._most_pairs > 0 and len(self._columns.names) > 1
+
+    @property
+    def _most_pairs(self) -> int:
+        return int(self.pairs) if is_whole(self.pairs) else len(self.pairs)
 
     def _chosen_pairs(
         self,
@@ -158,9 +191,15 @@ class AdditiveLearner(Placed, BaseEstimator):
             chosen = choose_pairs(scores, int(self.pairs))
         else:
             chosen = self._given_pairs()
-        used = {j for pair in chosen for j in pair}
+        return self._pair_functions(chosen, counts)
+
+    def _pair_functions(
+        self, pairs: Sequence[tuple[int, int]], counts: Sequence[np.ndarray]
+    ) -> list[PairFunctions]:
+        places = [column.positions for column in self._bins.columns]
+        used = {j for pair in pairs for j in pair}
         grid = {j: coarse_column(places[j], counts[j], FITTED) for j in used}
-        return [pair_functions((j, k), grid[j], grid[k], PAIR_FUNCTIONS) for j, k in chosen]
+        return [pair_functions((j, k), grid[j], grid[k], PAIR_FUNCTIONS) for j, k in pairs]
 
     def _given_pairs(self) -> list[tuple[int, int]]:
         names = self._columns.names
@@ -226,6 +265,56 @@ class AdditiveLearner(Placed, BaseEstimator):
         self.surfaces_ = surfaces
         self.pairs_ = [surface.columns for surface in surfaces]
         self.shapes_ = shapes
+
+    def kernel(self) -> Additive:
+        r"""The kernel of the fit, for other learners: its bins, pairs, and weights 1 / λ.
+
+        Ridge regression with it, ``KernelRidge(alpha=1, kernel=model.kernel())`` on targets of mean
+        0, is the fit again. Of several outputs it has the geometric mean of the penalties. It reads
+        arrays of numbers, with the columns of the fit in their order.
+
+        Raises
+        ------
+        ValueError
+            A column of the fit has texts, or the solver is "exact".
+
+        Examples
+        --------
+        >>> from mercer import AdditiveRegressor, SVR
+        >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+        >>> kernel = AdditiveRegressor().fit(X, X[:, 0] * X[:, 1]).kernel()
+        >>> [tuple(pair) for pair in kernel.pairs]
+        [(0, 1)]
+        >>> SVR(kernel=kernel).fit(X, X[:, 0] * X[:, 1]).predict([[0.5, 0.5]]).round(1)
+        array([0.2])
+        """
+        check_is_fitted(self)
+        texts = [
+            self._columns.names[j]
+            for j, levels in self._columns.levels.items()
+            if not all(isinstance(level, (int, float, np.number)) for level in levels)
+        ]
+        if texts:
+            raise ValueError(
+                f"column {texts[0]!r} has no numbers, and a kernel of vectors reads nothing else: "
+                "leave it out, or give a `TableKernel` with `Match` on such columns."
+            )
+        if max(self._bins.sizes) > MOST + 1:
+            raise ValueError('solver="exact" has no bins: fit with solver="bins".')
+        counts = [shape.counts for shape in self.shapes_]
+        number = {shape.column: j for j, shape in enumerate(self.shapes_)}
+        pairs = [(number[a], number[b]) for a, b in self.pairs_]
+        made = [
+            pair.centred(surface.counts.ravel())
+            for pair, surface in zip(self._pair_functions(pairs, counts), self.surfaces_)
+        ]
+        w = np.exp(-np.log(np.atleast_2d(self.penalties_)).mean(axis=0))
+        d = len(counts)
+        parts = AdditiveParts(self._bins, self._functions(counts, self.gamma_), made)
+        return Additive(
+            pairs, self.gamma_, w[:d], w[d:] if pairs else 1.0, sorted(self._columns.levels),
+            parts=parts,
+        )  # fmt: skip
 
     # --- new rows ------------------------------------------------------------------------------
 

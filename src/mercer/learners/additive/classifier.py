@@ -10,7 +10,14 @@ from scipy.special import expit, softmax
 from sklearn.utils import column_or_1d
 
 from mercer.estimator import estimator
-from mercer.learners.additive.additive_learner import GAMMAS, AdditiveLearner, with_cells
+from mercer.learners.additive.additive_learner import (
+    BIN_ROWS,
+    GAMMAS,
+    AdditiveLearner,
+    CodedRows,
+    Training,
+    with_cells,
+)
 from mercer.learners.additive.table_columns import checked_table
 from mercer.learners.base import (
     OutputClassifier,
@@ -22,6 +29,7 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.solvers.additive import PartNewton, PartResult, RowDesign
+from mercer.streams import Keeper, as_chunks, told
 from mercer.threads import blas_limit, fitting, forget
 
 JUDGED = 20_000  # rows on which a kernel of columns is judged
@@ -86,16 +94,69 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner):
         table = checked_table(self, X, reset=True)
         y = column_or_1d(check_targets(table, y, type(self).__name__, numeric=False), warn=True)
         training = self._training(table, y, sample_weight)
-        self.classes_, numbers = encode_classes(training.y)
-        w = training.all_weights
-        if self.class_weight is not None:
-            w = weigh_classes(self.class_weight, training.y, training.weights)
-        Y = (numbers == np.arange(len(self.classes_))[:, None]).astype(np.float64)
-        Y = Y[1:] if len(self.classes_) == 2 else Y
+        encode_classes(training.y)  # they are classes
+        codes = self._first_codes(training)
+        self._fit_codes(codes, training.y, training.all_weights)
+        return self
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+        """Fit to a stream of rows with one class for each. It is read once.
+
+        The bins are those of the first 100,000 rows, so rows should not be sorted. Of all rows a
+        byte for each cell is kept, and some numbers for each row. The answer does not depend on the
+        size of the chunks.
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+        checkpoint : Checkpoint or path, optional
+            A file from which the same fit goes on if it was killed, to the same last bit.
+
+        Raises
+        ------
+        MemoryError
+            The codes of the rows need more than ``memory``.
+        """
+        self._check_parameters()
+        chunks = as_chunks(chunks)
+        keeper = Keeper(checkpoint, self, chunks)
+        rows: CodedRows | None = keeper.load()
+        if rows is None:
+            forget(self)
+            rows = CodedRows()
+        for block in keeper.blocks(BIN_ROWS, rows, missing=True):
+            with told(f"the block from row {block.start:,} of the stream"):
+                table = checked_table(self, block.X, reset=not block.start)
+                y = check_targets(table, block.y, type(self).__name__, numeric=False)
+                more = self._training(table, column_or_1d(y, warn=True), block.weights)
+                if not block.start:
+                    codes = self._first_codes(more)
+                else:
+                    codes = self._bins.codes(self._columns.read(more.table), self.n_jobs)
+            rows.add(codes, more)
+            needed = rows.bytes(self._most_pairs)
+            if needed > self.place.budget(needed):
+                self.place.refuse(needed, "the codes of the rows", ", or pairs=0, or fewer rows")
+        self._fit_codes(*rows.joined())
+        keeper.done()
+        return self
+
+    def _first_codes(self, training: Training) -> np.ndarray:
+        """Bins of these rows, and their codes."""
         self._learn_columns(training.table)
         rows = self._columns.read(training.table)
         self._learn_bins(rows, training.weights)
-        codes = self._bins.codes(rows, self.n_jobs)
+        return self._bins.codes(rows, self.n_jobs)
+
+    def _fit_codes(self, codes: np.ndarray, y: np.ndarray, w: np.ndarray) -> None:
+        """Fit to rows of codes (columns, n) with their classes and weights."""
+        self.classes_, numbers = encode_classes(y)
+        if self.class_weight is not None:
+            w = weigh_classes(self.class_weight, y, w)
+        Y = (numbers == np.arange(len(self.classes_))[:, None]).astype(np.float64)
+        Y = Y[1:] if len(self.classes_) == 2 else Y
         counts = [np.bincount(row, w, size) for row, size in zip(codes, self._bins.sizes)]
         with blas_limit(0):
             functions, result = self._solve_columns(codes, counts, Y, w)
@@ -121,7 +182,6 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner):
         ]
         self._keep(counts, functions, pairs, cells, outputs, self.intercept_)
         result.conclude()
-        return self
 
     @property
     def _solver(self) -> PartNewton:

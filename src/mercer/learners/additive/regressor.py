@@ -9,14 +9,15 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.estimator import estimator
+from mercer.kernels.additive import TableBins
 from mercer.learners.additive.additive_learner import (
     BIN_ROWS,
     GAMMAS,
     AdditiveLearner,
+    CodedRows,
     Training,
     with_cells,
 )
-from mercer.learners.additive.bins import TableBins
 from mercer.learners.additive.table_columns import checked_table
 from mercer.learners.base import (
     check_targets,
@@ -36,6 +37,7 @@ from mercer.solvers.additive import (
     RowRidge,
     column_parts,
 )
+from mercer.streams import Keeper, as_chunks, told
 from mercer.threads import blas_limit, fitting, forget
 
 TRIED = 8  # steps after which a kernel of columns is judged
@@ -51,6 +53,7 @@ class Stream:
         self.waiting: Training | None = None
         self.tables: CountTables | None = None
         self.chunks = 0
+        self.rows: CodedRows | None = None  # of `fit_chunks`, for pairs
 
 
 @estimator
@@ -176,15 +179,25 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
         return training
 
     def _fit_rows(self, training: Training, pairs: bool) -> CountTables:
+        tables, codes = self._first_tables(training)
+        Y = self._less_offsets(training.y)
+        self._solve(tables, (codes, Y, training.all_weights) if pairs else None)
+        return tables
+
+    def _first_tables(self, training: Training) -> tuple[CountTables, np.ndarray]:
+        """Bins of these rows, their tables, and their codes."""
         rows = self._columns.read(training.table)
         self._learn_bins(rows, training.weights)
         Y = training.y.reshape(len(training.y), -1).astype(np.float64)
         self._offsets = np.average(Y, axis=0, weights=training.weights)
         tables = CountTables(self._bins.sizes, Y.shape[1])
         codes = self._bins.codes(rows, self.n_jobs)
-        tables.add(codes, (Y - self._offsets).T, training.weights, self.n_jobs)
-        self._solve(tables, (codes, (Y - self._offsets).T, training.all_weights) if pairs else None)
-        return tables
+        tables.add(codes, self._less_offsets(training.y), training.weights, self.n_jobs)
+        return tables, codes
+
+    def _less_offsets(self, y: np.ndarray) -> np.ndarray:
+        """Targets (n_targets, n) as tables and solvers read them."""
+        return (y.reshape(len(y), -1).astype(np.float64) - self._offsets).T
 
     def _solve(self, tables: CountTables, data: Any = None) -> None:
         """Functions, penalties and shapes from the tables of all rows; with pairs, from ``data``
@@ -291,10 +304,66 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
                 self._add(tables, _some(held, slice(BIN_ROWS, n)))
                 self._solve(tables)
 
-    def _add(self, tables: CountTables, more: Training) -> None:
-        rows = self._columns.read(more.table)
-        Y = more.y.reshape(len(more.y), -1).astype(np.float64) - self._offsets
-        tables.add(self._bins.codes(rows, self.n_jobs), Y.T, more.weights, self.n_jobs)
+    def _add(self, tables: CountTables, more: Training) -> np.ndarray:
+        """Add rows to the tables; returns their codes."""
+        codes = self._bins.codes(self._columns.read(more.table), self.n_jobs)
+        tables.add(codes, self._less_offsets(more.y), more.weights, self.n_jobs)
+        return codes
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+        """Fit to a stream, which may be larger than the memory. It is read once.
+
+        The bins are those of the first 100,000 rows, so rows should not be sorted. Of all rows a
+        byte for each cell is kept for pairs; if that is more than ``memory``, or with ``pairs=0``,
+        single columns are fitted from counts alone, and memory does not depend on the number of
+        rows. The answer does not depend on the size of the chunks.
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+            With targets of shape (n,) or (n, n_targets) for n rows.
+        checkpoint : Checkpoint or path, optional
+            A file from which the same fit goes on if it was killed, to the same last bit.
+        """
+        self._check_parameters()
+        if self.solver != "bins":
+            raise ValueError(f'solver={self.solver!r}: a fit in chunks is by solver="bins".')
+        chunks = as_chunks(chunks)
+        keeper = Keeper(checkpoint, self, chunks)
+        stream: Stream | None = keeper.load()
+        if stream is None:
+            forget(self)
+            stream = Stream()
+            stream.rows = CodedRows()
+        self._stream = None
+        for block in keeper.blocks(BIN_ROWS, stream, missing=True):
+            with told(f"the block from row {block.start:,} of the stream"):
+                more = self._read_training(block.X, block.y, block.weights, reset=not block.start)
+                if stream.tables is None:
+                    stream.tables, codes = self._first_tables(more)
+                else:
+                    codes = self._add(stream.tables, more)
+            if self._wants_pairs and stream.rows is not None:
+                stream.rows.add(codes, more)
+                stream.rows = self._affordable(stream.rows)
+        assert stream.tables is not None  # a stream without rows is refused
+        data = None
+        if self._wants_pairs and stream.rows is not None:
+            codes, y, w = stream.rows.joined()
+            data = codes, self._less_offsets(y), w
+        self._solve(stream.tables, data)
+        keeper.done()
+        return self
+
+    def _affordable(self, rows: CodedRows) -> CodedRows | None:
+        """The rows, or None with a warning if pairs of them need more than the memory."""
+        needed = rows.bytes(self._most_pairs)
+        if needed <= self.place.budget(needed):
+            return rows
+        self.place.concede(needed, "functions of pairs of columns", "pairs=0")
+        return None
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:

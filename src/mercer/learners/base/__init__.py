@@ -13,7 +13,6 @@ from mercer.learners.base.classes import (
 from mercer.learners.base.distance_learner import DistanceLearner
 from mercer.learners.base.drawn_rows import different_rows, row_copies
 from mercer.learners.base.finite import finite_fit, finite_values
-from mercer.learners.base.kept_rows import join_rows, take_rows
 from mercer.learners.base.kernel_learner import (
     FitPath,
     KernelLearner,
@@ -42,6 +41,7 @@ from mercer.learners.base.reasons import Reasons, largest_parts
 from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
 from mercer.learners.base.table_columns import read_like_fitted, remember_table
 from mercer.learners.base.targets import check_targets, check_weights, refuse_complex
+from mercer.streams import join_rows, take_rows
 
 __all__ = [
     "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "GramPlaced",

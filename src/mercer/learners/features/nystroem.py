@@ -24,6 +24,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.features.centres import CHOICES, LOOKED_AT
 from mercer.learners.features.nystroem_map import SINGULAR, different_centres, principal_axes
+from mercer.streams import as_chunks, draw_rows
 from mercer.threads import blas_limit, fitting, ordered_map
 
 MATRICES = 6  # of the size of K between the centres, which a fit holds
@@ -121,6 +122,31 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, K
         self.axes_ = axes
         self.component_indices_ = rows[kept]
         self.keep_support(X[self.component_indices_])
+        return self
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any) -> Self:
+        """Choose centres among 10 ``n_components`` rows that are drawn from all of a stream.
+
+        ``component_indices_`` are their numbers in the stream. ``chunks.through(self)`` is the
+        stream of the features.
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+            Its targets are not used.
+        """
+        check_count("n_components", self.n_components, optional=False)
+        if not isinstance(self.centres, str):
+            raise ValueError(
+                f"centres={self.centres!r}: a fit in chunks draws its centres: give one of "
+                f"{list(CHOICES)}."
+            )
+        random = check_random_state(self.random_state)
+        drawn = draw_rows(as_chunks(chunks), LOOKED_AT * self.n_components, random)
+        self.fit(drawn.X)
+        self.component_indices_ = drawn.rows[self.component_indices_]
         return self
 
     @finite_values

@@ -20,9 +20,11 @@ from mercer.learners.base import (
     remember_columns,
 )
 from mercer.learners.features.random_maps import RandomMap, random_map
+from mercer.streams import as_chunks, draw_rows
 from mercer.threads import fitting, ordered_map
 
 STRIP = 2**19  # numbers that one thread computes at a time
+LEARNT_FROM = 10_000  # rows of a stream from which a kernel learns
 
 
 @estimator
@@ -99,6 +101,22 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKer
         random, columns = check_random_state(self.random_state), X.shape[1]
         self.map_: RandomMap = random_map(self.kernel_, columns, self.n_components, X.dtype, random)
         return self
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any) -> Self:
+        """Draw the map for the columns of a stream, and for a kernel that learns from its rows.
+
+        Such a kernel reads 10,000 rows, drawn from all of it. ``chunks.through(self)`` is the
+        stream of the features.
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+            Its targets are not used.
+        """
+        random = check_random_state(self.random_state)
+        return self.fit(draw_rows(as_chunks(chunks), LEARNT_FROM, random).X)
 
     @finite_values
     def transform(self, X: Any) -> np.ndarray:

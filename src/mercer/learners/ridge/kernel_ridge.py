@@ -20,8 +20,19 @@ from mercer.learners.base import (
     finite_values,
     is_auto,
 )
+from mercer.learners.ridge.chunked import (
+    Largest,
+    Sums,
+    add_rows,
+    draw_centres,
+    keep_centres,
+    solve_sums,
+)
+from mercer.learners.ridge.penalty import check_penalty
 from mercer.learners.ridge.process import STRIP, Likelihood, exact_root, explained, likelihood
 from mercer.learners.ridge.ridge_learner import RidgeLearner
+from mercer.solvers.ridge import RidgeSums
+from mercer.streams import Keeper, as_chunks
 from mercer.threads import fitting, raise_if_stopped
 
 
@@ -128,6 +139,61 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         result, _ = self._fit_dual(training, training.y, fit_path)
         if is_auto(self.alpha) and training.y.ndim == 1:
             self.missed_ = ScoreQuantiles.of(training.y - self.left_out_, training.weights)
+        result.conclude()
+        return self
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+        """Fit to a stream, which may be larger than the memory, by a machine of low rank.
+
+        It is read twice: centres are chosen among 10 ``rank`` rows that are drawn from all of it,
+        and then all rows are added up. Memory does not depend on the number of rows, and the answer
+        not on the size of the chunks. With ``alpha="auto"`` the penalty is that of generalised
+        cross-validation, and there is no ``left_out_``. A linear kernel has no error if ``rank``
+        is at least the number of columns.
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+            With targets of shape (n,) or (n, n_targets) for n rows.
+        checkpoint : Checkpoint or path, optional
+            A file from which the same fit goes on if it was killed, to the same last bit.
+
+        Examples
+        --------
+        >>> from mercer import Chunks, KernelRidge
+        >>> x = np.linspace(0, 6, 1000)[:, None]
+        >>> chunks = Chunks(x, np.sin(x[:, 0]), rows=100)
+        >>> model = KernelRidge(1e-6, kernel="rbf", gamma=1.0, rank=30, random_state=0)
+        >>> model.fit_chunks(chunks).predict([[1.5], [4.5]]).round(2)
+        array([ 1.  , -0.98])
+        """
+        check_flag("uncertainty", self.uncertainty)
+        self._exact_roots = None
+        chunks = as_chunks(chunks)
+        keeper = Keeper(checkpoint, self, chunks)
+        sums: Sums | None = keeper.load()
+        if sums is None:
+            largest = Largest(type(self).__name__)
+            drawn = draw_centres(self, chunks, largest)
+            training = self.make_training(drawn.X, drawn.y, drawn.weights)
+            low, outputs = keep_centres(self, training, drawn), training.y[:1].size
+            flat = training.y.ndim == 1
+            sums = Sums(RidgeSums(low.rank, outputs), low.L, largest.unit, flat)
+            keeper.offer(sums)
+        outputs, unit = len(sums.ridge.totals), sums.unit
+        penalty = None if is_auto(self.alpha) else check_penalty(self.alpha, np.empty((1, outputs)))
+
+        def targets(y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+            return y.reshape(len(y), -1).astype(np.float64) / unit, w
+
+        add_rows(self, keeper, sums, targets)
+        # minimise Σ w (y - F β)² + λ ‖β‖²   =>   (FᵀWF + λ) β = FᵀWy
+        result = solve_sums(self, sums, penalty).result
+        if sums.flat:
+            self.dual_coef_ = self.dual_coef_[:, 0]
+        keeper.done()
         result.conclude()
         return self
 
@@ -259,7 +325,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         if missed is None:
             raise ValueError(
                 f"alpha={self.alpha!r}: quantiles need what fits without a row predict for it, of "
-                'one target: fit with alpha="auto" and y of shape (n,).'
+                'one target: fit, not in chunks, with alpha="auto" and y of shape (n,).'
             )
         return self.predict(X)[:, None] + missed(levels)
 

@@ -11,9 +11,27 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.estimator import estimator
-from mercer.learners.base import FitPath, Training, check_labels, finite_fit, weigh_classes
+from mercer.learners.base import (
+    FitPath,
+    Training,
+    check_labels,
+    finite_fit,
+    is_auto,
+    weigh_classes,
+)
+from mercer.learners.ridge.chunked import (
+    ClassTotals,
+    Sums,
+    add_rows,
+    draw_centres,
+    keep_centres,
+    solve_sums,
+)
+from mercer.learners.ridge.penalty import check_penalty
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.solvers import Result
+from mercer.solvers.ridge import RidgeSums
+from mercer.streams import Keeper, as_chunks
 from mercer.threads import fitting
 
 
@@ -83,6 +101,83 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
         Y = np.asarray(self._binarizer.transform(training.y), dtype=np.float64)
         self._fit_targets(training, Y, fit_path).conclude()
         return self
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+        """Fit to a stream of samples with one class for each, as `KernelRidge.fit_chunks` does.
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+        checkpoint : Checkpoint or path, optional
+            A file from which the same fit goes on if it was killed, to the same last bit.
+
+        Examples
+        --------
+        >>> from mercer import Chunks, KernelRidgeClassifier
+        >>> x = np.linspace(0, 6, 1000)[:, None]
+        >>> chunks = Chunks(x, np.where(np.sin(x[:, 0]) > 0, "up", "down"), rows=100)
+        >>> model = KernelRidgeClassifier(1e-6, kernel="rbf", rank=30, random_state=0)
+        >>> model.fit_chunks(chunks).predict([[1.5], [4.5]])
+        array(['up', 'down'], dtype='<U4')
+        """
+        if np.ndim(self.alpha):
+            raise ValueError(f"alpha={self.alpha!r}: give a number; all classes share the penalty.")
+        chunks = as_chunks(chunks)
+        keeper = Keeper(checkpoint, self, chunks)
+        sums: Sums | None = keeper.load()
+        if sums is None:
+            totals = ClassTotals(type(self).__name__)
+            drawn = draw_centres(self, chunks, totals)
+            training = self.make_training(drawn.X, drawn.y, drawn.weights, numeric=False)
+            low = keep_centres(self, training, drawn)
+            self.classes_ = totals.classes()
+            self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(self.classes_)
+            self._class_factors = totals.factors(self.class_weight)
+            outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
+            sums = Sums(RidgeSums(low.rank, outputs), low.L, 1.0, flat=outputs == 1)
+            keeper.offer(sums)
+        penalty = np.nan if is_auto(self.alpha) else check_penalty(self.alpha, np.empty(1))
+        add_rows(self, keeper, sums, self._chunk_targets)
+        result = self._solve_chunks(sums, penalty)
+        keeper.done()
+        result.conclude()
+        return self
+
+    def _chunk_targets(
+        self, y: np.ndarray, w: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        Y = np.asarray(self._binarizer.transform(y), dtype=np.float64)
+        if self.class_weight is None:
+            return Y, w
+        factors = self._class_factors[np.searchsorted(self.classes_, y)]
+        return Y, factors if w is None else factors * w
+
+    def _solve_chunks(self, sums: Sums, penalty: Any) -> Result:
+        """Set ``dual_coef_`` and ``intercept_``, as `_fit_targets` does."""
+        ridge, outputs = sums.ridge, len(sums.ridge.totals)
+        b = np.zeros(outputs)
+        if self.fit_intercept and is_auto(self.alpha):
+            b = ridge.totals / ridge.weight
+            result, _ = solve_sums(self, sums, penalty, ridge.centred(b))
+        elif self.fit_intercept:
+            result, factor = solve_sums(self, sums, penalty, ridge.with_ones())
+            left = factor.residual_sums(result)
+            if left[-1] == 0:
+                raise ValueError(
+                    f"alpha={self.alpha!r} leaves no error to find the intercept from: give "
+                    "alpha > 0, or fit_intercept=False."
+                )
+            b = left[:-1] / left[-1]
+            a = self.dual_coef_
+            self.dual_coef_ = a[:, :-1] - a[:, -1:] * b.astype(a.dtype)
+        else:
+            result, _ = solve_sums(self, sums, penalty)
+        if outputs == 1:
+            self.dual_coef_ = self.dual_coef_[:, 0]
+        self.intercept_ = b if outputs > 1 else float(b[0])
+        return result
 
     def _fit_targets(self, training: Training, Y: np.ndarray, fit_path: FitPath | None) -> Result:
         """Set ``dual_coef_`` and ``intercept_`` for targets of shape (n, outputs).

@@ -17,6 +17,7 @@ from mercer.distances import dense_rows
 from mercer.gram import GramOperator, cholesky_factor, inverse_diagonal, refuse_overflow
 from mercer.kernels import Kernel, Radial, Scaled
 from mercer.solvers import LowRankFactor
+from mercer.solvers.ridge import SummedFactor
 from mercer.threads import blas_limit
 
 MATRICES = 6  # of the size of K in float64, for the derivatives of the likelihood
@@ -68,7 +69,7 @@ def exact_root(K: GramOperator, penalty: float, weights: np.ndarray | None) -> n
     return A
 
 
-def low_rank_root(factor: LowRankFactor, penalty: float) -> np.ndarray:
+def low_rank_root(factor: LowRankFactor | SummedFactor, penalty: float) -> np.ndarray:
     """T (m, m) with (k(x, S) T)² summed: what the data explain of k(x, x), by a low-rank K.
 
     Of φ(x) = L⁻¹ k(S, x) and Fᵀ W F = Q diag(μ) Qᵀ it is φᵀ Q diag(μ / (μ + λ)) Qᵀ φ (Quiñonero &

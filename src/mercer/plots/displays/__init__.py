@@ -2,6 +2,7 @@
 
 from mercer.plots.displays.attention_map import AttentionDisplay
 from mercer.plots.displays.cluster_map import ClusterDisplay
+from mercer.plots.displays.convergence import ConvergenceDisplay
 from mercer.plots.displays.correlations import CanonicalCorrelationDisplay
 from mercer.plots.displays.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.displays.embedding import EmbeddingDisplay
@@ -16,6 +17,7 @@ from mercer.plots.displays.margin import MarginDisplay
 from mercer.plots.displays.mistakes import MistakeDisplay
 from mercer.plots.displays.noise import NoiseFeatureDisplay
 from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay, direction
+from mercer.plots.displays.rank_error import RankErrorDisplay
 from mercer.plots.displays.relevance import RelevanceDisplay
 from mercer.plots.displays.reliance import ActingPair, RelianceDisplay
 from mercer.plots.displays.shapes import ShapeDisplay
@@ -24,10 +26,10 @@ from mercer.plots.displays.spectrum import SpectrumDisplay
 
 __all__ = [
     "ActingPair", "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay",
-    "DecisionSurfaceDisplay", "Dependence", "EmbeddingDisplay", "GramDisplay", "HashingDisplay",
-    "InfluenceDisplay",
+    "ConvergenceDisplay", "DecisionSurfaceDisplay", "Dependence", "EmbeddingDisplay", "GramDisplay",
+    "HashingDisplay", "InfluenceDisplay",
     "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay",
     "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay", "PartialDependenceDisplay",
-    "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay", "ShapeDisplay",
-    "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
+    "RankErrorDisplay", "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay",
+    "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
 ]  # fmt: skip

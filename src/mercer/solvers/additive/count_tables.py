@@ -8,7 +8,8 @@ of threads. Counts are whole numbers, exact up to 2^53, and so are sums of whole
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,14 @@ class CountTables:
         self.pairs = {
             (j, k): np.zeros((levels[j], levels[k])) for j in range(d) for k in range(j + 1, d)
         }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the tables as a list: files have no pairs of numbers as keys."""
+        return {**vars(self), "pairs": list(self.pairs.values())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        places = combinations(range(len(state["levels"])), 2)
+        vars(self).update(state, pairs=dict(zip(places, state["pairs"], strict=True)))
 
     @property
     def rows(self) -> float:

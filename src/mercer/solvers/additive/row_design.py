@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mercer import _native
-from mercer.solvers.additive.column_pairs import PairFunctions
+from mercer.kernels.additive import PairFunctions
 from mercer.solvers.additive.count_tables import column_parts
 from mercer.threads import ordered_map
 

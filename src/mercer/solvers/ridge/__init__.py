@@ -16,11 +16,13 @@ from mercer.solvers.ridge.preconditioners import (
 from mercer.solvers.ridge.ridge_folds import RidgeFolds
 from mercer.solvers.ridge.ridge_sweep import RidgeSweep
 from mercer.solvers.ridge.sketched import SketchedFactor, SketchedSolver
+from mercer.solvers.ridge.summed import RidgeSums, SummedFactor
 
 __all__ = [
     "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor", "EigenProSolver",
     "EigenSolver",
     "LocalSolver", "LowRankFactor", "LowRankSolver", "NewtonLogistic", "NystroemPreconditioner",
-    "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSweep",
-    "SketchedFactor", "SketchedSolver", "left_out_fit", "probabilities", "rounding_of",
+    "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSums", "RidgeSweep",
+    "SketchedFactor", "SketchedSolver", "SummedFactor", "left_out_fit", "probabilities",
+    "rounding_of",
 ]  # fmt: skip

@@ -1,0 +1,159 @@
+"""Files from which a fit in chunks goes on after it was killed, to the same last bit."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mercer.persistence import load, save
+from mercer.samples import is_number
+from mercer.streams.chunks import Chunk, Chunks, Position
+from mercer.threads import forget
+
+FREE = ("memory", "n_jobs", "verbose")  # parameters that may differ when a fit goes on
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a fit in chunks keeps what it has, and how often.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; it is replaced in one step, and removed when the fit is done. If it is there when
+        a fit begins, the fit goes on where it stopped.
+    seconds : float >= 0, default=60
+        The least time between two writes.
+    trusted : list of str or classes, optional
+        Classes of other packages that the learner holds, as `mercer.load` takes them.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from mercer import AdditiveRegressor, Checkpoint, Chunks
+    >>> chunks = Chunks([([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "fit.mercer")
+    ...     model = AdditiveRegressor().fit_chunks(chunks, checkpoint=Checkpoint(path, 10))
+    ...     os.path.exists(path)
+    False
+    """
+
+    path: str | os.PathLike
+    seconds: float = 60.0
+    trusted: Iterable[str | type] = ()
+
+
+class Saved:
+    """What the file of a checkpoint holds.
+
+    Attributes
+    ----------
+    learner : estimator
+        As far as it is fitted.
+    sums : object
+        What the rows up to now have become.
+    rows, digest : int
+        How far the stream was read.
+    stamp : list
+        What differs if a file of the stream changes.
+    """
+
+    def __init__(self, learner: Any, sums: Any, position: Position, stamp: tuple):
+        self.learner, self.sums = learner, sums
+        self.rows, self.digest = position.rows, position.digest
+        self.stamp = [list(each) for each in stamp]
+
+
+class Keeper:
+    """Reads a stream in blocks for a learner, from its checkpoint on, and writes checkpoints.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint, path or None
+    learner : estimator
+    chunks : Chunks
+    """
+
+    def __init__(self, checkpoint: Any, learner: Any, chunks: Chunks):
+        if checkpoint is None or isinstance(checkpoint, Checkpoint):
+            self.checkpoint = checkpoint
+        elif isinstance(checkpoint, (str, os.PathLike)):
+            self.checkpoint = Checkpoint(checkpoint)
+        else:
+            raise TypeError(
+                f"checkpoint={checkpoint!r}: give a path, a mercer.Checkpoint, or None."
+            )
+        if self.checkpoint is not None:
+            seconds = self.checkpoint.seconds
+            if not (is_number(seconds) and seconds >= 0):
+                raise ValueError(f"seconds={seconds!r} of checkpoint: give a number >= 0.")
+        self.learner, self.chunks = learner, chunks
+        self.position = Position()
+        self._written = time.monotonic()
+
+    def load(self) -> Any:
+        """The sums of an earlier fit that was cut short, or None; the learner becomes as it was.
+
+        Raises
+        ------
+        ValueError
+            The file is of another learner, of other parameters, or of a stream that has changed.
+        """
+        if self.checkpoint is None or not Path(self.checkpoint.path).exists():
+            return None
+        path = str(self.checkpoint.path)
+        saved = load(path, trusted=self.checkpoint.trusted)
+        if not isinstance(saved, Saved) or type(saved.learner) is not type(self.learner):
+            raise ValueError(
+                f"checkpoint={path!r} is no checkpoint of {type(self.learner).__name__}: give "
+                "another name."
+            )
+        now, before = (_shown(each) for each in (self.learner, saved.learner))
+        if now != before:
+            raise ValueError(
+                f"checkpoint={path!r} is of {before}, and this is {now}: remove the file to begin "
+                "anew, or give the same parameters."
+            )
+        if saved.stamp != [list(each) for each in self.chunks.stamp()]:
+            raise ValueError(
+                f"checkpoint={path!r} is of files that have changed since, or of other files: "
+                "remove it to begin anew."
+            )
+        mine = self.learner.get_params(deep=False)
+        forget(self.learner)
+        vars(self.learner).update(vars(saved.learner))
+        vars(self.learner).update({name: mine[name] for name in FREE if name in mine})
+        self.position = Position(saved.rows, saved.digest)
+        return saved.sums
+
+    def blocks(self, size: int, sums: Any, *, missing: bool = False) -> Iterator[Chunk]:
+        """The blocks that are left. When the next one is asked for, ``sums`` hold the last one."""
+        for block, reached in self.chunks.blocks(size, missing=missing, begin=self.position):
+            yield block
+            self.position = reached
+            self.offer(sums)
+
+    def offer(self, sums: Any) -> None:
+        """Write the file, if the last time is long enough ago."""
+        if self.checkpoint is None:
+            return
+        if time.monotonic() - self._written >= self.checkpoint.seconds:
+            saved = Saved(self.learner, sums, self.position, self.chunks.stamp())
+            save(saved, self.checkpoint.path)
+            self._written = time.monotonic()
+
+    def done(self) -> None:
+        """Remove the file: the fit has ended."""
+        if self.checkpoint is not None:
+            Path(self.checkpoint.path).unlink(missing_ok=True)
+
+
+def _shown(learner: Any) -> str:
+    given = learner.get_params(deep=False)
+    told = ", ".join(f"{name}={value!r}" for name, value in given.items() if name not in FREE)
+    return f"{type(learner).__name__}({told})"

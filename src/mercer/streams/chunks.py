@@ -1,0 +1,300 @@
+"""A sample that is read in chunks, so that it may be larger than the memory.
+
+`Chunks` is the one door of the learners that fit in chunks. It checks that all chunks are of one
+kind, says where in the stream a bad number stands, notices that a file has changed between two
+readings, and cuts the rows anew, so that no answer depends on the size of the chunks.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.samples import is_whole
+from mercer.streams.chunk_checks import Common, checked, told
+from mercer.streams.kept_rows import count_rows, join_rows, row_range, take_rows
+from mercer.streams.sources import Piece, Source, as_source
+
+ROWS = 2**16  # rows of a chunk of an array or of a file
+BLOCK = 2**12  # rows that a transformer reads at a time
+
+
+class Chunk(NamedTuple):
+    """Some rows of a stream.
+
+    Attributes
+    ----------
+    X : rows, as the stream gives them
+    y, weights : ndarray or None
+    start : int
+        The number of the first row in the stream.
+    """
+
+    X: Any
+    y: np.ndarray | None
+    weights: np.ndarray | None
+    start: int
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a stream has been read: the rows, and a checksum of their targets."""
+
+    rows: int = 0
+    digest: int = 0
+
+
+class Chunks:
+    """A table or another sample that learners read in chunks, by ``fit_chunks``.
+
+    Parameters
+    ----------
+    source : array, data frame, table of Arrow, paths, iterable or function
+        An array of numpy, memory-mapped or not; a sparse matrix; a data frame; a table, a data set
+        or a reader of record batches of pyarrow; a path, or a list of paths, of Parquet files
+        (``".parquet"``), Arrow files (``".arrow"``, ``".feather"``) or of one array (``".npy"``),
+        in which ``*`` stands for any letters; an iterable of chunks, each of which is X, (X, y)
+        or (X, y, weights); or a function without arguments that returns such an iterable, for
+        samples that are read more than once. With an array of targets beside it, ``source`` may
+        also be a list of samples of any kind.
+    target : str or array, optional
+        The column of the targets, by its name, or the targets of the rows of an array.
+    weights : str or array, optional
+        The same for the weights of the rows.
+    rows : int, default=65536
+        How many rows of an array or a file are read at a time. No result depends on it.
+
+    Attributes
+    ----------
+    repeatable : bool
+        Whether it can be read more than once. An iterator cannot; a list of chunks can, and so can
+        a function that makes a new iterator.
+
+    Notes
+    -----
+    Iterating yields objects with the fields ``X``, ``y``, ``weights`` and ``start``, the number of
+    the first row. Chunks without rows are left out. All others have the same columns, the same
+    precision (float32 or not), targets and weights, or there is a ValueError with the number of the
+    chunk, from 0; NaN and infinity are told with their row. A file that has another size or time
+    of change at the end than at the beginning is a ValueError as well, and so is a second reading
+    with other rows than the first.
+
+    Examples
+    --------
+    >>> from mercer import AdditiveRegressor, Chunks
+    >>> rng = np.random.default_rng(0)
+    >>> def draw():
+    ...     for seed in range(3):
+    ...         X = np.random.default_rng(seed).uniform(-1, 1, (500, 2))
+    ...         yield X, X[:, 0] ** 2 - X[:, 1]
+    >>> model = AdditiveRegressor().fit_chunks(Chunks(draw))
+    >>> model.predict([[0.5, 0.0]]).round(1)
+    array([0.2])
+    >>> Chunks(draw).repeatable, Chunks(draw()).repeatable
+    (True, False)
+    >>> [(chunk.start, len(chunk.X)) for chunk in Chunks(np.zeros((5, 2)), np.arange(5), rows=3)]
+    [(0, 3), (3, 2)]
+    """
+
+    def __init__(self, source: Any, target: Any = None, *, weights: Any = None, rows: int = ROWS):
+        if not (is_whole(rows) and rows >= 1):
+            raise ValueError(f"rows={rows!r}: give a whole number >= 1.")
+        self._source: Source = as_source(source, target, weights, rows)
+        self._stamp, self._spent = self._source.stamp(), False
+        self._whole: Position | None = None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it can be read more than once."""
+        return self._source.repeatable
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self.read(missing=True)
+
+    def read(self, *, missing: bool, begin: int = 0) -> Iterator[Chunk]:
+        """The chunks, checked; ``missing`` allows NaN in X. Those before row ``begin`` are not
+        checked, but they are yielded."""
+        if self._spent and not self.repeatable:
+            raise ValueError(
+                "the stream is an iterator, which can be read once, and it has been read: give a "
+                "function that returns a new iterator, a list of chunks, or files."
+            )
+        self._spent = True
+        self._refuse_changes()
+        common, rows, digest = None, 0, 0
+        for number, piece in enumerate(self._source.read()):
+            with told(f"chunk {number} of the stream, from 0{piece.place}"):
+                known = begin > rows and rows + count_rows(piece.X) <= begin
+                X, y, w, _ = piece = _plain(piece) if known else checked(piece, rows, missing)
+                n = count_rows(X)
+                if not n:
+                    continue
+                common = Common(number, piece) if common is None else common
+                common.check(piece)
+            yield Chunk(X, y, w, rows)
+            rows, digest = rows + n, updated(digest, y)
+        self._refuse_changes()
+        if not rows:
+            raise ValueError("the stream has no rows (0 samples): give at least one.")
+        found = Position(rows, digest)
+        if self._whole is not None and self._whole != found:
+            raise ValueError(
+                f"the stream had {self._whole.rows:,} rows when it was first read, and now it has "
+                f"{rows:,}, or other targets: a function must return the same chunks each time."
+            )
+        self._whole = found
+
+    def blocks(
+        self, size: int, *, missing: bool = False, begin: Position | None = None
+    ) -> Iterator[tuple[Chunk, Position]]:
+        """All rows of positive weight, cut into blocks of ``size`` rows, however they are chunked.
+
+        Beside each block stands how far it reaches among these rows. Blocks up to ``begin`` are
+        left out, where an earlier reading has stopped; ValueError if their targets differ.
+        """
+        wanted = Position() if begin is None else begin
+        held: list[Chunk] = []
+        waiting, here = 0, Position()
+        stream = self.read(missing=missing, begin=wanted.rows)
+        for chunk in _with_end(stream):
+            if chunk is not None:
+                if chunk.weights is not None and not chunk.weights.all():
+                    chunk = _taken(chunk, np.flatnonzero(chunk.weights))
+                held.append(chunk)
+                waiting += count_rows(chunk.X)
+                if waiting < size:
+                    continue
+            if not waiting:
+                continue
+            whole = _joined(held)
+            last = waiting if chunk is None else waiting // size * size
+            for start in range(0, last, size):
+                block = _range(whole, start, min(start + size, last))
+                here = Position(here.rows + count_rows(block.X), updated(here.digest, block.y))
+                if here.rows > wanted.rows:
+                    yield block._replace(start=here.rows - count_rows(block.X)), here
+                elif here.rows == wanted.rows and here != wanted:
+                    raise ValueError(
+                        f"the first {here.rows:,} rows of the stream have other targets than those "
+                        "of the checkpoint: remove its file to begin anew."
+                    )
+            held = [] if last == waiting else [_range(whole, last, waiting)]
+            waiting -= last
+        if here.rows < wanted.rows:
+            raise ValueError(
+                f"the stream has {here.rows:,} rows, and the checkpoint is from row "
+                f"{wanted.rows:,}: give the same stream, or remove the file of the checkpoint."
+            )
+        if not here.rows:
+            raise ValueError("weights are 0 for every row: give some rows a weight > 0.")
+
+    def through(self, transformer: Any) -> Chunks:
+        """The stream of ``transformer.transform(X)``, of a transformer that is fitted already.
+
+        Examples
+        --------
+        >>> from mercer import Chunks, KernelRidge, Nystroem
+        >>> X = np.linspace(0, 6, 400)[:, None]
+        >>> chunks = Chunks(X, np.sin(X[:, 0]), rows=100)
+        >>> features = Nystroem(n_components=20, random_state=0).fit_chunks(chunks)
+        >>> model = KernelRidge(1e-6).fit_chunks(chunks.through(features))
+        >>> model.predict(features.transform([[1.5]])).round(2)
+        array([1.])
+        """
+        return Chunks._of(_Transformed(self, transformer))
+
+    @classmethod
+    def _of(cls, source: Source) -> Chunks:
+        made = cls.__new__(cls)
+        made._source, made._stamp = source, source.stamp()
+        made._spent, made._whole = False, None
+        return made
+
+    def refuse_once(self, reader: str) -> None:
+        """Raise ValueError if the stream can be read once only; ``reader`` says who reads twice."""
+        if not self.repeatable:
+            raise ValueError(
+                f"{reader}, and an iterator can be read once: give a function that returns a new "
+                "iterator, as Chunks(make) for make(), a list of chunks, or files."
+            )
+
+    def stamp(self) -> tuple:
+        """What differs if a file that is read has changed."""
+        return self._source.stamp()
+
+    def _refuse_changes(self) -> None:
+        for before, now in zip(self._stamp, self.stamp(), strict=True):
+            if before != now:
+                raise ValueError(
+                    f"the file {before[0]!r} has changed since the stream was made: make a new "
+                    "Chunks, and read it while nobody writes to the file."
+                )
+
+
+class _Transformed(Source):
+    """A stream whose X a transformer has changed, in blocks that do not depend on the chunks."""
+
+    def __init__(self, chunks: Chunks, transformer: Any):
+        self.chunks, self.transformer = chunks, transformer
+        self.repeatable = chunks.repeatable
+
+    def read(self) -> Iterator[Piece]:
+        for block, _ in self.chunks.blocks(BLOCK, missing=True):
+            yield Piece(self.transformer.transform(block.X), block.y, block.weights)
+
+    def stamp(self) -> tuple:
+        return self.chunks.stamp()
+
+
+def as_chunks(chunks: Any) -> Chunks:
+    """A stream, or what is one without further words: an iterable of chunks, a function, paths."""
+    return chunks if isinstance(chunks, Chunks) else Chunks(chunks)
+
+
+def updated(digest: int, y: np.ndarray | None) -> int:
+    """The checksum of targets, and then of some more."""
+    if y is None:
+        return digest
+    y = y.astype(np.float64) if y.dtype.kind in "biuf" else y
+    plain = y.dtype.kind not in "OUS"
+    said = y.tobytes() if plain else "".join(f"{each!r}," for each in y.tolist()).encode()
+    return zlib.crc32(said, digest)
+
+
+def _with_end(chunks: Iterator[Chunk]) -> Iterator[Chunk | None]:
+    """The chunks, and then None."""
+    yield from chunks
+    yield None
+
+
+def _plain(piece: Piece) -> Piece:
+    """A piece that was checked before."""
+    y, w = (None if part is None else np.asarray(part) for part in (piece.y, piece.weights))
+    return piece._replace(y=y, weights=None if w is None else w.astype(np.float64))
+
+
+def _joined(chunks: list[Chunk]) -> Chunk:
+    X, y, w = (
+        None if part[0] is None else join(part)
+        for part, join in zip(
+            zip(*(chunk[:3] for chunk in chunks)),
+            (lambda parts: join_rows(*parts), np.concatenate, np.concatenate),
+        )
+    )
+    return Chunk(X, y, w, chunks[0].start)
+
+
+def _range(chunk: Chunk, start: int, stop: int) -> Chunk:
+    X, y, w, first = chunk
+    y, w = (None if part is None else part[start:stop] for part in (y, w))
+    return Chunk(row_range(X, start, stop), y, w, first + start)
+
+
+def _taken(chunk: Chunk, rows: np.ndarray) -> Chunk:
+    X, y, w, first = chunk
+    y, w = (None if part is None else part[rows] for part in (y, w))
+    return Chunk(take_rows(X, rows), y, w, first)

@@ -1,0 +1,267 @@
+"""What a stream reads: arrays and data frames, files, tables of Arrow, and iterators of chunks.
+
+A source yields pieces of rows in their order, as often as it is asked if it is ``repeatable``. Its
+stamp changes if a file that it reads changes.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.samples import is_frame
+from mercer.streams.kept_rows import count_rows, row_range
+
+PARQUET, ARROW, NUMPY = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".npy",)
+READ = 'a Parquet file (".parquet"), an Arrow file (".arrow", ".feather") or an array (".npy")'
+
+
+class Piece(NamedTuple):
+    """Some rows as a source gives them; ``place`` says which file they are from."""
+
+    X: Any
+    y: Any = None
+    weights: Any = None
+    place: str = ""
+
+
+class Source(ABC):
+    """Abstract: rows in pieces."""
+
+    repeatable = True
+
+    @abstractmethod
+    def read(self) -> Iterator[Piece]:
+        """All rows, from the first one."""
+
+    def stamp(self) -> tuple:
+        """What differs if the rows have changed, as far as that can be told without reading."""
+        return ()
+
+
+class HeldRows(Source):
+    """An array, a memory-mapped array, a list or a data frame, so many rows at a time."""
+
+    def __init__(self, X: Any, y: Any, weights: Any, rows: int):
+        self.X, self.y, self.weights, self.rows = X, y, weights, rows
+        for name, values in (("target", y), ("weights", weights)):
+            if values is not None and count_rows(values) != count_rows(X):
+                raise ValueError(
+                    f"{name} has {count_rows(values):,} rows, but source has {count_rows(X):,}: "
+                    "give one for each row."
+                )
+
+    def read(self) -> Iterator[Piece]:
+        for start in range(0, count_rows(self.X), self.rows):
+            stop = start + self.rows
+            X, y, w = (
+                None if part is None else row_range(part, start, min(stop, count_rows(part)))
+                for part in (self.X, self.y, self.weights)
+            )
+            yield Piece(X, y, w)
+
+    def stamp(self) -> tuple:
+        names = [getattr(part, "filename", None) for part in (self.X, self.y, self.weights)]
+        return tuple(file_stamp(name) for name in names if name is not None)
+
+
+class ColumnSource(Source):
+    """Abstract: data frames, some columns of which are the targets and the weights."""
+
+    def __init__(self, target: str | None, weights: str | None):
+        self.target, self.weights = target, weights
+
+    @abstractmethod
+    def frames(self) -> Iterator[tuple[Any, str]]:
+        """Data frames, and which file they are from."""
+
+    def read(self) -> Iterator[Piece]:
+        for frame, place in self.frames():
+            yield Piece(*parted(frame, self.target, self.weights), place)
+
+
+class FrameSource(ColumnSource):
+    """A data frame, so many rows at a time."""
+
+    def __init__(self, frame: Any, target: str | None, weights: str | None, rows: int):
+        super().__init__(target, weights)
+        self.frame, self.rows = frame, rows
+
+    def frames(self) -> Iterator[tuple[Any, str]]:
+        n = self.frame.shape[0]
+        for start in range(0, n, self.rows):
+            yield row_range(self.frame, start, min(start + self.rows, n)), ""
+
+
+class ArrowSource(ColumnSource):
+    """A table, a data set, or a reader of record batches, of pyarrow."""
+
+    def __init__(self, table: Any, target: str | None, weights: str | None, rows: int):
+        super().__init__(target, weights)
+        self.table, self.rows = table, rows
+        self.repeatable = not hasattr(table, "read_next_batch")
+
+    def frames(self) -> Iterator[tuple[Any, str]]:
+        from pyarrow import Table
+
+        if not self.repeatable:
+            batches: Any = self.table
+        elif hasattr(self.table, "scanner"):
+            batches = self.table.to_batches(batch_size=self.rows)
+        else:
+            batches = self.table.to_batches(max_chunksize=self.rows)
+        for batch in batches:
+            yield Table.from_batches([batch]), ""
+
+
+class FileSource(ColumnSource):
+    """Parquet and Arrow files, one after the other."""
+
+    def __init__(self, paths: Sequence[Path], target: str | None, weights: str | None, rows: int):
+        super().__init__(target, weights)
+        self.paths, self.rows = list(paths), rows
+        self.stamp()  # each of them is there
+
+    def frames(self) -> Iterator[tuple[Any, str]]:
+        try:
+            from pyarrow import ArrowException, Table
+        except ImportError as error:
+            raise ImportError(
+                "Parquet and Arrow files are read by pyarrow: pip install pyarrow."
+            ) from error
+        for path in self.paths:
+            try:
+                for batch in self._batches(path):
+                    yield Table.from_batches([batch]), f" ({path.name})"
+            except (ArrowException, OSError) as error:
+                raise ValueError(
+                    f"{str(path)!r} is not {READ} that can be read: {error}"
+                ) from error
+
+    def _batches(self, path: Path) -> Iterator[Any]:
+        if path.suffix.lower() in PARQUET:
+            from pyarrow.parquet import ParquetFile
+
+            with ParquetFile(path, memory_map=True) as file:
+                yield from file.iter_batches(batch_size=self.rows)
+            return
+        from pyarrow import ipc, memory_map
+
+        with memory_map(str(path)) as mapped, ipc.open_file(mapped) as file:
+            for i in range(file.num_record_batches):
+                batch = file.get_batch(i)
+                for start in range(0, batch.num_rows, self.rows):
+                    yield batch.slice(start, self.rows)
+
+    def stamp(self) -> tuple:
+        return tuple(map(file_stamp, self.paths))
+
+
+class IteratedSource(Source):
+    """Chunks X, (X, y) or (X, y, weights), or data frames, that somebody else makes."""
+
+    def __init__(
+        self, make: Callable[[], Iterable], target: str | None, weights: str | None, *, again: bool
+    ):
+        self.make, self.target, self.weights, self.repeatable = make, target, weights, again
+
+    def read(self) -> Iterator[Piece]:
+        for item in self.make():
+            if isinstance(item, tuple):
+                if not 2 <= len(item) <= 3:
+                    raise TypeError(
+                        f"a chunk of the stream is a tuple of {len(item)}: give X, (X, y) or "
+                        "(X, y, weights)."
+                    )
+                yield Piece(*item)
+            elif is_frame(item) and (self.target is not None or self.weights is not None):
+                yield Piece(*parted(item, self.target, self.weights))
+            else:
+                yield Piece(item)
+
+
+def as_source(source: Any, target: Any, weights: Any, rows: int) -> Source:
+    """The source that something given stands for."""
+    named = [name for name in (target, weights) if isinstance(name, str)]
+    arrays = [part for part in (target, weights) if part is not None and part not in named]
+    held = isinstance(source, (str, os.PathLike)) and Path(source).suffix.lower() in NUMPY
+    if held:
+        if not os.path.exists(source):
+            raise FileNotFoundError(f"There is no file {str(source)!r}.")
+        source = np.load(source, mmap_mode="r")
+    if arrays or held or isinstance(source, np.ndarray) or sp.issparse(source):
+        if named:
+            raise ValueError(
+                f"{named[0]!r} is the name of a column, which only data frames and files have: "
+                "give an array of one number for each row."
+            )
+        return HeldRows(source, target, weights, rows)
+    paths = _paths(source)
+    if paths is not None:
+        return FileSource(paths, target, weights, rows)
+    if type(source).__module__.partition(".")[0] == "pyarrow":
+        return ArrowSource(source, target, weights, rows)
+    if is_frame(source):
+        return FrameSource(source, target, weights, rows)
+    if callable(source):
+        make: Any = source
+        return IteratedSource(make, target, weights, again=True)
+    if isinstance(source, (dict, set)) or not isinstance(source, Iterable):
+        raise TypeError(
+            f"source={type(source).__name__}: give an array, a data frame, a table of Arrow, "
+            "paths, an iterable of chunks (X, y), or a function that returns one."
+        )
+    once = isinstance(source, Iterator)
+    return IteratedSource(lambda: source, target, weights, again=not once)
+
+
+def parted(frame: Any, target: str | None, weights: str | None) -> tuple[Any, Any, Any]:
+    """A data frame without its columns of targets and weights, and these as arrays."""
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    found = []
+    for what, name in (("target", target), ("weights", weights)):
+        if name is not None and name not in table.columns:
+            raise ValueError(
+                f"{what}={name!r} is no column. The columns are {list(table.columns)[:20]}."
+            )
+        found.append(None if name is None else table.get_column(name).to_numpy())
+    names = [name for name in (target, weights) if name is not None]
+    return (table.drop(names).to_native(), found[0], found[1])
+
+
+def file_stamp(path: Any) -> tuple:
+    """The name, the size and the time of the last change of a file."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no file {str(path)!r}.") from None
+    return str(path), found.st_size, found.st_mtime_ns
+
+
+def _paths(source: Any) -> list[Path] | None:
+    """The files that paths and patterns name, or None if ``source`` holds no paths."""
+    given = [source] if isinstance(source, (str, os.PathLike)) else source
+    if not isinstance(given, (list, tuple)) or not given:
+        return None
+    if not all(isinstance(each, (str, os.PathLike)) for each in given):
+        return None
+    found = []
+    for each in given:
+        path = Path(each)
+        if path.suffix.lower() not in PARQUET + ARROW:
+            raise ValueError(f"source has {str(each)!r}: give {READ}, or chunks of samples.")
+        many = any(sign in str(each) for sign in "*?[") and not path.exists()
+        names = sorted(glob.glob(str(each))) if many else [str(each)]
+        if not names:
+            raise FileNotFoundError(f"There is no file {str(each)!r}: no name matches the pattern.")
+        found += map(Path, names)
+    return found
