@@ -330,10 +330,12 @@ class CorpusIndex:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def before(self, job: str) -> int:
-        """How many segments were there before a job added its own; all if it has added none."""
-        done = self._of_job(job)
-        return self.segments if done is None else done
+    def before(self, jobs: str) -> int:
+        """How many segments precede those of jobs whose name begins so; all if there are none."""
+        for number in range(count := self.segments):
+            if str(self._segment(number).facts.get("job")).startswith(jobs):
+                return number
+        return count
 
     def _of_job(self, job: str) -> int | None:
         for number in range(self.segments):
