@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from cli.runner import command, printed
-from cli.test_dedup import KEPT, ROWS, TEXTS, delimited, ids, json_lines
+from cli.test_dedup import KEPT, PACKERS, ROWS, TEXTS, delimited, ids, json_lines
 from mercer import deduplicate
 from mercer.cli import documents
 from mercer.cli.app import dedup
@@ -56,6 +56,7 @@ def test_a_file_in_shards_gives_the_same(name, shard, monkeypatch):
         }[name])  # fmt: skip
     whole = outputs(name, "--malformed", "skip")
     monkeypatch.setattr(documents, "SHARD", shard)
+    monkeypatch.setattr(documents, "STEP", 50)
     made = documents.format_of(Source(Path(name)).name, name)(
         Source(Path(name)), "text", None, None
     )
@@ -69,6 +70,15 @@ def test_a_file_in_shards_gives_the_same(name, shard, monkeypatch):
         assert pl.read_parquet("out.parquet").equals(pl.DataFrame(ROWS)[KEPT])
     else:
         assert again[0] == whole[0]
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.txt.gz", "in.txt.bz2"])
+def test_a_stream_begins_after_some_bytes(name):
+    content = bytes(range(256)) * 9000
+    Path(name).write_bytes(PACKERS[name.removeprefix("in.txt")](content))
+    for after in (0, 10, 2**20 + 1, len(content) - 1, len(content), len(content) + 5):
+        with Source(Path(name)).opened(after) as file:
+            assert file.read() == content[after:]
 
 
 @pytest.mark.parametrize("shard", [1, 300, 10**9])
