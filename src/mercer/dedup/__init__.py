@@ -18,8 +18,9 @@ from mercer.dedup.signing import Bands
 __all__ = ["Bands", "Characters", "CorpusIndex", "Duplicates", "Words", "deduplicate"]
 
 # what other rooms use, and no user needs
+from mercer.dedup.corpus import Part
 from mercer.dedup.shingles import Shingles
 from mercer.dedup.signing import Signer, Signs, choose_bands
-from mercer.dedup.stages import Part, Result, Stages
+from mercer.dedup.stages import Result, Stages
 from mercer.dedup.walk import Rules
 from mercer.dedup.work_folder import is_of_another

@@ -21,15 +21,17 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from mercer.dedup.buckets import Members, joined, packed, together
+from mercer.dedup.corpus import Corpus
 from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.signing import Signer, Signs
 from mercer.dedup.walk import (
@@ -60,35 +62,6 @@ SAID = {
     "buckets": "Sorting", "candidates": "Collecting", "sets": "Reading what may be equal",
     "verdicts": "Comparing",
 }  # fmt: skip
-
-
-class Part(NamedTuple):
-    """A run of documents of one file."""
-
-    texts: list[str]
-    values: np.ndarray  # by which they are preferred; empty if by nothing
-    after: Any  # where the next part begins, as JSON
-
-
-class Corpus(Protocol):
-    """Files of documents, as the stages read them."""
-
-    files: int
-    fixed: int  # files of an earlier corpus, which come first
-
-    def parts(self, file: int, after: Any) -> Iterator[Part]:
-        """The parts of a file after a place, or from its begin where that is None."""
-        ...
-
-    def alone(self) -> Corpus:
-        """The same without what belongs to this process, such as its screen."""
-        ...
-
-    def texts(
-        self, file: int, wanted: Sequence[np.ndarray], places: Sequence[Any]
-    ) -> Iterator[list[str]]:
-        """Some documents of each part, by their numbers in it; ``places`` are those of `Part`."""
-        ...
 
 
 class Result(NamedTuple):
@@ -178,13 +151,15 @@ class Stages:
             alone = copy.copy(self)  # what other processes need
             alone.mapped, alone.tell, alone.corpus = None, _nothing, self.corpus.alone()
             alone.__dict__.pop("_open", None)
+            # as bytes: some executors would make arrays of it that are not aligned
+            task = partial(_performed, pickle.dumps(alone), stage)
             for _ in range(TRIES):
                 left = [k for k in numbers if not self.done(stage, k)]
                 if not left:
                     return
                 at = len(numbers) - len(left)
                 self.tell(said, at, len(numbers))
-                for _ in self.mapped(partial(alone.perform, stage), left):
+                for _ in self.mapped(task, left):
                     self.tell(said, at := at + 1, len(numbers))
             left = [k for k in numbers if not self.done(stage, k)]
             if left:
@@ -406,6 +381,16 @@ class Stages:
         if ends[-1]:
             values = np.asarray(np.memmap(whole, np.uint64, "r"))
         return Sets(values, ends[place], ends[place + 1])
+
+
+def _performed(stages: bytes, stage: str, number: int) -> None:
+    """One task, in whatever process this is."""
+    _revived(stages).perform(stage, number)
+
+
+@lru_cache(maxsize=1)
+def _revived(stages: bytes) -> Stages:
+    return pickle.loads(stages)
 
 
 def _nothing(*_: Any) -> None:
