@@ -68,7 +68,7 @@ def content_of(name: str, data: bytes) -> bytes:
 def damaged(whole: bytes, data: bytes) -> bytes:
     """Some bytes changed, and now and then cut off."""
     cut = len(whole) - (data[-1] if data and data[0] > 200 else 0)
-    changed = bytearray(whole[:cut])
+    changed = bytearray(whole[: max(cut, 1)])
     for at, high, value in zip(data[::3], data[1::3], data[2::3]):
         changed[(at + 256 * high) % len(changed)] = value
     return bytes(changed)
