@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from mercer.cli.errors import OptionError, TableError
 
@@ -42,7 +42,7 @@ def mapped_by(executor: Any) -> Iterator[Mapped | None]:
     elif hasattr(executor, "map"):
         yield executor.map
     elif callable(executor):
-        yield executor
+        yield cast(Mapped, executor)
     else:
         raise TypeError(f"executor={executor!r}: give an object with a method map, or a function.")
 

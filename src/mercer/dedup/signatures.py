@@ -29,7 +29,8 @@ class Signatures:
         self._minhash = MinHash(n_hashes, random_state=(seed + 2**31) % 2**32).fit()
         width = np.arange(256, dtype=np.uint8)
         fields = [width >> k & (2**bits - 1) for k in range(0, 8, bits)]
-        self._different = np.sum([field > 0 for field in fields], axis=0, dtype=np.uint8)
+        differ = np.sum([field > 0 for field in fields], axis=0)
+        self._different = np.asarray(differ, np.uint8)
 
     @property
     def width(self) -> int:
