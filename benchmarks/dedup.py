@@ -25,7 +25,7 @@ import scipy.sparse as sp
 
 from harness import Section, data_folder, options
 from mercer import MinHash, deduplicate
-from mercer.dedup import Words
+from mercer.dedup import CorpusIndex, Words
 from mercer.dedup.buckets import packed, together
 
 HERE = {name for name in ("rensa", "datasketch") if importlib.util.find_spec(name)}
@@ -67,6 +67,24 @@ class Generator:
                 changed = self.rng.integers(0, WORDS, self.rng.integers(0, 10))
                 rows[row, changed] = self.drawn(len(changed))
             yield from (" ".join(self.words[row].tolist()) for row in rows)
+
+    def write(self, path: Path, n: int, step: int = 20_000) -> None:
+        """Such documents as JSON lines, by arrays of bytes: words of six letters and digits."""
+        words = [f" {chr(97 + i % 26)}{i:05d}" for i in range(50_000)]
+        letters = np.frombuffer("".join(words).encode(), "S7")
+        fine = np.searchsorted(self.law, (np.arange(2**22) + 0.5) / 2**22).astype(np.int32)
+        with path.open("wb") as file:
+            for start in range(0, n, step):
+                rows = fine[self.rng.integers(0, 2**22, (min(step, n - start), WORDS))]
+                copies = np.flatnonzero(self.rng.random(len(rows)) < 0.1)
+                for row in copies[copies > 0]:
+                    rows[row] = rows[self.rng.integers(row)]
+                    changed = self.rng.integers(0, WORDS, self.rng.integers(0, 10))
+                    rows[row, changed] = fine[self.rng.integers(0, 2**22, len(changed))]
+                begins = np.char.mod('{"id": %d, "text": "', np.arange(start, start + len(rows)))
+                texts = letters[rows].view(f"S{7 * WORDS}")[:, 0]
+                lines = np.char.add(np.char.add(begins.astype("S"), texts), b'"}\n')
+                file.write(lines.tobytes().replace(b"\0", b""))
 
     def forms(self, n: int) -> list[str]:
         """One text with 7 words of its own in each copy: similarity 0.7."""
@@ -143,14 +161,12 @@ def job(section: Section, texts: list[str]) -> None:
 
 def files(section: Section, sizes: list[int]) -> float:
     """The command, each in a process of its own; seconds a document of the largest corpus."""
-    costs = {}
+    costs, parts = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for n in sizes:
             path, out = Path(folder, "in.jsonl"), Path(folder, "out.jsonl")
-            with path.open("w") as file:
-                for i, text in enumerate(Generator().texts(n)):
-                    file.write(json.dumps({"id": i, "text": text}) + "\n")
-            costs[n], memory = command(path, out)
+            Generator().write(path, n)
+            costs[n], memory, parts[n] = command(path, out)
             section.row(
                 f"mercer dedup, {n:,} documents, {path.stat().st_size / 1e6:,.0f} MB of jsonl",
                 "",
@@ -159,26 +175,57 @@ def files(section: Section, sizes: list[int]) -> float:
             )
     small, large = sizes[0], sizes[-1]
     start = command_start()
-    ratio = np.log((costs[large] - start) / (costs[small] - start)) / np.log(large / small)
-    section.row(f"exponent of the cost, {small:,} to {large:,}", "", f"{ratio:.2f}",
+
+    def exponent(before: float, after: float) -> float:
+        return float(np.log(after / before) / np.log(large / small))
+
+    section.row(f"exponent of the cost, {small:,} to {large:,}", "",
+                f"{exponent(costs[small] - start, costs[large] - start):.2f}",
                 f"without {start:.1f} s of start")  # fmt: skip
+    for name, seconds in parts[large].items():
+        before = parts[small][name]
+        said = f"{seconds:.2f} s of {large:,}"
+        if before > 0.05:
+            said += f", exponent {exponent(before, seconds):.2f}"
+        section.row("parts of the cost", name, said, f"{1e6 * seconds / large:.2f} µs a document")
     return costs[large] / large
 
 
-def command(*paths: Path) -> tuple[float, float]:
-    """CPU seconds and peak MB of ``mercer dedup in -o out``."""
-    code = (
-        "import resource, sys; from mercer.cli.app import app\n"
-        "app(sys.argv[1:], exit_on_error=False)"
-        "\nu = resource.getrusage(resource.RUSAGE_SELF)\n"
-        "import re; peak = re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1]\n"
-        "print(u.ru_utime + u.ru_stime, int(peak) / 1024)"
-    )
+RUN = """
+import json, re, resource, sys, time
+from mercer.cli.app import app
+from mercer.cli.dedup_outcome import Job
+from mercer.dedup import Stages
+spent = {}
+
+def timed(owner, method, name):
+    run = getattr(owner, method)
+    def wrapped(*given):
+        began = time.process_time()
+        try:
+            return run(*given)
+        finally:
+            spent[name] = spent.get(name, 0.0) + time.process_time() - began
+    setattr(owner, method, wrapped)
+
+for method, name in (("_signs", "reading and signing"), ("_equals", "equal documents"),
+                     ("_buckets", "sorting keys"), ("_candidates", "collecting candidates"),
+                     ("_sets", "reading candidates again"), ("_verdicts", "comparing")):
+    timed(Stages, method, name)
+timed(Job, "finish", "writing")
+app(sys.argv[1:], exit_on_error=False)
+used = resource.getrusage(resource.RUSAGE_SELF)
+peak = re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]
+print(json.dumps([used.ru_utime + used.ru_stime, int(peak) / 1024, spent]))
+"""
+
+
+def command(*paths: Path) -> tuple[float, float, dict[str, float]]:
+    """CPU seconds and peak MB of ``mercer dedup in -o out``, and the seconds of its parts."""
     asked = ["dedup", str(paths[0]), "-o", str(paths[1]), "--force", "--quiet"]
-    done = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-c", RUN, *asked], capture_output=True, text=True,
                           check=True, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})  # fmt: skip
-    seconds, memory = map(float, done.stdout.split()[-2:])
-    return seconds, memory
+    return tuple(json.loads(done.stdout.splitlines()[-1]))
 
 
 def command_start() -> float:
@@ -186,6 +233,31 @@ def command_start() -> float:
         path = Path(folder, "in.jsonl")
         path.write_text('{"text": "a"}\n')
         return command(path, Path(folder, "out.jsonl"))[0]
+
+
+def index(section: Section, n: int) -> None:
+    """An index of n documents on disk, and a hundredth of that many new ones."""
+    texts, new = list(Generator().texts(n)), list(Generator(1).texts(n // 100))
+    new[::2] = texts[: len(new[::2])]
+    for bits in (None, 8, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            made = CorpusIndex.create(folder, bits=bits)
+
+            def append(made: CorpusIndex = made) -> None:
+                for start in range(0, n, 50_000):
+                    made.append(texts[start : start + 50_000], n_jobs=1)
+
+            added = cpu(append, 1)
+            asked = cpu(partial(made.query, new, n_jobs=1), 3)
+            found = made.query(new)
+            wanted = {(k, k // 2) for k in range(0, len(new), 2)}
+            right = len(wanted & set(zip(*(found[name].tolist() for name in ("document", "row")))))
+            section.row(
+                f"index of {n:,} documents", "shingles" if bits is None else f"{bits} bits a hash",
+                f"{made.n_bytes / n:,.0f} bytes a document, {n / added:,.0f} added/s, "
+                f"{len(new) / asked:,.0f} asked/s",
+                f"{right:,} of {len(wanted):,} equal ones found",
+            )  # fmt: skip
 
 
 def sorting(section: Section, n: int) -> None:
@@ -301,7 +373,8 @@ def main() -> None:
     texts = list(Generator().texts(20_000))
     signatures(section, texts)
     job(section, texts)
-    a_document = files(section, [10**4, 10**5] if args.quick else [10**5, 10**6])
+    a_document = files(section, [10**4, 10**5] if args.quick else [10**5, 10**6, 10**7])
+    index(section, 10**4 if args.quick else 10**5)
     sorting(section, 10**7 if args.quick else 10**8)
     hostile(section, args.quick)
     folder = data_folder()
@@ -313,7 +386,7 @@ def main() -> None:
     if missing:
         section.note(f"not installed, and left out: {', '.join(missing)}")
     section.note(
-        f"10⁷ and 10⁸ documents were not run. At {1e6 * a_document:.1f} CPU µs a document 10⁸ take "
+        f"10⁸ documents were not run. At {1e6 * a_document:.1f} CPU µs a document 10⁸ take "
         f"{1e8 * a_document / 60:.0f} minutes on one core, and their sort as above: extrapolated."
     )
     section.finish(args.write)

@@ -277,6 +277,34 @@ std::pair<int64_t, int64_t> walk_documents(List<const uint64_t> values, List<con
     return {compared, std::count(full.begin(), full.end(), uint8_t(1))};
 }
 
+// Jaccard's index of pairs of ascending lists: values[begins[k]] .. values[ends[k] - 1] and the same of
+// the others. Two empty lists have 0: documents without shingles are like nothing.
+void compare_documents(List<const uint64_t> values, List<const int64_t> begins,
+                       List<const int64_t> ends, List<const uint64_t> others,
+                       List<const int64_t> other_begins, List<const int64_t> other_ends,
+                       List<double> out) {
+    const size_t n = out.shape(0);
+    wants(begins.shape(0) == n && ends.shape(0) == n && other_begins.shape(0) == n &&
+              other_ends.shape(0) == n,
+          "shapes must be begins, ends, other_begins, other_ends, out (pairs,)");
+    check_aligned(values, begins, ends, others, other_begins, other_ends, out);
+    const uint64_t *x = values.data(), *z = others.data();
+    const int64_t *s = begins.data(), *e = ends.data();
+    const int64_t *t = other_begins.data(), *f = other_ends.data();
+    const auto most = static_cast<int64_t>(values.shape(0));
+    const auto other_most = static_cast<int64_t>(others.shape(0));
+    double* index = out.data();
+    nb::gil_scoped_release release;
+    for (size_t k = 0; k < n; ++k) {
+        wants(s[k] >= 0 && s[k] <= e[k] && e[k] <= most && t[k] >= 0 && t[k] <= f[k] &&
+                  f[k] <= other_most,
+              "begins and ends must ascend and stay within their lists");
+        const auto a = static_cast<size_t>(e[k] - s[k]), b = static_cast<size_t>(f[k] - t[k]);
+        const size_t both = shared(x + s[k], a, z + t[k], b);
+        index[k] = both ? static_cast<double>(both) / static_cast<double>(a + b - both) : 0;
+    }
+}
+
 }  // namespace
 
 void bind_documents(nb::module_& m) {
@@ -286,6 +314,9 @@ void bind_documents(nb::module_& m) {
           nb::arg("lengths").noconvert(), nb::arg("counts").noconvert());
     m.def("shingle_documents", shingle_documents, nb::arg("documents"), nb::arg("words"),
           nb::arg("size"));
+    m.def("compare_documents", compare_documents, nb::arg("values"), nb::arg("begins"),
+          nb::arg("ends"), nb::arg("others"), nb::arg("other_begins"), nb::arg("other_ends"),
+          nb::arg("out").noconvert());
     m.def("walk_documents", walk_documents, nb::arg("values").noconvert(), nb::arg("begins"),
           nb::arg("ends"), nb::arg("places"), nb::arg("buckets"), nb::arg("n_buckets"), nb::arg("threshold"), nb::arg("most"),
           nb::arg("fixed"), nb::arg("within"), nb::arg("partners").noconvert(),

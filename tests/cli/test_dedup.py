@@ -243,6 +243,48 @@ def test_bad_files_are_named(name, content, message, capsys):
     assert not Path(f"out{suffix}").exists()
 
 
+@pytest.mark.parametrize("packed", [".gz", ".bz2", ".zst"])
+def test_packed_files_that_are_torn_are_named(packed, capsys):
+    Path("good.jsonl").write_bytes(json_lines(ROWS))
+    whole = PACKERS[packed](json_lines(ROWS))
+    for content in (whole[:-9], whole[: len(whole) // 2], whole[:20] + b"\0" * 20 + whole[40:]):
+        Path(f"in.jsonl{packed}").write_bytes(content)
+        asked = ("dedup", "good.jsonl", f"in.jsonl{packed}", "-o", "out.jsonl")
+        code, said = printed(capsys, *asked)
+        assert code == 3
+        assert f"in.jsonl{packed} cannot be uncompressed" in said
+        assert not Path("out.jsonl").exists()
+
+
+def test_a_column_that_one_file_lacks_is_said(capsys):
+    Path("a.jsonl").write_bytes(json_lines(ROWS))
+    Path("b.jsonl").write_bytes(b'{"id": 1, "body": "x"}\n')
+    code, said = printed(capsys, "dedup", "a.jsonl", "b.jsonl", "-o", "out.jsonl")
+    assert (code, "b.jsonl, line 1 has no column 'text'; it has ['id', 'body']" in said) == (
+        3,
+        True,
+    )
+    pl.DataFrame(ROWS).write_parquet("a.parquet")
+    pl.DataFrame({"id": [1], "body": ["x"]}).write_parquet("b.parquet")
+    code, said = printed(capsys, "dedup", "a.parquet", "b.parquet", "-o", "out.parquet")
+    assert (code, "--column text: b.parquet has no such column" in said) == (3, True)
+    pl.DataFrame({"text": ["x"], "other": [1]}).write_parquet("b.parquet")
+    code, said = printed(capsys, "dedup", "a.parquet", "b.parquet", "-o", "out.parquet")
+    assert (code, "The files have different columns" in said) == (3, True)
+    assert not Path("out.parquet").exists()
+
+
+@pytest.mark.full
+def test_a_document_of_100_megabytes():
+    """It is read like others, and so is a copy of it with a word more."""
+    text = " ".join(f"w{i:07d}" for i in range(10**8 // 9))
+    with open("in.jsonl", "w") as file:
+        for i, one in enumerate([text, "a b c", text + " more", "d e f"]):
+            file.write(f'{{"id": {i}, "text": "{one}"}}\n')
+    assert command("dedup", "in.jsonl", "-o", "out.jsonl") == 0
+    assert ids() == [0, 1, 3]
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
@@ -294,7 +336,7 @@ def test_a_work_folder_of_another_job_is_refused(capsys):
 KILLED = """
 import os, signal, sys
 from mercer.cli import app, documents
-from mercer.dedup import stages
+from mercer.dedup import stages, work_folder
 from mercer.persistence import write_whole, written_whole
 name, left = sys.argv[1], [int(sys.argv[2])]
 documents.ROWS = 7
@@ -305,7 +347,8 @@ def counted(write):
             os.kill(os.getpid(), signal.SIGKILL)
         return write(path, *content)
     return killing
-stages.write_whole, stages.written_whole = counted(write_whole), counted(written_whole)
+stages.written_whole = work_folder.written_whole = counted(written_whole)
+work_folder.write_whole = counted(write_whole)
 app.run(sys.argv[3:])
 """
 
@@ -315,7 +358,8 @@ def dying(name, count, *asked):
     return subprocess.Popen([sys.executable, "-c", KILLED, name, str(count), *map(str, asked)])
 
 
-KILLS = [("buckets", 7), ("signs", 5), ("keys", 1), ("sets", 3), ("verdicts", 1)]
+KILLS = [("buckets", 7), ("signs", 5), ("keys", 1), ("candidates", 1), ("sets", 3),
+         ("verdicts", 1)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "count"), few(1, KILLS))

@@ -7,7 +7,15 @@ import pytest
 import mercer
 import mercer.distances as d
 import mercer.kernels as k
-from fuzz import fuzz_fields, fuzz_hashes, fuzz_linear_svm, fuzz_model_files, fuzz_smo, fuzz_tables
+from fuzz import (
+    fuzz_documents,
+    fuzz_fields,
+    fuzz_hashes,
+    fuzz_linear_svm,
+    fuzz_model_files,
+    fuzz_smo,
+    fuzz_tables,
+)
 from fuzz.driver import Source, random_input
 from fuzz.fuzz_strings import one_input, set_comparisons, string_comparisons
 from mercer import _native
@@ -77,6 +85,15 @@ def test_the_files_that_the_fuzzer_alters_are_whole(tmp_path):
 def test_random_tables(seed):
     rng = random.Random(seed)
     done = [fuzz_tables.one_input(fuzz_tables.random_input(rng)) for _ in range(150)]
+    assert done.count("read") > len(done) / 20
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(2))
+def test_random_documents(seed):
+    rng = random.Random(seed)
+    done = [fuzz_documents.one_input(fuzz_documents.random_input(rng)) for _ in range(100)]
+    assert {"read", "refused", "index"} == {*done}
     assert done.count("read") > len(done) / 20
 
 

@@ -170,6 +170,7 @@ def test_no_function_is_missing():
     tested |= {"hash_keys", "hash_tables", "least_hashes", "least_ranks"}  # test_hostile_hashing.py
     tested |= {"least_in_parts", "hash_items", "hash_rows", "split_rows"}
     tested |= {"sign_documents", "shingle_documents", "walk_documents"}  # ..._documents.py
+    tested |= {"compare_documents"}
     tested |= {"count_candidates", "list_candidates", "nearest_listed"}
     tested |= {f"listed_{name}" for name in ("differences", "jaccard", "manhattan", "squares")}
     tested |= {"nearest_rows", "rows_within", "kd_build", "kd_nearest"}  # test_hostile_rows.py

@@ -164,3 +164,38 @@ def test_a_walk_with_wrong_numbers_is_refused():
             ones, np.zeros(2, int), np.zeros(1, int), np.zeros(2, int), none, 1, 0.5, 1, 0, True,
             *out,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_pairs_beside_their_twin(seed):
+    rng = np.random.default_rng(seed)
+    sides = []
+    for _ in range(2):
+        sets = [np.zeros(0, np.uint64)]
+        for top in (0, 2**63, 2**64 - 13) * 4:
+            some = rng.integers(0, 12, rng.integers(0, 9)).astype(np.uint64)
+            sets.append(np.unique(some + np.uint64(top)))
+        starts = np.cumsum([0, *map(len, sets)])
+        sides.append((sets, np.concatenate(sets).astype(np.uint64), starts))
+    (A, a, s), (B, b, t) = sides
+    left, right = (part.ravel() for part in np.mgrid[: len(A), : len(B)])
+    out = np.full(len(left), np.nan)
+    _native.compare_documents(a, s[left], s[left + 1], b, t[right], t[right + 1], out)
+    for i, j, J in zip(left, right, out):
+        x, z = set(A[i].tolist()), set(B[j].tolist())
+        wanted = len(x & z) / len(x | z) if x & z else 0
+        assert wanted == J
+
+
+def test_pairs_with_wrong_numbers_are_refused():
+    ones, out = np.ones(1, np.uint64), np.empty(1)
+    good, one = np.array([0]), np.array([1])
+    _native.compare_documents(ones, good, one, ones, good, one, out)
+    assert out[0] == 1
+    for wrong in ((-1, 1, 0, 1), (0, 2, 0, 1), (1, 0, 0, 1), (0, 1, -1, 1), (0, 1, 0, 2),
+                  (0, 1, 1, 0), (0, 2**62, 0, 1)):  # fmt: skip
+        a, b, c, d = (np.array([number]) for number in wrong)
+        with pytest.raises(ValueError, match="must ascend"):
+            _native.compare_documents(ones, a, b, ones, c, d, out)
+    with pytest.raises(ValueError, match="shapes must be"):
+        _native.compare_documents(ones, good, one, ones, good, np.zeros(2, int), out)

@@ -333,3 +333,30 @@ def test_links_with_the_names_of_temporary_files_are_left_alone(path):
     write_whole(path, b"content")
     assert secret.read_bytes() == b"secret"
     assert planted.is_symlink()
+
+
+def test_of_several_that_must_not_replace_one_succeeds(tmp_path):
+    path = tmp_path / "file"
+    first = written_whole(path, replace=False)
+    first.__enter__().write(b"first")
+    with written_whole(path, replace=False) as second:
+        second.write(b"second")
+    with pytest.raises(FileExistsError) as said:
+        first.__exit__(None, None, None)
+    assert said.value.filename == str(path)
+    assert path.read_bytes() == b"second"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_without_links_a_file_is_not_replaced_either(tmp_path, monkeypatch):
+    def none(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", none)
+    path = tmp_path / "file"
+    with written_whole(path, replace=False) as file:
+        file.write(b"first")
+    with pytest.raises(FileExistsError), written_whole(path, replace=False) as file:
+        file.write(b"second")
+    assert path.read_bytes() == b"first"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

@@ -446,12 +446,15 @@ def dedup(
     characters: Whole | None = None,
     recall: float = 0.99,
     against: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    index: Path | None = None,
+    bits: Literal[1, 2, 4, 8] | None = None,
     most_kept: Whole = 100,
     malformed: Literal["stop", "skip"] = "stop",
     pairs: Path | None = None,
     report: Path | None = None,
     work: Path | None = None,
     task: str | None = None,
+    executor: str | None = None,
     fail: Flag = False,
     sep: str | None = None,
     seed: Whole = 0,
@@ -488,6 +491,12 @@ def dedup(
         The share of pairs just at the threshold that are to be found.
     against
         Files of an earlier corpus, whose documents are never removed. May be repeated.
+    index
+        A folder with an index of what was kept by earlier runs. What is like one of its documents
+        is removed, and what is kept is added to it. It is made if there is none.
+    bits
+        Bits of each hash that a new index keeps in place of the shingles. It is then smaller, and
+        similarities to its documents are estimates.
     most_kept
         The most documents that are kept and compared in one bucket.
     malformed
@@ -500,6 +509,9 @@ def dedup(
         The folder of the stages. Default: beside the output, and removed in the end.
     task
         2/8: this is the second of eight processes that share the work; needs --work.
+    executor
+        processes:8 runs the work in eight processes, dask:tcp://host:8786 on a cluster of Dask, and
+        ray or ray:ADDRESS on one of Ray. All see the same files and the same --work.
     fail
         Exit with code 7 if there are near-duplicates.
     sep
@@ -518,6 +530,7 @@ def dedup(
             words=words, characters=characters, recall=recall, against=against or [],
             most_kept=most_kept, malformed=malformed, pairs=pairs, report=report, work=work,
             task=task, fail=fail, sep=sep, seed=seed, force=force, json=json, quiet=quiet,
+            index=index, bits=bits, executor=executor,
         )
     )  # fmt: skip
 

@@ -1,18 +1,22 @@
 """Files of documents, read record by record, with the bytes of each record as they are.
 
 A record is a line of JSON lines or of plain text, or a row of a delimited file, whose fields may
-hold ends of lines between quotes. Parquet is read by runs of rows.
+hold ends of lines between quotes. Parquet is read by runs of rows. A large file that is not
+compressed is read as several shards, each of which ends where a record does.
 """
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, BinaryIO
+from itertools import pairwise
+from typing import Any, BinaryIO, Self
 
 import polars as pl
 
@@ -22,6 +26,8 @@ from mercer.cli.files import Source
 BOM = b"\xef\xbb\xbf"
 ROWS = 32_768  # records of a part
 BYTES = 2**26  # and about so many at most
+SHARD = 2**28  # bytes of a shard, about
+STEP = 2**22  # bytes that are looked through at a time
 SEPARATORS = b",;\t|"
 
 
@@ -34,6 +40,9 @@ class Format(ABC):
 
     unit = "row"  # what a record is called
     skips_blank = False  # whether a blank record is none
+    #: where the records of a shard begin and end, in bytes or rows; None: those of the whole file
+    begin: int | None = None
+    end: int | None = None
 
     def __init__(self, source: Source, column: str, keep: str | None, separator: str | None):
         self.source, self.column, self.keep = source, column, keep
@@ -51,6 +60,31 @@ class Format(ABC):
         """What stands above the records."""
         return b""
 
+    def shards(self) -> list[Self]:
+        """The same file as several of about `SHARD` bytes."""
+        bounds: list[int | None] = [None, *(self._bounds() if self.source.plain else []), None]
+        return [self._between(begin, end) for begin, end in pairwise(bounds)]
+
+    def before(self) -> int:
+        """How many records of the file come before those of this shard."""
+        if self.begin is None:
+            return 0
+        return sum(len(part) for part, _ in self._between(None, self.begin).records(None))
+
+    @property
+    def size(self) -> int:
+        """Where the file ends, in the units of `begin`."""
+        return self.source.size
+
+    @abstractmethod
+    def _bounds(self) -> Iterator[int]:
+        """Where shards end, but for the last one."""
+
+    def _between(self, begin: int | None, end: int | None) -> Self:
+        shard = copy.copy(self)
+        shard.begin, shard.end = begin, end
+        return shard
+
 
 class Lines(Format):
     """Plain text, a document in each line."""
@@ -58,20 +92,31 @@ class Lines(Format):
     unit = "line"
 
     def records(self, place: dict | None) -> Iterator[tuple[list[bytes], int]]:
-        with self.source.opened() as file:
-            offset = self._begin(file) if place is None else place["offset"]
-            if place is not None:
-                _advance(file, offset)
+        start = self.begin if place is None else place["offset"]
+        end = sys.maxsize if self.end is None else self.end
+        with self.source.opened(start or 0) as file:
+            offset = self._begin(file) if start is None else start
             part, size = [], 0
-            for record in self._split(file):
+            for record in self._split(file) if offset < end else ():
                 part.append(record)
                 size += len(record)
-                if len(part) == ROWS or size > BYTES:
+                if len(part) == ROWS or size > BYTES or offset + size >= end:
                     offset += size
                     yield part, offset
                     part, size = [], 0
+                    if offset >= end:
+                        break
             if part:
                 yield part, offset + size
+
+    def _bounds(self) -> Iterator[int]:
+        end = 0
+        for target in range(SHARD, self.source.size, SHARD):
+            if target > end:
+                with self.source.opened(target) as file:
+                    end = target + len(file.readline())
+                if end < self.source.size:
+                    yield end
 
     def document(self, record: bytes) -> tuple[str, float]:
         return _decoded(record).rstrip("\r\n"), 0.0
@@ -117,9 +162,24 @@ class Delimited(Lines):
     skips_blank = True
 
     def records(self, place: dict | None) -> Iterator[tuple[list[bytes], int]]:
-        if place is not None:
-            self.header()  # says which field is the text
+        self.header()  # says which field is the text
         return super().records(place)
+
+    def _bounds(self) -> Iterator[int]:
+        """Ends of lines that are not between quotes."""
+        with self.source.opened() as file:
+            at, quotes = self._begin(file), 0
+            for target in range(SHARD, self.source.size, SHARD):
+                if at >= target:
+                    continue
+                while at < target and (some := file.read(min(STEP, target - at))):
+                    at, quotes = at + len(some), quotes + some.count(b'"')
+                while line := file.readline():
+                    at, quotes = at + len(line), quotes + line.count(b'"')
+                    if quotes % 2 == 0:
+                        break
+                if target <= at < self.source.size:
+                    yield at
 
     def header(self) -> bytes:
         with self.source.opened() as file:
@@ -199,16 +259,25 @@ class Parquet(Format):
     def records(self, place: dict | None) -> Iterator[tuple[list[tuple], int]]:
         names = [self.column] + ([] if self.keep is None else [self.keep])
         frame = self.scan().select(list(dict.fromkeys(names)))
-        offset = 0 if place is None else place["offset"]
-        while True:
+        offset = (self.begin or 0) if place is None else place["offset"]
+        end = sys.maxsize if self.end is None else self.end
+        while offset < end:
             try:
-                rows = frame.slice(offset, ROWS).collect().rows()
+                rows = frame.slice(offset, min(ROWS, end - offset)).collect().rows()
             except pl.exceptions.PolarsError as error:
                 raise TableError(f"{self.source.label} cannot be read: {error}") from error
             if not rows:
                 return
             offset += len(rows)
             yield rows, offset
+
+    def _bounds(self) -> Iterator[int]:
+        each = max(1, self.size * SHARD // max(self.source.size, 1))
+        return iter(range(each, self.size, each))
+
+    @property
+    def size(self) -> int:
+        return self.scan().select(pl.len()).collect().item()
 
     def document(self, record: tuple) -> tuple[str, float]:
         text = "" if record[0] is None else record[0]
@@ -258,15 +327,6 @@ def kept_of(records: Sequence[bytes], rows: Any) -> Iterator[bytes]:
     for row in rows:
         record = records[row]
         yield record if record.endswith(b"\n") else record + b"\n"
-
-
-def _advance(file: BinaryIO, offset: int) -> None:
-    """Move to a place; what is compressed is read up to it."""
-    while offset > 0:
-        some = file.read(min(offset, 1 << 20))
-        if not some:
-            return
-        offset -= len(some)
 
 
 def _decoded(record: bytes) -> str:

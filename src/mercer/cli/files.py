@@ -78,13 +78,17 @@ class Source:
             return file.read()
 
     @contextmanager
-    def opened(self) -> Iterator[BinaryIO]:
-        """A stream of the bytes, uncompressed.
+    def opened(self, after: int = 0) -> Iterator[BinaryIO]:
+        """A stream of the bytes, uncompressed, without the first ``after`` of them.
 
         It is a TableError if the file cannot be read, or was written to since the first look.
         """
         with self._bytes() as file, self._uncompressed(file) as stream:
             reader = io.BufferedReader(cast(Any, _Blaming(self, stream)), 1 << 16)
+            if self.compression:
+                _read_over(reader, after)
+            else:
+                file.seek(after)
             yield cast(BinaryIO, reader)
         self.check_unchanged()
 
@@ -164,6 +168,12 @@ class _Blaming(io.RawIOBase):
             content = self.stream.read(len(buffer))
         buffer[: len(content)] = content
         return len(content)
+
+
+def _read_over(file: io.BufferedReader, count: int) -> None:
+    """Read some bytes, and forget them."""
+    while count > 0 and (some := file.read(min(count, 1 << 20))):
+        count -= len(some)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

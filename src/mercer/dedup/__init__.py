@@ -3,18 +3,24 @@
 `deduplicate` (documents.py) is the whole job: documents become sets of shingles (shingles.py) and
 keys of bands (signing.py), those that share a key meet in buckets (buckets.py), and a walk keeps or
 removes each (walk.py; by a kernel: rows.py). What comes out is in found.py. stages.py does the same
-over files, for the command.
+over files, for the command, and leaves what is done in a work folder (work_folder.py).
+
+`CorpusIndex` (corpus_index.py) keeps documents of earlier days in files (segments.py), by their
+shingles or by short signatures (signatures.py), and finds those that are like new ones (lookup.py).
 """
 
+from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.documents import deduplicate
 from mercer.dedup.found import Duplicates
 from mercer.dedup.shingles import Characters, Words
 from mercer.dedup.signing import Bands
 
-__all__ = ["Bands", "Characters", "Duplicates", "Words", "deduplicate"]
+__all__ = ["Bands", "Characters", "CorpusIndex", "Duplicates", "Words", "deduplicate"]
 
 # what other rooms use, and no user needs
+from mercer.dedup.corpus import Part
 from mercer.dedup.shingles import Shingles
 from mercer.dedup.signing import Signer, Signs, choose_bands
-from mercer.dedup.stages import Part, Result, Stages, is_of_another
+from mercer.dedup.stages import Result, Stages
 from mercer.dedup.walk import Rules
+from mercer.dedup.work_folder import is_of_another

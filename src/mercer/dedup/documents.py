@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mercer.dedup.checks import as_texts, check_threshold
+from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.found import Duplicates
 from mercer.dedup.rows import decide_by_kernel, encoded
 from mercer.dedup.shingles import Shingles, Words
@@ -14,7 +16,7 @@ from mercer.dedup.signing import Signer, choose_bands
 from mercer.dedup.walk import Rules, decide
 from mercer.gram import Place
 from mercer.kernels import Kernel
-from mercer.samples import as_objects, describe, describe_entry, is_number, is_whole
+from mercer.samples import is_whole
 
 
 def deduplicate(
@@ -53,8 +55,10 @@ def deduplicate(
         of the documents unless keep="first" says so.
     shingles : Words or Characters, optional
         What documents are sets of. Default: runs of 3 words.
-    against : list or column of str, or samples, optional
-        An earlier corpus. Its documents are never removed, and new ones go for them.
+    against : list or column of str, samples, or CorpusIndex, optional
+        An earlier corpus. Its documents are never removed, and new ones go for them. An index has
+        shingles, recall and seed of its own, and what is like one of its documents goes for the
+        most similar of them.
     within : bool, default=True
         Whether new documents are compared with each other, too. False needs ``against``.
     similarity : Kernel, optional
@@ -87,6 +91,7 @@ def deduplicate(
     See Also
     --------
     mercer.LSHIndex : Neighbours by the same kind of hash functions.
+    mercer.dedup.CorpusIndex : An index of earlier documents on disk.
 
     Notes
     -----
@@ -125,9 +130,16 @@ def deduplicate(
     _check(threshold, recall, most_kept, within, against)
     rules = Rules(float(threshold), int(most_kept), bool(within))
     if similarity is not None:
+        if isinstance(against, CorpusIndex):
+            raise TypeError(
+                "against= is an index of texts, which similarity= cannot compare: give the "
+                "earlier samples."
+            )
         return _by_kernel(docs, against, keep, similarity, rules, Place(memory, n_jobs))
-    texts = _texts("docs", docs)
-    earlier = [] if against is None else _texts("against", against)
+    texts = as_texts("docs", docs)
+    if isinstance(against, CorpusIndex):
+        return _by_index(texts, against, keep, shingles, rules, n_jobs)
+    earlier = [] if against is None else as_texts("against", against)
     bands = choose_bands(threshold, recall)
     seed = int(check_random_state(random_state).randint(2**31))
     chosen, fixed = shingles or Words(), len(earlier)
@@ -146,6 +158,35 @@ def deduplicate(
         np.where(stays, 1.0, verdicts.similarities[fixed:]), old,
         np.flatnonzero(signs.counts[fixed:] == 0), rules.threshold, bands, verdicts.compared,
         verdicts.full,
+    )  # fmt: skip
+
+
+def _by_index(
+    texts: list[str], index: CorpusIndex, keep: Any, shingles: Shingles | None, rules: Rules,
+    n_jobs: int | None,
+) -> Duplicates:  # fmt: skip
+    if shingles is not None and shingles != index.shingles:
+        raise ValueError(f"shingles={shingles!r}: the index was made with {index.shingles!r}.")
+    threshold, n = index.check_threshold(rules.threshold), len(texts)
+    signs = index.signer.sign(texts, n_jobs)
+    values = _values(keep, n, signs.lengths)
+
+    def sets(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return index.shingles.sets([texts[i] for i in rows.tolist()])
+
+    found = index.found(signs, texts, threshold, rules.most_kept)
+    partners, similarities = found.nearest(n)
+    old = partners >= 0
+    compared, full = found.compared, found.full
+    if rules.within:
+        rest = decide(signs, 0, values, rules, sets, ~old)
+        partners = np.where(old, partners, rest.partners)
+        similarities = np.where(old, similarities, rest.similarities)
+        compared, full = compared + rest.compared, full + rest.full
+    stays = partners < 0
+    return Duplicates(
+        np.where(stays, np.arange(n), partners), np.where(stays, 1.0, similarities), old,
+        np.flatnonzero(signs.counts == 0), rules.threshold, index.bands, compared, full,
     )  # fmt: skip
 
 
@@ -171,30 +212,11 @@ def _by_kernel(
 
 
 def _check(threshold: Any, recall: Any, most_kept: Any, within: Any, against: Any) -> None:
-    if not (is_number(threshold) and 0 < threshold <= 1):
-        raise ValueError(f"threshold={threshold!r}: give a number above 0 and up to 1.")
-    if not (is_number(recall) and 0 < recall < 1):
-        raise ValueError(f"recall={recall!r}: give a number between 0 and 1, such as 0.99.")
+    check_threshold(threshold, recall)
     if not (is_whole(most_kept) and most_kept >= 1):
         raise ValueError(f"most_kept={most_kept!r}: give an integer >= 1.")
     if not within and against is None:
         raise ValueError("within=False compares nothing without against=: give earlier documents.")
-
-
-def _texts(name: str, docs: Any) -> list[str]:
-    """The documents as a list of their own."""
-    if isinstance(docs, (str, bytes, dict, set, frozenset)) or docs is None:
-        raise TypeError(f"{name} is {describe(docs)}: give a list or a column of texts.")
-    texts = list(docs) if isinstance(docs, (list, tuple)) else as_objects(docs, "texts", name)
-    if all(type(text) is str for text in texts):
-        return texts
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(
-                f"{name}[{i}] is {describe_entry(text)}, but documents are texts: give '' for a "
-                "missing one, or similarity=kernel for samples of another kind."
-            )
-    return texts
 
 
 def _values(keep: Any, n: int, lengths: np.ndarray | None) -> np.ndarray | None:

@@ -5,32 +5,39 @@ all: the file is the mark that the task is done. A run does what is not done yet
 killed and started again, or be one of several processes that share the tasks:
 
 - signs: the documents of each part of a file are read and signed;
+- earlier: which of them go for a document of an index, for each part;
 - equals: the order of preference, and which documents have equal shingles (one task);
-- bands: the keys of a band are sorted, a piece of them at a time, and give its buckets;
-- sets: the shingles of the documents that share a bucket, for each part;
+- buckets: the keys of a band are sorted, a piece of them at a time, and give its buckets;
+- candidates: which documents share a bucket (one task);
+- sets: the shingles of these, for each part;
 - verdicts: the walk (one task).
 
 What a task writes depends on the documents and the options alone, so that the result does as well.
+The tasks of a stage do not depend on each other: any function that maps as Python's ``map`` does
+may run them, in other processes or on other machines that see the same folder.
 """
 
 from __future__ import annotations
 
-import io
+import copy
 import json
+import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from mercer.dedup.buckets import Members, joined, packed, together
+from mercer.dedup.corpus import Corpus
+from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.signing import Signer, Signs
 from mercer.dedup.walk import (
     Candidates,
     Rules,
     Sets,
-    Verdicts,
     candidates,
     equal_documents,
     preferred,
@@ -38,48 +45,40 @@ from mercer.dedup.walk import (
     walk,
     with_equals,
 )
-from mercer.persistence import write_whole, written_whole
+from mercer.dedup.work_folder import WorkFolder, load, save, save_array
+from mercer.persistence import written_whole
 
-FORMAT, PLAN = 1, "plan.json"
 PIECE = 2**24  # keys that are sorted at a time
 PAUSE = 0.2  # seconds between two looks for what another process is to write
 TOP = np.uint64(44)  # bits below those that choose the piece of a key
+TRIES = 3  # of tasks whose process has died
+
+Mapped = Callable[[Callable[[int], None], Iterable[int]], Iterable[None]]
 
 
-class Part(NamedTuple):
-    """A run of documents of one file."""
-
-    texts: list[str]
-    values: np.ndarray  # by which they are preferred; empty if by nothing
-    after: Any  # where the next part begins, as JSON
-
-
-class Corpus(Protocol):
-    """Files of documents, as the stages read them."""
-
-    files: int
-    fixed: int  # files of an earlier corpus, which come first
-
-    def parts(self, file: int, after: Any) -> Iterator[Part]:
-        """The parts of a file after a place, or from its begin where that is None."""
-        ...
-
-    def texts(
-        self, file: int, wanted: Sequence[np.ndarray], places: Sequence[Any]
-    ) -> Iterator[list[str]]:
-        """Some documents of each part, by their numbers in it; ``places`` are those of `Part`."""
-        ...
+#: what is said of a stage
+SAID = {
+    "signs": "Reading", "earlier": "Asking the index", "equals": "Comparing whole documents",
+    "buckets": "Sorting", "candidates": "Collecting", "sets": "Reading what may be equal",
+    "verdicts": "Comparing",
+}  # fmt: skip
 
 
 class Result(NamedTuple):
     """What was decided on all documents of all files, those of the earlier corpus first."""
 
-    partners: np.ndarray  # (n,), int64; -1 for what is kept
+    partners: np.ndarray  # (n,), int64; -1 for what does not go for one of them
     similarities: np.ndarray
+    earlier: np.ndarray  # (n,), int64: the row of an index for which it goes, or -1
     starts: np.ndarray  # the first document of each file, and their number
     empty: int
     compared: int
     full: int
+
+    @property
+    def stays(self) -> np.ndarray:
+        """Which documents are kept, (n,)."""
+        return (self.partners < 0) & (self.earlier < 0)
 
 
 class Stages:
@@ -100,259 +99,299 @@ class Stages:
         The number of this process, from 0, and how many share the tasks.
     tell : callable, optional
         Called with the name of a stage, what is done and what there is to do.
+    index : CorpusIndex, optional
+        Documents that were seen earlier, of which the first ``segments`` segments are asked.
     """
 
     def __init__(
         self, folder: Path, corpus: Corpus, signer: Signer, rules: Rules, prefer: str, plan: dict,
         task: tuple[int, int] = (0, 1), tell: Callable[[str, int, int], None] | None = None,
+        index: CorpusIndex | None = None, segments: int = 0,
     ):  # fmt: skip
-        self.folder, self.corpus, self.signer, self.rules = folder, corpus, signer, rules
-        self.prefer, self.task, self.tell = prefer, task, tell or (lambda *_: None)
+        self.work = WorkFolder(folder, corpus.files, plan)
+        self.corpus, self.signer, self.rules = corpus, signer, rules
+        self.prefer, self.task, self.tell = prefer, task, tell or _nothing
+        self.index, self.segments = copy.copy(index) if segments else None, segments
+        if self.index is not None:
+            self.index.folder = self.index.folder.absolute()
         self.n_bands = signer.bands.n_bands
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / PLAN).exists():
-            write_whole(folder / PLAN, _as_text(plan).encode())
-        if is_of_another(folder, plan):
-            raise ValueError(
-                f"{folder} belongs to a job with other files, options or another version. Give "
-                "another folder, or remove this one."
-            )
 
-    def run(self) -> Result | None:
+    def run(self, mapped: Mapped | None = None) -> Result | None:
         """Do what is left to do; None for a process whose part is done, and that is not the first.
 
-        The first process does the tasks that are single, and returns the result.
+        The first process does the tasks that are single, and returns the result. ``mapped`` runs
+        the others: it is called with a function of the number of a task and with the numbers, as
+        ``map`` is. The function can be pickled.
         """
-        first = self.task[0] == 0
-        self._signs()
-        signs = self._facts()
-        if first and not self._path("equals").exists():
-            self._equals(signs)
-        self._wait([self._path("equals")], "the order of preference")
-        self._bands(signs)
-        chosen = self._candidates()
-        self._sets(chosen)
-        if not first:
+        self.mapped = mapped
+        files = range(self.corpus.files)
+        self._all("signs", files)
+        if self.index is not None:
+            self._all("earlier", files[self.corpus.fixed :])
+        self._one("equals")
+        self._all("buckets", range(self.n_bands * self._pieces()))
+        self._one("candidates")
+        self._all("sets", files)
+        if self.task[0] > 0:
             return None
-        verdicts = self._verdicts(chosen)
+        self._one("verdicts")
+        facts, known = load(self.work.path("verdicts")), load(self.work.path("equals"))
+        told = facts["told"].tolist()
         return Result(
-            verdicts.partners, verdicts.similarities, self._file_starts(),
-            int((signs.counts == 0).sum()), verdicts.compared, verdicts.full,
+            facts["partners"], facts["similarities"], facts["earlier"], self.work.file_starts,
+            int(known["empty"]), told[0], told[1],
         )  # fmt: skip
+
+    # --- tasks -----------------------------------------------------------------------------------
+
+    def _all(self, stage: str, numbers: range) -> None:
+        """Do the tasks of a stage, or the part of them that is this process's."""
+        said = SAID[stage]
+        if self.mapped is not None:
+            alone = copy.copy(self)  # what other processes need
+            alone.mapped, alone.tell, alone.corpus = None, _nothing, self.corpus.alone()
+            alone.__dict__.pop("_open", None)
+            # as bytes: some executors would make arrays of it that are not aligned
+            task = partial(_performed, pickle.dumps(alone), stage)
+            for _ in range(TRIES):
+                left = [k for k in numbers if not self.done(stage, k)]
+                if not left:
+                    return
+                at = len(numbers) - len(left)
+                self.tell(said, at, len(numbers))
+                for _ in self.mapped(task, left):
+                    self.tell(said, at := at + 1, len(numbers))
+            left = [k for k in numbers if not self.done(stage, k)]
+            if left:
+                raise RuntimeError(f"{len(left)} tasks of the stage {stage!r} were not done.")
+            return
+        mine = numbers[self.task[0] :: self.task[1]]
+        for at, k in enumerate(mine):
+            if stage == "buckets":  # the others tell how far they have read
+                self.tell(said, at, len(mine))
+            self.perform(stage, k)
+        while missing := [k for k in numbers if not self.done(stage, k)]:
+            self.tell(f"Waiting for others: {said}", len(numbers) - len(missing), len(numbers))
+            time.sleep(PAUSE)
+
+    def _one(self, stage: str) -> None:
+        """Do a task that is single, in the first process; the others wait for it."""
+        path = self.work.path(stage)
+        if self.task[0] == 0 and not path.exists():
+            self.tell(SAID[stage], 0, 1)
+            getattr(self, f"_{stage}")()
+        while not path.exists():
+            self.tell(f"Waiting for others: {SAID[stage]}", 0, 1)
+            time.sleep(PAUSE)
+
+    def perform(self, stage: str, number: int) -> None:
+        """One task of a stage; it does nothing if it was done."""
+        if not self.done(stage, number):
+            getattr(self, f"_{stage}")(number)
+
+    def done(self, stage: str, number: int) -> bool:
+        """Whether a task was done."""
+        if stage == "buckets":
+            return self.work.part(stage, *divmod(number, self._pieces())).exists()
+        if stage == "signs":
+            return self.work.whole(number).exists()
+        return all(
+            self.work.part(stage, number, k).exists() for k in range(self.work.counts[number])
+        )
 
     # --- signs -----------------------------------------------------------------------------------
 
-    def _signs(self) -> None:
+    def _signs(self, file: int) -> None:
         """The documents of each part, read and signed."""
-        for file in self._mine(self.corpus.files):
-            if self._whole(file).exists():
-                continue
-            done = 0
-            while self._part("signs", file, done).exists():
-                done += 1
-            after = self._after(file, done - 1) if done else None
-            for part in self.corpus.parts(file, after):
-                signs = self.signer.sign(part.texts)
-                _save_array(self._part("keys", file, done), signs.keys)
-                _save(
-                    self._part("signs", file, done), digests=signs.digests,
-                    contents=signs.contents, lengths=signs.lengths, counts=signs.counts,
-                    values=part.values, after=np.array(json.dumps(part.after)),
-                )  # fmt: skip
-                done += 1
-            _save(self._whole(file), parts=np.array(done))
-        self._wait(map(self._whole, range(self.corpus.files)), "the documents of a file")
+        done = 0
+        while self.work.part("signs", file, done).exists():
+            done += 1
+        after = self.work.after(file, done - 1) if done else None
+        sizes = [
+            len(np.load(self.work.part("keys", file, k), mmap_mode="r").T) for k in range(done)
+        ]
+        for part in self.corpus.parts(file, after):
+            signs = self.signer.sign(part.texts)
+            save_array(self.work.part("keys", file, done), signs.keys)
+            save(
+                self.work.part("signs", file, done), digests=signs.digests, contents=signs.contents,
+                lengths=signs.lengths, counts=signs.counts, values=part.values,
+                after=np.array(json.dumps(part.after)),
+            )  # fmt: skip
+            sizes.append(len(signs))
+            done += 1
+        save(self.work.whole(file), sizes=np.array(sizes, np.int64))
 
-    def _whole(self, file: int) -> Path:
-        """The mark that all parts of a file are signed."""
-        return self._path(f"file-{file:05d}")
-
-    def _after(self, file: int, number: int) -> Any:
-        with np.load(self._part("signs", file, number)) as archive:
-            return json.loads(str(archive["after"]))
-
-    def places(self, file: int) -> list[Any]:
-        """Where each part of a file ends, as `Part.after` says."""
-        return [self._after(*part) for part in self.parts if part[0] == file]
-
-    def _facts(self) -> Signs:
-        """What was read of all documents, without their keys."""
-        counts = [int(_load(self._whole(file))["parts"]) for file in range(self.corpus.files)]
-        self.parts = [(file, k) for file, count in enumerate(counts) for k in range(count)]
-        loaded = [_load(self._part("signs", *part)) for part in self.parts]
-        self.sizes = np.array([len(facts["counts"]) for facts in loaded], np.int64)
-        self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
-        if self.prefer == "value":
-            self.values = np.concatenate([facts["values"] for facts in loaded])
-        whole = {
-            name: np.concatenate([facts[name] for facts in loaded])
-            for name in ("digests", "contents", "lengths", "counts")
-        }
-        return Signs(np.empty((0, int(self.starts[-1])), np.uint64), **whole)
-
-    def _file_starts(self) -> np.ndarray:
-        files = np.array([file for file, _ in self.parts])
-        sizes = np.bincount(files, weights=self.sizes, minlength=self.corpus.files)
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    def _pieces(self) -> int:
+        return max(1, -(-int(self.work.starts[-1]) // PIECE))
 
     @property
     def fixed(self) -> int:
-        """How many documents the earlier corpus has."""
-        return int(self._file_starts()[self.corpus.fixed])
+        """How many documents the earlier files have."""
+        return int(self.work.file_starts[self.corpus.fixed])
+
+    # --- earlier ---------------------------------------------------------------------------------
+
+    def _earlier(self, file: int) -> None:
+        """The document of the index for which each goes, or none."""
+        index, met = cast(CorpusIndex, self.index), []
+        parts = range(self.work.counts[file])
+        for k in parts:
+            keys = np.load(self.work.part("keys", file, k), mmap_mode="r")
+            good = np.flatnonzero(load(self.work.part("signs", file, k))["counts"] > 0)
+            met.append(index.meet(np.asarray(keys), good, self.rules.most_kept, self.segments))
+        texts = self.corpus.texts(file, [one.documents for one in met], self.work.places(file))
+        for k, some, one in zip(parts, texts, met, strict=True):
+            found = index.similar(one, *self.signer.shingles.sets(some), self.rules.threshold)
+            start = self.work.starts[sum(self.work.counts[:file]) + k]
+            n = int(self.work.starts[sum(self.work.counts[:file]) + k + 1] - start)
+            rows, similarities = found.nearest(n)
+            save(
+                self.work.part("earlier", file, k), rows=rows, similarities=similarities,
+                told=np.array([found.compared, found.full]),
+            )  # fmt: skip
+
+    def _earlier_of_all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The row of the index for which each document goes, the similarity, and what is told."""
+        rows, similarities = np.full(self.work.starts[-1], -1), np.zeros(self.work.starts[-1])
+        told = np.zeros(2, np.int64)
+        for part, start in zip(self.work.parts, self.work.starts):
+            if self.index is not None and part[0] >= self.corpus.fixed:
+                facts = load(self.work.part("earlier", *part))
+                here = slice(start, start + len(facts["rows"]))
+                rows[here], similarities[here] = facts["rows"], facts["similarities"]
+                told += facts["told"]
+        return rows, similarities, told
 
     # --- equals ----------------------------------------------------------------------------------
 
-    def _equals(self, signs: Signs) -> None:
-        fixed, values = self.fixed, None
+    def _equals(self) -> None:
+        n = int(self.work.starts[-1])
+        whole = {
+            "digests": np.empty((n, 2), np.uint64), "contents": np.empty(n, np.uint64),
+            "lengths": np.empty(n, np.int64), "counts": np.empty(n, np.int64),
+            "values": np.empty(n),
+        }  # fmt: skip
+        for part, start, stop in zip(self.work.parts, self.work.starts, self.work.starts[1:]):
+            with np.load(self.work.part("signs", *part)) as facts:
+                for name, array in whole.items():
+                    array[start:stop] = facts[name]
+        given, fixed, values = whole.pop("values"), self.fixed, None
+        signs = Signs(np.empty((0, n), np.uint64), **whole)
         if self.prefer == "longest":
             values = signs.lengths[fixed:]
         elif self.prefer == "value":
-            values = np.unique(self.values[fixed:], return_inverse=True)[1]
+            values = np.unique(given[fixed:], return_inverse=True)[1]
         rank = ranks(preferred(signs, fixed, values))
         first = equal_documents(signs, rank)
         first[signs.counts == 0] = -1
-        _save(self._path("equals"), rank=rank, first=first)
+        save(
+            self.work.path("equals"),
+            rank=rank,
+            first=first,
+            empty=np.array((signs.counts == 0).sum()),
+        )
 
-    # --- bands -----------------------------------------------------------------------------------
+    # --- buckets ---------------------------------------------------------------------------------
 
-    def _bands(self, signs: Signs) -> None:
-        n = len(signs)
-        pieces = max(1, -(-n // PIECE))
-        tasks = [(b, p) for b in range(self.n_bands) for p in range(pieces)]
-        first = _load(self._path("equals"))["first"]
-        alone = first == np.arange(n)
-        for done, k in enumerate(mine := self._mine(len(tasks))):
-            self.tell("Sorting", done, len(mine))
-            if not self._part("buckets", *tasks[k]).exists():
-                found = self._piece(*tasks[k], pieces, alone)
-                _save(
-                    self._part("buckets", *tasks[k]), rows=found.rows, buckets=found.buckets,
-                    count=np.array(found.count),
-                )  # fmt: skip
-        self._wait((self._part("buckets", *task) for task in tasks), "the buckets of a band")
-        self.tasks = tasks
-
-    def _piece(self, band: int, piece: int, pieces: int, alone: np.ndarray) -> Members:
+    def _buckets(self, number: int) -> None:
         """The buckets of a band whose keys are in one of so many pieces."""
-        n, pairs = len(alone), []
-        for start, part in zip(self.starts, self.parts):
-            key = np.load(self._part("keys", *part), mmap_mode="r")[band]
+        pieces, n, pairs = self._pieces(), int(self.work.starts[-1]), []
+        band, piece = divmod(number, pieces)
+        alone = self._alone()
+        for start, part in zip(self.work.starts, self.work.parts):
+            key = np.load(self.work.part("keys", *part), mmap_mode="r")[band]
             here = alone[start : start + len(key)]
             if pieces > 1:
                 here = here & ((key >> TOP) % np.uint64(pieces) == piece)
             rows = np.flatnonzero(here)
             pairs.append(packed(np.asarray(key)[rows], rows + start, n))
-        keys = np.concatenate(pairs)
+        keys = np.concatenate([np.zeros(0, np.uint64), *pairs])
+        del pairs
         keys.sort()
-        return together(keys, n)
+        found = together(keys, n)
+        save(
+            self.work.part("buckets", band, piece), rows=found.rows, buckets=found.buckets,
+            count=np.array(found.count),
+        )  # fmt: skip
 
-    def _candidates(self) -> Candidates:
-        loaded = [_load(self._part("buckets", *task)) for task in self.tasks]
+    def _alone(self) -> np.ndarray:
+        """Which documents are compared with others: the first of equal ones, if it has not gone."""
+        if "_open" not in self.__dict__:
+            first = load(self.work.path("equals"))["first"]
+            self._open = first == np.arange(len(first))
+            if self.index is not None:
+                self._open &= self._earlier_of_all()[0] < 0
+        return self._open
+
+    def _members(self) -> Candidates:
+        tasks = [divmod(k, self._pieces()) for k in range(self.n_bands * self._pieces())]
+        loaded = [load(self.work.part("buckets", *task)) for task in tasks]
         members = joined([Members(f["rows"], f["buckets"], int(f["count"])) for f in loaded])
-        rank = _load(self._path("equals"))["rank"]
+        rank = load(self.work.path("equals"))["rank"]
         return candidates(members, rank, self.fixed, self.rules)
+
+    def _candidates(self) -> None:
+        save(self.work.path("candidates"), rows=np.sort(self._members().rows))
 
     # --- sets ------------------------------------------------------------------------------------
 
-    def _sets(self, chosen: Candidates) -> None:
+    def _sets(self, file: int) -> None:
         """The shingles of the candidates of each part, in the order of the part."""
-        rows = np.sort(chosen.rows)
-        ends = np.searchsorted(rows, self.starts)
-        wanted = {
-            part: rows[s:e] - start
-            for part, s, e, start in zip(self.parts, ends[:-1], ends[1:], self.starts)
-        }
-        for file in self._mine(self.corpus.files):
-            own = [part for part in self.parts if part[0] == file]
-            done = [self._part("sets", *part).exists() for part in own]
-            if all(done):
-                continue
-            none = np.zeros(0, np.int64)
-            asked = [none if there else wanted[part] for part, there in zip(own, done)]
-            texts = self.corpus.texts(file, asked, self.places(file))
-            for part, there, some in zip(own, done, texts, strict=True):
-                if not there:
-                    values, starts = self.signer.shingles.sets(some)
-                    _save_array(self._part("shingles", *part), values)
-                    _save(self._part("sets", *part), starts=starts)
-        self._wait((self._part("sets", *part) for part in self.parts), "the shingles of a file")
-        self.rows = rows
+        rows = load(self.work.path("candidates"))["rows"]
+        none, before, asked = np.zeros(0, np.int64), sum(self.work.counts[:file]), []
+        done = [self.work.part("sets", file, k).exists() for k in range(self.work.counts[file])]
+        for k, there in enumerate(done):
+            start, stop = self.work.starts[before + k : before + k + 2]
+            here = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
+            asked.append(none if there else here - start)
+        texts = self.corpus.texts(file, asked, self.work.places(file))
+        for k, (there, some) in enumerate(zip(done, texts, strict=True)):
+            if not there:
+                values, starts = self.signer.shingles.sets(some)
+                save_array(self.work.part("shingles", file, k), values)
+                save(self.work.part("sets", file, k), starts=starts)
 
     # --- verdicts --------------------------------------------------------------------------------
 
-    def _verdicts(self, chosen: Candidates) -> Verdicts:
-        path, n = self._path("verdicts"), int(self.starts[-1])
-        if not path.exists():
-            self.tell("Comparing", 0, 1)
-            first = _load(self._path("equals"))["first"]
-            first = np.where(first < 0, np.arange(n), first)
-            found = walk(chosen, self._in_order(chosen), self.rules, n)
-            found = with_equals(found, first, self.fixed, self.rules)
-            _save(
-                path, partners=found.partners, similarities=found.similarities,
-                told=np.array([found.compared, found.full]),
-            )  # fmt: skip
-        facts = _load(path)
-        return Verdicts(facts["partners"], facts["similarities"], *map(int, facts["told"]))
+    def _verdicts(self) -> None:
+        n, chosen = int(self.work.starts[-1]), self._members()
+        first = load(self.work.path("equals"))["first"]
+        first = np.where(first < 0, np.arange(n), first)
+        found = walk(chosen, self._in_order(chosen), self.rules, n)
+        found = with_equals(found, first, self.fixed, self.rules)
+        earlier, similar, told = self._earlier_of_all()
+        gone = earlier >= 0
+        save(
+            self.work.path("verdicts"), partners=np.where(gone, -1, found.partners),
+            similarities=np.where(gone, similar, found.similarities), earlier=earlier,
+            told=told + np.array([found.compared, found.full]),
+        )  # fmt: skip
 
     def _in_order(self, chosen: Candidates) -> Sets:
         """The shingles of all candidates; they stay in a file, which the system reads as needed."""
-        whole, lengths = self.folder / "shingles.bin", []
+        whole, lengths = self.work.folder / "shingles.bin", []
         with written_whole(whole) as file:
-            for part in self.parts:
-                lengths.append(np.diff(_load(self._part("sets", *part))["starts"]))
-                file.write(np.load(self._part("shingles", *part), mmap_mode="r").data)
+            for part in self.work.parts:
+                lengths.append(np.diff(load(self.work.part("sets", *part))["starts"]))
+                file.write(np.load(self.work.part("shingles", *part), mmap_mode="r").data)
         ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
-        place = np.searchsorted(self.rows, chosen.rows)
+        place = np.searchsorted(np.sort(chosen.rows), chosen.rows)
         values = np.zeros(0, np.uint64)
         if ends[-1]:
             values = np.asarray(np.memmap(whole, np.uint64, "r"))
         return Sets(values, ends[place], ends[place + 1])
 
-    # --- files -----------------------------------------------------------------------------------
 
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.npz"
-
-    def _part(self, name: str, a: int, b: int) -> Path:
-        suffix = ".npy" if name in ("keys", "shingles") else ".npz"
-        return self.folder / f"{name}-{a:05d}-{b:06d}{suffix}"
-
-    def _mine(self, count: int) -> range:
-        """The tasks of this process."""
-        return range(self.task[0], count, self.task[1])
-
-    def _wait(self, paths: Any, what: str) -> None:
-        """Wait for what other processes write."""
-        paths = list(paths)
-        while missing := [path for path in paths if not path.exists()]:
-            self.tell(f"Waiting for {what}", len(paths) - len(missing), len(paths))
-            time.sleep(PAUSE)
+def _performed(stages: bytes, stage: str, number: int) -> None:
+    """One task, in whatever process this is."""
+    _revived(stages).perform(stage, number)
 
 
-def is_of_another(folder: Path, plan: dict) -> bool:
-    """Whether a folder holds the stages of a job with another plan."""
-    path = folder / PLAN
-    return path.exists() and path.read_text() != _as_text(plan)
+@lru_cache(maxsize=1)
+def _revived(stages: bytes) -> Stages:
+    return pickle.loads(stages)
 
 
-def _as_text(plan: dict) -> str:
-    return json.dumps(plan | {"format": FORMAT}, sort_keys=True, indent=1)
-
-
-def _save(path: Path, **arrays: np.ndarray) -> None:
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    write_whole(path, buffer.getvalue())
-
-
-def _save_array(path: Path, array: np.ndarray) -> None:
-    with written_whole(path) as file:
-        # numpy would write by itself, and not say which error it was
-        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-        file.write(array.data)
-
-
-def _load(path: Path) -> dict[str, np.ndarray]:
-    with np.load(path) as archive:
-        return dict(archive)
+def _nothing(*_: Any) -> None:
+    """Said by what says nothing."""

@@ -145,14 +145,16 @@ def with_equals(verdicts: Verdicts, first: np.ndarray, fixed: int, rules: Rules)
 
 def decide(
     signs: Signs, fixed: int, values: np.ndarray | None, rules: Rules,
-    sets: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    sets: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], open_: np.ndarray | None = None,
 ) -> Verdicts:  # fmt: skip
     """Decide on all documents; ``sets`` makes the shingles of those that are compared, all in one
-    array, and says where each document starts."""
+    array, and says where each document starts. Those that are not ``open_`` are left out, and what
+    is said of them has no meaning."""
     n = len(signs)
     rank = ranks(preferred(signs, fixed, values))
     first = equal_documents(signs, rank)
-    rows = np.flatnonzero((first == np.arange(n)) & (signs.counts > 0))
+    alone = (first == np.arange(n)) & (signs.counts > 0)
+    rows = np.flatnonzero(alone if open_ is None else alone & open_)
     chosen = candidates(meeting(signs.keys, rows, n), rank, fixed, rules)
     shingles, starts = sets(chosen.rows)
     verdicts = walk(chosen, Sets(shingles, starts[:-1], starts[1:]), rules, n)

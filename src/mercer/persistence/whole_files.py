@@ -34,8 +34,11 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+def written_whole(path: str | os.PathLike, replace: bool = True) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of ``path`` when it is complete.
+
+    With ``replace=False`` it is a FileExistsError if there is such a file by then: of several
+    processes that write it at once, one succeeds.
 
     It is a temporary file beside ``path``, which is synchronised and renamed at the end. On any
     error (full disk, interruption) it is removed, and a file that was there before is unchanged.
@@ -62,8 +65,11 @@ def written_whole(path: str | os.PathLike) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
             if fcntl is None:
                 file.close()  # Windows renames nothing that is open
-            os.replace(temporary, target)  # still locked, or a sweep might take it away
-            temporary = None
+            if replace:
+                os.replace(temporary, target)  # still locked, or a sweep might take it away
+                temporary = None
+            else:
+                _link(temporary, target)
         _sync_folder(target.parent)
     except OSError as error:
         error.filename = str(path)  # a full disk names no file, and a rename names two
@@ -92,6 +98,18 @@ def open_regular(path: str | os.PathLike) -> IO[bytes]:
             f"{str(path)!r} is a device, a pipe or a socket. Give the name of a file on a disk."
         )
     return file
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a file a second name, which nothing has yet."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: two that come at the same moment may both pass
+        if target.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        os.replace(source, target)
 
 
 def _is_regular(target: Path) -> bool:

@@ -1,0 +1,229 @@
+"""What ``mercer dedup`` writes when all is decided: records that stay, pairs, and the report."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import polars as pl
+
+from mercer.cli.dedup_options import DedupOptions
+from mercer.cli.dedup_report import Cluster, Shown, page
+from mercer.cli.documents import Format, Parquet, format_of, kept_of
+from mercer.cli.errors import OptionError, TableError
+from mercer.cli.file_corpus import FileCorpus
+from mercer.cli.files import zstd_open
+from mercer.dedup import Bands, Result
+from mercer.persistence import write_whole, written_whole
+
+SHOWN, OF_EACH = 40, 5  # clusters of the report, and documents of each that are shown
+
+
+def check_output(output: Path, formats: list[Format]) -> None:
+    name, kind = output.name, type(formats[0])
+    for suffix in (".gz", ".zst"):
+        name = name.removesuffix(suffix)
+    headers = [made.header().rstrip() for made in formats]
+    for made, header in zip(formats, headers):
+        if header != headers[0]:
+            raise TableError(
+                f"{made.source.label} has another header than {formats[0].source.label}: give "
+                "files with the same columns in the same order."
+            )
+    try:
+        wanted = format_of(name, f"--output {output}")
+    except TableError as error:
+        raise OptionError(str(error)) from None
+    if wanted is not kind or (kind is Parquet and name != output.name):
+        raise OptionError(
+            f"--output {output}: records are copied as they are; give a name with the end of the "
+            "input's, .gz or .zst behind it if it is text."
+        )
+
+
+@contextmanager
+def _packed(output: Path, file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """The file, compressed as its name says; the same content gives the same bytes."""
+    if output.suffix == ".gz":
+        with gzip.GzipFile("", "wb", 6, cast(Any, file), mtime=0) as packed:
+            yield cast(Any, packed)
+    elif output.suffix == ".zst":
+        with zstd_open(str(output))(file, "wb") as packed:
+            yield packed
+    else:
+        yield file
+
+
+class Job:
+    """What is done with the verdicts."""
+
+    def __init__(
+        self, options: DedupOptions, corpus: FileCorpus, places: list[list[Any]], result: Result,
+        bands: Bands,
+    ):  # fmt: skip
+        self.options, self.corpus, self.places, self.result = options, corpus, places, result
+        self.bands, self.bases = bands, corpus.bases(places)
+        self.new = range(corpus.fixed, corpus.files)
+
+    def finish(self) -> dict[str, Any]:
+        """Write all files; the facts for the screen."""
+        options, result = self.options, self.result
+        if options.output is not None:
+            self._write(options.output)
+        if options.pairs is not None:
+            write_whole(options.pairs, self._pairs())
+        fixed = int(result.starts[self.corpus.fixed])
+        n, removed = len(result.partners) - fixed, int((~result.stays).sum())
+        partners, rows = result.partners[result.partners >= 0], result.earlier[result.earlier >= 0]
+        facts: dict[str, Any] = {
+            "documents": n, "kept": n - removed, "removed": removed,
+            "clusters": len(np.unique(partners)) + len(np.unique(rows)),
+            "empty": result.empty, "malformed": self._malformed(), "compared": result.compared,
+            "full_buckets": result.full, "threshold": options.threshold,
+            "bands": list(self.bands), "output": options.output and str(options.output),
+        }  # fmt: skip
+        if options.index is not None:
+            facts["like_the_index"] = len(rows)
+        if options.report is not None:
+            said = {k: f"{v:,}" for k, v in facts.items() if isinstance(v, int)}
+            write_whole(options.report, self._report(said).encode())
+        return facts
+
+    def texts_kept(self) -> Iterator[list[str]]:
+        """The texts of new documents that stay, some at a time."""
+        row = int(self.result.starts[self.corpus.fixed])
+        for number in self.new:
+            sizes = [
+                b["records"] - a - len(b["skipped"])
+                for a, b in zip([0, *(p["records"] for p in self.places[number])],
+                                self.places[number])
+            ]  # fmt: skip
+            starts = row + np.cumsum([0, *sizes])
+            wanted = [np.flatnonzero(self.result.stays[a:b]) for a, b in pairwise(starts)]
+            yield from self.corpus.texts(number, wanted, self.places[number])
+            row = int(starts[-1])
+
+    def _write(self, output: Path) -> None:
+        if isinstance(self.corpus.formats[-1], Parquet):
+            self._write_parquet(output)
+            return
+        stays, row = self.result.stays, int(self.result.starts[self.corpus.fixed])
+        with written_whole(output) as whole, _packed(output, whole) as file:
+            for k, number in enumerate(self.new):
+                header = self.corpus.formats[number].header() if k == 0 else b""
+                if header:
+                    file.writelines(kept_of([header], [0]))
+                for records, good in self.corpus.records(number, self.places[number]):
+                    file.writelines(kept_of(records, good[stays[row : row + len(good)]]))
+                    row += len(good)
+                    self.corpus.tell("Writing", row, len(stays))
+
+    def _write_parquet(self, output: Path) -> None:
+        kept: list[list[np.ndarray]] = []  # rows of each file
+        for number in self.new:
+            start, stop = self.result.starts[number : number + 2]
+            made, good = self.corpus.formats[number], [np.zeros(0, np.int64)]
+            if made.begin is None:
+                kept.append([])
+            begin = made.begin or 0
+            for place in self.places[number]:
+                rows = np.arange(begin, place["offset"])
+                good.append(np.delete(rows, place["skipped"]))
+                begin = place["offset"]
+            rows = np.concatenate(good)[self.result.stays[start:stop]]
+            kept[-1].append(rows)
+        frames, files = [], [k for k in self.new if self.corpus.formats[k].begin is None]
+        for number, some in zip(files, kept):
+            rows = pl.Series(np.concatenate(some)).cast(pl.UInt32)
+            frame = cast(Parquet, self.corpus.formats[number]).scan()
+            frame = frame.with_row_index("row of mercer")
+            frames.append(frame.filter(pl.col("row of mercer").is_in(rows.implode())))
+        try:
+            whole = pl.concat(frames).drop("row of mercer")
+            with written_whole(output) as file:
+                whole.sink_parquet(file.name, maintain_order=True)
+        except pl.exceptions.PolarsError as error:
+            raise TableError(f"The files have different columns: {error}") from error
+
+    def _pairs(self) -> bytes:
+        """A table of what goes and what stays instead."""
+        text = io.StringIO(newline="")
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(["cluster", "file", "record", "kept_file", "kept_record", "similarity"])
+        partners, earlier, similar = (
+            self.result.partners, self.result.earlier, self.result.similarities,
+        )  # fmt: skip
+        kept = np.where(partners >= 0, partners, len(partners) + earlier)  # of which some are gone
+        gone = np.flatnonzero(~self.result.stays)
+        clusters = np.unique(kept[gone], return_inverse=True)[1]
+        place = self._numbers()
+        for row, cluster in zip(gone.tolist(), clusters.tolist()):
+            partner = int(partners[row])
+            other = place(partner) if partner >= 0 else (self.options.index, earlier[row] + 1)
+            rows.writerow([cluster, *place(row), *other, f"{similar[row]:.6g}"])
+        return text.getvalue().encode("utf-8", "surrogateescape")
+
+    def _numbers(self) -> Any:
+        """A function that gives the file and the number of the record of a document."""
+        records = []
+        for places in self.places:
+            ends = [0, *(place["records"] for place in places)]
+            records.append(np.concatenate([np.zeros(0, np.int64), *(
+                np.delete(np.arange(s, e), place["skipped"])
+                for s, e, place in zip(ends[:-1], ends[1:], places)
+            )]))  # fmt: skip
+        starts, formats = self.result.starts, self.corpus.formats
+
+        def place(row: int) -> tuple[str, int]:
+            file = int(np.searchsorted(starts, row, side="right")) - 1
+            number = self.bases[file] + int(records[file][row - starts[file]]) + 1
+            return formats[file].source.label, number
+
+        return place
+
+    def _malformed(self) -> list[str]:
+        found = []
+        for file in range(self.corpus.files):
+            made = self.corpus.formats[file]
+            base = self.bases[file]
+            bad = [base + number for place in self.places[file] for number in place["bad"]]
+            found += [f"{made.source.label}, {made.unit} {number}" for number in bad]
+        return found
+
+    def _report(self, said: dict[str, str]) -> str:
+        partners, similarities = self.result.partners, self.result.similarities
+        kept, sizes = np.unique(partners[partners >= 0], return_counts=True)
+        largest = kept[np.argsort(-sizes, kind="stable")[:SHOWN]]
+        goes = {int(k): np.flatnonzero(partners == k) for k in largest}
+        shown = self._shown({r for k, all_ in goes.items() for r in [k, *all_[:OF_EACH].tolist()]})
+        clusters = [
+            Cluster(shown[k], len(all_), [(shown[r], float(similarities[r]))
+                                         for r in all_[:OF_EACH].tolist()])
+            for k, all_ in goes.items()
+        ]  # fmt: skip
+        return page(said, clusters, self.bands, self.options.threshold)
+
+    def _shown(self, rows: set[int]) -> dict[int, Shown]:
+        """Some documents, with their places."""
+        ordered, place = np.array(sorted(rows), np.int64), self._numbers()
+        shown = {}
+        for file in range(self.corpus.files):
+            start, stop = self.result.starts[file : file + 2]
+            mine = ordered[(ordered >= start) & (ordered < stop)]
+            if not len(mine):
+                continue
+            row, unit = int(start), self.corpus.formats[file].unit
+            for records, good in self.corpus.records(file, self.places[file]):
+                for k in mine[(mine >= row) & (mine < row + len(good))].tolist():
+                    text, _ = self.corpus.formats[file].document(records[good[k - row]])
+                    label, number = place(k)
+                    shown[k] = Shown(f"{label}, {unit} {number}", text)
+                row += len(good)
+        return shown

@@ -1,0 +1,31 @@
+"""What is checked of documents and thresholds before anything is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.samples import as_objects, describe, describe_entry, is_number
+
+
+def check_threshold(threshold: Any, recall: Any) -> None:
+    """Refuse what is no similarity and no probability."""
+    if not (is_number(threshold) and 0 < threshold <= 1):
+        raise ValueError(f"threshold={threshold!r}: give a number above 0 and up to 1.")
+    if not (is_number(recall) and 0 < recall < 1):
+        raise ValueError(f"recall={recall!r}: give a number between 0 and 1, such as 0.99.")
+
+
+def as_texts(name: str, docs: Any) -> list[str]:
+    """The documents as a list of their own."""
+    if isinstance(docs, (str, bytes, dict, set, frozenset)) or docs is None:
+        raise TypeError(f"{name} is {describe(docs)}: give a list or a column of texts.")
+    texts = list(docs) if isinstance(docs, (list, tuple)) else as_objects(docs, "texts", name)
+    if all(type(text) is str for text in texts):
+        return texts
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{name}[{i}] is {describe_entry(text)}, but documents are texts: give '' for a "
+                "missing one, or similarity=kernel for samples of another kind."
+            )
+    return texts

@@ -1,0 +1,113 @@
+"""The work folder of a job: one file for each task that is done, whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.persistence import write_whole, written_whole
+
+FORMAT, PLAN = 2, "plan.json"
+
+
+class WorkFolder:
+    """A folder, which is made if there is none. One of another plan is a ValueError.
+
+    Files of the corpus have parts, which are numbered from 0 in each. How many there are is known
+    when all files are signed.
+    """
+
+    def __init__(self, folder: Path, files: int, plan: dict):
+        self.folder, self.files = folder.absolute(), files  # a worker may be in another folder
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / PLAN).exists():
+            write_whole(folder / PLAN, _as_text(plan).encode())
+        if is_of_another(folder, plan):
+            raise ValueError(
+                f"{folder} belongs to a job with other files, options or another version. Give "
+                "another folder, or remove this one."
+            )
+
+    def path(self, name: str) -> Path:
+        """The file of a task that is single."""
+        return self.folder / f"{name}.npz"
+
+    def part(self, name: str, a: int, b: int) -> Path:
+        """The file of a task with two numbers, such as those of a file and of its part."""
+        suffix = ".npy" if name in ("keys", "shingles") else ".npz"
+        return self.folder / f"{name}-{a:05d}-{b:06d}{suffix}"
+
+    def whole(self, file: int) -> Path:
+        """The mark that all parts of a file are signed; it holds how many documents each has."""
+        return self.path(f"file-{file:05d}")
+
+    def after(self, file: int, number: int) -> Any:
+        """Where a part ends."""
+        with np.load(self.part("signs", file, number)) as archive:
+            return json.loads(str(archive["after"]))
+
+    def places(self, file: int) -> list[Any]:
+        """Where each part of a file ends."""
+        return [self.after(file, k) for k in range(self.counts[file])]
+
+    @property
+    def counts(self) -> list[int]:
+        """How many parts each file has."""
+        return self._layout()[0]
+
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        """All parts, as files and numbers."""
+        return [(file, k) for file, count in enumerate(self.counts) for k in range(count)]
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The first document of each part, and their number."""
+        return self._layout()[1]
+
+    @property
+    def file_starts(self) -> np.ndarray:
+        """The first document of each file, and their number."""
+        return self.starts[np.cumsum([0, *self.counts])]
+
+    def _layout(self) -> tuple[list[int], np.ndarray]:
+        if "_found" not in self.__dict__:
+            sizes = [load(self.whole(file))["sizes"] for file in range(self.files)]
+            starts = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
+            self._found = [len(one) for one in sizes], starts
+        return self._found
+
+
+def is_of_another(folder: Path, plan: dict) -> bool:
+    """Whether a folder holds the stages of a job with another plan."""
+    path = folder / PLAN
+    return path.exists() and path.read_text() != _as_text(plan)
+
+
+def _as_text(plan: dict) -> str:
+    return json.dumps(plan | {"format": FORMAT}, sort_keys=True, indent=1)
+
+
+def save(path: Path, **arrays: np.ndarray) -> None:
+    """Write arrays to one file."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    write_whole(path, buffer.getvalue())
+
+
+def save_array(path: Path, array: np.ndarray) -> None:
+    """Write an array to a file that can be mapped into memory."""
+    with written_whole(path) as file:
+        # numpy would write by itself, and not say which error it was
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(array.data)
+
+
+def load(path: Path) -> dict[str, np.ndarray]:
+    """Read the arrays that `save` wrote."""
+    with np.load(path) as archive:
+        return dict(archive)
