@@ -46,7 +46,10 @@ def letters(text):
 def other_rules(estimator):
     """Checks that ask for what does not hold here."""
     if isinstance(estimator, KNeighborsClassifier):
-        return {"check_what_is_no_list_of_samples": "predict(None) answers for the training rows"}
+        return {
+            "check_what_is_no_list_of_samples": "predict(None) answers for the training rows",
+            "check_order_of_training_samples": "several neighbours are at the same distance",
+        }
     return {}
 
 

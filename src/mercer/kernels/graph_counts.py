@@ -100,12 +100,14 @@ class GraphCounts(OnGraphs):
         """
         known = None
         if width is None:
-            given = X if self.vocabulary is None else self.vocabulary
+            given: Any = X if self.vocabulary is None else self.vocabulary
             numbers = isinstance(given, np.ndarray) and given.dtype == np.uint64
             known = np.unique(given) if numbers else self.columns_of(given)
-        elif not (is_whole(width) and 1 <= width < 2**31):
+            size = len(known)
+        elif is_whole(width) and 1 <= width < 2**31:
+            size = int(width)
+        else:
             raise ValueError(f"width={width!r}: give an integer >= 1, or None.")
-        size = int(width) if known is None else len(known)
         parts = [
             self._columns(X[s : s + STRIP], known, size, X.dtype) for s in range(0, len(X), STRIP)
         ]

@@ -191,19 +191,20 @@ def _pairs(edges: Any, types: tuple) -> bool:
     edge = next(iter(edges), None)
     if edge is None:
         return True
-    pair = isinstance(edge, (tuple, list, np.ndarray)) and len(edge) in (2, 3)
-    return pair and all(isinstance(node, types) for node in edge[:2])
+    pair = isinstance(edge, (tuple, list, np.ndarray)) and len(edge) == 2
+    return pair and all(isinstance(node, types) for node in edge)
 
 
 def _of_tuple(item: Any, name: str) -> GraphParts:
-    n, edges, labels, marks = (*item, None, None)[:4]
+    parts: list[Any] = [*item, None, None]
+    n, edges, labels, marks = parts[:4]
     if n < 0:
         raise ValueError(f"{name} has {n} nodes: give a number >= 0.")
     try:
-        pairs = np.array(edges).reshape(-1, 2) if len(edges) else np.empty((0, 2), np.int64)
-    except ValueError:
-        pairs = None
-    if pairs is None or pairs.dtype.kind not in "iu":
+        pairs = np.array(edges) if len(edges) else np.empty((0, 2), np.int64)
+    except ValueError:  # of different lengths
+        pairs = np.empty(0)
+    if pairs.dtype.kind not in "iu" or pairs.shape[1:] != (2,):
         raise TypeError(f"{name}: its edges are no pairs of numbers of nodes, such as [(0, 1)].")
     if len(pairs) and not (pairs.min() >= 0 and pairs.max() < n):
         k = int(((pairs < 0) | (pairs >= n)).any(axis=1).argmax())
@@ -220,7 +221,8 @@ def _of_tuple(item: Any, name: str) -> GraphParts:
 
 
 def _of_grakel(item: Any, name: str) -> GraphParts:
-    edges, labels, marks = (*item, None)[:3]
+    parts: list[Any] = [*item, None]
+    edges, labels, marks = parts[:3]
     square = sp.issparse(edges) or (
         isinstance(edges, np.ndarray) and edges.shape[0] == edges.shape[1] and edges.shape[1] != 2
     )
@@ -231,9 +233,8 @@ def _of_grakel(item: Any, name: str) -> GraphParts:
         order, ends = list(range(n)), [tuple(pair) for pair in pairs.tolist()]
     else:
         if isinstance(edges, Mapping):
-            edges = _mapped_edges(edges)
-        ends = [tuple(np.asarray(e).tolist() if isinstance(e, np.ndarray) else e)[:2]
-                for e in edges]  # fmt: skip
+            edges = _mapped_edges(edges, name)
+        ends = [tuple(e.tolist() if isinstance(e, np.ndarray) else e) for e in edges]
         order = list(labels) if isinstance(labels, Mapping) else list(
             range(len(labels)) if labels is not None
             else dict.fromkeys(node for edge in ends for node in edge)
@@ -254,11 +255,21 @@ def _of_grakel(item: Any, name: str) -> GraphParts:
     )
 
 
-def _mapped_edges(edges: Mapping) -> list:
-    """Edges from {node: neighbours}, where neighbours may be keys of weights, or {edge: weight}."""
+def _mapped_edges(edges: Mapping, name: str) -> list:
+    """Edges from {edge: weight}, {node: neighbours} or {node: {neighbour: weight}}."""
     if all(isinstance(key, tuple) and len(key) == 2 for key in edges):
-        return list(edges)
-    return [(u, v) for u, others in edges.items() for v in others]
+        found, weights = list(edges), list(edges.values())
+    else:
+        found = [(u, v) for u, others in edges.items() for v in others]
+        inner = [others for others in edges.values() if isinstance(others, Mapping)]
+        weights = [weight for others in inner for weight in others.values()]
+    other = next((w for w in weights if w != 1), None)
+    if other is not None:
+        raise ValueError(
+            f"{name} has an edge of weight {other!r}, but kernels on graphs read edges without "
+            "weights: give edges alone."
+        )
+    return found
 
 
 def _hashed(labels: Any, name: str, noun: str) -> np.ndarray | None:

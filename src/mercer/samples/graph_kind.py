@@ -53,17 +53,18 @@ class GraphsKind(Kind):
         return _encoded(parts, like, reader)
 
     def joined(self, X: Graphs, more: Graphs) -> Graphs:
-        both = [
+        labels, attributes, marks = (
             None if ours is None or theirs is None else np.concatenate([ours, theirs])
             for ours, theirs in (
                 (X.node_labels, more.node_labels), (X.node_attributes, more.node_attributes),
                 (X.edge_labels, more.edge_labels),
             )
-        ]  # fmt: skip
+        )  # fmt: skip
         return Graphs(
             np.concatenate([X.node_starts, X.node_starts[-1] + more.node_starts[1:]]),
             np.concatenate([X.row_starts, X.row_starts[-1] + more.row_starts[1:]]),
-            np.concatenate([X.neighbours, more.neighbours]), *both, X.directed, X.dtype,
+            np.concatenate([X.neighbours, more.neighbours]), labels, attributes, marks,
+            X.directed, X.dtype,
         )  # fmt: skip
 
     def remedy(self) -> str:

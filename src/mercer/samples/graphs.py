@@ -144,11 +144,12 @@ class Graphs:
         else:
             at, node_starts = _ranges(self.node_starts, chosen)
             edges, row_starts = _ranges(self.row_starts, at)
+        labels, attributes = (
+            None if part is None else part[at] for part in (self.node_labels, self.node_attributes)
+        )
+        marks = None if self.edge_labels is None else self.edge_labels[edges]
         return Graphs(
-            node_starts, row_starts, self.neighbours[edges],
-            *(None if part is None else part[at] for part in
-              (self.node_labels, self.node_attributes)),
-            None if self.edge_labels is None else self.edge_labels[edges],
+            node_starts, row_starts, self.neighbours[edges], labels, attributes, marks,
             self.directed, self.dtype,
         )  # fmt: skip
 
