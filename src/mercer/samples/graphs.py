@@ -251,31 +251,28 @@ def rows_of_neighbours(
     starts: np.ndarray, edges: np.ndarray, labels: Any, attributes: Any, marks: Any, directed: bool
 ) -> Graphs:
     """Graphs from pairs of nodes, which are numbered on from graph to graph."""
-    nodes, u, v = int(starts[-1]), edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
+    nodes, u, v = int(starts[-1]), *edges.T.astype(np.int64)
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     apart = np.flatnonzero(owners[u] != owners[v])
     if len(apart):
         raise ValueError(f"edges[{apart[0]}] joins nodes of two graphs.")
-    if directed:
-        keys = u * nodes + v
-    else:
-        keys = np.minimum(u, v) * nodes + np.maximum(u, v)
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    twice = np.flatnonzero(keys[1:] == keys[:-1])
-    if len(twice):
-        kept = _once(starts, owners, order, keys, u, v, marks, directed)
-        order = order[kept]
-        keys = keys[kept]
-    u, v = keys // max(nodes, 1), keys % max(nodes, 1)
-    marks = None if marks is None else marks[order]
+    given = u * nodes + v if directed else np.minimum(u, v) * nodes + np.maximum(u, v)
+    keys = np.sort(given)
+    copies = (keys[1:] == keys[:-1]).any()
+    if copies or marks is not None:
+        order = np.argsort(given, kind="stable")
+        if copies:
+            kept = _once(starts, owners, order, keys, u, v, marks, directed)
+            order, keys = order[kept], keys[kept]
+        marks = None if marks is None else marks[order]
+    u, v = np.divmod(keys, max(nodes, 1))
     if not directed:
-        both = np.flatnonzero(u != v)
-        u, v = np.concatenate([u, v[both]]), np.concatenate([v, u[both]])
-        keys = u * nodes + v
-        order = np.argsort(keys, kind="stable")
-        u, v = u[order], v[order]
-        marks = None if marks is None else np.concatenate([marks, marks[both]])[order]
+        both = u != v
+        keys = np.concatenate([keys, v[both] * nodes + u[both]])
+        if marks is not None:
+            marks = np.concatenate([marks, marks[both]])[np.argsort(keys, kind="stable")]
+        keys.sort()
+        u, v = np.divmod(keys, max(nodes, 1))
     row_starts = np.concatenate(([0], np.cumsum(np.bincount(u, minlength=nodes))))
     neighbours = (v - starts[owners[u]]).astype(np.int32)
     return Graphs(
