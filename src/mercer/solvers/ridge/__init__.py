@@ -15,11 +15,12 @@ from mercer.solvers.ridge.preconditioners import (
 )
 from mercer.solvers.ridge.ridge_folds import RidgeFolds
 from mercer.solvers.ridge.ridge_sweep import RidgeSweep
+from mercer.solvers.ridge.sketched import SketchedFactor, SketchedSolver
 
 __all__ = [
     "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor", "EigenProSolver",
     "EigenSolver",
     "LocalSolver", "LowRankFactor", "LowRankSolver", "NewtonLogistic", "NystroemPreconditioner",
-    "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSweep", "left_out_fit",
-    "probabilities", "rounding_of",
+    "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSweep",
+    "SketchedFactor", "SketchedSolver", "left_out_fit", "probabilities", "rounding_of",
 ]  # fmt: skip
