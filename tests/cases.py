@@ -101,6 +101,24 @@ def series():
     return [*found, found[0], np.zeros(4), np.full(7, 0.5), np.array([40.0, -40.0, 0.0])]
 
 
+def graphs():
+    """With labels: none and one node, isolated ones, a loop, twins, two parts, rings, a clique."""
+    ring = [(i, (i + 1) % 6) for i in range(6)]
+    clique = [(i, j) for j in range(5) for i in range(j)]
+    chain = (4, [(0, 1), (1, 2), (2, 3)], ["C", "C", "O", "C"])
+    return [
+        (0, [], []), (1, [], ["C"]), (3, [], ["C", "O", "O"]), chain,
+        (4, [(3, 2), (2, 1), (1, 0)], ["C", "C", "O", "C"]), (2, [(0, 0), (0, 1)], ["C", "N"]),
+        (6, ring, list("CCCCCC")), (6, ring, list("CCOCCO")), (5, clique, list("CCNNO")),
+        (7, [*ring, (0, 3), (2, 6)], list("CNCOCCO")), (5, [(0, 1), (2, 3), (3, 4)], list("CCCCO")),
+    ]  # fmt: skip
+
+
+def bare_graphs():
+    """Without labels."""
+    return [(n, edges) for n, edges, _ in graphs()]
+
+
 def channels():
     """The same length of each, two channels."""
     return list(np.random.default_rng(8).normal(size=(6, 4, 2)).round(3))
@@ -273,6 +291,18 @@ KERNELS = [
     (k.GlobalAlignment(2.0, triangle=3), series()),
     (k.GlobalAlignment(), channels()),
     (k.SoftDTWRBF(0.1, 0.5), series()),
+    (k.VertexHistogram(), graphs()),
+    *[(k.WeisfeilerLehman(h), graphs()) for h in (0, 1, 4)],
+    (k.WeisfeilerLehman(2), bare_graphs()),
+    (k.WeisfeilerLehman(3).normalised(), graphs()),
+    *[(k.WLOptimalAssignment(h), graphs()) for h in (0, 3)],
+    (k.ShortestPath(), graphs()),
+    (k.ShortestPath(), bare_graphs()),
+    *[(k.Graphlets(size), graphs()) for size in (3, 4)],
+    (k.Propagation(2, 0.3), graphs()),
+    (k.RandomWalk(), graphs()),
+    (k.RandomWalk(0.02, labels=True), graphs()),
+    *[(k.RandomWalk(0.4, 3, labels), graphs()) for labels in (False, True)],
     (k.FromDistance(d.DTW(1), 0.5), channels()),
     (k.FromCallable(one_plus_dot), vectors()),
     (k.FromFunction(words_in_common, positive_definite=True), objects()),

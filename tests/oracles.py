@@ -416,6 +416,135 @@ def global_alignment(k_, x, z, S):
     return math.exp(alignment_log(k_, x, z, scale) - sum(own) / 2)
 
 
+# --- graphs: (number of nodes, edges, labels) ---------------------------------------------------
+
+
+def neighbours_of(graph):
+    n, edges = graph[:2]
+    found = [set() for _ in range(n)]
+    for u, v in edges:
+        found[u].add(v)
+        found[v].add(u)
+    return found
+
+
+def node_labels(graph):
+    return list(graph[2]) if len(graph) > 2 else [0] * graph[0]
+
+
+def colour_rounds(graph, rounds):
+    """Colours as nested tuples: the dictionary that relabels them is left out."""
+    near, colours = neighbours_of(graph), node_labels(graph)
+    found = [collections.Counter(colours)]
+    for _ in range(rounds):
+        colours = [(c, tuple(sorted(repr(colours[w]) for w in near[v]))) for v, c in
+                   enumerate(colours)]  # fmt: skip
+        found.append(collections.Counter(colours))
+    return found
+
+
+def shared_counts(A, B, together):
+    return sum(together(c, B[key]) for key, c in A.items())
+
+
+def weisfeiler_lehman(k_, x, z, S):
+    rounds = getattr(k_, "rounds", 0)
+    together = min if type(k_) is k.WLOptimalAssignment else lambda a, b: a * b
+    return sum(
+        shared_counts(A, B, together)
+        for A, B in zip(colour_rounds(x, rounds), colour_rounds(z, rounds))
+    )
+
+
+def path_lengths(graph):
+    """Counts of (label, label, length), by Floyd and Warshall's three loops."""
+    n, near, labels = graph[0], neighbours_of(graph), node_labels(graph)
+    D = [[0 if u == v else 1 if v in near[u] else math.inf for v in range(n)] for u in range(n)]
+    for w, u, v in itertools.product(range(n), repeat=3):
+        D[u][v] = min(D[u][v], D[u][w] + D[w][v])
+    pairs = itertools.permutations(range(n), 2)
+    return collections.Counter(
+        (labels[u], labels[v], D[u][v]) for u, v in pairs if D[u][v] < math.inf
+    )
+
+
+def shortest_path(k_, x, z, S):
+    return shared_counts(path_lengths(x), path_lengths(z), lambda a, b: a * b)
+
+
+def graphlet_counts(graph, size):
+    """By the sorted degrees of each connected set of nodes, which tell graphs of 4 nodes apart."""
+    near, found = neighbours_of(graph), collections.Counter()
+    for nodes in itertools.combinations(range(graph[0]), size):
+        inner = {v: near[v] & set(nodes) - {v} for v in nodes}
+        reached = {nodes[0]}
+        for _ in nodes:
+            reached |= {w for v in reached for w in inner[v]}
+        if len(reached) == size:
+            found[tuple(sorted(map(len, inner.values())))] += 1
+    return found
+
+
+def graphlets(k_, x, z, S):
+    counts = (graphlet_counts(graph, k_.size) for graph in (x, z))
+    return shared_counts(*counts, lambda a, b: a * b)
+
+
+def propagation(k_, x, z, S):
+    """Whole vectors of shares of labels are spread, and compared in each direction."""
+    names = sorted({label for graph in S for label in node_labels(graph)})
+    rounds, found = k_.rounds, []
+    directions, shifts = label_directions(k_, names)
+    for graph in (x, z):
+        near, labels = neighbours_of(graph), node_labels(graph)
+        P = [[float(label == name) for name in names] for label in labels]
+        counts = []
+        for t in range(rounds + 1):
+            if t:
+                P = [
+                    [sum(P[w][j] for w in near[v]) / len(near[v]) for j in range(len(names))]
+                    if near[v] else P[v]
+                    for v in range(graph[0])
+                ]  # fmt: skip
+            places = [dot(p, directions[t]) / k_.width + shifts[t] for p in P]
+            counts.append(collections.Counter(map(math.floor, places)))
+        found.append(counts)
+    return sum(shared_counts(A, B, lambda a, b: a * b) for A, B in zip(*found))
+
+
+def label_directions(k_, names):
+    """The direction of each round, one number for each label, and the shifts."""
+    encoded = k_.encode([(len(names), [], names)])
+    S, shifts = k_._projected(encoded)
+    return S.T.tolist(), shifts
+
+
+def random_walk(k_, x, z, S):
+    """The equations of the product graph, or the powers of its matrix."""
+    A, B = ([[float(v in near) for v in range(len(row))] for near in row] for row in
+            map(neighbours_of, (x, z)))  # fmt: skip
+    if not x[0] or not z[0]:
+        return 0.0
+    W = np.kron(np.array(A), np.array(B))
+    decay = k_.decay
+    if decay == "auto":
+        decay = 0.9 / max(radius(graph) for graph in S) ** 2
+    start = np.ones(len(W))
+    if k_.labels:
+        start = np.array([float(a == b) for a in node_labels(x) for b in node_labels(z)])
+    W = start[:, None] * W * start
+    if k_.steps is None:
+        return float(start @ np.linalg.solve(np.eye(len(W)) - decay * W, start))
+    return sum(
+        decay**j * float(start @ np.linalg.matrix_power(W, j) @ start) for j in range(k_.steps + 1)
+    )
+
+
+def radius(graph):
+    A = np.array([[float(v in near) for v in range(graph[0])] for near in neighbours_of(graph)])
+    return max(np.abs(np.linalg.eigvalsh(A)), default=0.0) if graph[0] else 0.0
+
+
 def pick(row, columns):
     """Some columns of a row of a table."""
     return [row[c] for c in columns]
@@ -816,6 +945,13 @@ KERNELS = {
     k.Jaccard: lambda k_, x, z, S: jaccard(x, z),
     k.Dice: lambda k_, x, z, S: dice(x, z),
     k.GlobalAlignment: global_alignment,
+    k.VertexHistogram: weisfeiler_lehman,
+    k.WeisfeilerLehman: weisfeiler_lehman,
+    k.WLOptimalAssignment: weisfeiler_lehman,
+    k.ShortestPath: shortest_path,
+    k.Graphlets: graphlets,
+    k.Propagation: propagation,
+    k.RandomWalk: random_walk,
     k.SoftDTWRBF: lambda k_, x, z, S: math.exp(-k_.gamma * soft_dtw(k_, x, z, S)),
     k.EditRBF: lambda k_, x, z, S: math.exp(-k_.gamma * edits(x, z, k_.variant)),
     k.Additive: additive,

@@ -30,8 +30,12 @@ from mercer.kernels import (
     Linear,
     Mismatch,
     Precomputed,
+    RandomWalk,
+    WeisfeilerLehman,
+    graph_counts,
     kmer_counts,
     transforms,
+    walks,
 )
 from mercer.kernels.additive import bins
 from mercer.learners.features import nystroem, random_features
@@ -139,6 +143,16 @@ def test_centred_means_of_many_strips(small):
     assert_allclose(again.block(Z, X), K, rtol=1e-12)
     assert_allclose(again.diag(Z), diagonal, rtol=1e-12)
     assert_allclose(again.block(X, X).sum(axis=0), 0, atol=1e-12)
+
+
+def test_graphs_are_counted_and_taken_apart_in_strips(small):
+    kernel, walk = WeisfeilerLehman(2), RandomWalk(0.01)
+    graphs = kernel.encode(cases.graphs())
+    F, K = kernel.features(graphs), walk.block(graphs, graphs)
+    small(graph_counts, STRIP=3)
+    small(walks, BATCH=40)
+    assert_array_equal(kernel.features(graphs).toarray(), F.toarray())
+    assert_allclose(walk.block(graphs, graphs), K, rtol=1e-12)
 
 
 class PlainDot(Kernel):

@@ -37,6 +37,7 @@ void bind_radial(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_documents(nb::module_& m);
 void bind_edit(nb::module_& m);
+void bind_graphs(nb::module_& m);
 void bind_hashing(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_kmers(nb::module_& m);
@@ -52,5 +53,6 @@ void bind_sets(nb::module_& m);
 void bind_subsequences(nb::module_& m);
 void bind_subsets(nb::module_& m);
 void bind_texts(nb::module_& m);
+void bind_walks(nb::module_& m);
 
 }  // namespace mercer

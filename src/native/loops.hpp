@@ -28,6 +28,7 @@
 #include "subsequences.hpp"
 #include "subsets.hpp"
 #include "triangle.hpp"
+#include "walks.hpp"
 
 namespace mercer {
 
@@ -102,6 +103,7 @@ struct Loops {
     const SubsequenceLoops<int32_t>& subsequences32;
     const SubsetLoops<float>& subsets32;
     const SubsetLoops<double>& subsets64;
+    const WalkLoops& walks;
 };
 
 extern const Loops* loops;  // the table in use

@@ -32,6 +32,7 @@ NB_MODULE(_native, m) {
     bind_distances(m);
     bind_documents(m);
     bind_edit(m);
+    bind_graphs(m);
     bind_hashing(m);
     bind_smo(m);
     bind_kmers(m);
@@ -47,4 +48,5 @@ NB_MODULE(_native, m) {
     bind_subsequences(m);
     bind_subsets(m);
     bind_texts(m);
+    bind_walks(m);
 }

@@ -53,6 +53,7 @@ extern const SubsequenceLoops<uint8_t> subsequences8;
 extern const SubsequenceLoops<int32_t> subsequences32;
 extern const SubsetLoops<float> subsets32;
 extern const SubsetLoops<double> subsets64;
+extern const WalkLoops walks;
 }  // namespace MERCER_ISA
 
 extern const Loops CONCAT(table_, MERCER_ISA);
@@ -103,5 +104,6 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::subsequences32,
     MERCER_ISA::subsets32,
     MERCER_ISA::subsets64,
+    MERCER_ISA::walks,
 };
 }  // namespace mercer

@@ -61,8 +61,20 @@ def samples() -> dict[str, Any]:
     return {
         "vectors": X, "sparse": sp.csr_array(X * (X > 0)), "strings": words,
         "sets": [{*row} for row in rng.integers(0, 12, (N, 4)).tolist()],
+        "graphs": small_graphs(rng),
         "categories": np.array(levels, object), "table": table, "matrix": X @ X.T + np.eye(N),
     }  # fmt: skip
+
+
+def small_graphs(rng: np.random.Generator) -> list:
+    """Graphs of 2 to 6 nodes, with labels of nodes and edges."""
+    found = []
+    for i in range(N):
+        n = 2 + i % 5
+        edges = [(u, v) for v in range(n) for u in range(v) if rng.random() < 0.5 or not u]
+        marks = rng.integers(0, 2, len(edges)).tolist()
+        found.append((n, edges, rng.choice([*"abc"], n).tolist(), marks))
+    return found
 
 
 MODELS: list[tuple[str, Callable[[], Any]]] = [
@@ -96,6 +108,10 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("sets", lambda: mercer.KernelRidge(kernel=k.Jaccard())),
     ("vectors", lambda: mercer.MultipleKernelClassifier()),
     ("vectors", lambda: mercer.MultipleKernelRegressor()),
+    ("graphs", lambda: mercer.SVC(kernel=k.WeisfeilerLehman(2))),
+    ("graphs", lambda: mercer.KernelRidge(kernel=k.ShortestPath())),
+    ("graphs", lambda: mercer.SVC(kernel=k.RandomWalk(labels=True))),
+    ("graphs", lambda: mercer.KernelRidge(kernel=k.RandomWalk() + k.Graphlets(3))),
     ("vectors", lambda: mercer.NuSVC(nu=0.1)),
     ("vectors", lambda: mercer.NuSVR()),
     ("vectors", lambda: mercer.KernelQuantileRegression()),

@@ -181,6 +181,8 @@ def test_no_function_is_missing():
     tested |= {"laplacian_product", "pair_cells", "search_bins"}
     tested |= {"neighbourhood_embed", "neighbourhood_smooth", "NeighbourhoodTraining"}
     tested |= {"path_sums", "warp_bounds", "warp_series"}  # test_hostile_series.py
+    tested |= {"count_keys", "graphlet_counts", "path_counts", "sort_keys", "wl_colours"}
+    tested |= {"labelled_walks", "walk_sums"}  # test_hostile_graphs.py
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 
 

@@ -127,30 +127,30 @@ def test_learners(check):
 
 
 def test_it_is_known_by_its_name_its_samples_and_their_code():
-    assert isinstance(kind_named("graphs"), GraphKind)
-    assert kind_that_holds(GRAPHS[0]).name == "graphs"
-    assert kind_of(as_samples(GRAPHS, "graphs")).name == "graphs"
+    assert isinstance(kind_named("molecules"), GraphKind)
+    assert kind_that_holds(GRAPHS[0]).name == "molecules"
+    assert kind_of(as_samples(GRAPHS, "molecules")).name == "molecules"
     assert kind_of(GRAPHS) is None
 
 
 def test_what_is_no_graph_is_named():
-    with pytest.raises(TypeError, match=r"X\[1\] is a str, but SharedParts compares graphs"):
+    with pytest.raises(TypeError, match=r"X\[1\] is a str, but SharedParts compares molecules"):
         SharedParts()([GRAPHS[0], "ab"])
-    with pytest.raises(TypeError, match=r"X is a tuple; SharedParts compares graphs\. Give a list"):
+    with pytest.raises(TypeError, match=r"X is a tuple; SharedParts compares molecules\. Give a"):
         SharedParts()(GRAPHS[0])
-    with pytest.raises(TypeError, match="X is encoded as strings, but SharedParts compares graphs"):
+    with pytest.raises(TypeError, match="encoded as strings, but SharedParts compares molecules"):
         SharedParts().encode(as_samples(["a"], "strings"))
 
 
 def test_graphs_in_place_of_vectors_are_told_what_suits_them():
     suiting = r"kernel=Normalised\(kernel=SharedParts\(\)\) or metric=PartsApart\(\)"
     for model in (mercer.SVC(), mercer.KNeighborsClassifier()):
-        with pytest.raises(TypeError, match=f"compares vectors. Give a .* graphs, .* {suiting}"):
+        with pytest.raises(TypeError, match=f"compares vectors. Give a .* molecules, .* {suiting}"):
             model.fit(GRAPHS, ACID)
 
 
 def test_names_and_types_of_samples_are_taken_once():
-    with pytest.raises(ValueError, match="the kind 'graphs' has the same name"):
+    with pytest.raises(ValueError, match="the kind 'molecules' has the same name"):
         register_kind(GraphKind())
     with pytest.raises(TypeError, match="give an object of a class that is derived from Kind"):
         register_kind(GraphKind)
@@ -159,7 +159,7 @@ def test_names_and_types_of_samples_are_taken_once():
         name = "trees"
         column = "tree"
 
-    with pytest.raises(ValueError, match=r"'graphs' has the same name, .* or the same type"):
+    with pytest.raises(ValueError, match=r"'molecules' has the same name, .* or the same type"):
         register_kind(Others())
     before = all_kinds()
     Others.encoded = ()
@@ -196,11 +196,11 @@ def test_a_table_kernel_finds_its_kernel():
 
 def test_columns_of_a_table_by_kind():
     table = TABLE.assign(size=1.0, sex="f")
-    found = [("vectors", ("age", "size")), ("graphs", ("molecule",)), ("categories", ("sex",))]
+    found = [("vectors", ("age", "size")), ("molecules", ("molecule",)), ("categories", ("sex",))]
     assert columns_by_kind(table) == found
     names = [kind.name for kind in column_kinds()]
     assert len(set(names)) == len(names)
-    assert "graph" in names
+    assert "molecule" in names
 
 
 def test_a_column_in_a_kernel_on_a_table():
@@ -214,29 +214,29 @@ def test_columns_are_found():
     (column,) = infer_columns({"molecule": cells})
     different = len(set(GRAPHS[:3] + GRAPHS[4:]))
     assert column == Column(
-        "molecule", "graph", f"{different} different graphs", 1, different, 1.0, 6.0, rows=60
+        "molecule", "molecule", f"{different} different molecules", 1, different, 1.0, 6.0, rows=60
     )
-    (given,) = infer_columns({"molecule": cells}, {"molecule": "graph"})
-    assert given.kind == "graph"
-    with pytest.raises(ValueError, match=r"kind: a='graph', but the column holds 1: give a list"):
-        infer_columns({"a": np.array([1.0, 2.0])}, {"a": "graph"})
+    (given,) = infer_columns({"molecule": cells}, {"molecule": "molecule"})
+    assert given.kind == "molecule"
+    with pytest.raises(ValueError, match=r"kind: a='molecule', but the column holds 1: give a"):
+        infer_columns({"a": np.array([1.0, 2.0])}, {"a": "molecule"})
 
 
 def test_a_column_of_graphs_and_others_is_no_column_of_graphs():
     cells = np.array([None, "C"] * 3, object)
     cells[0] = GRAPHS[0]
     (column,) = infer_columns({"molecule": cells})
-    assert column.kind != "graph"
+    assert column.kind != "molecule"
 
 
 def test_missing_graphs_of_a_kind_without_an_empty_one(monkeypatch):
     gaps = TABLE.astype({"molecule": object})
     gaps.at[4, "molecule"] = None
-    notice = "A missing graph counts as the empty one: molecule."
+    notice = "A missing molecule counts as the empty one: molecule."
     model = mercer.KernelRegressor(trials=1).fit(gaps, AGE)
     assert notice in model.notices_
     monkeypatch.setattr(GraphKind, "empty", None)
-    with pytest.raises(ValueError, match="column 'molecule': the graph in row 4 is missing"):
+    with pytest.raises(ValueError, match="column 'molecule': the molecule in row 4 is missing"):
         mercer.KernelRegressor(trials=1).fit(gaps, AGE)
 
 
@@ -246,7 +246,7 @@ def automatic():
 
 
 def test_the_automatic_estimator_on_a_table(automatic):
-    assert [column.kind for column in automatic.columns_] == ["graph", "number"]
+    assert [column.kind for column in automatic.columns_] == ["molecule", "number"]
     assert accuracy_score(ACID, automatic.predict(TABLE)) > 0.9
     names = {row["name"] for row in automatic.leaderboard_}
     assert "linear (spline)" in names
@@ -271,7 +271,7 @@ def test_the_report(automatic, tmp_path):
     save_report(tmp_path / "report.html", automatic, TABLE, ACID)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "1 to 6 vertices" in page
-    assert "different graphs" in page
+    assert "different molecules" in page
     save_report(tmp_path / "report.html", automatic, TABLE, ACID, values=False)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "vertices" not in page

@@ -1,4 +1,4 @@
-"""Similarities: kernels on vectors, categories, strings, sets, series, tables; their algebra."""
+"""Similarities: kernels on vectors and on all other kinds of samples, and their algebra."""
 
 from mercer.distances import Meaning
 from mercer.kernels.additive import Additive
@@ -12,6 +12,8 @@ from mercer.kernels.edit import EditRBF
 from mercer.kernels.formula import Formula
 from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.from_function import FromCallable, FromFunction
+from mercer.kernels.graph_counts import VertexHistogram, WeisfeilerLehman, WLOptimalAssignment
+from mercer.kernels.graph_parts import Graphlets, Propagation, ShortestPath
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.infinite_networks import NeuralNetworkGP, NeuralTangent
 from mercer.kernels.kmers import BlendedSpectrum, Spectrum
@@ -29,6 +31,7 @@ from mercer.kernels.subsequences import AllSubsequences, FixedLengthSubsequences
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
 from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
+from mercer.kernels.walks import RandomWalk
 from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
@@ -36,17 +39,20 @@ __all__ = [
     "Centred",
     "ChiSquared", "Convex", "Cosine", "DerivedSubsets", "Dice", "EditRBF", "Exponential",
     "ExponentialPower", "FixedLengthSubsequences", "Formula", "FromCallable", "FromDistance",
-    "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment", "HistogramIntersection",
-    "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered", "Linear", "LpqLaplace",
-    "Mapped", "Match", "Matern", "Meaning", "MercerCheck", "Mismatch", "Modulated",
-    "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian", "On", "Polynomial",
-    "Power", "Precomputed", "Product", "QueryKey", "Radial", "RationalQuadratic", "Scaled",
-    "Sigmoid", "SoftDTWRBF", "Spectrum", "Sum", "TableKernel", "WeightedDegree", "as_kernel",
-    "check_mercer", "repair",
+    "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment", "Graphlets",
+    "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer",
+    "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "Meaning", "MercerCheck",
+    "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised",
+    "NormalisedGaussian", "On", "Polynomial", "Power", "Precomputed", "Product", "Propagation",
+    "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "Scaled", "ShortestPath",
+    "Sigmoid", "SoftDTWRBF", "Spectrum", "Sum", "TableKernel", "VertexHistogram",
+    "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman", "as_kernel", "check_mercer",
+    "repair",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
 from mercer.kernels.algebra import Node
 from mercer.kernels.bandwidths import scale_gamma
+from mercer.kernels.graph_counts import LabelCounter, graph_distance, graph_kernel
 from mercer.kernels.histograms import histogram_gamma
 from mercer.kernels.names import NAMED

@@ -4,10 +4,10 @@ Every comparison (a distance or a kernel) names the kind of sample that it compa
 `as_samples` encodes raw data as that kind, once per fit. The type `Samples` says what all encoded
 samples have in common. Vectors are plain C-ordered arrays and sparse rows are
 ``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Series`,
-`Objects`, `Table` and, if K itself is given, `MatrixRows`. `Prepared` holds encoded samples
-together with what a comparison has computed once for each of their rows. What learners, tables and
-reports need to know of a kind is one `Kind` object: kind.py says what it answers, strings.py is an
-example, and `register_kind` adds one from outside.
+`Graphs`, `Objects`, `Table` and, if K itself is given, `MatrixRows`. `Prepared` holds encoded
+samples together with what a comparison has computed once for each of their rows. What learners,
+tables and reports need to know of a kind is one `Kind` object: kind.py says what it answers,
+strings.py is an example, and `register_kind` adds one from outside.
 """
 
 from mercer.samples import built_in
@@ -21,6 +21,7 @@ from mercer.samples.columns import (
     select_columns,
 )
 from mercer.samples.encode import as_samples, refuse_one
+from mercer.samples.graphs import Graphs, graphs_of
 from mercer.samples.kind import Kind
 from mercer.samples.kinds import (
     all_kinds,
@@ -45,17 +46,18 @@ from mercer.samples.table import EncodedColumns, Table
 from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
-    "Categories", "EncodedColumns", "Kind", "MatrixRows", "Objects", "Prepared", "Ragged",
-    "Samples", "Series", "Sets", "Strings", "Table", "Vectors", "all_kinds", "as_objects",
-    "as_samples", "as_table", "column_names", "columns_by_kind", "describe", "encode_matrices",
-    "float_array", "is_number", "is_whole", "item_rows", "joined", "joined_rows", "kind_in_cells",
-    "kind_named", "kind_of", "kind_that_holds", "largest_column", "number_columns",
-    "refuse_missing", "refuse_objects", "refuse_one", "register_kind", "select_columns",
-    "series_of", "split_items",
+    "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "Objects", "Prepared",
+    "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Vectors", "all_kinds",
+    "as_objects", "as_samples", "as_table", "column_names", "columns_by_kind", "describe",
+    "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "item_rows", "joined",
+    "joined_rows", "kind_in_cells", "kind_named", "kind_of", "kind_that_holds", "largest_column",
+    "number_columns", "refuse_missing", "refuse_objects", "refuse_one", "register_kind",
+    "select_columns", "series_of", "split_items",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
 from mercer.samples.copies import row_keys
+from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
 from mercer.samples.raw_data import (
     describe_entry,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mercer.samples.categories import CategoriesKind
+from mercer.samples.graph_kind import GraphsKind
 from mercer.samples.kinds import register_kind
 from mercer.samples.matrix_rows import PrecomputedKind
 from mercer.samples.objects import ObjectsKind
@@ -14,6 +15,6 @@ from mercer.samples.vectors import VectorsKind
 
 for _kind in (
     VectorsKind(), CategoriesKind(), TableKind(), StringsKind(), SetsKind(), SeriesKind(),
-    ObjectsKind(), PrecomputedKind(),
+    GraphsKind(), ObjectsKind(), PrecomputedKind(),
 ):  # fmt: skip
     register_kind(_kind)

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.samples.categories import Categories
+from mercer.samples.graphs import Graphs
 from mercer.samples.matrix_rows import MatrixRows
 from mercer.samples.objects import Objects
 from mercer.samples.ragged import Ragged
@@ -45,6 +46,16 @@ def _(X: sp.csr_array) -> Iterable[Hashable]:
 @row_keys.register
 def _(X: Ragged) -> Iterable[Hashable]:
     return (X.values[a:b].tobytes() for a, b in pairwise(X.starts))
+
+
+@row_keys.register
+def _(X: Graphs) -> Iterable[Hashable]:
+    parts, degrees = [X.node_labels, X.node_attributes], X.degrees
+    for a, b in pairwise(X.node_starts):
+        e, f = X.row_starts[a], X.row_starts[b]
+        found = [degrees[a:b], X.neighbours[e:f], *(p[a:b] for p in parts if p is not None)]
+        found += [] if X.edge_labels is None else [X.edge_labels[e:f]]
+        yield blake2b(b"".join(p.tobytes() for p in found), digest_size=16).digest()
 
 
 @row_keys.register

@@ -1,0 +1,314 @@
+"""Graphs as other libraries and users have them: networkx, igraph, rustworkx, matrices, tuples.
+
+`parts_of` reads one graph as numbers of nodes and edges. Other libraries are recognised by what
+their graphs can do, so that none of them is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.samples.label_hashes import SCALARS, hash_labels
+
+LABEL, ATTRIBUTES = "label", "attributes"
+
+
+class GraphParts(NamedTuple):
+    """One graph of n nodes: edges (m, 2), and what stands at its nodes and edges, if anything."""
+
+    n: int
+    edges: np.ndarray
+    labels: np.ndarray | None = None
+    edge_labels: np.ndarray | None = None
+    attributes: np.ndarray | None = None
+    directed: bool = False
+
+
+def holds_graph(item: Any) -> bool:
+    """Whether a Python object is one graph, in one of the forms that `parts_of` reads."""
+    if isinstance(item, (tuple, list)):
+        return _is_counted(item) or _is_grakel(item)
+    if sp.issparse(item):
+        return len(item.shape) == 2 and item.shape[0] == item.shape[1]
+    if isinstance(item, (str, bytes, Mapping, Set, np.ndarray)) or not hasattr(item, "__class__"):
+        return False
+    return _form(item) is not None
+
+
+def nodes_of(item: Any) -> int:
+    """How many nodes a graph has."""
+    return parts_of(item, "the graph").n
+
+
+def parts_of(item: Any, name: str) -> GraphParts:
+    """Read one graph.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It says, with the name of the graph, which node or edge is wrong.
+    """
+    if isinstance(item, (tuple, list)):
+        return _of_tuple(item, name) if _is_counted(item) else _of_grakel(item, name)
+    if sp.issparse(item) or isinstance(item, np.ndarray):
+        n, edges = _of_matrix(item, name)
+        return GraphParts(n, edges)
+    form = _form(item)
+    return {"networkx": _of_networkx, "igraph": _of_igraph, "rustworkx": _of_rustworkx}[
+        form or "networkx"
+    ](item, name)
+
+
+def _form(item: Any) -> str | None:
+    for form, needs in (
+        ("networkx", ("nodes", "edges", "adj", "is_directed")),
+        ("igraph", ("get_edgelist", "vcount", "is_directed")),
+        ("rustworkx", ("edge_list", "num_nodes", "node_indices")),
+    ):
+        if all(hasattr(item, need) for need in needs):
+            return form
+    return None
+
+
+# --- objects of other libraries -----------------------------------------------------------------
+
+
+def _of_networkx(graph: Any, name: str) -> GraphParts:
+    number = {node: i for i, node in enumerate(graph.nodes)}
+    data = [fields for _, fields in graph.nodes(data=True)]
+    ends, fields = [], []
+    for u, v, found in graph.edges(data=True):
+        ends.append((number[u], number[v]))
+        fields.append(found)
+    return _with_fields(len(number), ends, data, fields, bool(graph.is_directed()), name)
+
+
+def _of_igraph(graph: Any, name: str) -> GraphParts:
+    data = [vertex.attributes() for vertex in graph.vs]
+    fields = [edge.attributes() for edge in graph.es]
+    return _with_fields(
+        int(graph.vcount()), graph.get_edgelist(), data, fields, bool(graph.is_directed()), name
+    )
+
+
+def _of_rustworkx(graph: Any, name: str) -> GraphParts:
+    number = {node: i for i, node in enumerate(graph.node_indices())}
+    ends = [(number[u], number[v]) for u, v in graph.edge_list()]
+    directed = hasattr(graph, "in_degree")
+    return _with_fields(
+        len(number), ends, [_payload(p) for p in graph.nodes()],
+        [_payload(p) for p in graph.edges()], directed, name,
+    )  # fmt: skip
+
+
+def _payload(payload: Any) -> Mapping:
+    """What a node or an edge of rustworkx carries: fields, or its label itself."""
+    if isinstance(payload, Mapping):
+        return payload
+    label = isinstance(payload, (*SCALARS, tuple))
+    return {LABEL: payload} if label else {}
+
+
+def _with_fields(
+    n: int, ends: list, data: list[Mapping], fields: list[Mapping], directed: bool, name: str
+) -> GraphParts:
+    edges = np.array(ends, np.int64).reshape(-1, 2)
+    labels = _hashed([d.get(LABEL) for d in data], name, "node")
+    marks = _hashed([d.get(LABEL) for d in fields], name, "edge")
+    return GraphParts(n, edges, labels, marks, _numbers([d.get(ATTRIBUTES) for d in data], name),
+                      directed)  # fmt: skip
+
+
+# --- matrices and tuples ------------------------------------------------------------------------
+
+
+def _of_matrix(A: Any, name: str) -> tuple[int, np.ndarray]:
+    """Nodes and edges of a symmetric matrix of 0 and 1."""
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"{name} is a matrix of shape {A.shape}: an adjacency matrix is square.")
+    if not sp.issparse(A) and A.dtype.kind not in "iufb":
+        raise TypeError(f"{name} is an array of {A.dtype}: give an adjacency matrix of 0 and 1.")
+    A = sp.coo_array(A)
+    A.eliminate_zeros()
+    if not (A.data == 1).all():
+        raise ValueError(
+            f"{name} holds {A.data[A.data != 1][0]:g}, but kernels on graphs read edges without "
+            "weights: give (A != 0)."
+        )
+    edges = np.stack([A.coords[0], A.coords[1]], axis=1).astype(np.int64)
+    forward, back = (np.sort(e[:, 0] * A.shape[0] + e[:, 1]) for e in (edges, edges[:, ::-1]))
+    if not np.array_equal(forward, back):
+        raise ValueError(
+            f"{name} is not symmetric: give A + A.T > 0 to leave out directions, or "
+            "mercer.samples.graphs_of(..., directed=True)."
+        )
+    return A.shape[0], edges[edges[:, 0] <= edges[:, 1]]
+
+
+def _is_counted(item: Any) -> bool:
+    """Whether a tuple is (n, edges[, labels[, edge labels]])."""
+    return (
+        isinstance(item, tuple)
+        and 2 <= len(item) <= 4
+        and isinstance(item[0], (int, np.integer))
+        and not isinstance(item[0], bool)
+        and (isinstance(item[1], (list, tuple, np.ndarray)) and _pairs(item[1], (int, np.integer)))
+        and all(x is None or isinstance(x, (list, tuple, np.ndarray)) for x in item[2:])
+    )
+
+
+def _is_grakel(item: Any) -> bool:
+    """Whether a list or tuple is GraKeL's [edges or matrix, labels[, edge labels]]."""
+    if not 2 <= len(item) <= 3 or isinstance(item[0], (str, bytes)):
+        return False
+    edges, labels = item[0], item[1]
+    if sp.issparse(edges) or (isinstance(edges, np.ndarray) and edges.ndim == 2):
+        right = edges.shape[0] == edges.shape[1] or edges.shape[1] == 2
+    elif isinstance(edges, Mapping):
+        right = True
+    else:
+        right = isinstance(edges, (list, tuple, Set)) and _pairs(edges, SCALARS)
+        right = right and (bool(edges) or isinstance(edges, Set) or isinstance(labels, Mapping))
+    listed = isinstance(labels, (list, tuple, np.ndarray)) and all(
+        isinstance(label, (*SCALARS, tuple)) for label in labels
+    )
+    marks = item[2] if len(item) == 3 else None
+    return (
+        right
+        and (labels is None or isinstance(labels, Mapping) or listed)
+        and (marks is None or isinstance(marks, Mapping))
+    )
+
+
+def _pairs(edges: Any, types: tuple) -> bool:
+    """Whether a collection holds pairs of nodes; one that is empty does."""
+    if isinstance(edges, np.ndarray):
+        return edges.size == 0 or (edges.ndim == 2 and edges.shape[1] == 2)
+    edge = next(iter(edges), None)
+    if edge is None:
+        return True
+    pair = isinstance(edge, (tuple, list, np.ndarray)) and len(edge) == 2
+    return pair and all(isinstance(node, types) for node in edge)
+
+
+def _of_tuple(item: Any, name: str) -> GraphParts:
+    parts: list[Any] = [*item, None, None]
+    n, edges, labels, marks = parts[:4]
+    if n < 0:
+        raise ValueError(f"{name} has {n} nodes: give a number >= 0.")
+    try:
+        pairs = np.array(edges) if len(edges) else np.empty((0, 2), np.int64)
+    except ValueError:  # of different lengths
+        pairs = np.empty(0)
+    if pairs.dtype.kind not in "iu" or pairs.shape[1:] != (2,):
+        raise TypeError(f"{name}: its edges are no pairs of numbers of nodes, such as [(0, 1)].")
+    if len(pairs) and not (pairs.min() >= 0 and pairs.max() < n):
+        k = int(((pairs < 0) | (pairs >= n)).any(axis=1).argmax())
+        raise ValueError(
+            f"{name}: the edge {tuple(pairs[k].tolist())} leads to a node that is not there; "
+            f"nodes are numbered from 0 to {n - 1}."
+        )
+    for found, count, noun in ((labels, n, "nodes"), (marks, len(pairs), "edges")):
+        if found is not None and len(found) != count:
+            raise ValueError(f"{name} has {len(found)} labels for {count} {noun}.")
+    return GraphParts(
+        int(n), pairs.astype(np.int64), _hashed(labels, name, "node"), _hashed(marks, name, "edge")
+    )
+
+
+def _of_grakel(item: Any, name: str) -> GraphParts:
+    parts: list[Any] = [*item, None]
+    edges, labels, marks = parts[:3]
+    square = sp.issparse(edges) or (
+        isinstance(edges, np.ndarray) and edges.shape[0] == edges.shape[1] and edges.shape[1] != 2
+    )
+    if isinstance(edges, np.ndarray) and not square and edges.shape == (2, 2):
+        square = bool(np.isin(edges, (0, 1)).all() and (edges == edges.T).all())
+    if square:
+        n, pairs = _of_matrix(edges, name)
+        order, ends = list(range(n)), [tuple(pair) for pair in pairs.tolist()]
+    else:
+        if isinstance(edges, Mapping):
+            edges = _mapped_edges(edges, name)
+        ends = [tuple(e.tolist() if isinstance(e, np.ndarray) else e) for e in edges]
+        order = list(labels) if isinstance(labels, Mapping) else list(
+            range(len(labels)) if labels is not None
+            else dict.fromkeys(node for edge in ends for node in edge)
+        )  # fmt: skip
+    number = {node: i for i, node in enumerate(order)}
+    lost = next((node for edge in ends for node in edge if node not in number), None)
+    if lost is not None:
+        raise ValueError(f"{name}: node {lost!r} has an edge and no label: give all nodes one.")
+    found = [labels.get(node) for node in order] if isinstance(labels, Mapping) else labels
+    if found is not None and len(found) != len(order):
+        raise ValueError(f"{name} has {len(found)} labels for {len(order)} nodes.")
+    pairs = np.array([(number[u], number[v]) for u, v in ends], np.int64).reshape(-1, 2)
+    of_edges = None
+    if marks is not None:
+        of_edges = [marks.get((u, v), marks.get((v, u))) for u, v in ends]
+    return GraphParts(
+        len(order), pairs, _hashed(found, name, "node"), _hashed(of_edges, name, "edge")
+    )
+
+
+def _mapped_edges(edges: Mapping, name: str) -> list:
+    """Edges from {edge: weight}, {node: neighbours} or {node: {neighbour: weight}}."""
+    if all(isinstance(key, tuple) and len(key) == 2 for key in edges):
+        found, weights = list(edges), list(edges.values())
+    else:
+        found = [(u, v) for u, others in edges.items() for v in others]
+        inner = [others for others in edges.values() if isinstance(others, Mapping)]
+        weights = [weight for others in inner for weight in others.values()]
+    other = next((w for w in weights if w != 1), None)
+    if other is not None:
+        raise ValueError(
+            f"{name} has an edge of weight {other!r}, but kernels on graphs read edges without "
+            "weights: give edges alone."
+        )
+    return found
+
+
+def _hashed(labels: Any, name: str, noun: str) -> np.ndarray | None:
+    """A number for each label; None if none of the nodes or edges has one."""
+    if labels is None:
+        return None
+    listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    missing = [k for k, label in enumerate(listed) if label is None]
+    if missing:
+        if len(missing) == len(listed):
+            return None
+        raise ValueError(
+            f"{name}: {noun} {missing[0]} has no label, and others have: give one to all of them."
+        )
+    if not listed and noun == "edge":
+        return None
+    try:
+        return hash_labels(listed)
+    except TypeError as error:
+        said, k = error.args
+        raise TypeError(
+            f"{name}: the label of {noun} {k}, {said}: give int, str, bytes or tuples of them."
+        ) from None
+
+
+def _numbers(values: list, name: str) -> np.ndarray | None:
+    """The attributes of the nodes of one graph, (n, d); None if they have none."""
+    missing = [v for v, value in enumerate(values) if value is None]
+    if len(missing) == len(values):
+        return None
+    if missing:
+        raise ValueError(
+            f"{name}: node {missing[0]} has no attributes, and others have: give them to all."
+        )
+    rows = [np.atleast_1d(np.asarray(value, np.float64)).ravel() for value in values]
+    other = next((v for v, row in enumerate(rows) if len(row) != len(rows[0])), None)
+    if other is not None:
+        raise ValueError(
+            f"{name}: node {other} has {len(rows[other])} attributes, but node 0 has "
+            f"{len(rows[0])}: give attributes of one width."
+        )
+    return np.stack(rows)

@@ -1,0 +1,157 @@
+"""What a graph is among other samples: how it is recognised, and encoded with others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.samples.graph_forms import GraphParts, holds_graph, nodes_of, parts_of
+from mercer.samples.graphs import Graphs, finite_attributes, rows_of_neighbours
+from mercer.samples.kind import Kind, named
+from mercer.samples.raw_data import as_objects, describe_entry
+
+
+class GraphsKind(Kind):
+    """Graphs."""
+
+    name = "graphs"
+    looks = (
+        "a list of graphs of networkx, igraph or rustworkx, of square sparse matrices, or of "
+        "tuples (n, edges) or (n, edges, labels)"
+    )
+    encoded = (Graphs,)
+    coded = True
+    column = "graph"
+    empty = (0, ())
+    size_of = "nodes"
+    distance = "mercer.kernels:graph_distance"
+    kernels = ("mercer.kernels:graph_kernel",)
+
+    def holds(self, item: Any) -> bool:
+        return holds_graph(item)
+
+    def size(self, item: Any) -> float:
+        return float(nodes_of(item))
+
+    def encode(self, X: Any, like: Graphs | None, reader: str) -> Graphs:
+        if sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "iufb"):
+            raise TypeError(
+                f"X is a matrix of shape {X.shape}, but {reader} compares graphs: put "
+                f"a single graph into a list, or give {self.looks}."
+            )
+        rows = as_objects(X, "graphs", reader)
+        parts = []
+        for i, row in enumerate(rows):
+            if not (holds_graph(row) or (isinstance(row, np.ndarray) and row.ndim == 2)):
+                raise TypeError(
+                    f"X[{i}] is {describe_entry(row)}, but {reader} compares graphs: give a list "
+                    f"of graphs, {self.looks.removeprefix('a list of ')}."
+                )
+            parts.append(parts_of(row, f"X[{i}]"))
+        return _encoded(parts, like, reader)
+
+    def joined(self, X: Graphs, more: Graphs) -> Graphs:
+        labels, attributes, marks = (
+            None if ours is None or theirs is None else np.concatenate([ours, theirs])
+            for ours, theirs in (
+                (X.node_labels, more.node_labels), (X.node_attributes, more.node_attributes),
+                (X.edge_labels, more.edge_labels),
+            )
+        )  # fmt: skip
+        return Graphs(
+            np.concatenate([X.node_starts, X.node_starts[-1] + more.node_starts[1:]]),
+            np.concatenate([X.row_starts, X.row_starts[-1] + more.row_starts[1:]]),
+            np.concatenate([X.neighbours, more.neighbours]), labels, attributes, marks,
+            X.directed, X.dtype,
+        )  # fmt: skip
+
+    def remedy(self) -> str:
+        return (
+            "Give a kernel on graphs, such as kernel=WeisfeilerLehman(5).normalised(), or where "
+            "there is metric= a distance, such as "
+            "metric=KernelDistance(WeisfeilerLehman(5).normalised())."
+        )
+
+    def text(self, item: Any) -> str:
+        graph = self.encode([item], None, "this report")
+        loops = (graph.neighbours == np.repeat(np.arange(len(graph.degrees)), graph.degrees)).sum()
+        edges = len(graph.neighbours)
+        edges = edges if graph.directed else (edges + int(loops)) // 2
+        return f"{len(graph.degrees)} nodes, {edges} edges"
+
+    def counter(self, samples: Graphs) -> Any:
+        return named("mercer.kernels:LabelCounter")(samples)
+
+
+def _encoded(parts: list[GraphParts], like: Graphs | None, reader: str) -> Graphs:
+    """Graphs that were read one by one, which all must have labels and attributes, or none."""
+    for name, said in (
+        ("labels", "labels of nodes"), ("edge_labels", "labels of edges"),
+        ("attributes", "attributes of nodes"), ("directed", "directed edges"),
+    ):  # fmt: skip
+        # a graph without nodes or edges has all labels that there can be
+        has = [bool(p.directed) if name == "directed" else getattr(p, name) is not None
+               for p in parts]  # fmt: skip
+        free = [(p.n == 0 or (name in ("edge_labels", "directed") and not len(p.edges)))
+                for p in parts]  # fmt: skip
+        bound = [i for i in range(len(parts)) if not free[i]]
+        if like is not None and bound:
+            field = "node_labels" if name == "labels" else "node_attributes"
+            field = name if name in ("edge_labels", "directed") else field
+            known = getattr(like, field)
+            wanted = bool(known) if name == "directed" else known is not None
+            # new graphs may tell more than was learnt from, except in which way edges lead
+            other = [i for i in bound if has[i] != wanted and (wanted or name == "directed")]
+            if other:
+                verbs = "have" if wanted else "do not have"
+                raise ValueError(
+                    f"X[{other[0]}] has {'no ' if wanted else ''}{said}, but the graphs it is "
+                    f"compared with {verbs} them: give graphs of one form."
+                )
+        elif bound and len({has[i] for i in bound}) > 1:
+            i = next(i for i in bound if has[i] != has[bound[0]])
+            raise ValueError(
+                f"X[{i}] has {'' if has[i] else 'no '}{said}, unlike X[{bound[0]}]: give them for "
+                "all graphs, or for none."
+            )
+    sizes = np.array([p.n for p in parts], np.int64)
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    counts = np.array([len(p.edges) for p in parts])
+    edges = np.concatenate([p.edges for p in parts]) + np.repeat(starts[:-1], counts)[:, None]
+    directed = any(p.directed for p in parts) or (like is not None and like.directed)
+    labels = _together([p.labels for p in parts if p.n], np.uint64, like, "node_labels")
+    marks = _together([p.edge_labels for p in parts if len(p.edges)], np.uint64, like,
+                      "edge_labels")  # fmt: skip
+    numbers = _joined_attributes(parts, like)
+    X = rows_of_neighbours(starts, edges, labels, numbers, marks, directed)
+    return X if like is None else X.astype(like.dtype)
+
+
+def _together(found: list, dtype: Any, like: Graphs | None, field: str) -> np.ndarray | None:
+    if like is not None and getattr(like, field) is None:
+        return None
+    if found:
+        return None if found[0] is None else np.concatenate(found)
+    return None if like is None else np.empty(0, dtype)
+
+
+def _joined_attributes(parts: list[GraphParts], like: Graphs | None) -> np.ndarray | None:
+    rows = [(i, p.attributes) for i, p in enumerate(parts) if p.n and p.attributes is not None]
+    known = None if like is None else like.node_attributes
+    if like is not None and known is None:
+        return None
+    if not rows:
+        return None if known is None else np.empty((0, known.shape[1]))
+    width = rows[0][1].shape[1] if known is None else known.shape[1]
+    for i, values in rows:
+        if values.shape[1] != width:
+            first = (
+                f"X[{rows[0][0]}] has" if known is None else "the graphs it is compared with have"
+            )
+            raise ValueError(
+                f"X[{i}] has {values.shape[1]} attributes at each node, but {first} {width}: give "
+                "attributes of one width."
+            )
+    return np.concatenate([finite_attributes(values, f"X[{i}]") for i, values in rows])
