@@ -17,7 +17,8 @@ from mercer.learners.additive.additive_learner import (
     with_cells,
 )
 from mercer.learners.additive.bins import TableBins
-from mercer.learners.additive.table_columns import checked_table
+from mercer.learners.additive.in_parts import AdditiveParts
+from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
     check_targets,
     finite_fit,
@@ -176,15 +177,27 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
         return training
 
     def _fit_rows(self, training: Training, pairs: bool) -> CountTables:
+        rows = self._begin(training)
+        codes, Y = self._bins.codes(rows, self.n_jobs), self._targets(training)
+        tables = CountTables(self._bins.sizes, len(Y))
+        tables.add(codes, Y, training.weights, self.n_jobs)
+        self._solve(tables, (codes, Y, training.all_weights) if pairs else None)
+        return tables
+
+    def _begin(self, training: Training, means: np.ndarray | None = None) -> np.ndarray:
+        """Bins of these rows, and the means of the targets, which are subtracted; the rows read."""
         rows = self._columns.read(training.table)
         self._learn_bins(rows, training.weights)
+        if means is None:
+            Y = training.y.reshape(len(training.y), -1).astype(np.float64)
+            means = np.average(Y, axis=0, weights=training.weights)
+        self._offsets = means
+        return rows
+
+    def _targets(self, training: Training) -> np.ndarray:
+        """Targets (outputs, n) without their means."""
         Y = training.y.reshape(len(training.y), -1).astype(np.float64)
-        self._offsets = np.average(Y, axis=0, weights=training.weights)
-        tables = CountTables(self._bins.sizes, Y.shape[1])
-        codes = self._bins.codes(rows, self.n_jobs)
-        tables.add(codes, (Y - self._offsets).T, training.weights, self.n_jobs)
-        self._solve(tables, (codes, (Y - self._offsets).T, training.all_weights) if pairs else None)
-        return tables
+        return (Y - self._offsets).T
 
     def _solve(self, tables: CountTables, data: Any = None) -> None:
         """Functions, penalties and shapes from the tables of all rows; with pairs, from ``data``
@@ -292,9 +305,54 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
                 self._solve(tables)
 
     def _add(self, tables: CountTables, more: Training) -> None:
-        rows = self._columns.read(more.table)
-        Y = more.y.reshape(len(more.y), -1).astype(np.float64) - self._offsets
-        tables.add(self._bins.codes(rows, self.n_jobs), Y.T, more.weights, self.n_jobs)
+        codes = self._bins.codes(self._columns.read(more.table), self.n_jobs)
+        tables.add(codes, self._targets(more), more.weights, self.n_jobs)
+
+    # --- rows in parts -------------------------------------------------------------------------
+
+    def part_fit(self) -> AdditiveParts:
+        """A fit to rows in parts, which may lie in other processes; see `mercer.distributed`."""
+        return AdditiveParts(self)
+
+    @fitting
+    def begin_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        columns: TableColumns | None = None,
+        means: np.ndarray | None = None,
+    ) -> Self:
+        """Make the bins of these rows, by which `count_rows` counts these and others.
+
+        ``columns`` are those of all rows, and ``means`` of all targets; None takes those of these
+        rows.
+        """
+        self._check_parameters()
+        self._stream = None
+        training = self._read_training(X, y, sample_weight, reset=True)
+        if columns is not None:
+            self._columns = columns
+        self._begin(training, means)
+        return self
+
+    def count_rows(self, X: Any, y: Any, sample_weight: Any = None) -> CountTables:
+        """The tables of these rows, by the bins of `begin_rows`; those of several parts are added
+        by ``+``."""
+        training = self._read_training(X, y, sample_weight, reset=False)
+        outputs = 1 if training.y.ndim == 1 else training.y.shape[1]
+        if outputs != len(self._offsets):
+            raise ValueError(f"y has {outputs} targets, and the first rows {len(self._offsets)}.")
+        tables = CountTables(self._bins.sizes, outputs)
+        self._add(tables, training)
+        return tables
+
+    @fitting
+    def fit_counts(self, tables: CountTables) -> Self:
+        """Fit to tables of all rows."""
+        self._solve(tables)
+        return self
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:

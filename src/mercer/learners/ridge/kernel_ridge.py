@@ -20,6 +20,7 @@ from mercer.learners.base import (
     finite_values,
     is_auto,
 )
+from mercer.learners.ridge.in_parts import RegressionParts
 from mercer.learners.ridge.process import STRIP, Likelihood, exact_root, explained, likelihood
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.threads import fitting, raise_if_stopped
@@ -130,6 +131,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
             self.missed_ = ScoreQuantiles.of(training.y - self.left_out_, training.weights)
         result.conclude()
         return self
+
+    def part_fit(self) -> RegressionParts:
+        """A fit of low rank to rows in parts, which may lie in other processes; see
+        `mercer.distributed`."""
+        return RegressionParts(self)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f at the rows of X, of shape (n,) or (n, n_targets).

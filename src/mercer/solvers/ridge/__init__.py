@@ -8,6 +8,7 @@ from mercer.solvers.ridge.left_out import left_out_fit
 from mercer.solvers.ridge.local_ridge import LocalSolver, rounding_of
 from mercer.solvers.ridge.low_rank import LowRankFactor, LowRankSolver
 from mercer.solvers.ridge.newton_logistic import NewtonLogistic, probabilities
+from mercer.solvers.ridge.normal_equations import GramEigenpairs, NormalEquations
 from mercer.solvers.ridge.preconditioners import (
     NystroemPreconditioner,
     Preconditioner,
@@ -18,8 +19,9 @@ from mercer.solvers.ridge.ridge_sweep import RidgeSweep
 
 __all__ = [
     "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor", "EigenProSolver",
-    "EigenSolver",
-    "LocalSolver", "LowRankFactor", "LowRankSolver", "NewtonLogistic", "NystroemPreconditioner",
+    "EigenSolver", "GramEigenpairs",
+    "LocalSolver", "LowRankFactor", "LowRankSolver", "NewtonLogistic", "NormalEquations",
+    "NystroemPreconditioner",
     "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSweep", "left_out_fit",
     "probabilities", "rounding_of",
 ]  # fmt: skip

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
-from mercer.gram import FeatureGram, LowRankGram, refuse_overflow
+from mercer.gram import FeatureGram, LowRankGram
 from mercer.solvers.result import Reason, Result
+from mercer.solvers.ridge.normal_equations import NormalEquations
 from mercer.solvers.ridge.ridge_system import check_penalties, solve_by_penalty
 
 
@@ -74,20 +74,18 @@ class LowRankFactor:
     Q : ndarray of shape (m, m)
     noise : float
         What rounding leaves of an eigenvalue that is 0.
+    pairs : GramEigenpairs
+        All three.
     """
 
     def __init__(self, K: LowRankGram, weights: np.ndarray | None = None):
         self.K = K
         self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-        A = np.zeros((K.rank, K.rank))
-        for rows, F in K.strips():
-            A += F.T @ self._weighted(F, rows)
-        refuse_overflow(A)
-        self.eigenvalues, self.Q = scipy.linalg.eigh(
-            A, overwrite_a=True, check_finite=False, driver="evd"
-        )
-        self.eigenvalues = np.maximum(self.eigenvalues, 0)
-        self.noise = len(self.Q) * np.finfo(np.float64).eps * float(self.eigenvalues.max())
+        nothing = np.empty((K.shape[0], 0))
+        self.pairs = pairs = NormalEquations.of(
+            K.strips(), K.rank, nothing, self.weights
+        ).eigenpairs
+        self.eigenvalues, self.Q, self.noise = pairs.values, pairs.Q, pairs.noise
 
     def solve(self, y: np.ndarray, penalty: float | np.ndarray) -> Result:
         """Coefficients at the centres, for one λ or one for each output."""
@@ -96,7 +94,7 @@ class LowRankFactor:
     def _solve(self, y: np.ndarray, penalty: float) -> Result:
         Y = np.asarray(y, dtype=np.float64).reshape(self.K.shape[0], -1)
         b = self._right_side(Y)
-        beta = self.Q @ ((self.Q.T @ b) * self._inverse(penalty)[:, None])
+        beta = self.Q @ ((self.Q.T @ b) * self.pairs.inverse(penalty)[:, None])
         residual, objective = -penalty * beta, penalty * float(np.sum(beta**2))
         for rows, F in self.K.strips():
             error = Y[rows] - F @ beta.astype(F.dtype)
@@ -128,7 +126,7 @@ class LowRankFactor:
         """
         penalties = check_penalties(penalties)
         Y = np.asarray(y, dtype=np.float64).reshape(self.K.shape[0], -1)
-        inverses = self._inverse(penalties)  # (m, penalties)
+        inverses = self.pairs.inverse(penalties)  # (m, penalties)
         beta = (self.Q.T @ self._right_side(Y))[:, None, :] * inverses[:, :, None]
         dtype = self.K.dtype
         Q, small = self.Q.astype(dtype), np.finfo(dtype).eps
@@ -145,7 +143,8 @@ class LowRankFactor:
 
     def effective_dimension(self, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
         """Degrees of freedom of the fit, Σ_k μ_k / (μ_k + λ), for each λ."""
-        return (self.eigenvalues[:, None] * self._inverse(check_penalties(penalties))).sum(axis=0)
+        inverses = self.pairs.inverse(check_penalties(penalties))
+        return (self.eigenvalues[:, None] * inverses).sum(axis=0)
 
     def features(self) -> FeatureGram:
         """F Q, of orthogonal columns, when there are no weights: K ≈ (F Q)(F Q)ᵀ."""
@@ -164,11 +163,6 @@ class LowRankFactor:
         for rows, F in self.K.strips():
             b += F.T @ self._weighted(Y[rows], rows).astype(F.dtype)
         return b
-
-    def _inverse(self, penalty: float | np.ndarray) -> np.ndarray:
-        """1 / (μ + λ), and 0 where that is rounding: shape (m,) or (m, penalties)."""
-        shifted = self.eigenvalues.reshape(-1, *[1] * np.ndim(penalty)) + penalty
-        return np.divide(1.0, shifted, out=np.zeros_like(shifted), where=shifted > self.noise)
 
     def _weighted(self, A: np.ndarray, rows: slice) -> np.ndarray:
         if self.weights is None:
