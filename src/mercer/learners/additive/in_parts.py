@@ -22,7 +22,8 @@ class AdditiveParts(PartFit):
     they are the same for all parts, to the last bit. Sums of targets are the same up to rounding.
     """
 
-    surveys_samples = True
+    def surveys_samples(self, numbers: bool) -> bool:
+        return not numbers or self.learner.categories is not None
 
     def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
         name = type(self.learner).__name__

@@ -95,8 +95,9 @@ class PartFit(ABC):
     def __init__(self, learner: Any):
         self.learner = learner
 
-    #: whether `survey` reads X as well; else it may be None
-    surveys_samples: bool = False
+    def surveys_samples(self, numbers: bool) -> bool:
+        """Whether `survey` reads X, else it may be None; ``numbers``: X is an array of numbers."""
+        return False
 
     @abstractmethod
     def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, column_or_1d
 
 from mercer.gram import GramOperator
 from mercer.learners.base import (
@@ -157,8 +157,7 @@ class ClassificationParts(RidgeParts):
     def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
         rows = np.empty((len(y), 0))
         labels = check_targets(rows, y, type(self.learner).__name__, numeric=False)
-        if labels.ndim > 1:
-            raise ValueError(f"y has shape {labels.shape}: rows in parts have one label each.")
+        labels = column_or_1d(labels, warn=True)
         check_labels(labels)
         w = check_weights(rows, sample_weight)
         classes, codes = np.unique(labels, return_inverse=True)
@@ -174,6 +173,7 @@ class ClassificationParts(RidgeParts):
             self.factors = weigh_classes(learner.class_weight, self.classes, totals) / totals
 
     def targets(self, y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, Any]:
+        y = column_or_1d(y)
         if self.factors is not None:
             w = self.factors[np.searchsorted(self.classes, y)] * (1.0 if w is None else w)
         Y = self.learner.indicators(y)
