@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.errors import OptionError
+from mercer.learners.additive import ColumnReasons
 from mercer.selection.automatic import Reasons
 
 
@@ -34,10 +35,10 @@ def target_of(model: Any) -> str:
     return name
 
 
-def in_file(model: Any, reasons: Reasons) -> Reasons:
+def in_file(model: Any, reasons: Reasons | ColumnReasons) -> Reasons | ColumnReasons:
     """Reasons with the row numbers of the file, where the model knows them."""
     rows, stored = getattr(model, "file_rows_", None), model.stored_rows_
-    if rows is None or len(rows) != len(stored):
+    if isinstance(reasons, ColumnReasons) or rows is None or len(rows) != len(stored):
         return reasons
     numbers = np.full(int(stored.max(initial=0)) + 1, -1)
     numbers[stored] = rows

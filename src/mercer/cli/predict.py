@@ -25,6 +25,7 @@ from mercer.cli.options import INTERVAL, refuse_existing
 from mercer.cli.origin import in_file
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
+from mercer.learners.additive import ColumnReasons
 from mercer.persistence import ModelFileError, load, written_whole
 from mercer.selection.automatic import KernelRegressor, Reasons
 from mercer.tables import Surprises, TableEncoder, read_columns, unreadable
@@ -117,7 +118,7 @@ class _Predictions:
     ):  # fmt: skip
         self.estimator, self.tables, self.keep, self.suffix = estimator, tables, keep, suffix
         self.levels, self.explain = levels, explain
-        self.reasons: Reasons | None = None  # reasons for the last block
+        self.reasons: Reasons | ColumnReasons | None = None  # reasons for the last block
         self.unread: list[str] = []
         self.whole: pl.DataFrame | None = None
 
@@ -280,8 +281,15 @@ def _show(screen: Terminal, said: list[str], rows: int, output: Path) -> None:
     screen.print(f"{counted(rows, 'prediction')} {are} {where}.", soft_wrap=True)
 
 
-def _show_reasons(reasons: Reasons, screen: Terminal) -> None:
-    """What the rows in the explanations are."""
+def _show_reasons(reasons: Reasons | ColumnReasons, screen: Terminal) -> None:
+    """What the rows or columns in the explanations are."""
+    if isinstance(reasons, ColumnReasons):
+        screen.print(
+            "The columns in because_1 ... move the prediction most; the number is what each adds "
+            "to the output of the model, and a × b is what both tell together.",
+            soft_wrap=True,
+        )
+        return
     which = f"They are among the {counted(reasons.stored, 'row')} that the model has stored"
     if reasons.kind == "centres":
         which += ", its centres, which stand for the rows around them"

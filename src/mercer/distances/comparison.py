@@ -350,7 +350,7 @@ def encode_groups(
             if key in keys:
                 comparison.check(parts[keys.index(key)], known)
                 continue
-            raw = select_columns(X, columns, name)
+            raw = select_columns(X, columns, name, comparison.reads.coordinates)
             comparison.reads.check_columns(raw, columns, name)
             encoded = comparison.encode(raw, known)
         except ValueError as error:

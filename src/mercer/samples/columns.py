@@ -46,8 +46,12 @@ def column_names(X: Any) -> list:
     return list(range(np.shape(X)[1]))
 
 
-def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> Any:
+def select_columns(
+    X: Any, columns: Sequence, reader: str = "this kernel", coordinates: bool = False
+) -> Any:
     """Select columns of a data frame by name, or of an array by number; they are not encoded.
+
+    ``coordinates`` says that they are read as numbers, if they were encoded as categories.
 
     Raises
     ------
@@ -61,7 +65,7 @@ def select_columns(X: Any, columns: Sequence, reader: str = "this kernel") -> An
             f"It has the columns {present}."
         )
     if isinstance(X, EncodedColumns):
-        return X.select(columns)
+        return X.select(columns, coordinates)
     if is_frame(X):
         import narwhals as nw
 

@@ -105,12 +105,18 @@ class EncodedColumns:
         objects = {j: samples[rows] for j, samples in self.objects.items()}
         return EncodedColumns(self.numbers[rows], objects)
 
-    def select(self, columns: Sequence) -> Any:
-        """The objects of one column, several columns of categories, or numbers (n, columns)."""
+    def select(self, columns: Sequence, coordinates: bool = False) -> Any:
+        """The objects of one column, several columns of categories, or numbers (n, columns).
+
+        With ``coordinates`` categories are numbers too: their codes.
+        """
         objects = [self.objects[j] for j in columns if j in self.objects]
+        coded = bool(objects) and all(isinstance(samples, Categories) for samples in objects)
+        if coordinates and coded:
+            return self.numbers[:, list(columns)]
         if len(objects) == len(columns) == 1:
             return objects[0]
-        if objects and all(isinstance(samples, Categories) for samples in objects):
+        if coded:
             return Categories.side_by_side(objects)
         return self.numbers[:, list(columns)]
 

@@ -10,7 +10,14 @@ from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import Column, column_notices, used_columns
-from mercer.tables.encoding import EncodedTable, Feature, TableEncoder, read_as, unreadable
+from mercer.tables.encoding import (
+    EncodedRows,
+    EncodedTable,
+    Feature,
+    TableEncoder,
+    read_as,
+    unreadable,
+)
 from mercer.tables.records import KeepsRecords
 from mercer.tables.related import Related
 from mercer.tables.repeats import find_repeated_rows, find_shared_rows
@@ -49,8 +56,8 @@ from mercer.tables.values import (
 
 __all__ = [
     "BLANKS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "Column", "ColumnKind",
-    "EncodedTable", "Feature", "Finding", "KeepsRecords", "ReadTable", "Related", "RowHashes",
-    "Surprises", "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts",
+    "EncodedRows", "EncodedTable", "Feature", "Finding", "KeepsRecords", "ReadTable", "Related",
+    "RowHashes", "Surprises", "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts",
     "column_kind", "column_kinds", "column_notices", "date_parts", "find_codes", "find_leaks",
     "find_order_in_time", "find_repeated_rows", "find_shared_rows", "find_strange_values",
     "find_variants", "histogram", "infer_columns", "is_missing_mark", "is_object_list",

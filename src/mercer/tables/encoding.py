@@ -78,6 +78,27 @@ def read_as(features: Iterable[Feature], *kinds: str) -> list[int]:
     return [j for j, feature in enumerate(features) if feature.kind in kinds]
 
 
+class EncodedRows:
+    """Encoded rows with what their columns are, without the table that they were read from.
+
+    Learners of columns take them in place of a table: a search encodes its table once.
+    """
+
+    def __init__(self, matrix: EncodedColumns, features: list[Feature]):
+        self.matrix, self.features = matrix, features
+
+    @property
+    def names(self) -> list:
+        """The columns of the table that they are from."""
+        return list(dict.fromkeys(feature.source for feature in self.features))
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __getitem__(self, rows: Any) -> EncodedRows:
+        return EncodedRows(self.matrix[rows], self.features)
+
+
 class EncodedTable(ReadTable):
     """A table as it was read, and as a `TableEncoder` has encoded it.
 
@@ -309,6 +330,24 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
                     objects[len(out)] = _categories(missing, 2)
                     out.append(missing)
         return EncodedColumns(np.stack(out, axis=1).astype(np.float32), objects)
+
+    def in_units(self, feature: Feature, values: Any) -> list:
+        """Values of a "scaled" column of the matrix in the units of the table; of codes the texts
+        of their levels.
+
+        Examples
+        --------
+        >>> encoder = TableEncoder().fit([[30], [40], [50]])
+        >>> encoder.in_units(encoder.features_[1], [0])
+        [40.0]
+        """
+        if feature.kind == "scaled":
+            _, _, mean, spread, _ = self.numbers_[feature.label]
+            return [float(mean + spread * value) for value in values]
+        levels = [*self.levels_.get(feature.source, ["no", "yes"]), "other"]
+        if feature.kind == "level":
+            levels = [level_text(value) for value in self.values_[feature.label]] + ["other"]
+        return [levels[int(code)] for code in values]
 
     def unseen(self, X: Any) -> dict[Any, list[str]]:
         """Category -> the levels of a new table that have no code of their own.

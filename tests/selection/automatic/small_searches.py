@@ -5,6 +5,8 @@ import pandas as pd
 from numpy.testing import assert_array_equal
 
 from mercer.selection.automatic import budget
+from mercer.selection.automatic.machines.additive import AdditiveMachine
+from mercer.selection.automatic.machines.neighbourhood import LearntNeighbourhood
 from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.tasks import Classification, Regression
@@ -35,9 +37,15 @@ def search_of(model, y, metric=None, seconds=np.inf, **given):
 def same_model(one, two):
     """Fails where two models or their searches differ in a bit."""
     for part, same in zip(one.machine_.parts, two.machine_.parts, strict=True):
-        assert_array_equal(part.learner.dual_coef_, same.learner.dual_coef_)
-        assert_array_equal(part(part.learner.X_fit_), same(same.learner.X_fit_))
-    assert repr(one.kernel_) == repr(two.kernel_)
+        assert_array_equal(part.stored, same.stored)
+        if isinstance(part, LearntNeighbourhood):
+            assert_array_equal(part.learner.members_[0].Z, same.learner.members_[0].Z)
+        elif isinstance(part, AdditiveMachine):
+            assert_array_equal(part.learner.penalties_, same.learner.penalties_)
+        else:
+            assert_array_equal(part.learner.dual_coef_, same.learner.dual_coef_)
+            assert_array_equal(part(part.learner.X_fit_), same(same.learner.X_fit_))
+            assert repr(part.kernel) == repr(same.kernel)
     assert one.winner_ == two.winner_
     assert one.schedule_ == two.schedule_
     scores = [[row["score"] for row in model.leaderboard_] for model in (one, two)]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _native
 from mercer.estimator import estimator
 from mercer.learners.additive.bins import MOST, TableBins
-from mercer.learners.additive.shapes import ColumnReasons, Shape, Surface
+from mercer.learners.additive.shapes import ColumnReasons, Shape, Surface, joined_levels
 from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
     Placed,
@@ -49,7 +49,6 @@ PAIR_FUNCTIONS = 60
 BIN_ROWS = 100_000  # rows of which the bins are made
 TABLES = 2**29  # bytes of the tables of all pairs of columns
 PART = 2**16  # rows of a prediction at a time
-MISSING = "missing"
 
 
 class Training(NamedTuple):
@@ -215,7 +214,7 @@ class AdditiveLearner(Placed, BaseEstimator):
             values = (pair.functions @ beta[start:stop]).reshape(*pair.shape, -1)
             j, k = pair.columns
             groups = (pair.sides[0].group, pair.sides[1].group)
-            levels = tuple(_joined(shapes[i], group) for i, group in zip((j, k), groups))
+            levels = tuple(joined_levels(shapes[i], group) for i, group in zip((j, k), groups))
             surfaces.append(
                 Surface(
                     (shapes[j].column, shapes[k].column), (levels[0], levels[1]),
@@ -318,16 +317,3 @@ def with_cells(
         _native.add_bin_sums(pair.cells(codes), weights, count)
         counts.append(count)
     return [pair.centred(count) for pair, count in zip(pairs, counts)], counts
-
-
-def _joined(shape: Shape, group: np.ndarray) -> list:
-    """What each group of levels of a shape stands for."""
-    found: list = []
-    for g in range(int(group[-1])):  # the last group is that of missing values
-        members = np.flatnonzero(group[:-1] == g)
-        if shape.ordered:
-            weight = np.maximum(shape.counts[members], 1e-300)
-            found.append(float(np.average(np.array(shape.levels)[members], weights=weight)))
-        else:
-            found.append(", ".join(str(shape.levels[i]) for i in members[:3]))
-    return [*found, MISSING]

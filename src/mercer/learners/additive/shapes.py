@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.persistence import each, fields, whole
+
+MISSING = "missing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +117,9 @@ class ColumnReasons:
     parts: np.ndarray
     contributions: np.ndarray
 
+    #: that these are reasons by columns, and not by rows
+    kind: ClassVar[str] = "columns"
+
     def texts(self) -> dict[str, list[str]]:
         """Columns because_1, because_2, ... of texts such as "age (+0.52)".
 
@@ -131,3 +136,16 @@ class ColumnReasons:
                 zip(self.parts.T.tolist(), self.contributions.T.tolist())
             )
         }
+
+
+def joined_levels(shape: Shape, group: np.ndarray) -> list:
+    """What each group of levels of a shape stands for."""
+    found: list = []
+    for g in range(int(group[-1])):  # the last group is that of missing values
+        members = np.flatnonzero(group[:-1] == g)
+        if shape.ordered:
+            weight = np.maximum(shape.counts[members], 1e-300)
+            found.append(float(np.average(np.array(shape.levels)[members], weights=weight)))
+        else:
+            found.append(", ".join(str(shape.levels[i]) for i in members[:3]))
+    return [*found, MISSING]

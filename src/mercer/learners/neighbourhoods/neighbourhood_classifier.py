@@ -28,8 +28,8 @@ class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    members_, temperature_, kept_columns_, importances_, scaling_, n_steps_, encoder_,
-    n_features_in_, feature_names_in_
+    members_, temperature_, kept_columns_, importances_, scaling_, n_steps_, encoder_, rows_,
+    validation_rows_, validation_predictions_, n_features_in_, feature_names_in_
         They are as in `NeighbourhoodMachineRegressor`.
     validation_curve_ : list of ndarray of shape (checkpoints, 3)
         It is as there, but the loss is the mean of -log p of the right class.
@@ -58,13 +58,14 @@ class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
         table, y, w = self._read(X, y, sample_weight, numeric=False)
         self.classes_, codes = encode_classes(column_or_1d(y, warn=True))
         indicators = np.eye(len(self.classes_), dtype=np.float32)[codes]
-        self._learn(table, codes, indicators, w, classes=True).conclude()
+        found = self._learn(table, codes, indicators, w, classes=True)
+        self.validation_predictions_ = _normed(self._validation)
+        found.conclude()
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class, in the order of ``classes_``; (n, classes)."""
-        values = self._means(X)
-        return values / values.sum(axis=1, keepdims=True)
+        return _normed(self._means(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row, (n,)."""
@@ -74,3 +75,9 @@ class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
     def _signs(self, shares: np.ndarray) -> Any:
         chosen = (shares @ self._targets).argmax(axis=1)
         return np.where(self._targets.argmax(axis=1) == chosen[:, None], 1.0, -1.0)
+
+
+def _normed(votes: np.ndarray) -> np.ndarray:
+    """Probabilities of float32 votes."""
+    votes = votes.astype(np.float64)
+    return votes / votes.sum(axis=1, keepdims=True)

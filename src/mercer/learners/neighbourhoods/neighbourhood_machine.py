@@ -7,7 +7,7 @@ with its own held-out rows. Predictions are means of the members' predictions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -36,21 +36,19 @@ from mercer.learners.base import (
 )
 from mercer.learners.neighbourhoods.design import KINDS, Design, usable
 from mercer.learners.neighbourhoods.pruning import ladder, rises
+from mercer.learners.neighbourhoods.trials import Member, Trial, mean_loss
 from mercer.persistence import fields, whole
-from mercer.samples import EncodedColumns, is_number
+from mercer.samples import is_number
 from mercer.search import fit_index
-from mercer.solvers import Reason
 from mercer.solvers.neighbourhoods import (
     Checkpoint,
     NeighbourhoodResult,
     NeighbourhoodSolver,
-    Network,
     TrainingRows,
-    held_out_loss,
     smooth,
     vote_shares,
 )
-from mercer.tables import ReadTable, TableEncoder
+from mercer.tables import EncodedRows, ReadTable, TableEncoder
 from mercer.threads import count_jobs, forget
 
 MOST_HELD = 2000
@@ -64,53 +62,7 @@ PRUNING_TIME = 0.4  # its part of a limited time, with the networks on fewer col
 BLOCK = 4_000_000  # numbers of the largest matrix of shares
 
 
-@dataclass(frozen=True)
-class Member:
-    """A trained network, with z of the training rows.
-
-    Attributes
-    ----------
-    design : Design
-        How it reads encoded rows.
-    network : Network
-    temperature : float
-    Z : ndarray of shape (n, width)
-    """
-
-    design: Design
-    network: Network
-    temperature: float
-    Z: np.ndarray
-
-    def embed(self, M: EncodedColumns, n_jobs: int | None) -> np.ndarray:
-        """z of encoded rows."""
-        return self.network.embed(*self.design.read(M), n_jobs)
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """Rows as a design reads them, and what was trained on them."""
-
-    rows: TrainingRows
-    design: Design
-    scaling: str
-    result: Any = None
-
-    @property
-    def loss(self) -> float:
-        """The held-out loss."""
-        return self.result.objective
-
-    @property
-    def interrupted(self) -> bool:
-        return self.result is not None and self.result.reason is Reason.INTERRUPTED
-
-    def cut(self) -> _Trial:
-        """The same; a later one was interrupted."""
-        return replace(self, result=replace(self.result, reason=Reason.INTERRUPTED))
-
-
-@fields(_rows=whole(), _given=whole())
+@fields(rows_=whole(), _given=whole())
 @estimator
 class NeighbourhoodMachine(
     Placed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
@@ -176,17 +128,20 @@ class NeighbourhoodMachine(
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, numeric: bool
-    ) -> tuple[ReadTable, np.ndarray, np.ndarray]:
+    ) -> tuple[ReadTable | EncodedRows, np.ndarray, np.ndarray]:
         """The table, targets and weights of the rows of positive weight."""
         self._check_parameters()
         forget(self)
         self._deadline = perf_counter() + (np.inf if self.time is None else seconds(self.time))
         self._seed = drawn_seed(self.random_state)
-        table = ReadTable.of(X)
+        table = X if isinstance(X, EncodedRows) else ReadTable.of(X)
         n = len(table)
         y = check_targets(np.empty((n, 0)), y, type(self).__name__, numeric=numeric)
         weights = check_weights(np.empty((n, 0)), sample_weight)
-        remember_table(self, table)
+        if isinstance(table, EncodedRows):
+            self.n_features_in_ = len(table.names)
+        else:
+            remember_table(self, table)
         self._given = np.arange(n)
         if weights is None:
             return table, y, np.ones(n)
@@ -194,7 +149,12 @@ class NeighbourhoodMachine(
         return table[self._given], y[self._given], weights[self._given]
 
     def _learn(
-        self, table: ReadTable, codes: np.ndarray, Y: np.ndarray, w: np.ndarray, classes: bool
+        self,
+        table: ReadTable | EncodedRows,
+        codes: np.ndarray,
+        Y: np.ndarray,
+        w: np.ndarray,
+        classes: bool,
     ) -> NeighbourhoodResult:
         """Set all that predictions need; ``codes`` tell equal targets, Y (n, outputs) is float32.
 
@@ -203,31 +163,35 @@ class NeighbourhoodMachine(
         """
         if len(w) < 2:
             raise ValueError(f"X has n_samples = {len(w)}: give at least 2 rows to learn from.")
-        M = TableEncoder().fit_transform(table)
-        chosen, w = different_rows(M.numbers, codes, w, self._seed)
-        self.encoder_ = TableEncoder().fit(table[chosen])  # copies shift no ranks
-        M, features = self.encoder_.transform(table[chosen]), self.encoder_.features_
+        chosen = np.arange(len(w))
+        if not isinstance(table, EncodedRows):
+            M = TableEncoder().fit_transform(table)
+            chosen, w = different_rows(M.numbers, codes, w, self._seed)
+            self.encoder_ = TableEncoder().fit(table[chosen])  # copies shift no ranks
+            encoded = self.encoder_.encoded(table[chosen])
+            table = EncodedRows(encoded.matrix, encoded.features)
+        M, features = table.matrix, table.features
         order, w = different_rows(M.numbers, codes[chosen], w, self._seed)
         chosen, M, Y = chosen[order], M[order], Y[chosen[order]]
-        self._rows = self._given[chosen]
+        self.rows_ = self._given[chosen]
         self._targets, self._weights = Y, (w / w.mean()).astype(np.float32)
         names = usable(features)
         if not names:
-            kinds = ", ".join(f"{c.name!r} ({c.kind})" for c in self.encoder_.columns_[:10])
+            kinds = ", ".join(feature.name for feature in features[:10])
             raise ValueError(
                 f"X has no column of numbers, dates or categories, but {kinds}: use "
                 "KernelClassifier or KernelRegressor, which read texts and sets as well."
             )
         self._runs = 0
 
-        def trial(scaling: str, kept: list) -> _Trial:
+        def trial(scaling: str, kept: list) -> Trial:
             design = Design.of(features, M, self._weights, scaling, kept)
-            return _Trial(TrainingRows(*design.read(M), Y, self._weights, classes), design, scaling)
+            return Trial(TrainingRows(*design.read(M), Y, self._weights, classes), design, scaling)
 
         scalings = list(KINDS) if self.scaling == "auto" else [self.scaling]
         fit, held = self._split(0, classes)
         scalings = scalings if len(held) >= FEWEST_HELD else scalings[:1]
-        found: list[_Trial] = []
+        found: list[Trial] = []
         wide = len(names) > MANY_COLUMNS if self.prune == "auto" else self.prune
         if wide:
             best = self._matter(trial, scalings[0], names, fit, held)
@@ -246,29 +210,18 @@ class NeighbourhoodMachine(
         cut = any(trial.interrupted for trial in found)
         members = [best]
         if self.n_members > 1 and len(found) > 1 and not cut:
-            members += found[1:] if self._mean_loss(found, fit, held) < best.loss else []
+            members += found[1:] if mean_loss(found, fit, held, self.n_jobs) < best.loss else []
         while len(members) < self.n_members and not cut:
             m = len(members)
             last = self._train(best, *self._split(m, classes), m, self.n_members - m)
             members.append(last)
             cut = last.interrupted
         self._keep(members)
+        self.validation_rows_ = self.rows_[held]
+        self._validation = members[0].held_values(fit, held, self.n_jobs)
         return (last.cut() if cut else last).result
 
-    def _mean_loss(self, trials: list[_Trial], fit: np.ndarray, held: np.ndarray) -> float:
-        """The held-out loss of the mean of several machines."""
-        values = []
-        for trial in trials:
-            rows, new, result = trial.rows.take(fit), trial.rows.take(held), trial.result
-            Z, queries = (
-                result.network.embed(part.numbers, part.extra, self.n_jobs) for part in (rows, new)
-            )
-            taus = (result.temperature,)
-            values += [smooth(queries, Z, rows.targets, rows.weights, taus, self.n_jobs)[0]]
-        new = trials[0].rows.take(held)
-        return held_out_loss(np.mean(values, axis=0), new.targets, new.weights, new.classes)
-
-    def _keep(self, trials: list[_Trial]) -> None:
+    def _keep(self, trials: list[Trial]) -> None:
         """Keep the members: the machine is fitted now."""
         results = [trial.result for trial in trials]
         self.scaling_ = trials[0].scaling
@@ -285,19 +238,18 @@ class NeighbourhoodMachine(
 
     def _matter(
         self,
-        trial: Callable[[str, list], _Trial],
+        trial: Callable[[str, list], Trial],
         scaling: str,
         names: list,
         fit: np.ndarray,
         held: np.ndarray,
-    ) -> _Trial:
+    ) -> Trial:
         """The best network on all columns, or on those that matter most."""
         best = trial(scaling, names)
         if len(held) < FEWEST_HELD:
             return best
         end = perf_counter() + PRUNING_TIME * (self._deadline - perf_counter())
-        first = replace(self._solver(len(fit)), dropout=FIRST_DROPOUT)
-        first = replace(first, steps=max(first.steps // 2, min(first.steps, FEWEST_STEPS)))
+        first = self._first_solver(len(fit))
         best = self._train(best, fit, held, 0, 2, first, end)
         if best.interrupted:
             return best
@@ -336,19 +288,36 @@ class NeighbourhoodMachine(
             self.hidden,
         )  # fmt: skip
 
+    def planned_steps(self, n: int, columns: int) -> int:
+        """Steps of all networks in a fit to n rows of so many columns, if there is time for all."""
+        fit = n - min(int(self.validation_fraction * n), MOST_HELD)
+        each = self._solver(fit).steps
+        steps = each * (self.n_members + (self.scaling == "auto"))
+        if columns > MANY_COLUMNS if self.prune == "auto" else self.prune:
+            sets = ladder(dict.fromkeys(range(columns), 0.0))
+            steps += self._first_solver(fit).steps * (2 + len(sets))
+        return steps
+
+    def _first_solver(self, n: int) -> NeighbourhoodSolver:
+        """That of the networks which tell what matters."""
+        first = replace(self._solver(n), dropout=FIRST_DROPOUT)
+        return replace(first, steps=max(first.steps // 2, min(first.steps, FEWEST_STEPS)))
+
     def _train(
         self,
-        trial: _Trial,
+        trial: Trial,
         fit: np.ndarray,
         held: np.ndarray,
         member: int,
         runs: int,
         solver: NeighbourhoodSolver | None = None,
         end: float | None = None,
-    ) -> _Trial:
+    ) -> Trial:
         """One run of the solver, with its share of the time that is left for ``runs`` runs."""
         left = (self._deadline if end is None else end) - perf_counter()
-        needed = self._buffers(trial.rows)
+        rows = trial.rows
+        sizes = rows.numbers.shape[1], rows.extra.shape[1], rows.targets.shape[1]
+        needed = self.training_bytes(rows.count, *sizes)
         if not self.place.holds(needed):
             self.place.refuse(needed, "a step of training", ", or fewer candidates")
         self._runs += 1
@@ -367,14 +336,14 @@ class NeighbourhoodMachine(
         )  # fmt: skip
         return replace(trial, result=result)
 
-    def _buffers(self, rows: TrainingRows) -> int:
-        """Bytes of the arrays of a step, and of the rows that it reads."""
-        p, q = rows.numbers.shape[1], rows.extra.shape[1]
-        C, B = min(self.candidates, rows.count), min(self.batch, rows.count)
-        each = 41 * p + q + 8 * self.width + self.hidden + rows.targets.shape[1]
+    def training_bytes(self, n: int, numbers: int, indicators: int, outputs: int) -> int:
+        """Bytes of the arrays of a step, and of the n rows that it reads."""
+        p, q = numbers, indicators
+        C, B = min(self.candidates, n), min(self.batch, n)
+        each = 41 * p + q + 8 * self.width + self.hidden + outputs
         pairs = 2 * C * 64 * count_jobs(self.n_jobs) + C * self.width * -(-B // 64)
         gradients = 10 * ((8 * p + q) * self.width + 2 * self.hidden * self.width)
-        return 4 * (C * each + pairs + gradients + 2 * rows.count * (p + q))
+        return 4 * (C * each + pairs + gradients + 2 * n * (p + q))
 
     def _check_parameters(self) -> None:
         for name in ("n_members", "width", "batch", "candidates"):
@@ -408,7 +377,8 @@ class NeighbourhoodMachine(
     def _embedded(self, X: Any) -> list[np.ndarray]:
         """z of new rows, for each member."""
         check_is_fitted(self)
-        M = self.encoder_.transform(read_like_fitted(self, X))
+        encoded = isinstance(X, EncodedRows)
+        M = X.matrix if encoded else self.encoder_.transform(read_like_fitted(self, X))
         return [member.embed(M, self.n_jobs) for member in self.members_]
 
     def _means(self, X: Any) -> np.ndarray:
@@ -443,7 +413,7 @@ class NeighbourhoodMachine(
         """
         check_is_fitted(self)
         check_count("n_neighbors", n_neighbors, optional=False)
-        n = len(self._rows)
+        n = len(self.rows_)
         if n_neighbors > n:
             raise ValueError(
                 f"n_neighbors={n_neighbors}, but the fit had {n:,} different rows: ask for fewer."
@@ -451,7 +421,7 @@ class NeighbourhoodMachine(
         Z = np.hstack([m.Z for m in self.members_])
         index, _ = fit_index(Z, Minkowski(2), memory=self.memory, n_jobs=self.n_jobs)
         distances, indices = index.query(self.transform(X), n_neighbors)
-        indices = self._rows[indices]
+        indices = self.rows_[indices]
         return (distances, indices) if return_distance else indices
 
     def reasons(self, X: Any, most: int = 3) -> Reasons:
@@ -471,19 +441,30 @@ class NeighbourhoodMachine(
             order of the rows that were given to ``fit``.
         """
         check_count("most", most, optional=False)
-        queries, n = self._embedded(X), len(self._rows)
+        queries, n = self._embedded(X), len(self.rows_)
         found = []
         step = max(1, BLOCK // n)
         for start in range(0, max(len(queries[0]), 1), step):
-            shares = np.mean(
-                [vote_shares(Z[start : start + step], m.Z, self._weights, m.temperature)
-                 for Z, m in zip(queries, self.members_)], axis=0,
-            )  # fmt: skip
+            shares = self._shares([Z[start : start + step] for Z in queries])
             signed = shares * self._signs(shares)
-            sides = (largest_parts(part, self._rows, most) for part in (signed, -signed))
+            sides = (largest_parts(part, self.rows_, most) for part in (signed, -signed))
             found.append([array for side in sides for array in side])
         rows, parts, against, against_parts = (np.concatenate(each) for each in zip(*found))
         return Reasons(rows, parts, against, against_parts, "training rows", n)
+
+    def shares(self, X: Any) -> np.ndarray:
+        """The weight of each training row in the prediction of each row of X, (n, rows).
+
+        The columns are the rows of ``rows_``; the weights of a row of X have the sum 1.
+        """
+        return self._shares(self._embedded(X))
+
+    def _shares(self, queries: list[np.ndarray]) -> np.ndarray:
+        votes = [
+            vote_shares(Z, m.Z, self._weights, m.temperature)
+            for Z, m in zip(queries, self.members_)
+        ]
+        return np.mean(votes, axis=0)
 
     def _signs(self, shares: np.ndarray) -> Any:
         """1 for rows that speak for the prediction, -1 for those against it."""

@@ -37,12 +37,18 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
     importances_ : dict
         Column -> how much the held-out loss rose when it was permuted; only where columns were
         pruned.
+    rows_ : ndarray of shape (n,)
+        Numbers of the training rows that vote; of copies the first one, and none of weight 0.
+    validation_rows_ : ndarray of shape (n_held,)
+        Numbers of the rows that the first member did not train on.
+    validation_predictions_ : ndarray of shape (n_held,) or (n_held, outputs)
+        What the other rows predict for them; of classes the probabilities.
     scaling_ : {"normal", "standard"}
         That of the first member.
     n_steps_ : list of int
         Steps of each member.
     encoder_ : TableEncoder
-        How columns become numbers and codes.
+        How columns become numbers and codes; not of rows that were encoded before.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Only if the columns have names.
@@ -89,11 +95,16 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
         spread = np.where(spread > 1e-12, spread, 1)
         self._centre, self._spread = centre * size, spread * size
         standard = ((Y - centre) / spread).astype(np.float32)
-        self._learn(table, y, standard, w, classes=False).conclude()
+        found = self._learn(table, y, standard, w, classes=False)
+        self.validation_predictions_ = self._answers(self._validation)
+        found.conclude()
         return self
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:
         """p at the rows of X, of shape (n,) or (n, outputs) as y was."""
-        values = self._means(X) * self._spread + self._centre
+        return self._answers(self._means(X))
+
+    def _answers(self, means: np.ndarray) -> np.ndarray:
+        values = means * self._spread + self._centre
         return values[:, 0] if self._flat else values

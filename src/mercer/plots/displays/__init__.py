@@ -15,7 +15,7 @@ from mercer.plots.displays.level_sets import LevelSetDisplay, half_axes
 from mercer.plots.displays.margin import MarginDisplay
 from mercer.plots.displays.mistakes import MistakeDisplay
 from mercer.plots.displays.noise import NoiseFeatureDisplay
-from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay
+from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay, direction
 from mercer.plots.displays.relevance import RelevanceDisplay
 from mercer.plots.displays.reliance import ActingPair, RelianceDisplay
 from mercer.plots.displays.shapes import ShapeDisplay

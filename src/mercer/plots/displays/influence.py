@@ -187,7 +187,7 @@ def _automatic(
     recipe = Recipe(**machine.again(), memory=model.memory, n_jobs=model.n_jobs)
     answers = np.empty((len(y), len(model.classes_)) if model.task != "regression" else len(y))
     for train, left_out in _folds(y, model.task == "classification", folds, random_state):
-        answers[left_out] = recipe.fit(task, model.kernel_, M[train], y[train])(M[left_out])
+        answers[left_out] = recipe.fit(task, machine.source, M[train], y[train])(M[left_out])
     return answers, None
 
 

@@ -278,8 +278,8 @@ def _described(
     mean = means[:, shown]
     answer = str(model.classes_[shown]) if is_classifier(model) else ""
     flat = np.ptp(mean) <= FLAT * spread
-    direction = "hardly changes" if flat else _direction(column_kind(kind), values, mean)
-    return Dependence(name, answer, kind, values, mean, low, high, direction)
+    said = "hardly changes" if flat else direction(column_kind(kind), values, mean)
+    return Dependence(name, answer, kind, values, mean, low, high, said)
 
 
 def _grid(rows: ModelRows, name: Any, grid: int) -> tuple[str, list, np.ndarray]:
@@ -307,7 +307,8 @@ def _grid(rows: ModelRows, name: Any, grid: int) -> tuple[str, list, np.ndarray]
     return "category", frequent, present[[texts.index(text) for text in frequent]]
 
 
-def _direction(kind: ColumnKind, values: list, mean: np.ndarray) -> str:
+def direction(kind: ColumnKind, values: list, mean: np.ndarray) -> str:
+    """How the mean changes with the values, in words."""
     if kind.levelled:
         return f"highest for {values[int(mean.argmax())]}, lowest for {values[int(mean.argmin())]}"
     net = (mean[-1] - mean[0]) / np.ptp(mean)

@@ -101,7 +101,7 @@ def learning_curve(
         some = np.sort(order[:size])
         again = machine.again(size / len(y))
         recipe = Recipe(**again, memory=model.memory, n_jobs=model.n_jobs, seed=seed)
-        return metric(holdout[1], recipe.fit(task, model.kernel_, M[some], y[some])(Z), classes)
+        return metric(holdout[1], recipe.fit(task, machine.source, M[some], y[some])(Z), classes)
 
     sizes = [int(share * len(y)) for share in SHARES if share * len(y) >= FEWEST]
     rows, scores, before, took = [], [], min(PILOT, len(y)), 0.0

@@ -31,6 +31,7 @@ from mercer.plots.report.failures import (
 )
 from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
+from mercer.plots.report.shapes import AddedShapes
 from mercer.selection.automatic import Comparison, Coverage, as_good, verdict
 from mercer.spoken import spoken
 from mercer.tables import column_kind
@@ -178,6 +179,7 @@ class ReportData:
     relevance: RelianceDisplay | None = None
     #: how the predictions change with the values of the most relevant columns
     dependences: list[Dependence] = field(default_factory=list)
+    shapes: AddedShapes | None = None  # the functions of an additive machine
     #: the words of each text column that change the predictions most
     texts: list[TextPieces] = field(default_factory=list)
     confusion: Confusion | None = None
@@ -329,13 +331,18 @@ class ReportData:
         ]  # fmt: skip
         dependences = [replace(d, values=_rounded(d.values)) for d in self.dependences
                        if d.of.numeric]  # fmt: skip
+        shapes = self.shapes
+        if shapes is not None:
+            functions = [replace(d, values=_rounded(d.values)) for d in shapes.functions
+                         if d.of.numeric]  # fmt: skip
+            shapes = replace(shapes, functions=functions)
         target = self.target_summary
         if target.edges is not None:
             target = replace(target, edges=_widened(target.edges))
         return replace(
             self, target_summary=target, columns=columns, suspicion=suspicion,
             residuals=residuals, worst=worst, worst_columns=[], segments=segments,
-            dependences=dependences, texts=[], embedding=None, has_values=False,
+            dependences=dependences, shapes=shapes, texts=[], embedding=None, has_values=False,
         )  # fmt: skip
 
     def _unseen(self, role: str) -> Score | None:

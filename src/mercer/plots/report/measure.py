@@ -40,6 +40,7 @@ from mercer.plots.report.failures import (
 )
 from mercer.plots.report.kernel_words import KernelWords, kernel_words
 from mercer.plots.report.pieces import TextPieces, text_pieces
+from mercer.plots.report.shapes import added_shapes
 from mercer.plots.report.summaries import column_summaries, target_summary
 from mercer.selection.automatic import (
     METRICS,
@@ -216,6 +217,7 @@ def report_data(
         ),
         relevance=relevance,
         dependences=dependences,
+        shapes=added_shapes(kept),
         texts=texts,
         confusion=None if task == "regression" else confusion(y_test, chosen, classes, ranks),
         rates=None if P is None else class_rates(y_test, P, classes),
@@ -373,6 +375,8 @@ def _stored(model: Any) -> str:
     machine = kernel_machine(model)[1]
     if hasattr(machine, "machine_"):
         kind = machine.machine_.kind
+        if not len(machine.stored_rows_):
+            return ""
         which = "" if kind == "training rows" else f", the {kind}"
         return f"{len(machine.stored_rows_):,} training rows{which}"
     kept = getattr(machine, "X_fit_", None)

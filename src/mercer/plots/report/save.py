@@ -155,6 +155,11 @@ def _drawings(data: ReportData) -> dict[str, Any]:
         "confusion_map": None if confusion is None or small else confusion_drawing(confusion),
         "residuals": None if cloud is None else residuals_drawing(cloud),
         "dependences": [(each, dependence_drawing(each)) for each in data.dependences],
+        "shapes": (
+            []
+            if data.shapes is None
+            else [(each, dependence_drawing(each)) for each in data.shapes.functions]
+        ),
         "rates": None if data.rates is None else rates_drawing(data.rates),
         "learning": (
             None if data.learning is None else learning_drawing(data.learning, data.score)

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.durations import seconds
 from mercer.estimator import estimator
 from mercer.gram import ApproximationWarning, Place
+from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
@@ -347,8 +348,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         check_count("rank", rank)
         M = X if isinstance(X, EncodedColumns) else self.encode(X)
         self.machine_ = compressed(
-            self.machine_, self.kernel_, M, min(rank, len(M)), memory=Place(self.memory).budget(),
-            n_jobs=self.n_jobs, random_state=self._seed,
+            self.machine_, self.machine_.smooth_kernel, M, min(rank, len(M)),
+            memory=Place(self.memory).budget(), n_jobs=self.n_jobs, random_state=self._seed,
         )  # fmt: skip
         self._stored, self._given = self.machine_.stored, None
         return self
@@ -418,7 +419,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         weights = column_weights(*learnt[0], self.encoder_.features_)
         return dict(sorted(weights.items(), key=lambda item: -item[1]))
 
-    def reasons(self, X, most: int = 3) -> Reasons:
+    def reasons(self, X, most: int = 3) -> Reasons | ColumnReasons:
         """The training rows that speak most for and against the prediction of each row of X.
 
         Parameters
@@ -431,7 +432,9 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         -------
         reasons : Reasons
             ``rows`` and ``shares``, ``against`` and ``against_shares``, all of shape (n, most).
-            Rows are counted from 0, in the order of the rows that were given to ``fit``.
+            Rows are counted from 0, in the order of the rows that were given to ``fit``. An
+            additive model rests on no rows: it has `ColumnReasons`, the columns and pairs that move
+            each prediction most.
         """
         return find_reasons(self, X, most)
 

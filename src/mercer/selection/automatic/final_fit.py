@@ -55,8 +55,8 @@ class Fitter:
             numbers = numbers[np.sort(some)]
         recipe = Recipe(
             candidate.machine if not plan.get("quick") else "ridge", plan.get("penalty"),
-            plan["rank"], plan.get("exact", False), plan.get("leaf_rows"), memory=given.memory,
-            n_jobs=given.n_jobs, seed=given.seed,
+            plan["rank"], plan.get("exact", False), plan.get("leaf_rows"),
+            plan.get("members") or 1, memory=given.memory, n_jobs=given.n_jobs, seed=given.seed,
         )  # fmt: skip
         whole = len(numbers) == len(given.M)
         X, y = (given.M, given.y) if whole else (given.M[numbers], given.y[numbers])
@@ -101,8 +101,8 @@ class FinalFit:
     def run(self, winner: Candidate, plan: dict) -> Fitted:
         """Fit the winner as its plan says, and then as many partners as there is time for."""
         self.plan = {key: value for key, value in plan.items() if key != "mean"}
-        if plan.get("quick") or plan.get("early"):
-            self._fit_quickly(winner, self.plan)
+        if plan.get("quick") or plan.get("early") or plan.get("instead"):
+            self._fit_quickly(self._with_kernel(winner), self.plan)
         elif self._fit(winner, self.plan):
             self._add_partners(plan.get("mean"))
         else:
@@ -156,11 +156,12 @@ class FinalFit:
 
     def _replace(self, winner: Candidate) -> None:
         """Put a quicker machine in the place of a final fit that was cut short."""
+        winner = self._with_kernel(winner)
         why = "Interrupted" if self.cut else "The time was over"
         rank = self.search.state.finals.affordable(self.sizes.smallest_rank)
         if not self.cut and winner.machine == "svc":  # as good as in the search, on as few rows
             rows = min(self.sizes.fewest_rows, len(self.fitter.settings.M))
-            plan = self.plan | {"rows": rows}
+            plan = self.plan | {"rows": rows, "instead": True}
             if rows < len(self.fitter.settings.M):
                 self.notices.append(
                     f"{why} in the final fit: it was repeated with {rows} of the rows."
@@ -178,6 +179,17 @@ class FinalFit:
                 f"centres on at most {self.sizes.quick_rows} rows."
             )
         self._fit_quickly(winner, plan)
+
+    def _with_kernel(self, winner: Candidate) -> Candidate:
+        """The winner, or the best candidate with a kernel where it has none, as it has no
+        quicker form."""
+        if not winner.reads_columns:
+            return winner
+        state = self.search.state
+        tried = [Candidate.of(entry) for entry in state.schedule if not entry.get("final")]
+        named = {candidate.name: candidate for candidate in tried if not candidate.reads_columns}
+        ranked = [named[row["name"]] for row in state.board.rows if row["name"] in named]
+        return ranked[0] if ranked else EARLY
 
     def _fit_quickly(self, winner: Candidate, plan: dict) -> None:
         """The machine of the start, few rows, or few centres of few rows."""

@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.candidates import MACHINES, SIMPLE, Candidate
+from mercer.selection.automatic.candidates import (
+    MACHINES,
+    READ_COLUMNS,
+    SIMPLE,
+    Candidate,
+)
 from mercer.selection.automatic.final_fit import Fitted, Fitter, mean_of
 from mercer.selection.automatic.machines import mean_name
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials import FoldFits, SearchState
 from mercer.tables import Feature
 
+READ_NUMBERS = ("normal", "scaled")
 BY_MACHINE = {machine: family for family, machine in SIMPLE}
 
 
@@ -26,8 +32,9 @@ class KernelMachine:
     Parameters
     ----------
     learner : str
-        "ridge", "local", "svc" or "window", or a simple model without a kernel: "constant",
-        "linear" or "sparse".
+        "ridge", "local", "svc" or "window"; "neighbourhood" or "shapes", a sum of functions of
+        columns and pairs, which learn kernels of their own; or a simple model without a kernel:
+        "constant", "linear" or "sparse".
     kernel : TableKernel, optional
         The kernel. Its columns are named by how they are encoded, such as "age (rank)": see
         ``get_feature_names_out`` of the estimator's ``encoder_``.
@@ -47,7 +54,10 @@ class KernelMachine:
     metric : {"", "full", "diagonal", "absolute"}
         The metric that is learnt from the rows where no kernel is given.
     reads : str
-        What that metric is of: "vectors", or "" for the columns of numbers.
+        What that metric is of: "vectors", or "" for the columns of numbers. Of "neighbourhood" how
+        numbers are read: "normal" scores, or "scaled".
+    members : int, optional
+        Networks of "neighbourhood"; None means one.
     steps, learning : int, optional
         In how many steps it is learnt, and from how many rows at most.
 
@@ -73,6 +83,7 @@ class KernelMachine:
     rows: int | None = None
     metric: str = ""
     reads: str = ""
+    members: int | None = None
     steps: int | None = None
     learning: int | None = None
 
@@ -81,6 +92,9 @@ class KernelMachine:
         """What a search would call it."""
         if self.learner in BY_MACHINE:
             return Candidate(BY_MACHINE[self.learner], machine=self.learner)
+        if self.learner in READ_COLUMNS:
+            how = self.reads or READ_NUMBERS[self.learner == "shapes"]
+            return Candidate(self.learner, columns=how, machine=self.learner)
         if self.metric:
             return Candidate(
                 "metric", learn=True, form=self.metric, text=self.reads, machine=self.learner
@@ -94,14 +108,16 @@ class KernelMachine:
         return {
             "final": True, "rank": self.rank, "exact": self.exact, "penalty": self.penalty,
             "leaf_rows": self.leaf_rows, "rows": self.rows, "learning": self.learning,
-            "metric_steps": self.steps,
+            "metric_steps": self.steps, "members": self.members,
         }  # fmt: skip
 
     def on(self, features: Sequence[Feature]) -> TableKernel | None:
         """The kernel on the numbers of the encoded columns; None if there is none yet."""
         if self.learner not in MACHINES:
             raise ValueError(f"learner={self.learner!r}: give one of {list(MACHINES)}.")
-        if self.learner in BY_MACHINE or self.metric:
+        if self.learner in READ_COLUMNS and self.reads not in ("", *READ_NUMBERS):
+            raise ValueError(f"reads={self.reads!r}: give one of {list(READ_NUMBERS)}.")
+        if self.learner in (*BY_MACHINE, *READ_COLUMNS) or self.metric:
             return None
         if not isinstance(self.kernel, TableKernel) or not self.kernel.parts:
             raise ValueError(

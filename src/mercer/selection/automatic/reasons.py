@@ -10,21 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import Reasons, largest_parts
 
 BLOCK = 4_000_000  # numbers of the largest matrix of contributions
 
 
-def find_reasons(model: Any, X: Any, most: int = 3) -> Reasons:
+def find_reasons(model: Any, X: Any, most: int = 3) -> Reasons | ColumnReasons:
     """The reasons for the predictions of a fitted automatic estimator.
 
     For classes, contributions are those to the output of the predicted class; of a support vector
     machine, to the sum of the values of its pairs. For numbers, they are those in the direction in
-    which the prediction lies from the mean of the training targets.
+    which the prediction lies from the mean of the training targets. A machine without rows has
+    columns as its reasons.
     """
     if most < 1:
         raise ValueError(f"most={most!r}: give a whole number, at least 1.")
     M, machine = model.encode(X), model.machine_
+    if machine.kind == "columns":
+        return machine.column_reasons(M, most)
     outputs = np.zeros(len(M), int)
     if model.task == "classification":
         outputs = machine(M).argmax(axis=1)

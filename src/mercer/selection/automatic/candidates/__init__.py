@@ -1,6 +1,12 @@
 """What a search tries: kernels of the columns, with or without learnt weights, in a machine."""
 
-from mercer.selection.automatic.candidates.candidate import MACHINES, SIMPLE, Candidate
+from mercer.selection.automatic.candidates.candidate import (
+    CODES,
+    MACHINES,
+    READ_COLUMNS,
+    SIMPLE,
+    Candidate,
+)
 from mercer.selection.automatic.candidates.explicit import explicit_features
 from mercer.selection.automatic.candidates.learning import (
     LEARNING_STEPS,
@@ -10,9 +16,11 @@ from mercer.selection.automatic.candidates.learning import (
     least_memory,
 )
 from mercer.selection.automatic.candidates.order import candidates, simple_candidates
+from mercer.selection.automatic.candidates.read_columns import ReadColumns
 from mercer.selection.automatic.candidates.relevance import column_weights
 
 __all__ = [
-    "LEARNING_STEPS", "MACHINES", "SIMPLE", "Candidate", "Learnt", "candidates", "column_weights",
-    "explicit_features", "learn_kernel", "learning_rows", "least_memory", "simple_candidates",
+    "CODES", "LEARNING_STEPS", "MACHINES", "READ_COLUMNS", "SIMPLE", "Candidate", "Learnt",
+    "ReadColumns", "candidates", "column_weights", "explicit_features", "learn_kernel",
+    "learning_rows", "least_memory", "simple_candidates",
 ]  # fmt: skip

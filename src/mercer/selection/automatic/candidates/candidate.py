@@ -9,8 +9,8 @@ from typing import Any
 from mercer.distances import Match as MatchDistance
 from mercer.distances import PairDifferences
 from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
-from mercer.samples import Table
 from mercer.selection.automatic.candidates.explicit import column_parts, spline_parts
+from mercer.selection.automatic.candidates.read_columns import ReadColumns
 from mercer.selection.automatic.candidates.readings import kernels_of_objects, readings
 from mercer.tables import Feature, read_as
 
@@ -21,6 +21,8 @@ MACHINES = {
     "local": "local kernel ridge",
     "svc": "support vector machine",
     "window": "mean over a window",
+    "neighbourhood": "learnt neighbourhood",
+    "shapes": "sum over columns and pairs",
     "margins": "linear support vector machine",
     "bayes": "complement naive Bayes",
     "logistic": "logistic regression",
@@ -38,10 +40,13 @@ SIMPLE = {
 PREFIXES = {
     "ridge": "", "local": "local: ", "svc": "SVC: ", "window": "window: ",
     "margins": "linear SVC: ", "bayes": "naive Bayes: ",
-    "logistic": "logistic: ",
+    "logistic": "logistic: ", "neighbourhood": "", "shapes": "",
 }  # fmt: skip
 #: machines of classes that read the features of a kernel, and not its matrix
 READ_FEATURES = ("bayes", "margins", "logistic")
+#: machines that read columns, and learn kernels of their own
+READ_COLUMNS = ("neighbourhood", "shapes")
+PRUNED = "pruned"  # the form of such a machine that leaves out columns
 
 #: how numbers are read -> the words for it
 COLUMNS = {
@@ -54,6 +59,7 @@ COLUMNS = {
 }
 WITH_LEVELS = ("levels", "codes", "pairs")
 WITH_DIFFERENCES = ("differences", "pairs")
+CODES = ("code", "level")  # of categories, and of integers of few values
 
 
 @dataclass(frozen=True)
@@ -61,11 +67,12 @@ class Candidate:
     """One entry of the search."""
 
     #: "interactions", "gaussian", "laplacian", "metric", "screened", "additive", "many" or
-    #: "objects", "given" if its kernel was given by a user and is called ``text``, or of simple
-    #: models "trivial", "splines" or "columns". "objects" is a sum of
-    #: kernels on texts and sets; "gaussian", "laplacian", "metric" and "screened" do not use texts
-    #: and sets. "screened" is a Gaussian kernel on few columns, "many" a sum of kernels of each
-    #: column and of all columns with several widths.
+    #: "objects"; "neighbourhood" or "shapes" if its machine learns kernels of its own; "given" if
+    #: its kernel was given by a user and is called ``text``; or of simple models "trivial",
+    #: "splines" or "columns". "objects" is a sum of kernels on texts and sets; "gaussian",
+    #: "laplacian", "metric", "screened", "neighbourhood" and "shapes" do not use texts and sets.
+    #: "screened" is a Gaussian kernel on few columns, "many" a sum of kernels of each column and of
+    #: all columns with several widths.
     family: str
     scale: float = 1.0  # bandwidth divided by the default of the family
     learn: bool = False  # whether the weights of the columns, or which columns count, are learnt
@@ -78,7 +85,8 @@ class Candidate:
     columns: str = "scaled"
     machine: str = "ridge"  # a key of `MACHINES`; "local" is exact inside leaves of similar rows
     #: of the learnt metric of "metric": "absolute" or "diagonal", a weight for each column in a sum
-    #: of absolute differences or in a Euclidean distance, or "full", a linear map
+    #: of absolute differences or in a Euclidean distance, or "full", a linear map; and "pruned" of
+    #: a "neighbourhood" that finds out which columns matter
     form: str = ""
     kept: int = 0  # how many columns a "screened" one has
     more: bool = False  # whether the weights of "interactions" are learnt from twice as many rows
@@ -125,6 +133,9 @@ class Candidate:
             return f"sum of many kernels, learnt weights{text}"
         if self.family == "metric":
             return f"learnt metric{' of ' * bool(self.text)}{self.text}, {self.form}"
+        if self.reads_columns:
+            few = ", few columns" if self.form == PRUNED else ""
+            return f"{MACHINES[self.machine]}{COLUMNS[self.columns]}{few}"
         if self.family == "screened":
             return f"gaussian of {self.kept} columns, scale {self.scale:g}"
         return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
@@ -148,12 +159,16 @@ class Candidate:
         features: list[Feature],
         learnt: Kernel | None = None,
         only: Collection[int] | None = None,
-    ) -> TableKernel:
+    ) -> Any:
         """The kernel on the encoded columns, before its weights are learnt.
 
-        ``learnt`` is the kernel on the numbers of a "metric" whose metric is known, and ``only``
-        are the columns of a "screened" one.
+        Of a machine that learns its own, it is the columns that it reads. ``learnt`` is the kernel
+        on the numbers of a "metric" whose metric is known, and ``only`` are the columns of a
+        "screened" one.
         """
+        if self.reads_columns:
+            codes = CODES if self.machine == "neighbourhood" else CODES[:1]
+            return ReadColumns.of(features, (self.columns, *codes), self.form == PRUNED)
         if self.simple:
             own = column_parts if self.family == "columns" else spline_parts
             parts: list = own(features) or kernels_of_objects(features, readings(features)[0])
@@ -207,6 +222,11 @@ class Candidate:
         return read, levels if self.columns in WITH_LEVELS else []
 
     @property
+    def reads_columns(self) -> bool:
+        """Whether the machine reads columns, and learns a kernel of its own."""
+        return self.machine in READ_COLUMNS
+
+    @property
     def reads_features(self) -> bool:
         """Whether the machine reads the features of the kernel, and not its matrix."""
         return self.machine in READ_FEATURES
@@ -215,7 +235,7 @@ class Candidate:
         """Whether there is a column that the kernel reads."""
         return bool(self.kernel(features).parts)
 
-    def bound(self, features: list[Feature], M: Any) -> tuple[TableKernel, Table]:
+    def bound(self, features: list[Feature], M: Any) -> tuple[Any, Any]:
         """The kernel, bound to rows of the encoded columns, and these rows encoded for it."""
         kernel = self.kernel(features)
         X = kernel.encode(M)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.candidates.candidate import PRUNED, Candidate
 from mercer.selection.automatic.candidates.explicit import spline_parts
 from mercer.selection.automatic.candidates.readings import readings
 from mercer.tables import Feature, read_as
@@ -30,6 +30,7 @@ ON_FEATURES = {
     ("characters", "words"): ("bayes", "margins"),
     ("vectors", "directions"): ("logistic",),
 }
+PRUNED_FROM = 12  # with more columns, a learnt neighbourhood may leave some out
 SPARSE_FROM = 100  # with more columns, the linear model is sparse
 
 
@@ -70,6 +71,8 @@ def candidates(
     if classes > MANY_CLASSES and FOR_MANY in plain:
         plain.remove(FOR_MANY)
         plain.insert(0, FOR_MANY)
+    if classes > 2:  # each Newton step solves a system of all classes
+        plain = [c for c in plain if c.machine != "shapes"]
     if classes > MOST_CLASSES:
         plain = [c for c in plain if c.machine != "svc"]
     if numbers > SCREENED_FROM:
@@ -101,6 +104,7 @@ def candidates(
         *reading[2:],
     ]
     without = [c for c in plain if c.family in RADIAL and c.scale == 1 and c.machine == "ridge"]
+    without += [c for c in plain if c.reads_columns]
     return together + without
 
 
@@ -126,11 +130,19 @@ def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
         Candidate("gaussian", 10.0),
         Candidate("gaussian", 0.1),
     ]
+    near = [Candidate("neighbourhood", machine="neighbourhood")]
+    if kinds["rank"]:
+        near.insert(0, replace(near[0], columns="normal"))
+    if kinds["rank"] + kinds["code"] > PRUNED_FROM:
+        near.insert(1, replace(near[0], form=PRUNED))
+    shapes = [Candidate("shapes", machine="shapes")]
     metrics = [
         Candidate("metric", learn=True, form=form)
         for form in ("full", "absolute", "diagonal")
         if kinds["scaled"] > 1
     ]
+    ridge[2:2] = [*near[:1], *shapes]
+    ridge[8:8] = near[1:]
     ridge[1:1] = metrics
     if metrics:
         ridge.insert(ridge.index(window) + 1, replace(metrics[0], machine="window"))
@@ -158,6 +170,8 @@ def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
         svc("gaussian", 8.0),
         normal("laplacian", 10.0),
     ]
+    margins[10:10] = near[1:]
+    margins[6:6] = [*near[:1], *shapes]
     if kinds["alike"]:
         differences = Candidate("laplacian", columns="differences")
         pairs = [svc("laplacian", 2.0, columns="pairs")] if kinds["level"] else []

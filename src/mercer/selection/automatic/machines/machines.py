@@ -44,6 +44,16 @@ class Machine(ABC):
         """The kernel, bound to the rows of the fit."""
         return self.learner.kernel_
 
+    @property
+    def smooth_kernel(self) -> Any:
+        """A kernel in which a machine with few rows can come near to this one."""
+        return self.kernel
+
+    @property
+    def source(self) -> Any:
+        """What a fit like this one is given: its kernel, or the columns that it learns one of."""
+        return self.kernel
+
     @abstractmethod
     def again(self, share: float = 1.0) -> dict[str, Any]:
         """The arguments of a `Recipe` that fits a machine like it to a share of the rows."""

@@ -50,6 +50,16 @@ class MeanMachine(Machine):
         """That of the best machine."""
         return self.machines[0].kernel
 
+    @property
+    def smooth_kernel(self) -> Any:
+        """That of the best machine."""
+        return self.machines[0].smooth_kernel
+
+    @property
+    def source(self) -> Any:
+        """That of the best machine."""
+        return self.machines[0].source
+
     def again(self, share: float = 1.0) -> dict[str, Any]:
         """That of the best machine."""
         return self.machines[0].again(share)

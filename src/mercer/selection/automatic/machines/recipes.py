@@ -20,6 +20,7 @@ from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
 from mercer.selection.automatic.candidates import explicit_features
+from mercer.selection.automatic.machines.additive import AdditiveMachine
 from mercer.selection.automatic.machines.linear import (
     LinearMachine,
     LinearModel,
@@ -32,6 +33,7 @@ from mercer.selection.automatic.machines.machines import (
     MarginMachine,
     WindowMachine,
 )
+from mercer.selection.automatic.machines.neighbourhood import LearntNeighbourhood
 from mercer.selection.automatic.machines.sparse_classes import IN_WORDS, SPARSE_CLASSES
 from mercer.selection.automatic.tasks import Classification, Task
 from mercer.threads import blas_threads
@@ -47,8 +49,8 @@ SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, el
 class Recipe:
     """How a machine is fitted."""
 
-    #: "ridge", "local", "svc" or "window"; on features "margins", "bayes" or "logistic"; or a
-    #: simple model: "constant", "linear" or "sparse"
+    #: "ridge", "local", "svc", "window", "neighbourhood" or "shapes"; on features "margins",
+    #: "bayes" or "logistic"; or a simple model: "constant", "linear" or "sparse"
     machine: str = "ridge"
     penalty: float | None = None  # C of support vectors, or what Bayes adds; None chooses it
     #: centres of a ridge machine; None is exact for few rows, else the learner's default
@@ -58,6 +60,7 @@ class Recipe:
     exact: bool = False
     #: most rows of a leaf of a local machine; None is the learner's default
     leaf_rows: int | None = None
+    members: int = 1  # networks of a learnt neighbourhood
     memory: int | None = None
     n_jobs: int | None = None
     seed: int = 0  # draws centres, and the rows that C and the calibration are judged on
@@ -70,6 +73,12 @@ class Recipe:
             return fit_linear(self.machine, task, kernel, X, y, weights)
         if self.machine in SPARSE_CLASSES:
             return self._fit_sparse(task, kernel, X, y, weights)
+        if self.machine == "neighbourhood":
+            return self._fit_neighbourhood(task, kernel, X, y, weights)
+        if self.machine == "shapes":
+            return AdditiveMachine.fitted(
+                task, kernel, X, y, weights, memory=self.memory, n_jobs=self.n_jobs
+            )
         if self.machine == "window" and len(y) > 1:  # the width is chosen by leaving rows out
             return self._fit_window(task, kernel, X, y, weights)
         # rows of one class have nothing to separate
@@ -115,6 +124,14 @@ class Recipe:
         machine = WindowMachine(learner, task.plain(), width, Y, weights, classes)
         machine.finish = task.calibrate(machine.read(learner.left_out_), y, weights)
         return machine
+
+    # --- learnt neighbourhoods ----------------------------------------------------------------
+
+    def _fit_neighbourhood(self, task, source, M, y, weights) -> LearntNeighbourhood:
+        return LearntNeighbourhood.fitted(
+            task, source, M, y, weights, n_members=self.members, memory=self.memory,
+            n_jobs=self.n_jobs, random_state=self.seed,
+        )  # fmt: skip
 
     # --- sparse features ----------------------------------------------------------------------
 

@@ -33,6 +33,9 @@ EACH_SIMPLE = 0.01  # its seconds, however few the rows are
 EACH_SPARSE = 0.03  # seconds of a machine on sparse features, however few the rows are
 #: seconds for each value of the features and each target of a machine on them
 SPARSE = {"margins": 4e-8, "bayes": 3e-9, "logistic": 4e-7}
+EACH_CELL, PAIR_CELL = 2e-8, 1e-9  # of a value, and of a pair of values, in an additive model
+#: of the square of its columns, of which more than some have fewer functions each
+SYSTEM, SYSTEM_COLUMNS = 0.006, 20
 SCREENING = 1e-6  # seconds for each value of a column and its features
 JUDGING = 7  # leaves that are solved to choose a penalty: two for each of some values
 EACH_CENTRE = 2.3e-8  # seconds for each row and centre of a low-rank fit
@@ -120,6 +123,13 @@ class Costs:
         """A machine of windows with its calibration, of which the width is chosen."""
         own = EACH_WINDOW + n * n * (PAIR + PAIR_OUTPUT * self.outputs)
         return n * n * entry + self.loops * own
+
+    def additive(self, rows: int, columns: int) -> float:
+        """An additive model of one output: the system of its functions, and counts of cells."""
+        solving = SYSTEM * min(columns, SYSTEM_COLUMNS) ** 2
+        return self.algebra * solving + self.loops * rows * columns * (
+            EACH_CELL + PAIR_CELL * columns
+        )
 
     def sparse(self, machine: str, n: int, row: Row, folds: int = 1) -> float:
         """Machines on sparse features, of which each is calibrated; features are computed once."""

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import clone
 
 from mercer.gram import factor_rows
 from mercer.learners.base import LIMITS, SQUARES
+from mercer.learners.neighbourhoods import NeighbourhoodMachineRegressor
 from mercer.learners.ridge import affordable_leaf
 from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.schedule.costs import Costs, Row, entry_seconds, row_features
 from mercer.selection.automatic.settings import SearchSettings
+from mercer.selection.automatic.speed import least_seconds
 
 TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
 FEW_ROWS = 1000  # of which a fit with centres takes no less time than one of all rows
 TRIED_LEAF = 1000  # most rows of a leaf in the search, as good a judge in half of the time
 MOST_OUTPUTS = 100  # targets of a local machine, each of which takes time in each leaf
+MEMBERS = 3  # networks of a learnt neighbourhood; with more the mean is hardly better
+SHAPES = 2**26  # least bytes of memory for an additive model
+MEASURED_STEPS, MEASURED_STEPS_ROWS = 20, 1500  # on which the time of its steps is measured
 WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
 HOPE = 0.5  # of the seconds that a fit is given with care, in which it may be done
 FEATURE = 60  # bytes of a value of sparse features, and of what is made of them
@@ -31,6 +37,7 @@ class Finals:
     - ``exact``: whether ridge has one Cholesky factor of all rows;
     - ``leaf_rows``: of a local machine the most rows of a leaf, else None;
     - ``penalty``: the C of a support vector machine, else None;
+    - ``members``: networks of a learnt neighbourhood;
     - ``rows``: so many rows at random, if all would take too long, else None.
 
     `Trials` adds ``learning``, most rows from which a kernel is learnt for this fit, and
@@ -41,6 +48,7 @@ class Finals:
         self.settings, self.costs = settings, costs
         self.entries: dict[tuple, float] = {}
         self.rows: dict[tuple, Row] = {}
+        self.steps: dict[str, float] = {}  # seconds of a step of learnt neighbourhoods
 
     def plan(self, candidate: Candidate, penalty: float, before: float = 0.0) -> dict:
         """The best final fit of a candidate that the memory and the time allow.
@@ -54,6 +62,11 @@ class Finals:
         if candidate.machine == "local":
             sizes = [final | {"leaf_rows": self.leaf(size)} for size in self.settings.sizes.leaves]
             return next((f for f in sizes if self._seconds(candidate, f) <= left), sizes[-1])
+        if candidate.reads_columns:
+            for members in range(final["members"] - 1, 0, -1):
+                final |= {"members": members}
+                if (wanted := self._seconds(candidate, final)) <= left:
+                    return final
         if candidate.machine != "ridge":
             n = final["rows"] or len(self.settings.M)
             rows = int(n * np.sqrt(max(0.0, left / wanted)))
@@ -70,7 +83,8 @@ class Finals:
         self, candidate: Candidate, penalty: float, rank: int | None, before: float = 0.0
     ) -> dict | None:
         """A final fit with at least ``rank`` centres, of all rows; None if there is no time."""
-        plan = self._full(candidate, penalty)
+        how = self.plan if candidate.reads_columns else self._full  # few networks are enough
+        plan = how(candidate, penalty)
         if plan["rank"] is None:
             # a stop ends it if it is late, so it may begin with less care than others
             hoped = HOPE * self._seconds(candidate, plan)
@@ -123,6 +137,33 @@ class Finals:
             return rows * row.seconds + self.costs.simple(rows, row.values)
         return self.costs.simple(rows, len(self.settings.features))
 
+    def holds(self, candidate: Candidate) -> bool:
+        """Whether the memory holds what a machine that reads columns needs beside them."""
+        given, source = self.settings, candidate.kernel(self.settings.features)
+        if candidate.machine == "shapes":
+            return given.memory >= SHAPES
+        levels = [given.M.objects[j].known[0] for j in source.columns if j in given.M.objects]
+        sizes = len(source.columns) - len(levels), sum(levels), given.Y.shape[1]
+        learner = NeighbourhoodMachineRegressor(n_jobs=given.n_jobs)
+        return given.place.holds(learner.training_bytes(len(given.M), *sizes))
+
+    def learning(self, candidate: Candidate, rows: int, members: int = 1) -> float:
+        """Seconds of a machine that reads columns; a step of a network is measured."""
+        given, source = self.settings, candidate.kernel(self.settings.features)
+        if candidate.machine == "shapes":
+            return self.costs.additive(rows, len(source.columns))
+        learner = NeighbourhoodMachineRegressor(
+            n_members=members, n_jobs=given.n_jobs, random_state=0, **source.settings
+        )
+        key = candidate.columns
+        if key not in self.steps:
+            some = slice(0, MEASURED_STEPS_ROWS)
+            data = source.encode(given.M[some]), given.Y[some]
+            few = clone(learner).set_params(steps=MEASURED_STEPS, n_members=1, prune=False)
+            self.steps[key] = least_seconds(lambda: few.fit(*data)) / MEASURED_STEPS
+        count = learner.planned_steps(rows, len({f.source for f in source.features}))
+        return count * self.steps[key]
+
     def _on_some(self, candidate: Candidate) -> tuple:
         M = self.settings.M
         some = M[np.arange(0, len(M), max(1, len(M) // MEASURED))]
@@ -141,6 +182,8 @@ class Finals:
             return final | {"rows": max(1, most) if n > most else None}
         if candidate.simple:
             return final
+        if candidate.reads_columns:
+            return final | {"members": MEMBERS if candidate.machine == "neighbourhood" else 1}
         if candidate.machine == "local":
             return final | {"leaf_rows": self.leaf(self.settings.sizes.leaves[0])}
         if self.exact(n):
@@ -156,6 +199,9 @@ class Finals:
         n = len(self.settings.M)
         if candidate.simple:
             return self.costs.expected(candidate.machine, self.simple(candidate, n))
+        if candidate.reads_columns:
+            seconds = self.learning(candidate, final["rows"] or n, final["members"])
+            return self.costs.expected(candidate.machine, seconds)
         if candidate.reads_features:
             seconds = self.costs.sparse(candidate.machine, final["rows"] or n, self.row(candidate))
             return self.costs.expected(candidate.machine, seconds)

@@ -127,7 +127,7 @@ class FoldFits:
         held, reader = None, Precomputed()
         if candidate.reads_features:
             held, reader = self._features(candidate.text, kernel, rows), Linear()
-        elif not each and not candidate.simple:
+        elif not (each or candidate.simple or candidate.reads_columns):
             held = self._held(kernel, rows)
         M: Any = given.M[rows] if held is None else held
 
@@ -143,7 +143,7 @@ class FoldFits:
             return machine(M[own]), machine, learnt
 
         # learning has threads of its own, and so have factors of many rows; simple models are quick
-        alone = each or candidate.simple or len(rows) > HELD_ROWS
+        alone = each or candidate.simple or candidate.reads_columns or len(rows) > HELD_ROWS
         jobs = 1 if alone else given.n_jobs
         values, machines, kernels = zip(*ordered_map(fitted, range(folds.max() + 1), jobs))
         if each:

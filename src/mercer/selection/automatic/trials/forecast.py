@@ -35,15 +35,17 @@ class Forecast:
         """Seconds of a trial on a machine with nothing beside it."""
         rows, rank = rung
         folds = self.rungs.count_folds(rows)
+        train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
         if candidate.simple:
             return folds * self.finals.simple(candidate, rows)
+        if candidate.reads_columns:
+            return folds * self.finals.learning(candidate, train)
         if candidate.reads_features:
             return self.costs.sparse(candidate.machine, rows, self.finals.row(candidate), folds)
         entry = self.finals.entry(candidate)
         learning, each = 0.0, self.rungs.learns_each(candidate)
         if candidate.learn and not self.learnt.known(candidate):
             learning = (folds if each else 1) * self._learning(candidate, rows)
-        train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
         values = rows * (rows if rows <= HELD_ROWS else train) * entry  # of the kernel
         if candidate.machine == "window":
             return learning + values + folds * self.costs.window(train, 0)

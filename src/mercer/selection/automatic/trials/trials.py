@@ -61,6 +61,7 @@ class Trials:
         order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))]
         if given.little_memory:  # the counts of k-mers stand beside all rows of a machine
             order = [c for c in order if c.family != "objects" or c.machine == "ridge"]
+        order = [c for c in order if not c.reads_columns or self.state.finals.holds(c)]
         order = order[:trials]
         first, *rest = self.state.rungs.plan()
         try:

@@ -1,0 +1,74 @@
+"""Networks of a learnt neighbourhood: those that are tried, and those that it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.learners.neighbourhoods.design import Design
+from mercer.samples import EncodedColumns
+from mercer.solvers import Reason
+from mercer.solvers.neighbourhoods import Network, TrainingRows, held_out_loss, smooth
+
+
+@dataclass(frozen=True)
+class Member:
+    """A trained network, with z of the training rows.
+
+    Attributes
+    ----------
+    design : Design
+        How it reads encoded rows.
+    network : Network
+    temperature : float
+    Z : ndarray of shape (n, width)
+    """
+
+    design: Design
+    network: Network
+    temperature: float
+    Z: np.ndarray
+
+    def embed(self, M: EncodedColumns, n_jobs: int | None) -> np.ndarray:
+        """z of encoded rows."""
+        return self.network.embed(*self.design.read(M), n_jobs)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Rows as a design reads them, and what was trained on them."""
+
+    rows: TrainingRows
+    design: Design
+    scaling: str
+    result: Any = None
+
+    @property
+    def loss(self) -> float:
+        """The held-out loss."""
+        return self.result.objective
+
+    @property
+    def interrupted(self) -> bool:
+        return self.result is not None and self.result.reason is Reason.INTERRUPTED
+
+    def cut(self) -> Trial:
+        """The same; a later one was interrupted."""
+        return replace(self, result=replace(self.result, reason=Reason.INTERRUPTED))
+
+    def held_values(self, fit: np.ndarray, held: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """What the rows it was trained on predict for those that were held out, (held, outputs)."""
+        known, new, result = self.rows.take(fit), self.rows.take(held), self.result
+        Z, queries = (
+            result.network.embed(part.numbers, part.extra, n_jobs) for part in (known, new)
+        )
+        return smooth(queries, Z, known.targets, known.weights, (result.temperature,), n_jobs)[0]
+
+
+def mean_loss(trials: list[Trial], fit: np.ndarray, held: np.ndarray, n_jobs: int | None) -> float:
+    """The held-out loss of the mean of several machines."""
+    values = np.mean([trial.held_values(fit, held, n_jobs) for trial in trials], axis=0)
+    new = trials[0].rows.take(held)
+    return held_out_loss(values, new.targets, new.weights, new.classes)

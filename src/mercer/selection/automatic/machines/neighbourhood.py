@@ -1,0 +1,138 @@
+"""A learnt neighbourhood as a machine of the search: the mean of the targets in a learnt space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from mercer.distances import Minkowski
+from mercer.kernels import Convex, Kernel, Laplacian, Mapped, TableKernel
+from mercer.learners.neighbourhoods import (
+    Member,
+    NeighbourhoodMachineClassifier,
+    NeighbourhoodMachineRegressor,
+)
+from mercer.samples import Categories, EncodedColumns
+from mercer.selection.automatic.candidates import CODES, ReadColumns
+from mercer.selection.automatic.machines.machines import LEAST, Machine
+from mercer.selection.automatic.tasks import Task
+from mercer.spoken import spoken
+
+SPREAD_ROWS = 500  # of which distances are measured
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """The map z = f(x) of one network, of rows whose categories are their codes."""
+
+    member: Member
+    coded: list[int]  # the columns of codes
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        objects = {j: Categories(X[:, j : j + 1].astype(np.int32), [[]]) for j in self.coded}
+        return self.member.embed(EncodedColumns(X, objects), 1)
+
+
+@dataclass
+class LearntNeighbourhood(Machine):
+    """A learnt neighbourhood: for classes an output is log(p + 0.001)."""
+
+    learner: Any  # a fitted NeighbourhoodMachineClassifier or NeighbourhoodMachineRegressor
+    finish: Any
+    penalty: float  # the mean of the temperatures
+    columns: ReadColumns
+    #: those of the rows that vote, (n, outputs): numbers, or +1 for the class of a row and -1 for
+    #: the other classes
+    targets: np.ndarray
+    classes: np.ndarray | None  # the numbers of those in the rows of the fit
+
+    @classmethod
+    def fitted(
+        cls,
+        task: Task,
+        source: ReadColumns,
+        M: EncodedColumns,
+        y: np.ndarray,
+        weights: Any,
+        **settings: Any,
+    ) -> LearntNeighbourhood:
+        """Fit it to rows of an encoded table; ``settings`` are those of the learner."""
+        rows, targets = source.encode(M), task.targets(y)
+        settings |= source.settings
+        learner: Any
+        if task.classes is None:
+            learner = NeighbourhoodMachineRegressor(**settings).fit(rows, targets, weights)
+            held = learner.validation_rows_
+            w = None if weights is None else weights[held]
+            finish: Any = task.plain()
+            if len(held):
+                finish = task.calibrate(learner.validation_predictions_, y[held], w)
+            met = None
+        else:
+            codes = task.strata(y)
+            learner = NeighbourhoodMachineClassifier(**settings).fit(rows, codes, weights)
+            finish, met = task.plain(), learner.classes_
+        temperature = float(learner.temperature_.mean())
+        return cls(learner, finish, temperature, source, targets[learner.rows_], met)
+
+    @property
+    def kernel(self) -> Kernel:
+        """exp(-τ ‖f(x) - f(z)‖) of the columns; of several networks the mean."""
+        return self._in_space([member.temperature for member in self.learner.members_])
+
+    @property
+    def smooth_kernel(self) -> Kernel:
+        """The same with 1 / τ the median distance of two rows: only the shares of rows depend on
+        nothing but what is nearest."""
+        spread = [np.median(pdist(m.Z[:SPREAD_ROWS])) for m in self.learner.members_]
+        return self._in_space([1 / float(s) if s > 0 else 1.0 for s in spread])
+
+    def _in_space(self, temperatures: list[float]) -> Kernel:
+        codes = [i for i, f in enumerate(self.columns.features) if f.kind in CODES]
+        found = [
+            Mapped(Laplacian(tau, Minkowski(2)), Embedding(m, codes))
+            for m, tau in zip(self.learner.members_, temperatures)
+        ]
+        kernel = found[0] if len(found) == 1 else Convex(found)
+        return TableKernel([(kernel, self.columns.columns)])
+
+    @property
+    def source(self) -> ReadColumns:
+        return self.columns
+
+    def again(self, share: float = 1.0) -> dict[str, Any]:
+        return {"machine": "neighbourhood", "members": 1}
+
+    def outputs(self, M: EncodedColumns) -> np.ndarray:
+        rows = self.columns.encode(M)
+        if self.classes is None:
+            return self.learner.predict(rows)
+        found = np.zeros((len(M), self.targets.shape[1]))
+        found[:, self.classes] = self.learner.predict_proba(rows)
+        return np.log(found + LEAST)
+
+    @property
+    def stored(self) -> np.ndarray:
+        return np.sort(self.learner.rows_)
+
+    @property
+    def kind(self) -> str:
+        return "training rows"
+
+    def contributions(self, M: EncodedColumns, outputs: np.ndarray) -> np.ndarray:
+        """What each row adds to the mean of the targets, (n, stored)."""
+        shares = self.learner.shares(self.columns.encode(M)) * self.targets[:, outputs].T
+        return shares[:, np.argsort(self.learner.rows_)]
+
+    @property
+    def description(self) -> str:
+        networks = len(self.learner.members_)
+        many = "" if networks == 1 else f" of {networks} networks"
+        steps = spoken(float(np.mean(self.learner.n_steps_)))
+        return (
+            f"mean over a neighbourhood{many} of {len(self.targets):,} rows, learnt in {steps} "
+            "steps"
+        )

@@ -1,0 +1,150 @@
+"""The learnt neighbourhood as a candidate of the search, and as a machine that is given."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import mercer
+from mercer import KernelClassifier, KernelMachine, KernelRegressor
+from mercer.selection.automatic.candidates import Candidate, candidates
+from mercer.tables import TableEncoder
+
+RNG = np.random.default_rng(0)
+N = 400
+TABLE = pd.DataFrame({
+    "a": RNG.uniform(size=N), "b": RNG.uniform(size=N), "kind": RNG.choice(list("xyz"), N),
+    "count": RNG.integers(0, 5, N),
+})  # fmt: skip
+TABLE.loc[::17, "b"] = np.nan
+STEPS = np.floor(4 * TABLE["a"]) + 2 * (TABLE["kind"] == "x") + TABLE["count"]
+LEVELS = np.where(STEPS > 4, "high", np.where(STEPS > 2, "mid", "low"))
+TRAIN, TEST = slice(0, 300), slice(300, None)
+BOTH = [(KernelRegressor, STEPS.to_numpy()), (KernelClassifier, LEVELS)]
+IDS = ["numbers", "classes"]
+
+
+def fitted(estimator, y, **settings):
+    machine = KernelMachine("neighbourhood", **settings)
+    return estimator(machines=[machine]).fit(TABLE[TRAIN], y[TRAIN])
+
+
+@pytest.mark.parametrize(("estimator", "y"), BOTH, ids=IDS)
+def test_it_predicts_as_the_learner_itself(estimator, y):
+    model = fitted(estimator, y)
+    learner = model.machine_.learner
+    rows = model.machine_.source.encode(model.encode(TABLE[TEST]))
+    if model.task == "regression":
+        assert_allclose(model.predict(TABLE[TEST]), learner.predict(rows)[:, 0], atol=1e-5)
+    else:
+        P = learner.predict_proba(rows)
+        assert_array_equal(model.predict(TABLE[TEST]), model.classes_[P.argmax(axis=1)])
+        assert_allclose(model.predict_proba(TABLE[TEST]), P, atol=3e-3)
+    assert model.score(TABLE[TEST], y[TEST]) > 0.8
+
+
+@pytest.mark.parametrize(("estimator", "y"), BOTH, ids=IDS)
+def test_its_kernel_is_that_of_its_shares(estimator, y):
+    """exp(-τ ‖z - z'‖), of which the shares are a row divided by its sum; positive definite."""
+    model = fitted(estimator, y, members=2)
+    M = model.encode(TABLE)
+    K = model.kernel_(M)
+    assert_allclose(K.diagonal(), 1, rtol=1e-5)
+    assert np.linalg.eigvalsh(K.astype(float))[0] > -1e-4
+    one = fitted(estimator, y)
+    near = one.kernel_(one.encode(TABLE[TEST]), one.encode(TABLE[TRAIN]))
+    machine = one.machine_
+    shares = machine.learner.shares(machine.source.encode(one.encode(TABLE[TEST])))
+    near = near[:, machine.learner.rows_]
+    assert_allclose(shares, near / near.sum(axis=1, keepdims=True), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(("estimator", "y"), BOTH, ids=IDS)
+def test_contributions_of_rows_add_up_to_the_output(estimator, y):
+    model = fitted(estimator, y)
+    machine, M = model.machine_, model.encode(TABLE[TEST])
+    outputs = machine.outputs(M)
+    for output in range(outputs.shape[1]):
+        parts = machine.contributions(M, np.full(len(M), output)).sum(axis=1)
+        whole = outputs[:, output]
+        if model.task == "classification":
+            parts = np.log((1 + parts) / 2 + 1e-3)
+        assert_allclose(parts, whole, atol=2e-3)
+    reasons = model.reasons(TABLE[TEST][:3])
+    assert reasons.rows.shape == (3, 3)
+    assert set(machine.stored.tolist()) <= set(range(300))
+
+
+@pytest.mark.parametrize(("estimator", "y"), BOTH, ids=IDS)
+def test_a_file_and_its_code_predict_the_same(estimator, y, tmp_path):
+    model = fitted(estimator, y, members=2)
+    mercer.save(model, tmp_path / "model.mercer")
+    again = mercer.load(tmp_path / "model.mercer")
+    assert_array_equal(again.predict(TABLE[TEST]), model.predict(TABLE[TEST]))
+    names = {"X": TABLE[TRAIN], "y": y[TRAIN]}
+    exec(model.code(), names)
+    assert_array_equal(names["model"].predict(TABLE[TEST]), model.predict(TABLE[TEST]))
+    refitted = model.refit(TABLE[TRAIN], y[TRAIN])
+    assert_array_equal(refitted.predict(TABLE[TEST]), again.predict(TABLE[TEST]))
+
+
+def test_it_is_compressed_to_few_rows():
+    model = fitted(KernelRegressor, BOTH[0][1])
+    before = model.predict(TABLE[TEST])
+    model.compress(TABLE[TRAIN], 150)
+    assert len(model.stored_rows_) <= 150
+    assert np.corrcoef(before, model.predict(TABLE[TEST]))[0, 1] > 0.95
+
+
+def test_a_table_of_categories_alone():
+    table = TABLE[["kind"]].assign(other=RNG.choice(list("uvw"), N))
+    y = np.where((table["kind"] == "x") ^ (table["other"] == "u"), "p", "q")
+    model = KernelClassifier(machines=[KernelMachine("neighbourhood")]).fit(table, y)
+    assert model.score(table, y) == 1
+    assert_allclose(model.kernel_(model.encode(table[:5])).diagonal(), 1, rtol=1e-5)
+
+
+def test_a_class_that_a_fold_lacks_is_most_unlikely():
+    y = LEVELS.copy()
+    y[:2] = "rare"
+    schedule = [
+        {"family": "neighbourhood", "machine": "neighbourhood", "columns": "normal", "rows": N,
+         "rank": None, "steps": []}
+    ]  # fmt: skip
+    model = KernelClassifier(replay=schedule).fit(TABLE, y)
+    assert "learnt neighbourhood of normal scores" in model.winner_name_
+    assert np.isfinite(model.predict_proba(TABLE)).all()
+
+
+def test_wide_tables_try_few_columns_too():
+    wide = TableEncoder().fit(RNG.normal(size=(40, 13))).features_
+    forms = [c.form for c in candidates(wide) if c.machine == "neighbourhood"]
+    assert forms == ["", "pruned", ""]
+    narrow = TableEncoder().fit(RNG.normal(size=(40, 12))).features_
+    assert [c.columns for c in candidates(narrow) if c.machine == "neighbourhood"] == [
+        "normal",
+        "scaled",
+    ]
+    assert (
+        Candidate("neighbourhood", machine="neighbourhood").kin
+        != Candidate("neighbourhood", machine="neighbourhood", form="pruned").kin
+    )
+
+
+def test_columns_without_meaning_are_left_out():
+    X = RNG.uniform(-1, 1, (600, 14))
+    y = np.sign(X[:, 0]) * (1 + X[:, 1])
+    pruned = Candidate("neighbourhood", machine="neighbourhood", columns="normal", form="pruned")
+    schedule = [
+        {"family": "neighbourhood", "machine": "neighbourhood", "columns": "normal",
+         "form": "pruned", "rows": 600, "rank": None, "steps": []}
+    ]  # fmt: skip
+    model = KernelRegressor(replay=schedule).fit(X, y)
+    assert model.leaderboard_[0]["name"] == pruned.name
+    assert {0, 1} <= set(model.machine_.learner.kept_columns_)
+    assert len(model.machine_.learner.kept_columns_) < 14
+
+
+def test_wrong_settings_of_a_given_machine():
+    with pytest.raises(ValueError, match=r"reads='ranks': give one of \['normal', 'scaled'\]"):
+        fitted(KernelRegressor, BOTH[0][1], reads="ranks")
