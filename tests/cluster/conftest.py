@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("distributed")
-
 
 def started(**settings):
     from distributed import Client, LocalCluster
