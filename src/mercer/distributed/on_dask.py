@@ -115,7 +115,7 @@ class DaskEngine(Engine):
 
     @property
     def tasks(self) -> int:  # type: ignore[override]
-        return max(1, sum(self.client.nthreads().values()))
+        return max(1, sum(self._threads().values()))
 
     def put(self, sources: Sequence[Callable[[], Any]]) -> list[Any]:
         return [s.delayed if isinstance(s, Block) else _Sent(s(), False) for s in sources]
@@ -133,7 +133,7 @@ class DaskEngine(Engine):
         reason: Exception | None = None
         for _ in range(ROUNDS):
             future = None
-            self._check()
+            self._threads()
             try:
                 future = self.client.compute(self._tree(function, parts, sent))
                 return self._result(future, sent)
@@ -163,14 +163,14 @@ class DaskEngine(Engine):
                 if not all(each.is_there for each in sent):
                     future.cancel()
                     raise CancelledError("workers with values of this process are gone") from None
-                self._check()
+                self._threads()
 
-    def _check(self) -> None:
-        """Raise an error if the scheduler does not answer."""
+    def _threads(self) -> dict:
+        """Threads of each worker; an error if the scheduler does not answer."""
         if self.client.status != "running":
             raise self._gone(self.client.status)
         try:
-            self.client.nthreads()
+            return self.client.nthreads()
         except Exception as error:
             raise self._gone(error) from error
 

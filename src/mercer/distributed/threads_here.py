@@ -33,6 +33,9 @@ class ThreadEngine(Engine):
     def __init__(self, n_jobs: int | None = None):
         self.n_jobs = n_jobs
 
+    def __repr__(self) -> str:
+        return f"ThreadEngine(n_jobs={self.n_jobs})"
+
     @property
     def tasks(self) -> int:  # type: ignore[override]
         return count_jobs(self.n_jobs)
