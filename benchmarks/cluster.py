@@ -80,7 +80,7 @@ def main() -> None:
         "memory; MB that the sums of a partition take between processes.",
         ["fit", "1 process, s", "2 workers, s", "speed of both", "MB a partition"],
     )
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     tasks = {
         "additive": (
             AdditiveRegressor(pairs=0, gamma=1.0, n_jobs=2),

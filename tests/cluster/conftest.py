@@ -7,7 +7,7 @@ def started(**settings):
     from distributed import Client, LocalCluster
 
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50, **settings
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50, **settings
     )
     return Client(cluster, set_as_default=False)
 

@@ -128,7 +128,7 @@ def test_the_current_client_is_used():
     from distributed import Client
 
     with Client(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None, silence_logs=50
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0", silence_logs=50
     ) as client:
         seen = []
         scatter = client.scatter

@@ -179,7 +179,10 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
         return {**super().__getstate__(), "client": None}
 
     def __sklearn_tags__(self):
-        return get_tags(self.estimator)
+        tags = get_tags(self.estimator)
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
+        return tags
 
 
 def _answered(block: Any, given: tuple[Any, str]) -> np.ndarray:

@@ -53,7 +53,8 @@ def fit_in_parts(fit: PartFit, engine: Engine, rows: Rows) -> Any:
     sizes, survey = found
     if survey is None:
         raise ValueError(
-            "there are no rows of positive weight in any partition: give at least one."
+            "sample_weight is zero for every row, or X has none: there are no rows of positive "
+            "weight in any partition: give at least one."
         )
     wanted, starts = fit.sample(survey), np.cumsum([0, *sizes])
     some = [wanted[slice(*np.searchsorted(wanted, starts[i : i + 2]))] - a

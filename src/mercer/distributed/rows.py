@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.distributed import on_dask
 from mercer.distributed.engine import Engine, Partition
@@ -41,11 +42,11 @@ class Rows:
         self.X, self.y, self.weights = X, y, weights
         self.far = on_dask.is_collection(X)
         if not self.far:
-            self.y, self.weights = self._here(y), self._here(weights)
+            self.X, self.y, self.weights = sliceable(X), self._here(y), self._here(weights)
 
     @staticmethod
     def _here(part: Any) -> Any:
-        return on_dask.gathered(part) if on_dask.is_collection(part) else part
+        return on_dask.gathered(part) if on_dask.is_collection(part) else sliceable(part)
 
     @property
     def numbers(self) -> bool:
@@ -78,6 +79,13 @@ class Rows:
     def gathered(self) -> tuple[Any, Any, Any]:
         """All rows in this process."""
         return self._here(self.X), self._here(self.y), self._here(self.weights)
+
+
+def sliceable(part: Any) -> Any:
+    """Rows of which some can be taken: CSR rows, and arrays of what is none but can become one."""
+    if sp.issparse(part):
+        return sp.csr_array(part)
+    return np.asarray(part) if hasattr(part, "__array__") and not hasattr(part, "__len__") else part
 
 
 def aligned(part: Any) -> Any:
