@@ -1,7 +1,6 @@
 """Hybrid neural-kernel networks beside a perceptron of several layers, a machine with an RBF kernel
 and boosted trees. Needs torch, LightGBM and MERCER_DATA; not part of ``make bench``, for it takes
-long. ``--sets phoneme kin8nm`` and ``--deep energy`` measure some sets; with ``--write`` the rows
-of others stay.
+long. ``--sets phoneme kin8nm`` measures some sets; with ``--write`` the rows of others stay.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from harness import RESULTS, Section, data_folder, options, said_and_peak
+from harness import RESULTS, Section, data_folder, options
 from mercer import SVC, SVR
-from mercer.deep import DeepKernelRegressor, NeuralKernelClassifier, NeuralKernelRegressor
+from mercer.deep import NeuralKernelClassifier, NeuralKernelRegressor
 
 SPLITS = 5
 GRID_ROWS = 1500  # of which the RBF machine's parameters are chosen
@@ -196,129 +195,13 @@ def networks(chosen: list[str], splits: int) -> Section:
     return section
 
 
-# --- deep kernel learning ------------------------------------------------------------------------
-
-
-def california() -> Rows:
-    """The logarithm of prices; a place by the sea is a number, missing rooms are the median."""
-    folder = data_folder()
-    assert folder is not None
-    frame = pd.read_csv(folder / "numeric_reg/california_housing.csv.gz")
-    y = np.log(frame.pop("median_house_value").to_numpy(float))
-    frame = pd.get_dummies(frame, dtype=float)
-    return frame.fillna(frame.median()).to_numpy(float), y
-
-
-DEEP: dict[str, Callable[[], Rows]] = {
-    "energy": table("numeric_reg/energy.csv"),
-    "kin8nm": NUMBERS["kin8nm"],
-    "elevators": NUMBERS["elevators"],
-    "california": california,
-}
-
-
-def density(y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> float:
-    return float(np.mean(-(((y - mean) / std) ** 2) / 2 - np.log(std * np.sqrt(2 * np.pi))))
-
-
-def deep_kernels(chosen: list[str], splits: int) -> Section:
-    names = ("chosen", "process", "network", "both")
-    section = Section(
-        "deep_kernels_learnt",
-        "`DeepKernelRegressor`, random splits 80/20, targets standardised: root mean "
-        "squared error / log-likelihood of a test row, ± standard error over the splits; CPU "
-        "seconds of a fit and its predictions on one thread.",
-        ["set (rows, columns; splits)", *names, "what was chosen"],
-    )
-    for name, read in DEEP.items():
-        if name not in chosen:
-            before = earlier("deep_kernels_learnt")  # what another run has written meanwhile, too
-            section.rows += [row for first, row in before.items() if first.startswith(f"{name} (")]
-            continue
-        X, y = read()
-        found: dict[str, list[tuple[float, float, float]]] = {way: [] for way in names}
-        taken = []
-        for seed in range(splits):
-            order = np.random.RandomState(seed).permutation(len(X))
-            train, test = np.split(order, [int(0.8 * len(X))])
-            z = (y - y[train].mean()) / y[train].std()
-            for way in names:
-                given = {} if way == "chosen" else {"candidates": [way]}
-                model = DeepKernelRegressor(random_state=seed, n_jobs=1, **given)
-                began = time.process_time()
-                mean, std = model.fit(X[train], z[train]).predict(X[test], return_std=True)
-                seconds = time.process_time() - began
-                error = float(np.sqrt(np.mean((z[test] - mean) ** 2)))
-                found[way].append((error, density(z[test], mean, std), seconds))
-                taken += [model.chosen_] if way == "chosen" else []
-                print(name, seed, way, model.chosen_, found[way][-1], flush=True)
-        cells = []
-        for values in found.values():
-            table_of = np.array(values)
-            error, logs, seconds = table_of.mean(axis=0)
-            spread = table_of.std(axis=0) / np.sqrt(max(splits - 1, 1))
-            cells.append(
-                f"{error:.3f} ± {spread[0]:.3f} / {logs:.2f} ± {spread[1]:.2f} ({seconds:.0f} s)"
-            )
-        counts = [f"{way} {taken.count(way)}" for way in names[1:] if way in taken]
-        label = f"{name} ({len(X):,}, {X.shape[1]}; {splits} split{'s' * (splits > 1)})"
-        section.row(label, *cells, ", ".join(counts))
-    section.note(
-        "Chosen: among the three by held rows, the default. Process: a Gaussian process with an "
-        "RBF kernel and a length scale for each column, exact up to 3,000 rows, and else through "
-        "512 inducing points. Network: a hybrid network, whose noise is that of held rows. Both: a "
-        "process on the network's codes."
-    )
-    return section
-
-
-LARGE = """
-import time
-import numpy as np
-from sklearn.datasets import make_friedman1
-from mercer.deep import DeepKernelRegressor
-# measured
-X, y = make_friedman1(100_000, noise=1.0, random_state=0)
-Z, z = make_friedman1(1_000_000, noise=1.0, random_state=1)
-began = time.perf_counter()
-model = DeepKernelRegressor(random_state=0, candidates=["both"]).fit(X, y)
-fitted = time.perf_counter()
-mean, std = model.predict(Z, return_std=True)
-done = time.perf_counter()
-print(fitted - began, done - fitted, np.sqrt(np.mean((mean - z) ** 2)), std.mean())
-"""
-
-
-def large() -> Section:
-    """100,000 rows, and answers with their spread for a million."""
-    section = Section(
-        "deep_kernels_large",
-        "`DeepKernelRegressor` on 100,000 rows of 10 columns, and predictions with deviations for "
-        "a million others, with all threads.",
-        ["fit, s", "predict, s", "RMSE (noise 1)", "mean deviation", "peak MB"],
-    )
-    said, peak = said_and_peak(LARGE)
-    section.row(*(f"{float(word):.3g}" for word in said), f"{peak:.0f}")
-    return section
-
-
 def main() -> None:
     every = [*CLASSES, *NUMBERS]
     args = options(
-        ("--sets", {"nargs": "*", "default": [], "choices": every}),
-        ("--deep", {"nargs": "*", "default": [], "choices": [*DEEP]}),
+        ("--sets", {"nargs": "*", "default": every, "choices": every}),
         ("--splits", {"type": int, "default": SPLITS}),
-        ("--large", {"action": "store_true", "help": "time and memory of 100,000 rows alone"}),
     )
-    splits = 1 if args.quick else args.splits
-    if args.large:
-        large().finish(args.write)
-        return
-    both = not (args.sets or args.deep)
-    if args.sets or both:
-        networks(args.sets or every, splits).finish(args.write)
-    if args.deep or both:
-        deep_kernels(args.deep or [*DEEP], splits).finish(args.write)
+    networks(args.sets, 1 if args.quick else args.splits).finish(args.write)
 
 
 if __name__ == "__main__":

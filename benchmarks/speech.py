@@ -4,12 +4,16 @@ Training data are digits of the Free Spoken Digit Dataset with noise made by pro
 speakers and real noises that no training saw: each of the three speakers left out in turn, and read
 speech of another corpus. The network has the same features, targets and frames as the kernel
 machine; how many epochs it trains is decided by a speaker of the training data who is held out.
-Needs MERCER_DATA.
+PESQ is measured where the package of that name is installed. ``--kept FILE`` keeps what each seed
+gives, which is not measured again, and ``--only 0 1`` measures some into it. Needs MERCER_DATA.
 """
 
+import json
 import sys
 import time
 import warnings
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -26,6 +30,7 @@ from mercer.speech import (
     ideal_mask,
     make_scenes,
     mix,
+    pesq,
     read_audio,
     resampled,
     si_sdr,
@@ -36,6 +41,7 @@ from mercer.speech.features import whole_features
 
 LEARNT = 122
 EPOCHS = 6  # at most, of the network
+SCENES, FRAMES = 250, 20_000  # of each speaker
 SNRS = (-5.0, 0.0, 5.0)
 FLOOR = 0.05
 
@@ -128,27 +134,39 @@ def tested(methods, speech, noises, rate, snr, seed) -> dict[str, np.ndarray]:
     return {name: np.mean(values, axis=0) for name, values in found.items()}
 
 
+def quality(methods, speech, noises, seed) -> dict[str, float]:
+    """Mean PESQ of the noisy recordings at 0 dB, and of what each method makes of them."""
+    frames, found = Frames(16_000), {name: [] for name in ("noisy", *methods)}
+    for i, clean in enumerate(speech):
+        for j, noise in enumerate(noises):
+            x = mix(clean, noise, 0.0, random_state=1000 * seed + 10 * i + j)
+            S = frames.spectra(x)
+            found["noisy"].append(pesq(clean, x))
+            for name, mask in methods.items():
+                y = frames.waveform(S * mask(np.abs(S) ** 2), len(x))
+                found[name].append(pesq(clean, y))
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
 def trained(voices, speakers, seed):
-    """The kernel machine and the network on the same mixtures, and the CPU seconds of both."""
-    made = make_scenes(
-        voices, speakers=speakers, sample_rate=8000, scenes=500, seconds=4.0, random_state=seed
-    )
-    machine, began = SpeechEnhancer(random_state=seed), time.process_time()
-    machine.fit(made.noisy, made.clean, sample_rate=8000)
-    seconds = [time.process_time() - began]
-    began, random = time.process_time(), np.random.RandomState(seed)
-    # scenes of one speaker each, so that one can be held out
+    """The kernel machine and the network on the same mixtures, and the CPU seconds of both.
+
+    Each speaker has scenes of their own, so that one can be held out.
+    """
     seen = [
         make_scenes(
-            [v for v, s in zip(voices, speakers) if s == name],
-            sample_rate=8000,
-            scenes=250,
-            seconds=4.0,
-            random_state=seed,
+            [v for v, s in zip(voices, speakers) if s == name], sample_rate=8000,
+            scenes=SCENES, seconds=4.0, random_state=seed,
         )
-        for name in set(speakers)
-    ]
-    parts = [training_frames(m.noisy, m.clean, 8000, 20_000, random) for m in seen]
+        for name in sorted(set(speakers))
+    ]  # fmt: skip
+    machine = SpeechEnhancer(max_frames=FRAMES * len(seen), random_state=seed)
+    began, random = time.process_time(), np.random.RandomState(seed)
+    machine.fit([x for m in seen for x in m.noisy], [x for m in seen for x in m.clean],
+                sample_rate=8000)  # fmt: skip
+    seconds = [time.process_time() - began]
+    began = time.process_time()
+    parts = [training_frames(m.noisy, m.clean, 8000, FRAMES, random) for m in seen]
     F = np.concatenate([part[0] for part in parts])
     masks = np.concatenate([part[1] for part in parts])
     who = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
@@ -166,83 +184,122 @@ def methods_of(machine, network):
     }
 
 
+class Recordings:
+    """All speech and noise of the data folder."""
+
+    def __init__(self, audio: Path):
+        files = find_recordings([audio / "fsdd"])
+        self.voices = [read_audio(file).samples for file in files]
+        self.speakers = [file.stem.split("_")[1] for file in files]
+        self.noises = []
+        for file in find_recordings([audio / "noise", audio / "noise_freesound"]):
+            recording = read_audio(file)
+            self.noises.append(resampled(recording.samples, recording.rate, 16_000))
+        reading = find_recordings([audio / "vctk_p287_clean"])
+        self.read = [read_audio(file).samples for file in reading]
+        noisy = [read_audio(audio / "vctk_p287_noisy" / file.name).samples for file in reading]
+        self.also = np.concatenate([x - clean for x, clean in zip(noisy, self.read)])
+
+    def of(self, wanted) -> tuple[list, list]:
+        """Voices and names of the speakers whose names are wanted."""
+        pairs = [(v, s) for v, s in zip(self.voices, self.speakers) if wanted(s)]
+        return [v for v, _ in pairs], [s for _, s in pairs]
+
+
+def of_seed(seed: int, known: Recordings) -> dict:
+    """What one seed gives: figures of each kind of speech, and what training took."""
+    found: dict = {"rows": {}, "seconds": [], "epochs": []}
+    by_speaker: dict = {}
+    low = [resampled(n, 16_000, 8000) for n in known.noises]
+    for name in sorted(set(known.speakers)):
+        machine, network, took = trained(*known.of(lambda s, name=name: s != name), seed)
+        found["seconds"].append(took)
+        found["epochs"].append(network.epochs)
+        own, _ = known.of(lambda s, name=name: s == name)
+        test = make_scenes(own, sample_rate=8000, scenes=6, seconds=4.0, random_state=100 + seed)
+        for snr in SNRS:
+            values = tested(methods_of(machine, network), test.clean, low, 8000, snr, seed)
+            by_speaker.setdefault(snr, []).append(values)
+    for snr, values in by_speaker.items():
+        mean = {m: np.mean([v[m] for v in values], axis=0).tolist() for m in values[0]}
+        found["rows"][f"a speaker left out|{snr:+.0f} dB"] = mean
+    machine, network, _ = trained(known.voices, known.speakers, seed)
+    methods = methods_of(machine, network)
+    for snr in SNRS:
+        values = tested(methods, known.read, [*known.noises, known.also], 16_000, snr, seed)
+        found["rows"][f"read, another corpus|{snr:+.0f} dB"] = {
+            name: value.tolist() for name, value in values.items()
+        }
+    if find_spec("pesq"):
+        found["pesq"] = quality(methods, known.read, known.noises, seed)
+    gains = []
+    for i, clean in enumerate(known.read):
+        for j, noise in enumerate(known.noises):
+            x = mix(clean, noise, 0.0, random_state=1000 * seed + 10 * i + j)
+            stream = EnhancerStream(machine)
+            y, whole = np.concatenate([stream.push(x), stream.close()]), machine.enhance(x).samples
+            gains.append((si_sdr(clean, y) - si_sdr(clean, whole),
+                          stoi(clean, y) - stoi(clean, whole)))  # fmt: skip
+    found["stream"] = np.mean(gains, axis=0).tolist()
+    return found
+
+
 def main() -> None:
-    chosen = options(("--seeds", {"type": int, "default": 5}))
+    chosen = options(
+        ("--seeds", {"type": int, "default": 5}),
+        ("--kept", {"default": "", "help": "file of seeds, which are not measured again"}),
+        ("--only", {"type": int, "nargs": "*", "help": "seeds to measure into that file"}),
+    )
     folder = data_folder()
     if folder is None:
         sys.exit("Set MERCER_DATA to the folder of the data sets.")
-    seeds = 1 if chosen.quick else chosen.seeds
-    audio = folder / "audio"
-    files = find_recordings([audio / "fsdd"])
-    voices = [read_audio(file).samples for file in files]
-    speakers = [file.stem.split("_")[1] for file in files]
-    noises = []
-    for file in find_recordings([audio / "noise", audio / "noise_freesound"]):
-        recording = read_audio(file)
-        noises.append(resampled(recording.samples, recording.rate, 16_000))
-    reading = find_recordings([audio / "vctk_p287_clean"])
-    read = [read_audio(file).samples for file in reading]
-    noisy = [read_audio(audio / "vctk_p287_noisy" / file.name).samples for file in reading]
-    also = [x - clean for x, clean in zip(noisy, read)]
+    seeds, known, kept = 1 if chosen.quick else chosen.seeds, Recordings(folder / "audio"), {}
+    if chosen.kept and Path(chosen.kept).exists():
+        lines = Path(chosen.kept).read_text().splitlines()
+        kept = {line["seed"]: line for line in map(json.loads, lines)}
+    for seed in range(seeds) if chosen.only is None else chosen.only:
+        if seed not in kept:
+            kept[seed] = {"seed": seed, **of_seed(seed, known)}
+            if chosen.kept:
+                with open(chosen.kept, "a") as file:
+                    print(json.dumps(kept[seed]), file=file)
+    if chosen.only is not None:
+        return
+    runs = [kept[seed] for seed in range(seeds)]
     section = Section(
         "speech",
         f"Gain of SI-SDR in dB / gain of STOI / squared error of the mask, mean (standard "
         f"deviation) of {seeds} seeds of training data and mixtures.",
         ["speech", "SNR", "kernel", "network", "Wiener", "subtraction"],
     )
-    found: dict = {}
-    seconds, epochs = [], []
-    for seed in range(seeds):
-        by_speaker: dict = {}
-        for name in sorted(set(speakers)):
-            kept = [i for i, s in enumerate(speakers) if s != name]
-            machine, network, took = trained(
-                [voices[i] for i in kept], [speakers[i] for i in kept], seed
-            )
-            seconds.append(took)
-            epochs.append(network.epochs)
-            own = [v for v, s in zip(voices, speakers) if s == name]
-            test = make_scenes(
-                own, sample_rate=8000, scenes=6, seconds=4.0, random_state=100 + seed
-            )
-            low = [resampled(n, 16_000, 8000) for n in noises]
-            for snr in SNRS:
-                values = tested(methods_of(machine, network), test.clean, low, 8000, snr, seed)
-                by_speaker.setdefault(snr, []).append(values)
-        for snr, values in by_speaker.items():
-            mean = {m: np.mean([v[m] for v in values], axis=0) for m in values[0]}
-            found.setdefault(("a speaker left out", snr), []).append(mean)
-        machine, network, _ = trained(voices, speakers, seed)
-        for snr in SNRS:
-            values = tested(methods_of(machine, network), read, [*noises, np.concatenate(also)],
-                            16_000, snr, seed)  # fmt: skip
-            found.setdefault(("read, another corpus", snr), []).append(values)
-            if snr == 0:
-                gains = []
-                for i, clean in enumerate(read):
-                    for j, noise in enumerate(noises):
-                        x = mix(clean, noise, snr, random_state=1000 * seed + 10 * i + j)
-                        stream = EnhancerStream(machine)
-                        y = np.concatenate([stream.push(x), stream.close()])
-                        whole = machine.enhance(x).samples
-                        gains.append((si_sdr(clean, y) - si_sdr(clean, whole),
-                                      stoi(clean, y) - stoi(clean, whole)))  # fmt: skip
-                found.setdefault("stream", []).append(np.mean(gains, axis=0))
-    streamed = np.mean(found.pop("stream"), axis=0)
-    for (speech, snr), runs in found.items():
+    for row in runs[0]["rows"]:
         cells = []
         for method in ("kernel", "network", "Wiener", "subtraction"):
-            values = np.array([run[method] for run in runs])
+            values = np.array([run["rows"][row][method] for run in runs])
             mean, sd = values.mean(axis=0), values.std(axis=0, ddof=1) if seeds > 1 else (0, 0, 0)
             cells.append(f"{mean[0]:.2f} ({sd[0]:.2f}) / {mean[1]:.3f} ({sd[1]:.3f}) / "
                          f"{mean[2]:.4f} ({sd[2]:.4f})")  # fmt: skip
-        section.row(speech, f"{snr:+.0f} dB", *cells)
-    ours, theirs = np.mean(seconds, axis=0)
+        section.row(*row.split("|"), *cells)
+    if all("pesq" in run for run in runs):
+        mean = {name: np.mean([run["pesq"][name] for run in runs]) for name in runs[0]["pesq"]}
+        section.note(
+            "PESQ (wide band, of the package pesq) of read speech at +0 dB: "
+            + ", ".join(f"{name} {value:.2f}" for name, value in mean.items())
+        )
+    ours, theirs = np.mean([took for run in runs for took in run["seconds"]], axis=0)
+    epochs = np.mean([run["epochs"] for run in runs])
     section.note(
         f"training: kernel {ours:.1f} CPU s with features, network {theirs:.1f} with its features "
-        f"and the choice of {np.mean(epochs):.1f} of at most {EPOCHS} epochs"
+        f"and the choice of {epochs:.1f} of at most {EPOCHS} epochs"
     )
-    long = np.concatenate(read)
+    pace(section, known, np.mean([run["stream"] for run in runs], axis=0))
+    eigenpro(section, known.voices, known.speakers)
+    section.finish(chosen.write)
+
+
+def pace(section: Section, known: Recordings, streamed: np.ndarray) -> None:
+    """Seconds for a second of a recording, whole and as a stream."""
+    machine, long = SpeechEnhancer.pretrained(), np.concatenate(known.read)
     began = time.process_time()
     machine.enhance(long)
     whole = (time.process_time() - began) / (len(long) / 16_000)
@@ -255,8 +312,6 @@ def main() -> None:
         f"{stream.latency / 16:.0f} ms late, {streamed[0]:+.2f} dB and {streamed[1]:+.3f} STOI "
         "against the whole recording at 0 dB"
     )
-    eigenpro(section, voices, speakers)
-    section.finish(chosen.write)
 
 
 def eigenpro(section: Section, voices, speakers) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import mercer
 
-sys.path.append(str(Path(__file__).parent))  # mathml.py
+sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py
 
 project = "Mercer"
 author = "The Mercer developers"
@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "mathml",
+    "chapters",
     "sphinx_gallery.gen_gallery",
 ]
 html_math_renderer = "mathml"

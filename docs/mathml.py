@@ -5,10 +5,13 @@ Sphinx loads MathJax from a server otherwise. docutils, which Sphinx is made of,
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import latex2mathml
+
+BAR = 'stretchy="false" lspace="0" rspace="0"'
 
 
 def _inline(writer: Any, node: nodes.math) -> None:
@@ -25,7 +28,11 @@ def _mathml(node: nodes.Node, *, as_block: bool) -> str:
     text = node.astext()
     if "\\\\" in text and "\\begin" not in text:  # several lines, as in the renderer of MathJax
         text = f"\\begin{{aligned}}{text}\\end{{aligned}}"
-    return latex2mathml.tex2mathml(text, as_block=as_block)
+    text = re.sub(r"(frac)(\d)(\d)", r"\1{\2}{\3}", text)  # docutils reads \frac12 as \frac{12}
+    written = latex2mathml.tex2mathml(text, as_block=as_block)
+    # With an exponent the second of two bars would not grow with the formula, as the first one
+    # does; and a browser takes the first one for an operator, with space around it.
+    return re.sub(r'<mo(?: stretchy="false")?>([|‖⟨⟩])</mo>', rf"<mo {BAR}>\1</mo>", written)
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -1,5 +1,8 @@
 """Speech enhancement: the transform, features, mixtures, the mask machine and its stream."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -16,6 +19,7 @@ from mercer.speech import (
     ideal_mask,
     make_scenes,
     mix,
+    pesq,
     si_sdr,
     training_frames,
 )
@@ -299,3 +303,26 @@ def test_other_wrong_inputs(model, scenes):
         EnhancerStream(model, 44_100)
     with pytest.raises(ValueError, match="clean has 3 samples and estimate 4"):
         si_sdr(np.ones(3), np.ones(4))
+
+
+def test_pesq_is_that_of_its_package_at_16000_samples(monkeypatch):
+    class PesqError(RuntimeError):
+        pass
+
+    def judged(rate, clean, estimate, band):
+        if len(clean) < rate / 4:
+            raise PesqError(b"Buffer needs to be at least 1/4 of a second long")
+        assert (rate, len(clean), len(estimate), band) == (16_000, 8000, 8000, "wb")
+        return 2.5
+
+    package = SimpleNamespace(pesq=judged, PesqError=PesqError)
+    monkeypatch.setitem(sys.modules, "pesq", package)
+    x = voice(0.5)
+    assert pesq(x, 0.5 * x, 8000) == 2.5
+    with pytest.raises(ValueError, match="judge these recordings: Buffer needs to be"):
+        pesq(x[1500:2000], x[1500:2000], 8000)
+    with pytest.raises(ValueError, match="estimate is silent"):
+        pesq(x, 0 * x, 8000)
+    monkeypatch.setitem(sys.modules, "pesq", None)
+    with pytest.raises(ImportError, match="pip install pesq"):
+        pesq(x, x, 8000)

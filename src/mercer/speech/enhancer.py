@@ -138,7 +138,7 @@ class SpeechEnhancer(TransformerMixin, BaseEstimator):
     scale: float | str = "median"
     _: KW_ONLY
     alpha: float = 1e-6
-    rank: int = 1000
+    rank: int = 2000
     solver: Any = "low_rank"
     bands: int = 1
     floor: float = 0.05

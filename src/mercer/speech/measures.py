@@ -59,13 +59,31 @@ def pesq(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
 
     By the package pesq, which has to be compiled and is not part of the extra:
     ``pip install pesq``.
+
+    Raises
+    ------
+    ImportError
+        The package is not installed; the message says what to install.
+    ValueError
+        It cannot judge these: one is silent, has no speech, or is shorter than a quarter second.
+
+    References
+    ----------
+    ITU-T Recommendations P.862 and P.862.2.
     """
     try:
-        from pesq import pesq as measured
+        import pesq as package
     except ImportError:
         raise ImportError("pesq needs the package of that name: pip install pesq") from None
-    pair = (resampled(x, sample_rate, 16_000) for x in _alike(clean, estimate))
-    return float(measured(16_000, *pair, "wb"))
+    s, x = (resampled(part, sample_rate, 16_000) for part in _alike(clean, estimate))
+    for name, part in (("clean", s), ("estimate", x)):
+        if not part.any():
+            raise ValueError(f"{name} is silent: PESQ is not defined.")
+    try:
+        return float(package.pesq(16_000, s, x, "wb"))
+    except package.PesqError as error:
+        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        raise ValueError(f"PESQ cannot judge these recordings: {reason}.") from None
 
 
 def _alike(clean: Any, estimate: Any) -> tuple[np.ndarray, np.ndarray]:

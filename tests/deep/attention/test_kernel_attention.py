@@ -55,6 +55,7 @@ def one_thread():
 def small_tiles(monkeypatch):
     """Several tiles of a short sequence."""
     monkeypatch.setattr(tiles, "ROWS", 5)
+    monkeypatch.setattr(tiles, "CAUSAL_ROWS", 3)
     monkeypatch.setattr(tiles, "COLUMNS", 7)
 
 

@@ -85,10 +85,10 @@ def kernel_attention(
     "dot_product" and "rbf" go through torch's own routine, which has to compute in float32 or
     float64 for "rbf": it gets one more column, ‖k‖², of keys that are centred. Where that routine
     would make the whole matrix, and for the other kernels, tiles of the matrix are made and made
-    again in the backward pass: O(l s (d + e)) operations, and 6 to 8 times the seconds for
-    "intersection". "linear" and "random_features" cost O((l + s) m e) for m features, as kernels of
-    their own: they take masks of keys alone, and no dropout. bfloat16 and float16 are computed in
-    float32, but for "dot_product". Second derivatives are not available.
+    again in the backward pass: O(l s (d + e)) operations. "intersection" is no product of matrices,
+    and takes five times the seconds. "linear" and "random_features" cost O((l + s) m e) for m
+    features, as kernels of their own: they take masks of keys alone, and no dropout. bfloat16 and
+    float16 are computed in float32, but for "dot_product". Second derivatives are not available.
 
     References
     ----------

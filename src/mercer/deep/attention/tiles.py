@@ -16,10 +16,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-ROWS, COLUMNS = 256, 512  # of a tile: smaller ones are slower, and larger ones no faster
+ROWS, COLUMNS = 512, 512  # of a tile: smaller ones are slower, and larger ones no faster
+CAUSAL_ROWS = 256  # of a tile, half of which may be masked
 
 
 class Plan(NamedTuple):
@@ -108,11 +110,14 @@ class _Tiles(torch.autograd.Function):
         means = (gradient * out).sum(-1, keepdim=True)
         drop, logs = _Drop(plan.dropout, ctx.seed, query.device), kernel.exponentiated
         after_mask = partial(masked, mask=mask, mask_rows=plan.mask_rows, causal=plan.causal)
+        # g v - mean is one product where nothing is dropped from g v
+        ones = None if plan.dropout > 0 else F.pad(value, (0, 1), value=-1.0)
         for samples, rows, tiles in _strips(query, key, plan.causal):
             q, g, mean = (part[samples, rows] for part in (query, gradient, means))
             norm = norms[samples, rows]
             if not logs:
                 g, mean = g / norm, mean / norm
+            both = torch.cat([g, mean], -1)
             for tile in tiles:
                 columns = tile.columns
                 k, v = key[samples, columns], value[samples, columns]
@@ -120,7 +125,10 @@ class _Tiles(torch.autograd.Function):
                 s = after_mask(s, tile, logs=logs)
                 p = torch.sub(s, norm).exp_() if logs else s
                 of_value[samples, columns].baddbmm_(drop(p, tile).mT, g)
-                slope = drop(g @ v.mT, tile).sub_(mean)
+                if ones is None:
+                    slope = drop(g @ v.mT, tile).sub_(mean)
+                else:
+                    slope = both @ ones[samples, columns].mT
                 if of_mask is not None:
                     _add_to_mask(of_mask, slope * p, tile, plan.mask_rows)
                 if logs:
@@ -140,12 +148,13 @@ def _strips(
 ) -> Iterator[tuple[slice, slice, Iterator[Tile]]]:
     """Samples and rows, each with its tiles; short sequences share a tile."""
     (n, length, _), count = query.shape, key.shape[1]
-    rows, columns = min(ROWS, length), min(COLUMNS, count)
+    step = min(CAUSAL_ROWS, ROWS) if causal else ROWS
+    rows, columns = min(step, length), min(COLUMNS, count)
     together = max(1, ROWS * COLUMNS // max(1, rows * columns))
     for first in range(0, n, together):
         samples = slice(first, min(first + together, n))
-        for i in range(0, length, ROWS):
-            these = slice(i, min(i + ROWS, length))
+        for i in range(0, length, step):
+            these = slice(i, min(i + step, length))
             end = min(count, these.stop) if causal else count
             yield samples, these, (
                 Tile(samples, these, slice(j, min(j + COLUMNS, end)))

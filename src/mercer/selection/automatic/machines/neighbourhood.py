@@ -92,7 +92,7 @@ class LearntNeighbourhood(Machine):
 
     def _in_space(self, temperatures: list[float]) -> Kernel:
         codes = [i for i, f in enumerate(self.columns.features) if f.kind in CODES]
-        found = [
+        found: list[Kernel] = [
             Mapped(Laplacian(tau, Minkowski(2)), Embedding(m, codes))
             for m, tau in zip(self.learner.members_, temperatures)
         ]

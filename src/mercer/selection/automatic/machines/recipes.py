@@ -65,10 +65,11 @@ class Recipe:
     n_jobs: int | None = None
     seed: int = 0  # draws centres, and the rows that C and the calibration are judged on
 
-    def fit(
-        self, task: Task, kernel: Kernel, X: Any, y: np.ndarray, weights: Any = None
-    ) -> Machine:
-        """Fit to the targets of a task. X is an encoded table, or as the kernel reads it."""
+    def fit(self, task: Task, kernel: Any, X: Any, y: np.ndarray, weights: Any = None) -> Machine:
+        """Fit to the targets of a task. X is an encoded table, or as the kernel reads it.
+
+        A machine that reads columns is given them in place of a kernel.
+        """
         if self.machine in ("constant", "linear", "sparse"):
             return fit_linear(self.machine, task, kernel, X, y, weights)
         if self.machine in SPARSE_CLASSES:
