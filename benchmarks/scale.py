@@ -7,25 +7,34 @@ names the sections. Needs MERCER_DATA for the real tables.
 from __future__ import annotations
 
 import re
+import sys
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from statistics import median
+from subprocess import Popen
 from typing import Any
 
 import numpy as np
 import sklearn.kernel_approximation as theirs
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as gp
+from sklearn.kernel_ridge import KernelRidge as TheirRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
+from sklearn.pipeline import make_pipeline
 
-from harness import Section, data_folder, options
+from harness import Section, data_folder, options, said_and_peak
 from large_tables import split
 from mercer import KernelRidge, NeighbourGaussianProcess, Nystroem, RandomFeatures
 from mercer.distances import Minkowski
+from mercer.gram import DenseGram, LowRankGram, gram
+from mercer.gram.low_rank import pivots_of_some
 from mercer.kernels import RBF, Laplacian, Polynomial
+from mercer.solvers import SketchedSolver
 from tables import columns_of, read
 
 TABLES = ("cpu_act", "california")
@@ -166,6 +175,184 @@ def neighbour_processes(quick: bool) -> Section:
     return section
 
 
+def smooth(n: int, d: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, a smooth function of them with an interaction, and the same with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    f = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] / 2
+    return X, f, f + 0.3 * rng.normal(size=n)
+
+
+def both_clocks(runs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, str]:
+    """Least and median seconds, and least seconds of all threads, of runs taken in turn."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            cpu = time.process_time()
+            _, seconds = timed(run)
+            times[name].append((seconds, time.process_time() - cpu))
+    return {
+        name: f"{min(s for s, _ in each):.2f}, {median(s for s, _ in each):.2f} "
+        f"({min(c for _, c in each):.2f})"
+        for name, each in times.items()
+    }
+
+
+def exact(quick: bool) -> Section:
+    """Exact ridge regression by a factor in float32, also beside processes that are busy."""
+    n, repeats, d = (2000, 1, 20) if quick else (10_000, 3, 20)
+    section = Section(
+        "exact ridge",
+        f"KernelRidge, n = {n:,}, d = 20: least and median seconds of {repeats} interleaved runs, "
+        "and in brackets the least seconds of all threads; the largest difference of predictions "
+        "from scikit-learn's in float64. The factor is the precision in which it serves. Busy: two "
+        "other processes that compute without end.",
+        ["input", "γ d", "λ", "busy", "Mercer", "on one thread", "scikit-learn", "difference"],
+    )
+    X, _, y = smooth(n)
+    Z = smooth(1000, seed=1)[0]
+    cases = [(np.float64, 1.0, 1e-2), (np.float32, 1.0, 1e-2), (np.float64, 0.01, 1e-6)]
+    for busy in (0, 2):
+        others = [Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+        try:
+            for dtype, γ, λ in cases if not busy else cases[:2]:
+                A, t, given = X.astype(dtype), y.astype(dtype), {"kernel": "rbf", "gamma": γ / d}
+                ours, other = KernelRidge(λ, **given), TheirRidge(alpha=λ, **given)
+                one = KernelRidge(λ, **given, n_jobs=1)
+                runs = {
+                    "ours": partial(ours.fit, A, t),
+                    "one": partial(one.fit, A, t),
+                    "theirs": partial(other.fit, A, t),
+                }
+                seconds = both_clocks(runs, repeats)
+                wanted = other if dtype == np.float64 else TheirRidge(alpha=λ, **given).fit(X, y)
+                gap = np.abs(ours.predict(Z.astype(dtype)) - wanted.predict(Z)).max()
+                section.row(
+                    np.dtype(dtype).name, γ, f"{λ:g}", "yes" if busy else "no", seconds["ours"],
+                    seconds["one"], seconds["theirs"], f"{gap:.0e}",
+                )  # fmt: skip
+        finally:
+            for process in others:
+                process.kill()
+                process.wait()
+    return section
+
+
+def normal_equations(C: np.ndarray, B: np.ndarray, y: np.ndarray, λ: float) -> np.ndarray:
+    """β on centres by F = C L⁻ᵀ and Cholesky's method for FᵀF + λ I, in C's precision."""
+    L = np.linalg.cholesky(B.astype(float) + 1e-6 * np.eye(len(B)))
+    narrow = L.astype(C.dtype)
+    A, b = λ * np.eye(len(B)), np.zeros(len(B))
+    for s in range(0, len(C), 4096):
+        F = solve_triangular(narrow, C[s : s + 4096].T, lower=True, check_finite=False)
+        A += F @ F.T
+        b += F @ y[s : s + 4096]
+    return solve_triangular(L, cho_solve(cho_factor(A), b), lower=True, trans=1)
+
+
+def sketch(quick: bool) -> Section:
+    """Ridge regression on many centres by a sketch, and by the normal equations."""
+    n, repeats = (5000, 1) if quick else (50_000, 2)
+    section = Section(
+        "sketch",
+        f"Ridge regression on m centres, n = {n:,}, d = 20, float32, λ = 1e-6 n: least and median "
+        f"seconds of {repeats} interleaved runs, and in brackets the least of all threads, from K "
+        "between rows and centres on, which all read; that of the whole fit of scikit-learn's "
+        "Nystroem and Ridge, with other centres. Errors are those of f without noise.",
+        ["m", "centres", "sketch", "steps", "normal equations", "scikit-learn", "errors"],
+    )
+    X, _, y = smooth(n)
+    X = X.astype(np.float32)
+    Z, f, _ = smooth(2000, seed=1)
+    for m in (200, 400) if quick else (1000, 2000, 4000):
+        for kind in ("uniform", "outlying", "pivoted"):
+            rows = X.copy()
+            S = np.random.default_rng(0).choice(n, m, replace=False)
+            if kind == "outlying":
+                rows[S[: m // 2]] *= 4
+            K = gram(RBF(0.5 / 20), rows)
+            low = pivots_of_some(K, m, min(n, 5 * m), 0) if kind == "pivoted" else None
+            S = S if low is None else low.centres
+            C = K.part(np.arange(n), S).dense()
+            low = LowRankGram(S, np.eye(m, dtype=np.float32), K=Columns(C))
+            found: dict[str, Any] = {}
+
+            def run(name: str, solve: Callable[[], Any], found: dict = found) -> None:
+                found[name] = solve()
+
+            λ = 1e-6 * n
+            runs: dict[str, Callable[[], Any]] = {
+                "sketch": partial(run, "sketch", partial(SketchedSolver(λ).solve, low, y)),
+                "normal": partial(run, "normal", partial(normal_equations, C, C[S], y, λ)),
+            }
+            if kind == "uniform" and m <= 2000:
+                theirs_ = make_pipeline(
+                    theirs.Nystroem(gamma=0.5 / 20, n_components=m, random_state=0), Ridge(λ)
+                )
+                runs["theirs"] = partial(run, "theirs", partial(theirs_.fit, rows, y))
+            seconds = both_clocks(runs, 1 if m == 4000 and kind != "uniform" else repeats)
+            cross = RBF(0.5 / 20)(Z.astype(np.float32), rows[S])
+            outputs = [cross @ found["sketch"].coef, cross @ found["normal"]]
+            if "theirs" in found:
+                outputs.append(found["theirs"].predict(Z.astype(np.float32)))
+            errors = [f"{np.sqrt(np.mean((each - f) ** 2)):.4f}" for each in outputs]
+            section.row(
+                f"{m:,}", kind, seconds["sketch"], found["sketch"].iterations, seconds["normal"],
+                seconds.get("theirs", "–"), ", ".join(errors),
+            )  # fmt: skip
+    return section
+
+
+PROGRAM = """
+import time
+import numpy as np
+from mercer import KernelRidge
+rng = np.random.default_rng(0)
+X = rng.normal(size=({n}, 20)).astype(np.float32)
+f = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] / 2
+y = f + 0.3 * rng.normal(size={n})
+KernelRidge(1.0, kernel="rbf", solver="low_rank", rank=50).fit(X[:5000], y[:5000])
+# measured
+model = KernelRidge(1e-6 * {n}, kernel="rbf", gamma=0.025, solver="low_rank", rank={m},
+                    random_state=0, memory="1GB")
+began, cpu = time.perf_counter(), time.process_time()
+model.fit(X, y)
+seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+error = np.sqrt(np.mean((model.predict(X[:20000]) - f[:20000]) ** 2))
+print(seconds, cpu, error)
+"""
+
+
+def rows(quick: bool) -> Section:
+    """Low rank on up to a million rows, in bounded memory."""
+    counts, m = ((5000, 10_000), 100) if quick else ((100_000, 1_000_000), 1000)
+    section = Section(
+        "rows",
+        f"KernelRidge of {m:,} centres, d = 20, float32, λ = 1e-6 n, memory='1GB': seconds, those "
+        "of all threads, and the most MB beyond the rows, each in a process of its own; errors are "
+        "those of f without noise.",
+        ["n", "seconds", "of all threads", "MB", "error"],
+    )
+    spent = []
+    for n in counts:
+        (seconds, cpu, error), peak = said_and_peak(PROGRAM.format(n=n, m=m))
+        spent.append(float(cpu))
+        section.row(
+            f"{n:,}", f"{float(seconds):.1f}", f"{float(cpu):.1f}", f"{peak:,.0f}",
+            f"{float(error):.4f}",
+        )  # fmt: skip
+    exponent = np.log(spent[1] / spent[0]) / np.log(counts[1] / counts[0])
+    section.note(f"the cost grows as n to the power of {exponent:.2f}")
+    return section
+
+
+class Columns(DenseGram):
+    """The columns of K of some centres, which are the only part of K that is read."""
+
+    def part(self, i: np.ndarray, j: np.ndarray | None = None) -> DenseGram:
+        return self
+
+
 def resident(*, highest: bool = False) -> int:
     """Bytes in memory now, or the most since the last call that was not of the highest."""
     if not highest:
@@ -180,6 +367,9 @@ SECTIONS = {
     "features": features,
     "processes": processes,
     "neighbours": neighbour_processes,
+    "exact": exact,
+    "sketch": sketch,
+    "rows": rows,
 }
 
 

@@ -30,7 +30,13 @@ __all__ = [
 # what other rooms use, and no user needs
 from mercer.gram.build import made_here
 from mercer.gram.factors import refuse_overflow
-from mercer.gram.lapack import cholesky_factor, inverse_diagonal, solve_factored, symmetric_product
-from mercer.gram.low_rank import factor_rows
+from mercer.gram.lapack import (
+    cholesky_factor,
+    inverse_diagonal,
+    solve_factored,
+    symmetric_product,
+    whitened,
+)
+from mercer.gram.low_rank import factor_rows, pivots_of_some
 from mercer.gram.operator import Rows
 from mercer.gram.precision import in_single_precision

@@ -12,6 +12,9 @@ import numpy as np
 import scipy.linalg
 
 from mercer.gram.lapack import cholesky_factor, inverse_diagonal, solve_factored
+from mercer.threads import blas_limit, ordered_map
+
+STRIP = 64  # columns of a matrix whose absolute values are summed at a time
 
 
 class GramFactor(ABC):
@@ -33,21 +36,27 @@ class LapackFactor(GramFactor):
     ----------
     A : ndarray of shape (n, n)
         Symmetric, in Fortran order; its lower triangle is overwritten by L.
+    n_jobs : int or None
+        Threads.
 
     Raises
     ------
     LinAlgError
-        A is singular to its precision, or not positive definite.
+        A is not positive definite to its precision, or in float64 singular to it. How well a factor
+        of float32 serves is seen by the residuals of those who use it.
     """
 
-    def __init__(self, A: np.ndarray):
-        # the norm of A by strips, since |A| would be another matrix
-        norm = max(np.abs(A[:, s : s + 64]).sum(axis=0).max() for s in range(0, len(A), 64))
-        if cholesky_factor(A):
+    def __init__(self, A: np.ndarray, n_jobs: int | None = 1):
+        wide = A.dtype == np.float64
+        norm = _largest_sum(A, n_jobs) if wide else 0.0
+        if cholesky_factor(A, n_jobs):
+            self.L = A
+            if not wide:
+                return
             (pocon,) = scipy.linalg.get_lapack_funcs(("pocon",), (A,))
-            reciprocal_condition, _ = pocon(A, norm, uplo="L")
+            with blas_limit(0):  # solutions for single columns are no work for threads
+                reciprocal_condition, _ = pocon(A, norm, uplo="L")
             if reciprocal_condition > 4 * np.finfo(A.dtype).eps:
-                self.L = A
                 return
         raise np.linalg.LinAlgError(
             f"the matrix is singular to the precision of {A.dtype}, or not positive definite"
@@ -58,6 +67,15 @@ class LapackFactor(GramFactor):
 
     def inverse_diagonal(self) -> np.ndarray:
         return inverse_diagonal(self.L)
+
+
+def _largest_sum(A: np.ndarray, n_jobs: int | None) -> float:
+    """The largest sum of the absolute values of a column, by strips: |A| is another matrix."""
+
+    def strip(s: int) -> float:
+        return float(np.abs(A[:, s : s + STRIP]).sum(axis=0).max())
+
+    return max(ordered_map(strip, range(0, len(A), STRIP), n_jobs), default=0.0)
 
 
 def eigenpairs(A: np.ndarray, in_place: bool) -> tuple[np.ndarray, np.ndarray]:

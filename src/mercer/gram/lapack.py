@@ -9,6 +9,7 @@ float32 or float64 in Fortran order; the lower triangle is read.
 from __future__ import annotations
 
 import ctypes
+import threading
 from functools import cache
 from typing import Any
 
@@ -16,13 +17,15 @@ import numpy as np
 import scipy.linalg.cython_blas
 import scipy.linalg.cython_lapack
 
-from mercer.threads import raise_if_stopped
+from mercer.threads import jobs_here, ordered_map, raise_if_stopped
 
-LOWER, PLAIN, TRANSPOSED, LEFT, RIGHT, NON_UNIT = (
-    ctypes.c_char(c) for c in (b"L", b"N", b"T", b"L", b"R", b"N")
+LOWER, UPPER, PLAIN, TRANSPOSED, LEFT, RIGHT, NON_UNIT = (
+    ctypes.c_char(c) for c in (b"L", b"U", b"N", b"T", b"L", b"R", b"N")
 )
 LARGE = 4096  # rows, from which a matrix is factorised in panels, between which work may stop
 PANEL = 512  # columns: as fast as whole matrices, while 4096 cost a third more
+SHARED = 1500  # rows, from which the tiles of a matrix are shared among threads
+TILE = 512  # rows and columns of a tile: 256 cost a tenth more
 
 
 @cache
@@ -62,13 +65,16 @@ def _check(A: np.ndarray) -> None:
         raise ValueError(f"wanted a square matrix in Fortran order, got shape {A.shape}.")
 
 
-def cholesky_factor(A: np.ndarray) -> bool:
+def cholesky_factor(A: np.ndarray, n_jobs: int | None = 1) -> bool:
     """Overwrite the lower triangle of A by L, A = L Lᵀ; False if A is not positive definite.
 
     What stands above the diagonal may change. A large matrix is factorised panel by panel, each
     from those to its left: so the work can be stopped, and the routine of OpenBLAS 0.3.30 for whole
     matrices writes past the end of its buffers on two threads, measured at 17,000 rows (as in
     OpenBLAS issue 2562).
+
+    With ``n_jobs`` other than 1 the threads are ours, see `tiled_factor`, where they pay; with 1
+    they are those that BLAS has.
 
     Raises
     ------
@@ -84,6 +90,8 @@ def cholesky_factor(A: np.ndarray) -> bool:
     """
     _check(A)
     n, info = len(A), ctypes.c_int()
+    if n >= SHARED and jobs_here(n_jobs) > 1:
+        return tiled_factor(A, n_jobs)
     panel = n if n <= LARGE else PANEL
     for s in range(0, n, max(panel, 1)):
         raise_if_stopped()
@@ -104,6 +112,78 @@ def cholesky_factor(A: np.ndarray) -> bool:
     return True
 
 
+def tiled_factor(A: np.ndarray, n_jobs: int | None = None) -> bool:
+    """`cholesky_factor` by tiles on threads of ours, each with BLAS in one thread.
+
+    Threads of BLAS wait for each other without sleeping, so that beside other processes several are
+    slower than one. Here a thread that has to wait sleeps, and lends its core to the one it waits
+    for. Tile (i, k) needs row i and row k of tiles as far as column k alone, which come before it
+    in the order by columns. The result is the same with any number of threads.
+    """
+    _check(A)
+    n = len(A)
+    starts = range(0, n, TILE)
+    finished = [0] * len(starts)  # columns of tiles that are done in each row of them
+    broken, changed = False, threading.Condition()
+
+    def reach(i: int, count: int) -> bool:
+        """Wait until row i has so many tiles; False if it never will."""
+        if finished[i] < count:
+            with changed:
+                changed.wait_for(lambda: broken or finished[i] >= count)
+        return not broken
+
+    def compute(k: int, i: int) -> bool:
+        """L_ik = (A_ik - Σ_j L_ij L_kjᵀ) L_kk⁻ᵀ over j < k, or the factor of that on the diagonal.
+
+        Golub & Van Loan, "Matrix Computations", 4th edition, 2013, section 4.2.6.
+        """
+        if not (reach(k, k) and reach(i, k)):
+            return False
+        s, r = starts[k], starts[i]
+        rows, columns = min(TILE, n - r), min(TILE, n - s)
+        tile = A[r:, s:]
+        if k and i == k:
+            _call(
+                "syrk", A.dtype, LOWER, PLAIN, rows, s, -1.0, A[r:, :s], n, 1.0, tile, n
+            )  # fmt: skip
+        elif k:
+            _call(
+                "gemm", A.dtype, PLAIN, TRANSPOSED, rows, columns, s, -1.0, A[r:, :s], n,
+                A[s:, :s], n, 1.0, tile, n,
+            )  # fmt: skip
+        if i == k:
+            info = ctypes.c_int()
+            _call("potrf", A.dtype, LOWER, rows, tile, n, info)
+            return not info.value
+        if not reach(k, k + 1):
+            return False
+        _call(
+            "trsm", A.dtype, RIGHT, LOWER, TRANSPOSED, NON_UNIT, rows, columns, 1.0,
+            A[s:, s:], n, tile, n,
+        )  # fmt: skip
+        return True
+
+    def finish(place: tuple[int, int]) -> None:
+        nonlocal broken
+        k, i = place
+        done = False
+        try:
+            raise_if_stopped()
+            done = compute(k, i)
+        finally:  # nobody may wait for a tile that will not come
+            with changed:
+                broken = broken or not done
+                finished[i] += done
+                changed.notify_all()
+
+    tiles = ((k, i) for k in range(len(starts)) for i in range(k, len(starts)))
+    for _ in ordered_map(finish, tiles, n_jobs):
+        if broken:
+            break
+    return not broken
+
+
 def solve_factored(L: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(L Lᵀ)⁻¹ b for b of shape (n, k), in the precision of L; a fresh array.
 
@@ -122,6 +202,31 @@ def solve_factored(L: np.ndarray, b: np.ndarray) -> np.ndarray:
         else:
             _call("trsm", L.dtype, LEFT, LOWER, side, NON_UNIT, n, k, 1.0, L, ld, x, ld)
     return x
+
+
+def whitened(L: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """rows L⁻ᵀ, of shape (n, m), for a lower triangular L (m, m).
+
+    ``rows`` is overwritten where it is an array by rows in L's precision.
+
+    Examples
+    --------
+    >>> whitened(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([[4.0, 3.0]]))
+    array([[2., 1.]])
+    """
+    if not (L.flags.c_contiguous and L.flags.aligned):
+        L = np.require(L, requirements=["F", "A"])
+    by_columns = L.flags.f_contiguous
+    _check(L if by_columns else L.T)
+    rows = np.require(rows, L.dtype, ["C", "A", "W"])
+    n, m = rows.shape
+    if m != len(L):
+        raise ValueError(f"L has shape {L.shape}, but rows {rows.shape}.")
+    # rows by rows are their transpose by columns: L⁻¹ rowsᵀ, and L by rows is the upper Lᵀ
+    half, side = (LOWER, PLAIN) if by_columns else (UPPER, TRANSPOSED)
+    if n and m:
+        _call("trsm", L.dtype, LEFT, half, side, NON_UNIT, m, n, 1.0, L, m, rows, m)
+    return rows
 
 
 def inverse_diagonal(L: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from mercer.gram.factored import FactoredGram
+from mercer.gram.lapack import whitened
 from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.place import Place
 from mercer.threads import ordered_map, raise_if_stopped
@@ -69,7 +70,19 @@ class LowRankGram(FactoredGram):
         if self.F is not None:
             return self.F[i]
         C = self.K.block(i, self.centres)  # type: ignore[union-attr]
-        return solve_triangular(self.L, C.T, lower=True, check_finite=False).T
+        return whitened(self.L, C)
+
+    def columns_of(self, i: Rows) -> np.ndarray:
+        """K[i, S], shape (len(i), m), of a matrix that is known."""
+        assert self.K is not None
+        return self.K.block(i, self.centres)
+
+    def cross(self) -> np.ndarray:
+        """K[:, S], shape (n, m); F Lᵀ if K itself is not known."""
+        if self.K is None:
+            assert self.F is not None
+            return self.F @ self.L.T
+        return self.K.part(np.arange(self.shape[0]), self.centres).dense()
 
     def strips(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield (rows, F[rows]); the strips cover F once."""
@@ -218,7 +231,7 @@ def _append(K, F, new, pivots, L, u):
         raise_if_stopped()
         rows = slice(s, min(s + step, len(F)))
         C = K.block(rows, pivots) - F[rows, : new.start] @ P.T
-        F[rows, new] = solve_triangular(L, C.T, lower=True, check_finite=False).T
+        F[rows, new] = whitened(L, C)
         return np.einsum("ij,ij->i", F[rows, new], F[rows, new], dtype=np.float64)
 
     starts = range(0, len(F), step)
@@ -255,6 +268,19 @@ def low_rank_gram(
     if rows < rank:
         what = f"more than {rows} rows of a factor of rank {rank}, of which {rank} are needed"
         K.place.refuse(2 * rank**2 * size, what, ", or a smaller rank=")
-    sample = np.sort(random.choice(n, size=rows, replace=False))
+    return pivots_of_some(K, rank, rows, random)
+
+
+def pivots_of_some(
+    K: GramOperator, rank: int, rows: int, random_state: int | np.random.RandomState | None
+) -> LowRankGram:
+    """K ≈ F Fᵀ with the centres that `pivoted_cholesky` chooses from so many random rows.
+
+    F is not computed, so that it costs rows · rank² operations, however many rows K has.
+    """
+    from sklearn.utils import check_random_state
+
+    random = check_random_state(random_state)
+    sample = np.sort(random.choice(K.shape[0], size=rows, replace=False))
     part = pivoted_cholesky(K.part(sample), rank, random_state=random)
     return LowRankGram(sample[part.centres], part.L, K=K, error=part.error)

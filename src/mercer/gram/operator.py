@@ -18,6 +18,7 @@ import numpy as np
 from mercer.distances import EDGE
 from mercer.gram.columns import Columns
 from mercer.gram.factors import GramFactor, LapackFactor, eigenpairs
+from mercer.gram.lapack import symmetric_product
 from mercer.gram.place import Place
 from mercer.threads import ordered_map
 
@@ -26,6 +27,7 @@ WIDENED = 512  # rows of a matrix that are made wide, or squared, at a time
 RUNS = 16  # up to this many runs of neighbouring columns, columns are copied run by run
 
 SHARED = 2**22  # numbers of a matrix whose products threads share
+FEW = 4  # columns of a product, up to which one triangle is read for each of them
 
 Rows = slice | np.ndarray
 
@@ -170,14 +172,15 @@ class GramOperator(ABC):
         ----------
         shift : float
         dtype : dtype, optional
-            The precision of the factor; None means that of K.
+            The precision of the factor; None means that of K. One of float32 serves iterations
+            that measure their residuals in float64, and need not be well conditioned.
 
         Raises
         ------
         LinAlgError
-            The matrix is singular to this precision, or not positive definite.
+            The matrix is not positive definite to this precision, or singular to float64.
         """
-        return LapackFactor(self._shifted(shift, dtype))
+        return LapackFactor(self._shifted(shift, dtype), self.n_jobs)
 
     def eigenpairs(self, memory: int | float | str | None = None) -> tuple[np.ndarray, np.ndarray]:
         """All eigenvalues (n,) of a symmetric K, ascending, and eigenvectors as columns (n, n).
@@ -391,11 +394,20 @@ class DenseGram(GramOperator):
         return out
 
     def wide_product(self, V: np.ndarray) -> np.ndarray:
-        if self.dtype == V.dtype:
-            return self.K @ V
-        out = np.empty((self.shape[0], *V.shape[1:]), np.result_type(self.dtype, V))
-        for s in range(0, len(out), WIDENED):  # a wide copy of K would be another matrix
-            out[s : s + WIDENED] = self.K[s : s + WIDENED].astype(out.dtype) @ V
+        wide = np.result_type(self.dtype, V)
+        if self.dtype == wide:
+            few = self.symmetric and V.ndim == 2 and V.shape[1] <= FEW
+            if few and V.dtype == wide and self.K.flags.c_contiguous and self.K.flags.aligned:
+                return np.stack([symmetric_product(self.K, v) for v in V.T], axis=1)
+            return self @ V
+        out = np.empty((self.shape[0], *V.shape[1:]), wide)
+
+        def strip(s: int) -> None:  # a wide copy of K would be another matrix
+            for t in range(s, min(s + EDGE, len(out)), STRIP):
+                np.matmul(self.K[t : t + STRIP].astype(wide), V, out=out[t : t + STRIP])
+
+        for _ in ordered_map(strip, range(0, len(out), EDGE), self.n_jobs):
+            pass
         return out
 
     def norm(self) -> float:
@@ -403,6 +415,16 @@ class DenseGram(GramOperator):
 
     def dense(self) -> np.ndarray:
         return self.K
+
+    def fresh(self, dtype: np.dtype | None = None) -> np.ndarray:
+        out = np.empty(self.shape, self.dtype if dtype is None else dtype)
+
+        def strip(s: int) -> None:
+            out[s : s + STRIP] = self.K[s : s + STRIP]
+
+        for _ in ordered_map(strip, range(0, len(out), STRIP), self.n_jobs):
+            pass
+        return out
 
     def held(self) -> DenseGram:
         return self

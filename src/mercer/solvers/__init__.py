@@ -5,12 +5,12 @@ has ``solve(K, y, weights=None)`` for an operator K (n, n), targets y of shape (
 and weights that mean repetition, and returns a `Result`: coefficients, a certificate, and why it
 stopped. Solvers of ridge regression take one ``penalty``, or one for each output; `RidgeSweep`
 takes many ``penalties`` and returns a list of results. `NewtonLogistic` reads a factor of K,
-`LocalSolver` solves on a `LocalGram`, `SmoSolver` takes a `DualProblem` instead of y.
-`TopEigenSolver` takes no y: it finds the largest eigenvalues of K.
+`SketchedSolver` its centres, `LocalSolver` solves on a `LocalGram`, `SmoSolver` takes a
+`DualProblem` instead of y. `TopEigenSolver` takes no y: it finds the largest eigenvalues of K.
 
 **A factorisation** is the part of the work that a solver can use again for other right sides or
 penalties. ``factorise(K, weights)`` makes it, and it has ``solve`` and ``leave_one_out``. A
-`CholeskyFactor` is for one penalty, `EigenFactor` and `LowRankFactor` are for all penalties.
+`CholeskyFactor` is for one penalty; `EigenFactor`, `LowRankFactor`, `SketchedFactor` for all.
 `RidgeFolds` is for all folds of a cross-validation.
 
 **A preconditioner** is a value as well, with ``prepare(K, weights)``; see `Preconditioner`.
@@ -56,6 +56,8 @@ from mercer.solvers.ridge import (
     PreparedPreconditioner,
     RidgeFolds,
     RidgeSweep,
+    SketchedFactor,
+    SketchedSolver,
 )
 from mercer.solvers.rows import RowSource, row_source
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
@@ -77,9 +79,9 @@ __all__ = [
     "EigenSolver", "Eigenpairs", "HingeMachines", "InnerProducts", "KMeansResult", "KMeansSolver",
     "LocalSolver", "LowRankFactor", "LowRankSolver", "MarginWeights", "NeighbourhoodWeights",
     "NewtonLogistic", "NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner",
-    "Reason", "Result", "RidgeFolds", "RidgeMachine", "RidgeSweep", "RowSource", "SmoResult",
-    "SmoSolver", "TopEigenSolver", "dense_eigenpairs", "factor_eigenpairs", "inner_products",
-    "nonnegative_minimum", "riccati", "row_source",
+    "Reason", "Result", "RidgeFolds", "RidgeMachine", "RidgeSweep", "RowSource", "SketchedFactor",
+    "SketchedSolver", "SmoResult", "SmoSolver", "TopEigenSolver", "dense_eigenpairs",
+    "factor_eigenpairs", "inner_products", "nonnegative_minimum", "riccati", "row_source",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

@@ -34,6 +34,10 @@ class Reason(Enum):
         "met a singular matrix and gives the least-squares solution of minimum norm: raise the "
         "penalty, or remove duplicate samples"
     )
+    RAISED = (
+        "raised the penalty above the rounding of a float32 K, which is not positive definite with "
+        "the given one: raise it yourself, or use float64"
+    )
     INTERRUPTED = "interrupted: the best solution so far is kept"
 
 

@@ -155,6 +155,11 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
             wait(flying)  # running tasks may write to arrays of the caller
 
 
+def jobs_here(n_jobs: int | None) -> int:
+    """How many threads `ordered_map` with ``n_jobs`` would use in this thread."""
+    return _threads_here(count_jobs(n_jobs))[0]
+
+
 def _threads_here(wanted: int) -> tuple[int, int]:
     """How many threads a map that starts here may use, and how many each of its tasks may use.
 

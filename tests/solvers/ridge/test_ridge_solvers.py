@@ -22,6 +22,7 @@ from mercer.solvers import (
     Reason,
     Result,
 )
+from mercer.solvers.ridge import low_rank
 
 
 def problem(n=40, outputs=2, seed=0, dtype=np.float64):
@@ -355,3 +356,24 @@ def test_float32_low_rank_is_near_float64():
 
 def test_result_is_silent_when_converged():
     Result(np.zeros(1)).conclude()
+
+
+@weighted
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_factor_that_is_not_held_is_that_in_memory(dtype, use_weights, monkeypatch):
+    K, y, w = problem(n=300, dtype=dtype)
+    w = w if use_weights else None
+    held = pivoted_cholesky(K, 40, random_state=0)
+    streamed = LowRankGram(held.centres, held.L, K=K)
+    results = [LowRankSolver(0.1).factorise(low, w) for low in (held, streamed)]
+    monkeypatch.setattr(low_rank, "STRIP", 23)
+    monkeypatch.setattr(low_rank, "STRIPS", 2)
+    results += [LowRankSolver(0.1).factorise(low, w) for low in (held, streamed)]
+    tol = 1e-6 if dtype == np.float64 else 2e-2
+    values = [K.K[:, held.centres] @ each.solve(y, 0.1).coef for each in results]
+    for each, value in zip(results, values):
+        assert each.solve(y, 0.1).converged
+        assert_allclose(value, values[0], atol=tol)
+        sums = each.residual_sums(y, each.solve(y, 0.1).coef)
+        share = np.ones(300) if w is None else w
+        assert_allclose(sums, share @ (y - value), atol=100 * tol)

@@ -177,7 +177,7 @@ def test_the_space_stays_small(monkeypatch):
 
 
 def test_an_inaccurate_factor_costs_columns_and_not_accuracy(monkeypatch, never_exact):
-    def spoil(A, honest=module.cholesky_factor):
+    def spoil(A, n_jobs, honest=module.cholesky_factor):
         definite = honest(A)
         A *= 1.05
         return definite
@@ -203,7 +203,9 @@ def test_shifts_that_fail_are_left_out(monkeypatch):
 
     for limit in (1, 10):
         calls.clear()
-        monkeypatch.setattr(module, "cholesky_factor", lambda A, limit=limit: failing(A, limit))
+        monkeypatch.setattr(
+            module, "cholesky_factor", lambda A, n_jobs, limit=limit: failing(A, limit)
+        )
         results = RidgeSweep(PENALTIES).solve(DenseGram(K, symmetric=True), y)
         for penalty, result in zip(PENALTIES, results):
             np.testing.assert_allclose(K @ result.coef, K @ exact(K, y, penalty), atol=1e-6)

@@ -61,7 +61,7 @@ def exact_root(K: GramOperator, penalty: float, weights: np.ndarray | None) -> n
     A.flat[:: len(A) + 1] += penalty if weights is None else penalty / weights
     A = A.T
     with blas_limit(len(A)):
-        if not cholesky_factor(A):
+        if not cholesky_factor(A, K.n_jobs):
             raise ValueError(
                 f"alpha={penalty}: K + alpha I is singular, so that the variance cannot be told "
                 "from rounding: give a larger alpha, the variance of the noise."

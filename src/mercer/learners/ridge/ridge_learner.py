@@ -45,6 +45,7 @@ from mercer.learners.ridge.penalty import (
     without_copies,
 )
 from mercer.learners.ridge.process import low_rank_root
+from mercer.learners.ridge.sketch import centres_of_some, sketch_bytes, sketch_pays
 from mercer.solvers import (
     ConjugateGradientSolver,
     EigenFactor,
@@ -54,6 +55,7 @@ from mercer.solvers import (
     LowRankSolver,
     NystroemPreconditioner,
     Result,
+    SketchedSolver,
 )
 from mercer.solvers.ridge import rounding_of
 from mercer.threads import blas_limit
@@ -97,7 +99,9 @@ class RidgeLearner(NamedKernel, KernelLearner):
         bytes it needs.
         A value, such as ``mercer.solvers.ConjugateGradientSolver(tol=1e-9)`` or one of your own,
         solves for all rows: ``alpha`` replaces its ``penalty``, its other fields stay as they are,
-        and ``tol``, ``max_iter`` and ``rank`` are not read.
+        and ``tol``, ``max_iter`` and ``rank`` are not read. ``mercer.solvers.SketchedSolver()``
+        solves for ``rank`` centres, chosen from 5 · rank rows; "low_rank" is the same from 1,000
+        centres, 10 rows for each of them and up to 8 targets on.
     tol : float
         Relative residual at which conjugate gradients stop.
     max_iter : int, optional
@@ -156,6 +160,8 @@ class RidgeLearner(NamedKernel, KernelLearner):
             elif solver == "local":
                 result = self._solve_locally(training, y, penalty, fit_path)
                 sums = result.coef.sum(axis=0)
+            elif self._sketches(training, y, penalty, fit_path):
+                result, sums = self._solve_by_sketch(training, y, penalty)
             elif LIMITS["ridge"].exact(solver, n):
                 result, sums = self._solve_exactly(training, y, penalty, fit_path)
             else:
@@ -209,6 +215,34 @@ class RidgeLearner(NamedKernel, KernelLearner):
         factor = LowRankSolver().factorise(K, training.weights)
         result = factor.solve(y, penalty)
         self._keep_roots(factor, penalty)
+        return result, factor.residual_sums(y, result.coef)
+
+    def _sketches(self, training: Training, y: np.ndarray, penalty: Any, fit_path: Any) -> bool:
+        """Whether the centres are solved for by a sketch: if asked for, or if that is faster."""
+        if isinstance(self.solver, SketchedSolver):
+            self._refuse_indefinite("SketchedSolver")
+            return True
+        n, limits = len(y), LIMITS["ridge"]
+        if limits.exact(self.solver, n) or self.uncertainty or fit_path is not None:
+            return False
+        rank = min(self.rank or limits.rank, n)
+        needed = sketch_bytes(rank, n, training.X.dtype.itemsize)
+        return sketch_pays(rank, y, penalty) and self.place.holds(needed)
+
+    def _solve_by_sketch(
+        self, training: Training, y: np.ndarray, penalty: Any
+    ) -> tuple[Result, np.ndarray]:
+        """As `_solve_low_rank`, without a factor of all rows."""
+        rank = min(self.rank or LIMITS["ridge"].rank, len(y))
+        every = self.gram_between(training.X)
+        K = centres_of_some(every, rank, self.random_state, self.place)
+        self.gram_ = K.describe()
+        self.keep_support(training.X[K.centres])
+        self.centres_ = np.asarray(K.centres)
+        self.solver_ = "low_rank"
+        solver = self.solver if is_value(self.solver) else SketchedSolver()
+        factor = replace(solver, penalty=penalty).factorise(K, training.weights)
+        result = factor.solve(y, penalty)
         return result, factor.residual_sums(y, result.coef)
 
     def _solve_by_leave_one_out(self, training: Training, y: np.ndarray) -> Result:

@@ -16,12 +16,13 @@ from mercer.solvers.ridge.preconditioners import (
 )
 from mercer.solvers.ridge.ridge_folds import RidgeFolds
 from mercer.solvers.ridge.ridge_sweep import RidgeSweep
+from mercer.solvers.ridge.sketched import SketchedFactor, SketchedSolver
 
 __all__ = [
     "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor", "EigenProSolver",
     "EigenSolver", "GramEigenpairs",
     "LocalSolver", "LowRankFactor", "LowRankSolver", "NewtonLogistic", "NormalEquations",
-    "NystroemPreconditioner",
-    "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSweep", "left_out_fit",
-    "probabilities", "rounding_of",
+    "NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner", "RidgeFolds",
+    "RidgeSweep", "SketchedFactor", "SketchedSolver", "left_out_fit", "probabilities",
+    "rounding_of",
 ]  # fmt: skip

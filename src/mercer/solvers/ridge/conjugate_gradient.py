@@ -83,8 +83,12 @@ class ConjugateGradientSolver:
             certificate="relative residual",
         )
 
-    def _iterate(self, product, precondition, b):
-        """z with (S + λ I) z = b, the largest relative residual, the iterations, the reason."""
+    def _iterate(self, product, precondition, b, exactly=None):
+        """z with (S + λ I) z = b, the largest relative residual, the iterations, the reason.
+
+        ``exactly`` is a product in float64 by which residuals are measured, if the other is not.
+        """
+        exactly = exactly or product
         size = np.linalg.norm(b, axis=0)
         target = self.tol * size
         z, r = np.zeros_like(b), b.copy()
@@ -99,7 +103,7 @@ class ConjugateGradientSolver:
                         active, budget,
                     )  # fmt: skip
                     iterations += steps
-                r = b - product(z, np.arange(b.shape[1]))
+                r = b - exactly(z, np.arange(b.shape[1]))
                 gap = self._gap(r, size)
                 if gap <= self.tol:
                     reason = Reason.CONVERGED
@@ -111,7 +115,7 @@ class ConjugateGradientSolver:
                     break
         except KeyboardInterrupt:
             reason = Reason.INTERRUPTED
-            r = b - product(z, np.arange(b.shape[1]))
+            r = b - exactly(z, np.arange(b.shape[1]))
         return z, self._gap(r, size), iterations, reason
 
     def _descend(self, product, precondition, z, r, target, outputs, budget):

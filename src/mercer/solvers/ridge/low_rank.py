@@ -7,15 +7,20 @@ leverages h_i(λ) = w_i Σ_k (F Q)_ik² / (μ_k + λ) give leave-one-out in clos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from mercer.gram import FeatureGram, LowRankGram
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge.normal_equations import NormalEquations
+from mercer.solvers.ridge.normal_equations import GramEigenpairs
 from mercer.solvers.ridge.ridge_system import check_penalties, solve_by_penalty
+from mercer.threads import ordered_map, raise_if_stopped
+
+STRIP = 2048  # rows of F whose products are added up in float64: 512 take half as long again
+STRIPS = 4  # that a thread takes at a time
 
 
 @dataclass(frozen=True)
@@ -81,10 +86,8 @@ class LowRankFactor:
     def __init__(self, K: LowRankGram, weights: np.ndarray | None = None):
         self.K = K
         self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-        nothing = np.empty((K.shape[0], 0))
-        self.pairs = pairs = NormalEquations.of(
-            K.strips(), K.rank, nothing, self.weights
-        ).eigenpairs
+        A = self._summed(self._normal_part, np.zeros((K.rank, K.rank)))
+        self.pairs = pairs = GramEigenpairs(A)
         self.eigenvalues, self.Q, self.noise = pairs.values, pairs.Q, pairs.noise
 
     def solve(self, y: np.ndarray, penalty: float | np.ndarray) -> Result:
@@ -95,17 +98,16 @@ class LowRankFactor:
         Y = np.asarray(y, dtype=np.float64).reshape(self.K.shape[0], -1)
         b = self._right_side(Y)
         beta = self.Q @ ((self.Q.T @ b) * self.pairs.inverse(penalty)[:, None])
-        residual, objective = -penalty * beta, penalty * float(np.sum(beta**2))
-        for rows, F in self.K.strips():
-            error = Y[rows] - F @ beta.astype(F.dtype)
-            weighted = self._weighted(error, rows)
-            residual += F.T @ weighted.astype(F.dtype)
-            objective += float(np.sum(error * weighted))
+        coef = self.K.lift(beta)
+        error = np.empty_like(Y)
+        residual = self._against(coef, beta, Y, error) - penalty * beta
+        weighted = self._weighted(error, slice(None))
+        objective = float(np.sum(error * weighted)) + penalty * float(np.sum(beta**2))
         size = np.linalg.norm(b, axis=0)
         gap = float((np.linalg.norm(residual, axis=0) / np.where(size > 0, size, 1)).max())
         converged = gap <= np.sqrt(np.finfo(self.K.dtype).eps)
         return Result(
-            self.K.lift(beta).reshape(-1, *np.shape(y)[1:]),
+            coef.reshape(-1, *np.shape(y)[1:]),
             objective=objective,
             gap=gap,
             converged=converged,
@@ -159,10 +161,54 @@ class LowRankFactor:
         return self.K.lift(self.Q.astype(self.K.dtype).astype(np.float64) @ coef)
 
     def _right_side(self, Y: np.ndarray) -> np.ndarray:
-        b = np.zeros((self.K.rank, Y.shape[1]))
-        for rows, F in self.K.strips():
-            b += F.T @ self._weighted(Y[rows], rows).astype(F.dtype)
-        return b
+        """FᵀW Y."""
+        none = np.zeros((self.K.rank, 0))
+        return self._against(none, none, Y, np.empty_like(Y))
+
+    def _against(
+        self, coef: np.ndarray, beta: np.ndarray, Y: np.ndarray, error: np.ndarray
+    ) -> np.ndarray:
+        """FᵀW E for E = Y - F β, which is stored in ``error``; without a β, of Y itself.
+
+        Where F is not held, a strip of it would cost O(m²) a row. So K[:, S] takes its place:
+        F β = K[:, S] α for the coefficients α at the centres, and Fᵀ E = L⁻¹ K[S, :] E.
+        """
+        K, held = self.K, self.K.F is not None
+
+        def part(rows: slice) -> np.ndarray:
+            F = (K.factor if held else K.columns_of)(rows).astype(np.float64, copy=False)
+            error[rows] = Y[rows]
+            if beta.shape[1]:
+                error[rows] -= F @ (beta if held else coef)
+            return F.T @ self._weighted(error[rows], rows)
+
+        total = self._summed(part, np.zeros((K.rank, Y.shape[1])))
+        if held:
+            return total
+        L = K.L.astype(np.float64, copy=False)
+        return scipy.linalg.solve_triangular(L, total, lower=True, check_finite=False)
+
+    def _normal_part(self, rows: slice) -> np.ndarray:
+        """FᵀWF of some rows."""
+        F = self.K.factor(rows)
+        if self.weights is not None:  # the product with itself takes half the time of any other
+            F = F * np.sqrt(self.weights[rows, None]).astype(F.dtype)
+        return F.T @ F
+
+    def _summed(self, part: Callable[[slice], np.ndarray], total: np.ndarray) -> np.ndarray:
+        """What the parts of all rows add up to, in float64; the threads share the rows."""
+        n = self.K.shape[0]
+
+        def some(s: int) -> np.ndarray:
+            raise_if_stopped()
+            own = np.zeros_like(total)
+            for t in range(s, min(s + STRIPS * STRIP, n), STRIP):
+                own += part(slice(t, min(t + STRIP, n)))
+            return own
+
+        for own in ordered_map(some, range(0, n, STRIPS * STRIP), self.K.n_jobs):
+            total += own
+        return total
 
     def _weighted(self, A: np.ndarray, rows: slice) -> np.ndarray:
         if self.weights is None:

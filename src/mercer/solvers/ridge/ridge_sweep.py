@@ -117,7 +117,7 @@ class RidgeSweep:
         peak = float(np.sqrt(max(system.K.diag().max(), 0)))
         size = np.linalg.norm(b, axis=0)
         wanted = self.tol * np.sqrt(penalties)[:, None] * size / (np.sqrt(squares) * (peak or 1))
-        space = _Space(S, b, _shifts(penalties, most), norm)
+        space = _Space(S, b, _shifts(penalties, most), norm, place.n_jobs)
         coef, residuals, met = self._expand(space, penalties, wanted, norm)
         results = {}
         for i in np.flatnonzero(met):
@@ -154,8 +154,10 @@ class RidgeSweep:
 class _Space:
     """An orthonormal basis V, the products S V, and factors of S + σ I for shifts σ."""
 
-    def __init__(self, S: np.ndarray, b: np.ndarray, shifts: np.ndarray, norm: float):
-        self.S, self.b, self.norm = S, b, norm
+    def __init__(
+        self, S: np.ndarray, b: np.ndarray, shifts: np.ndarray, norm: float, n_jobs: int | None
+    ):
+        self.S, self.b, self.norm, self.n_jobs = S, b, norm, n_jobs
         self.shifts = shifts
         self.factors: dict[float, np.ndarray] = {}
         self.V = np.empty((len(b), 0), order="F")
@@ -208,7 +210,8 @@ class _Space:
             A = self.S.astype(np.float32 if single else np.float64)
             A.flat[:: len(A) + 1] += σ
             with blas_limit(len(A)):
-                definite = cholesky_factor(A.T)  # symmetric: the transpose is A in Fortran order
+                # symmetric: the transpose is A in Fortran order
+                definite = cholesky_factor(A.T, self.n_jobs)
             if not definite:
                 return None
             self.factors[σ] = A.T
