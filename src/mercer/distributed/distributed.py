@@ -176,7 +176,8 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the client, which belongs to this process."""
-        return {**super().__getstate__(), "client": None}
+        state: Any = super().__getstate__()
+        return {**state, "client": None}
 
     def __sklearn_tags__(self):
         tags = get_tags(self.estimator)

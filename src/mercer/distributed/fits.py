@@ -23,7 +23,8 @@ ITERATIVE = ("conjugate_gradient", "ConjugateGradientSolver")
 @singledispatch
 def fit_over(learner: Any, engine: Engine, rows: Rows, fit_params: dict) -> Any:
     """A learner, fitted to rows on an engine; the learner itself is changed."""
-    if isinstance(learner, GramPlaced) and _iterates(learner):
+    iterates = isinstance(learner, GramPlaced) and _iterates(learner)
+    if iterates:
         return fit_with_products(learner, engine, rows)
     if not hasattr(learner, "part_fit"):
         name = type(learner).__name__

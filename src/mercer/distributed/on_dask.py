@@ -111,7 +111,7 @@ class DaskEngine(Engine):
                 f"client={client!r} is asynchronous: give one that was made without "
                 "asynchronous=True."
             )
-        self.client = client
+        self.client: Any = client
 
     @property
     def tasks(self) -> int:  # type: ignore[override]
@@ -183,7 +183,7 @@ class DaskEngine(Engine):
 
     def _tree(self, function: Callable, parts: Sequence[Any], sent: list[_Sent]) -> Any:
         """The graph of a round as one delayed object; what it sends is noted in ``sent``."""
-        import dask
+        dask: Any = import_module("dask")
 
         run = dask.delayed(_run, pure=False)
         known: dict[int, Any] = {}
@@ -233,7 +233,7 @@ def blocks(X: Any, y: Any = None, weights: Any = None, *, skip: bool = False) ->
     ValueError
         Chunks of columns, or other partitions of y than of X.
     """
-    import dask
+    dask: Any = import_module("dask")
 
     rows = _row_blocks("X", X)
     others = [
@@ -285,7 +285,8 @@ def _aligned(name: str, part: Any, X: Any, count: int) -> list[Any]:
         part = np.asarray(part)
         if len(part) != X.shape[0]:
             raise ValueError(f"{name} has {len(part)} rows, and X has {X.shape[0]}.")
-        part = dask.array.from_array(part, chunks=(X.chunks[0], *part.shape[1:]))
+        chunks: Any = (X.chunks[0], *part.shape[1:])
+        part = dask.array.from_array(part, chunks=chunks)
     elif known and _is_array(part) and not np.isnan(part.chunks[0]).any():
         if part.shape[0] != X.shape[0]:
             raise ValueError(f"{name} has {part.shape[0]} rows, and X has {X.shape[0]}.")
@@ -304,7 +305,7 @@ def collected(function: Callable, X: Any, model: Any, example: np.ndarray) -> An
     ``example`` is what it returns for some rows. Of a data frame the result is a series, or a data
     frame for several outputs, with the index of X; of an array an array.
     """
-    import dask
+    dask: Any = import_module("dask")
 
     shared = dask.delayed(model, pure=False)
     if _is_array(X):

@@ -47,7 +47,7 @@ class TableColumns:
     def read(self, X: Any) -> np.ndarray:
         """The rows (n, columns) in C order, float32 if X is, and else float64."""
         if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not self.levels:
-            return np.require(X, X.dtype if X.dtype == np.float32 else np.float64, "CA")
+            return np.require(X, X.dtype if X.dtype == np.float32 else np.float64, ["C", "A"])
         dtype = X.dtype if getattr(X, "dtype", None) == np.float32 else np.float64
         rows = np.empty((X.shape[0], len(self.names)), dtype)
         for j, cells in enumerate(_columns(X)):
@@ -204,7 +204,7 @@ def _levels(counts: Counter) -> list:
     """The most frequent levels, in their order if they have one, and else as texts."""
     if len(counts) > MOST_LEVELS:
         kept = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:MOST_LEVELS]
-        counts = dict(kept)
+        counts = Counter(dict(kept))
     try:
         return sorted(counts)
     except TypeError:

@@ -242,7 +242,8 @@ class Elsewhere:
 def try_task(task: SearchTask, search: Any, X: Any, y: Any, fit_params: dict) -> Tried:
     """What ``search``, a `KernelSearchCV` of these samples, finds for the candidates of a task."""
     grid = [{name: [value] for name, value in one.items()} for one in task.parameters]
-    part: Any = clone(search).set_params(
+    part: Any = clone(search)
+    part.set_params(
         param_grid=grid, cv=[(task.train, task.test)], refit=False, early_stopping=False, n_jobs=1,
         verbose=0,
     )  # fmt: skip

@@ -189,7 +189,7 @@ class KernelSearchCV(GridSearchCV):
         reason = self._why_plain(fit_params)
         if execute is not None:
             groups = [[i] for i in range(len(models))] if reason else self._alike(models)
-            splits = list(cv.split(X, y, params.get("groups")))
+            splits: Any = list(cv.split(X, y, params.get("groups")))
             runs: Any = Elsewhere(self, groups, splits, execute)
             self._search(runs, candidates)
             reason = ""
@@ -221,7 +221,7 @@ class KernelSearchCV(GridSearchCV):
         """Candidates of the same kernel."""
         groups: dict[Any, list[int]] = {}
         for i, model in enumerate(models):
-            learner = model[-1] if isinstance(model, Pipeline) else model
+            learner: Any = model[-1] if isinstance(model, Pipeline) else model
             groups.setdefault(key_of(learner.resolve_kernel()), []).append(i)
         return list(groups.values())
 
