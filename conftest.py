@@ -37,6 +37,8 @@ MODULES = [
 ]
 
 collect_ignore = [] if find_spec("torch") else MODULES
+if not find_spec("dask"):
+    collect_ignore += ["docs/cluster.rst", "tests/cluster"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

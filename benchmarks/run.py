@@ -17,7 +17,7 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "deep_inducing",
               "neighbours", "neighbourhood", "knn_learners", "objects", "weights",
               "multiple_kernels", "start_up", "memory", "tables", "large_tables",
-              "scale"]  # fmt: skip
+              "scale", "cluster"]  # fmt: skip
 
 more = sys.argv[1:] if "--quick" in sys.argv else ["--write", *sys.argv[1:]]
 failed = []

@@ -73,6 +73,7 @@ _HOME = {
     "dedup": "mercer.dedup",
     "deep": "mercer.deep",
     "distances": "mercer.distances",
+    "distributed": "mercer.distributed",
     "gram": "mercer.gram",
     "solvers": "mercer.solvers",
     "search": "mercer.search",

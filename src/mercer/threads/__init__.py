@@ -1,11 +1,17 @@
 """Threads: the scheduler that the whole library uses, and the way to stop running work."""
 
 from mercer.threads.blas import blas_threads, paying_threads
-from mercer.threads.schedule import blas_limit, count_jobs, jobs_here, ordered_map
+from mercer.threads.schedule import (
+    blas_limit,
+    count_jobs,
+    jobs_here,
+    one_thread,
+    ordered_map,
+)
 from mercer.threads.stop import Stop, raise_if_stopped, stopping
 from mercer.threads.whole_fit import fitting, forget
 
 __all__ = [
     "Stop", "blas_limit", "blas_threads", "count_jobs", "fitting", "forget",
-    "jobs_here", "ordered_map", "paying_threads", "raise_if_stopped", "stopping",
+    "jobs_here", "one_thread", "ordered_map", "paying_threads", "raise_if_stopped", "stopping",
 ]  # fmt: skip

@@ -54,6 +54,29 @@ def blas_share(n_jobs: int | None) -> AbstractContextManager[None]:
     return blas_threads(min(count_jobs(n_jobs), cores()), exactly=n_jobs > 0)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Context of a task beside others that use the other cores: maps, and BLAS, use one thread.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     names = set(ordered_map(lambda _: threading.current_thread().name, range(9), None))
+    >>> names == {threading.current_thread().name}
+    True
+    """
+    before = getattr(_here, "share", None)
+    with blas_threads(1):
+        _here.share = 1
+        try:
+            yield
+        finally:
+            if before is None:
+                del _here.share
+            else:
+                _here.share = before
+
+
 def cores() -> int:
     """Number of cores that this process may use."""
     try:

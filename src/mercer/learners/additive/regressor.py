@@ -18,7 +18,8 @@ from mercer.learners.additive.additive_learner import (
     Training,
     with_cells,
 )
-from mercer.learners.additive.table_columns import checked_table
+from mercer.learners.additive.in_parts import AdditiveParts
+from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
     check_targets,
     finite_fit,
@@ -186,14 +187,22 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
 
     def _first_tables(self, training: Training) -> tuple[CountTables, np.ndarray]:
         """Bins of these rows, their tables, and their codes."""
+        rows = self._begin(training)
+        codes = self._bins.codes(rows, self.n_jobs)
+        Y = self._less_offsets(training.y)
+        tables = CountTables(self._bins.sizes, len(Y))
+        tables.add(codes, Y, training.weights, self.n_jobs)
+        return tables, codes
+
+    def _begin(self, training: Training, means: np.ndarray | None = None) -> np.ndarray:
+        """Bins of these rows, and the means of the targets, which are subtracted; the rows read."""
         rows = self._columns.read(training.table)
         self._learn_bins(rows, training.weights)
-        Y = training.y.reshape(len(training.y), -1).astype(np.float64)
-        self._offsets = np.average(Y, axis=0, weights=training.weights)
-        tables = CountTables(self._bins.sizes, Y.shape[1])
-        codes = self._bins.codes(rows, self.n_jobs)
-        tables.add(codes, self._less_offsets(training.y), training.weights, self.n_jobs)
-        return tables, codes
+        if means is None:
+            Y = training.y.reshape(len(training.y), -1).astype(np.float64)
+            means = np.average(Y, axis=0, weights=training.weights)
+        self._offsets = means
+        return rows
 
     def _less_offsets(self, y: np.ndarray) -> np.ndarray:
         """Targets (n_targets, n) as tables and solvers read them."""
@@ -364,6 +373,52 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
             return rows
         self.place.concede(needed, "functions of pairs of columns", "pairs=0")
         return None
+
+    # --- rows in parts -------------------------------------------------------------------------
+
+    def part_fit(self) -> AdditiveParts:
+        """A fit to rows in parts, which may lie in other processes; see `mercer.distributed`."""
+        return AdditiveParts(self)
+
+    @fitting
+    def begin_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        columns: TableColumns | None = None,
+        means: np.ndarray | None = None,
+    ) -> Self:
+        """Make the bins of these rows, by which `count_rows` counts these and others.
+
+        ``columns`` are those of all rows, and ``means`` of all targets; None takes those of these
+        rows.
+        """
+        self._check_parameters()
+        self._stream = None
+        training = self._read_training(X, y, sample_weight, reset=True)
+        if columns is not None:
+            self._columns = columns
+        self._begin(training, means)
+        return self
+
+    def count_rows(self, X: Any, y: Any, sample_weight: Any = None) -> CountTables:
+        """The tables of these rows, by the bins of `begin_rows`; those of several parts are added
+        by ``+``."""
+        training = self._read_training(X, y, sample_weight, reset=False)
+        outputs = 1 if training.y.ndim == 1 else training.y.shape[1]
+        if outputs != len(self._offsets):
+            raise ValueError(f"y has {outputs} targets, and the first rows {len(self._offsets)}.")
+        tables = CountTables(self._bins.sizes, outputs)
+        self._add(tables, training)
+        return tables
+
+    @fitting
+    def fit_counts(self, tables: CountTables) -> Self:
+        """Fit to tables of all rows."""
+        self._solve(tables)
+        return self
 
     @finite_values
     def predict(self, X: Any) -> np.ndarray:

@@ -42,24 +42,12 @@ class TableColumns:
     @classmethod
     def of(cls, X: Any, categories: Sequence | None) -> TableColumns:
         """The columns of a table. Those that are not numbers are categories, and those named."""
-        if not (categories is None or isinstance(categories, (list, tuple, np.ndarray))):
-            raise TypeError(f"categories={categories!r}: give a list of columns, or None.")
-        names = column_names(X)
-        wanted = [] if categories is None else list(categories)
-        lacking = [name for name in wanted if name not in names]
-        if lacking:
-            raise ValueError(
-                f"categories={categories!r}: X has no column {lacking[0]!r}. It has the columns "
-                f"{names[:20]}."
-            )
-        cells = _columns(X)
-        chosen = [j for j, name in enumerate(names) if name in wanted or not _is_numeric(cells[j])]
-        return cls(names, {j: _levels(cells[j]) for j in chosen})
+        return LevelCounts.of(X, categories).columns()
 
     def read(self, X: Any) -> np.ndarray:
         """The rows (n, columns) in C order, float32 if X is, and else float64."""
         if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not self.levels:
-            return np.ascontiguousarray(X, X.dtype if X.dtype == np.float32 else np.float64)
+            return np.require(X, X.dtype if X.dtype == np.float32 else np.float64, ["C", "A"])
         dtype = X.dtype if getattr(X, "dtype", None) == np.float32 else np.float64
         rows = np.empty((X.shape[0], len(self.names)), dtype)
         for j, cells in enumerate(_columns(X)):
@@ -73,6 +61,70 @@ class TableColumns:
                     "holds others: give numbers."
                 )
         return rows
+
+
+class LevelCounts:
+    """How often each value stands in columns that are no numbers; ``a + b`` counts both tables.
+
+    Attributes
+    ----------
+    names : list
+        Names of all columns.
+    counts : list of Counter or None
+        None for columns whose type is one of numbers.
+    numeric : list of bool
+        Whether all values that are not missing are numbers.
+    """
+
+    def __init__(self, names: list, counts: list[Counter | None], numeric: list[bool]):
+        self.names, self.counts, self.numeric = names, counts, numeric
+
+    @classmethod
+    def of(cls, X: Any, categories: Sequence | None) -> LevelCounts:
+        """The counts of one table; ``categories`` are columns that are counted in any case."""
+        if not (categories is None or isinstance(categories, (list, tuple, np.ndarray))):
+            raise TypeError(f"categories={categories!r}: give a list of columns, or None.")
+        names = column_names(X)
+        wanted = [] if categories is None else list(categories)
+        lacking = [name for name in wanted if name not in names]
+        if lacking:
+            raise ValueError(
+                f"categories={categories!r}: X has no column {lacking[0]!r}. It has the columns "
+                f"{names[:20]}."
+            )
+        cells = _columns(X)
+        numeric = [n not in wanted and _is_numeric(column) for n, column in zip(names, cells)]
+        counts = [
+            None if number and column.dtype.kind != "O" else _counted(column)
+            for number, column in zip(numeric, cells)
+        ]
+        return cls(names, counts, numeric)
+
+    def __add__(self, other: LevelCounts) -> LevelCounts:
+        if self.names != other.names:
+            raise ValueError(
+                f"some parts of X have the columns {self.names[:20]}, and others "
+                f"{other.names[:20]}: give the same columns in all."
+            )
+        counts: list[Counter | None] = []
+        numeric = [a and b for a, b in zip(self.numeric, other.numeric)]
+        for name, a, b, number in zip(self.names, self.counts, other.counts, numeric):
+            if not number and (a is None or b is None):
+                raise ValueError(
+                    f"column {name!r} of X holds numbers in some parts and others in others: give "
+                    "it one type in all."
+                )
+            counts.append(None if a is None or b is None else a + b)
+        return LevelCounts(self.names, counts, numeric)
+
+    def columns(self) -> TableColumns:
+        """The columns, of which those that are no numbers have levels."""
+        levels = {
+            j: _levels(counts)
+            for j, (counts, number) in enumerate(zip(self.counts, self.numeric))
+            if not number and counts is not None
+        }
+        return TableColumns(self.names, levels)
 
 
 def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
@@ -144,12 +196,15 @@ def _plain(cells: np.ndarray) -> list:
     return [str(cell) if isinstance(cell, str) else cell for cell in cells.tolist()]
 
 
-def _levels(cells: np.ndarray) -> list:
+def _counted(cells: np.ndarray) -> Counter:
+    return Counter(_plain(cells[~is_missing(cells)]))
+
+
+def _levels(counts: Counter) -> list:
     """The most frequent levels, in their order if they have one, and else as texts."""
-    counts = Counter(_plain(cells[~is_missing(cells)]))
     if len(counts) > MOST_LEVELS:
         kept = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:MOST_LEVELS]
-        counts = dict(kept)
+        counts = Counter(dict(kept))
     try:
         return sorted(counts)
     except TypeError:

@@ -35,6 +35,7 @@ from mercer.learners.base.parameters import (
     drawn_seed,
     is_auto,
 )
+from mercer.learners.base.part_fit import PartFit, Survey
 from mercer.learners.base.placed import GramPlaced, Placed, bound_gram
 from mercer.learners.base.quantiles import ScoreQuantiles, check_coverage, check_levels
 from mercer.learners.base.reasons import Reasons, largest_parts
@@ -46,7 +47,8 @@ from mercer.streams import join_rows, take_rows
 __all__ = [
     "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "GramPlaced",
     "KernelLearner", "Limits", "LinearLearner", "Method", "NamedKernel", "OutputClassifier",
-    "Placed", "Reasons", "ScoreQuantiles", "SoftmaxCalibration", "Training", "all_pairs",
+    "PartFit", "Placed", "Reasons", "ScoreQuantiles", "SoftmaxCalibration", "Survey", "Training",
+    "all_pairs",
     "as_distance", "bound_gram", "by_class", "by_pair", "calibrate", "check_count",
     "check_coverage", "check_flag", "check_labels", "check_levels", "check_not_negative",
     "check_positive", "check_seed", "check_solver", "check_targets", "check_training",

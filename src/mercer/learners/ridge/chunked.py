@@ -126,11 +126,12 @@ def solve_sums(learner: Any, sums: Sums, penalty: Any, ridge: RidgeSums | None =
         factor = ridge.factorise(lift)
         if is_auto(learner.alpha):
             tried = PENALTIES * ridge.weight
-            tried = tried[tried > min(factor.noise, tried[-1] / 2)]  # below, rounding decides
+            tried = tried[tried > min(factor.pairs.noise, tried[-1] / 2)]  # below, rounding decides
             penalty = learner.alpha_ = float(tried[np.argmin(factor.cross_validation(tried))])
         result = factor.solve(penalty)
         if learner.uncertainty:
-            learner.roots_ = np.stack([low_rank_root(factor, p) for p in np.unique(penalty)])
+            every = np.unique(penalty)
+            learner.roots_ = np.stack([low_rank_root(factor.pairs, lift.lift, p) for p in every])
     learner.dual_coef_ = (sums.unit * result.coef).astype(learner.X_fit_.dtype, copy=False)
     learner.n_iter_, learner.residual_ = result.iterations, result.gap
     return Solved(result, factor)

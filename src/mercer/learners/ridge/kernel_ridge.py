@@ -28,6 +28,7 @@ from mercer.learners.ridge.chunked import (
     keep_centres,
     solve_sums,
 )
+from mercer.learners.ridge.in_parts import RegressionParts
 from mercer.learners.ridge.penalty import check_penalty
 from mercer.learners.ridge.process import STRIP, Likelihood, exact_root, explained, likelihood
 from mercer.learners.ridge.ridge_learner import RidgeLearner
@@ -196,6 +197,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         keeper.done()
         result.conclude()
         return self
+
+    def part_fit(self) -> RegressionParts:
+        """A fit of low rank to rows in parts, which may lie in other processes; see
+        `mercer.distributed`."""
+        return RegressionParts(self)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """f at the rows of X, of shape (n,) or (n, n_targets).

@@ -27,6 +27,7 @@ from mercer.learners.ridge.chunked import (
     keep_centres,
     solve_sums,
 )
+from mercer.learners.ridge.in_parts import ClassificationParts
 from mercer.learners.ridge.penalty import check_penalty
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.solvers import Result
@@ -85,20 +86,13 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
         check_labels(y)
         if np.ndim(self.alpha):
             raise ValueError(f"alpha={self.alpha!r}: give a number; all classes share the penalty.")
-        self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
+        self.learn_classes(y)
         if not self._binarizer.y_type_.startswith("multilabel"):
             y = column_or_1d(y, warn=True)
-            if len(self._binarizer.classes_) < 2:
-                (only,) = self._binarizer.classes_.tolist()
-                raise ValueError(
-                    f"y has one class, {only!r}, among the rows of positive "
-                    "weight: a classifier needs at least two."
-                )
-        self.classes_ = self._binarizer.classes_
         training = training._replace(y=y)
         if self.class_weight is not None:
             training = training.weighed(weigh_classes(self.class_weight, y, w))
-        Y = np.asarray(self._binarizer.transform(training.y), dtype=np.float64)
+        Y = self.indicators(training.y)
         self._fit_targets(training, Y, fit_path).conclude()
         return self
 
@@ -193,22 +187,62 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
             # a(y - b) = a(y) - b a(1), and an intercept makes the residuals λ W⁻¹ a sum to 0
             with_one = np.column_stack([Y, np.ones(len(Y))])
             result, sums = self._fit_dual(training, with_one, fit_path)
-            if sums[-1] == 0:
-                raise ValueError(
-                    f"alpha={self.alpha!r} leaves no error to find the intercept from: give "
-                    'alpha > 0, solver="cholesky" or fit_intercept=False.'
-                )
-            b = sums[:-1] / sums[-1]
-            self._change_outputs(lambda a: a[..., :-1] - a[..., -1:] * b.astype(a.dtype))
+            b = self._intercepts(sums)
         else:
             result, _ = self._fit_dual(training, Y, fit_path)
             b = np.zeros(outputs)
-        if outputs == 1:
+        self._keep_intercepts(b)
+        return result
+
+    def _intercepts(self, sums: np.ndarray) -> np.ndarray:
+        """Intercepts from the residual sums of all targets and of 1, which leaves the outputs."""
+        if sums[-1] == 0:
+            raise ValueError(
+                f"alpha={self.alpha!r} leaves no error to find the intercept from: give "
+                'alpha > 0, solver="cholesky" or fit_intercept=False.'
+            )
+        b = sums[:-1] / sums[-1]
+        self._change_outputs(lambda a: a[..., :-1] - a[..., -1:] * b.astype(a.dtype))
+        return b
+
+    def _keep_intercepts(self, b: np.ndarray) -> None:
+        if len(b) == 1:
             self._change_outputs(lambda a: a[..., 0])
             if self.alpha == "auto":
                 self.left_out_ = self.left_out_[:, 0]
-        self.intercept_ = b if outputs > 1 else float(b[0])  # last: the classifier is fitted now
-        return result
+        self.intercept_ = b if len(b) > 1 else float(b[0])  # last: the classifier is fitted now
+
+    # --- rows in parts -------------------------------------------------------------------------
+
+    def part_fit(self) -> ClassificationParts:
+        """A fit of low rank to rows in parts, which may lie in other processes; see
+        `mercer.distributed`."""
+        return ClassificationParts(self)
+
+    def learn_classes(self, y: np.ndarray) -> None:
+        """The classes of labels y, which are those of all rows."""
+        self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
+        self.classes_ = self._binarizer.classes_
+        labels = not self._binarizer.y_type_.startswith("multilabel")
+        if labels and len(self.classes_) < 2:
+            (only,) = self.classes_.tolist()
+            raise ValueError(
+                f"y has one class, {only!r}, among the rows of positive "
+                "weight: a classifier needs at least two."
+            )
+
+    def indicators(self, y: np.ndarray) -> np.ndarray:
+        """+1 for the class and -1 for others, (n, outputs)."""
+        return np.asarray(self._binarizer.transform(y), dtype=np.float64)
+
+    def fit_intercepts(self, sums: np.ndarray) -> None:
+        """Intercepts from Σ w (y - f) of all outputs and of targets 1, which come last."""
+        if self.fit_intercept:
+            b = self._intercepts(sums)
+        else:
+            self._change_outputs(lambda a: a[..., :-1])
+            b = np.zeros(len(sums) - 1)
+        self._keep_intercepts(b)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Outputs of the regressions: (n,), positive for ``classes_[1]``; or (n, n_classes)."""

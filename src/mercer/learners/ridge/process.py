@@ -7,6 +7,7 @@ likelihood of y with derivatives, by which kernels and λ are compared (Rasmusse
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -16,8 +17,7 @@ import scipy.linalg
 from mercer.distances import dense_rows
 from mercer.gram import GramOperator, cholesky_factor, inverse_diagonal, refuse_overflow
 from mercer.kernels import Kernel, Radial, Scaled
-from mercer.solvers import LowRankFactor
-from mercer.solvers.ridge import SummedFactor
+from mercer.solvers.ridge import GramEigenpairs
 from mercer.threads import blas_limit
 
 MATRICES = 6  # of the size of K in float64, for the derivatives of the likelihood
@@ -69,16 +69,18 @@ def exact_root(K: GramOperator, penalty: float, weights: np.ndarray | None) -> n
     return A
 
 
-def low_rank_root(factor: LowRankFactor | SummedFactor, penalty: float) -> np.ndarray:
+def low_rank_root(
+    pairs: GramEigenpairs, lift: Callable[[np.ndarray], np.ndarray], penalty: float
+) -> np.ndarray:
     """T (m, m) with (k(x, S) T)² summed: what the data explain of k(x, x), by a low-rank K.
 
     Of φ(x) = L⁻¹ k(S, x) and Fᵀ W F = Q diag(μ) Qᵀ it is φᵀ Q diag(μ / (μ + λ)) Qᵀ φ (Quiñonero &
     Rasmussen, "A unifying view of sparse approximate Gaussian process regression", JMLR 6, 2005,
-    eq. 20: the conditionals of training rows are deterministic).
+    eq. 20: the conditionals of training rows are deterministic). ``lift`` is L⁻ᵀ.
     """
-    mu = factor.eigenvalues
-    share = np.divide(mu, mu + penalty, out=np.zeros_like(mu), where=mu > factor.noise)
-    return factor.K.lift(factor.Q * np.sqrt(share))
+    mu = pairs.values
+    share = np.divide(mu, mu + penalty, out=np.zeros_like(mu), where=mu > pairs.noise)
+    return lift(pairs.Q * np.sqrt(share))
 
 
 def likelihood(

@@ -319,7 +319,8 @@ class RidgeLearner(NamedKernel, KernelLearner):
         """Keep the variance of a process of low rank, for each λ."""
         if self.uncertainty and self.solver_ == "low_rank":
             low = cast(LowRankFactor, factor)
-            self.roots_ = np.stack([low_rank_root(low, each) for each in np.unique(penalty)])
+            roots = [low_rank_root(low.pairs, low.K.lift, each) for each in np.unique(penalty)]
+            self.roots_ = np.stack(roots)
 
     def _change_outputs(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
         """Change the coefficients, whose last axis is that of the outputs."""
@@ -402,6 +403,11 @@ class RidgeLearner(NamedKernel, KernelLearner):
             return parts[0][1]
         rows = np.concatenate([rows for rows, _ in parts])
         return np.concatenate([values for _, values in parts])[np.argsort(rows)]
+
+    def check_low_rank(self) -> None:
+        """Raise ValueError if parameters, or the kernel, do not suit a fit of low rank."""
+        self._check_solver()
+        self._refuse_indefinite("low_rank")
 
     def _check_solver(self) -> None:
         check_positive("tol", self.tol)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
@@ -17,9 +18,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils import _safe_indexing
 
+from mercer.callers import first_outside
 from mercer.selection.grid.plan import Plan, Sharing
 
 #: methods of learners that scorers call
@@ -152,6 +155,131 @@ class FoldByFold:
 
     def close(self) -> None:
         """Does nothing: each fold is closed after its run."""
+
+
+class SearchTask(NamedTuple):
+    """Candidates that are tried on one fold together, since they may share work."""
+
+    #: their numbers
+    candidates: list[int]
+    parameters: list[dict]
+    fold: int
+    train: np.ndarray
+    test: np.ndarray
+
+
+class Tried(NamedTuple):
+    """What a `SearchTask` has found."""
+
+    #: scores and times of each candidate, as `GridSearchCV` takes them
+    found: list[dict]
+    sharing: list[Sharing]
+    #: why all fits have failed; empty if some have not
+    failure: str
+
+
+class Elsewhere:
+    """Runs whose tasks another function does, in other processes for example.
+
+    Parameters
+    ----------
+    search : GridSearchCV
+        Of which `run` formats results.
+    groups : list of lists
+        Candidates that stand together in a task.
+    splits : list
+    execute : callable
+        Takes a list of `SearchTask`, and returns a `Tried` for each.
+    """
+
+    def __init__(self, search: Any, groups: list[list[int]], splits: list, execute: Callable):
+        self.search, self.groups, self.splits, self.execute = search, groups, splits, execute
+        self.folds = len(splits)
+        self.seconds = np.zeros((sum(map(len, groups)), len(splits)))
+        self.multimetric: bool = False
+        self.scorer: Any = None
+        self.sharing: list[Sharing] = []
+
+    def run(self, candidates: list[dict], chosen: Iterable[int], folds: list[int]) -> list[Run]:
+        """Run some candidates on some folds."""
+        chosen = set(chosen)
+        groups = [[i for i in group if i in chosen] for group in self.groups]
+        tasks = [
+            SearchTask(group, [candidates[i] for i in group], f, *self.splits[f])
+            for f in folds for group in groups if group
+        ]  # fmt: skip
+        tried = self.execute(tasks)
+        if all(each.failure for each in tried):
+            raise ValueError(tried[0].failure)
+        for text in dict.fromkeys(each.failure for each in tried if each.failure):
+            warnings.warn(text, FitFailedWarning, stacklevel=first_outside())
+        runs = []
+        order = sorted(chosen)
+        scored = {f: dict[int, dict]() for f in folds}
+        for task, each in zip(tasks, tried, strict=True):
+            scored[task.fold].update(zip(task.candidates, each.found, strict=True))
+            self._note(task, each)
+        for f in folds:
+            found = [scored[f][i] for i in order]
+            self.multimetric = isinstance(found[0]["test_scores"], dict)
+            self.seconds[order, f] += [one["fit_time"] for one in found]
+            results = self.search._format_results([candidates[i] for i in order], 1, found)
+            runs.append(Run(order, [f], results))
+        return runs
+
+    def _note(self, task: SearchTask, tried: Tried) -> None:
+        """What the candidates of a task share in each fold."""
+        for each in tried.sharing:
+            numbers = [task.candidates[i] for i in each.candidates]
+            found = replace(each, candidates=numbers, by_fold=True)
+            if found not in self.sharing:
+                self.sharing.append(found)
+
+    def close(self) -> None:
+        """Does nothing: tasks hold nothing."""
+
+
+def try_task(task: SearchTask, search: Any, X: Any, y: Any, fit_params: dict) -> Tried:
+    """What ``search``, a `KernelSearchCV` of these samples, finds for the candidates of a task."""
+    grid = [{name: [value] for name, value in one.items()} for one in task.parameters]
+    part: Any = clone(search)
+    part.set_params(
+        param_grid=grid, cv=[(task.train, task.test)], refit=False, early_stopping=False, n_jobs=1,
+        verbose=0,
+    )  # fmt: skip
+    try:
+        part.fit(X, y, **fit_params)
+    except ValueError as error:
+        if not str(error).lstrip().startswith("All the"):
+            raise
+        return Tried([_failed(search)] * len(grid), [], str(error))
+    results = part.cv_results_
+    found = []
+    for i in range(len(grid)):
+        one: dict[str, Any] = {
+            "fit_time": results["mean_fit_time"][i], "score_time": results["mean_score_time"][i],
+        }  # fmt: skip
+        for kind in ("test", "train"):
+            start = f"split0_{kind}_"
+            scores = {
+                name.removeprefix(start): values[i]
+                for name, values in results.items()
+                if name.startswith(start)
+            }
+            if scores:
+                one[f"{kind}_scores"] = scores if part.multimetric_ else scores["score"]
+        found.append(one)
+    return Tried(found, part.sharing_, "")
+
+
+def _failed(search: Any) -> dict:
+    """The scores of a candidate that could not be fitted."""
+    names = search.scoring
+    score: Any = search.error_score
+    if isinstance(names, (list, tuple, set, dict)):
+        score = dict.fromkeys(names, score)
+    found = {"fit_time": 0.0, "score_time": 0.0, "test_scores": score}
+    return {**found, "train_scores": score} if search.return_train_score else found
 
 
 class Planned(BaseEstimator):

@@ -8,6 +8,7 @@ GridSearchCV itself runs the search, on row numbers instead of samples (runs.py)
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,16 @@ from mercer.kernels import Kernel
 from mercer.learners.base import KernelLearner
 from mercer.samples import refuse_one
 from mercer.selection.grid.plan import Plan, Sharing
-from mercer.selection.grid.runs import FoldByFold, NotShared, Together, merged
+from mercer.selection.grid.runs import (
+    Elsewhere,
+    FoldByFold,
+    NotShared,
+    SearchTask,
+    Together,
+    Tried,
+    merged,
+)
+from mercer.selection.grid.sharing import key_of
 from mercer.threads import fitting
 
 TRIED = 2  # folds that all candidates get before hopeless candidates are given up
@@ -137,6 +147,26 @@ class KernelSearchCV(GridSearchCV):
         ValueError
             The grid is empty or has an unknown parameter; also all errors of GridSearchCV.
         """
+        return self._fit(X, y, params, None)
+
+    @fitting
+    def fit_elsewhere(
+        self, execute: Callable[[list[SearchTask]], list[Tried]], X: Any, y: Any = None,
+        **params: Any,
+    ) -> KernelSearchCV:  # fmt: skip
+        """Search the grid by tasks that ``execute`` does, in other processes for example.
+
+        Parameters
+        ----------
+        execute : callable
+            Takes a list of tasks, and returns what `mercer.selection.grid.try_task` finds for each.
+            A task is one fold, and candidates that can share work in it.
+        X, y, **params
+            As in `fit`.
+        """
+        return self._fit(X, y, params, execute)
+
+    def _fit(self, X: Any, y: Any, params: dict, execute: Callable | None) -> KernelSearchCV:
         candidates = list(ParameterGrid(self.param_grid))
         if not candidates:
             raise ValueError(
@@ -157,8 +187,14 @@ class KernelSearchCV(GridSearchCV):
         cv: Any = self.cv
         cv = check_cv(cv, y, classifier=is_classifier(self.estimator))
         reason = self._why_plain(fit_params)
-        if not reason:
+        if execute is not None:
+            groups = [[i] for i in range(len(models))] if reason else self._alike(models)
             splits: Any = list(cv.split(X, y, params.get("groups")))
+            runs: Any = Elsewhere(self, groups, splits, execute)
+            self._search(runs, candidates)
+            reason = ""
+        elif not reason:
+            splits = list(cv.split(X, y, params.get("groups")))
             cv = check_cv(splits)
             try:
                 runs = self._runs(models, X, y, fit_params, splits, budget)
@@ -179,6 +215,15 @@ class KernelSearchCV(GridSearchCV):
 
     def __sklearn_is_fitted__(self) -> bool:
         return ("best_estimator_" if self.refit else "cv_results_") in vars(self)
+
+    @staticmethod
+    def _alike(models: list) -> list[list[int]]:
+        """Candidates of the same kernel."""
+        groups: dict[Any, list[int]] = {}
+        for i, model in enumerate(models):
+            learner: Any = model[-1] if isinstance(model, Pipeline) else model
+            groups.setdefault(key_of(learner.resolve_kernel()), []).append(i)
+        return list(groups.values())
 
     def _runs(
         self, models: list, X: Any, y: Any, fit_params: dict, splits: list, budget: int
@@ -254,7 +299,7 @@ class KernelSearchCV(GridSearchCV):
             return "scoring= is a function that may look at the samples: wrap it by make_scorer"
         return ""
 
-    def _search(self, runs: Together | FoldByFold, candidates: list[dict]) -> None:
+    def _search(self, runs: Together | FoldByFold | Elsewhere, candidates: list[dict]) -> None:
         """Run all candidates on all folds; with early stopping, only some on the last folds."""
         folds, n = list(range(runs.folds)), len(candidates)
         first = folds[:TRIED] if self.early_stopping else folds
@@ -268,7 +313,8 @@ class KernelSearchCV(GridSearchCV):
         self.multimetric_ = runs.multimetric
         # a scorer of the runs would keep the plan, and with it the targets, in every file
         single = not self.multimetric_
-        self.scorer_ = check_scoring(self.estimator, self.scoring) if single else runs.scorer
+        scorer = runs.scorer or self._get_scorers()[0]
+        self.scorer_ = check_scoring(self.estimator, self.scoring) if single else scorer
         results["mean_fit_time"] = runs.seconds.mean(axis=1)
         results["std_fit_time"] = runs.seconds.std(axis=1)
         self.cv_results_, self.n_splits_ = results, len(folds)

@@ -20,7 +20,7 @@ ROWS = 2**18  # rows at a time: their codes stay in the cache
 
 
 class CountTables:
-    """Tables of rows that are given by the codes of their levels.
+    """Tables of rows that are given by the codes of their levels; ``a + b`` are those of both.
 
     Parameters
     ----------
@@ -58,15 +58,6 @@ class CountTables:
             (j, k): np.zeros((levels[j], levels[k])) for j in range(d) for k in range(j + 1, d)
         }
 
-    def __getstate__(self) -> dict[str, Any]:
-        """With the tables as a list: files have no pairs of numbers as keys."""
-        return {**vars(self), "pairs": list(self.pairs.values())}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        places = combinations(range(len(state["levels"])), 2)
-        vars(self).update(state, pairs=dict(zip(places, state["pairs"], strict=True)))
-
-    @property
     def rows(self) -> float:
         """The weight of all rows."""
         return float(self.counts[0].sum())
@@ -106,6 +97,26 @@ class CountTables:
         for _ in ordered_map(column, range(len(codes)), n_jobs):
             pass
 
+    def __add__(self, other: CountTables) -> CountTables:
+        """The tables of the rows of both, which have the same levels and targets."""
+        both = CountTables.__new__(CountTables)
+        both.levels = self.levels
+        both.counts = [a + b for a, b in zip(self.counts, other.counts)]
+        both.sums = [a + b for a, b in zip(self.sums, other.sums)]
+        both.squares = self.squares + other.squares
+        both.pairs = {pair: table + other.pairs[pair] for pair, table in self.pairs.items()}
+        return both
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the tables as a list, since files have no pairs of numbers as keys, and whole numbers
+        in as few bytes as hold them, since tables travel between processes."""
+        return {**vars(self), "pairs": [packed(table) for table in self.pairs.values()]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        places = combinations(range(len(state["levels"])), 2)
+        tables = [table.astype(np.float64) for table in state["pairs"]]
+        vars(self).update(state, pairs=dict(zip(places, tables, strict=True)))
+
     def gram(self, functions: Sequence[np.ndarray]) -> np.ndarray:
         """G = Φᵀ Φ over all rows, from the functions (levels, r) of each column."""
         parts = column_parts(functions)
@@ -120,6 +131,22 @@ class CountTables:
     def projected(self, functions: Sequence[np.ndarray]) -> np.ndarray:
         """b = Φᵀ y over all rows, (functions, outputs)."""
         return np.vstack([Phi.T @ sums.T for Phi, sums in zip(functions, self.sums)])
+
+
+def packed(table: np.ndarray) -> np.ndarray:
+    """The same numbers as bytes or other short whole numbers if they are such, and else themselves.
+
+    Examples
+    --------
+    >>> packed(np.array([3.0, 255.0])).dtype, packed(np.array([3.0, 0.5])).dtype
+    (dtype('uint8'), dtype('float64'))
+    """
+    largest = table.max(initial=0)
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if largest <= np.iinfo(kind).max:
+            short = table.astype(kind)
+            return short if np.array_equal(short, table) else table
+    return table
 
 
 def column_parts(functions: Sequence[np.ndarray]) -> list[slice]:

@@ -8,6 +8,7 @@ from mercer.solvers.ridge.left_out import left_out_fit
 from mercer.solvers.ridge.local_ridge import LocalSolver, rounding_of
 from mercer.solvers.ridge.low_rank import LowRankFactor, LowRankSolver
 from mercer.solvers.ridge.newton_logistic import NewtonLogistic, probabilities
+from mercer.solvers.ridge.normal_equations import GramEigenpairs, RidgeSums, SummedFactor
 from mercer.solvers.ridge.preconditioners import (
     NystroemPreconditioner,
     Preconditioner,
@@ -16,11 +17,10 @@ from mercer.solvers.ridge.preconditioners import (
 from mercer.solvers.ridge.ridge_folds import RidgeFolds
 from mercer.solvers.ridge.ridge_sweep import RidgeSweep
 from mercer.solvers.ridge.sketched import SketchedFactor, SketchedSolver
-from mercer.solvers.ridge.summed import RidgeSums, SummedFactor
 
 __all__ = [
     "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor", "EigenProSolver",
-    "EigenSolver",
+    "EigenSolver", "GramEigenpairs",
     "LocalSolver", "LowRankFactor", "LowRankSolver", "NewtonLogistic", "NystroemPreconditioner",
     "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSums", "RidgeSweep",
     "SketchedFactor", "SketchedSolver", "SummedFactor", "left_out_fit", "probabilities",

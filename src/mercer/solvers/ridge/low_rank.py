@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import FeatureGram, LowRankGram, refuse_overflow
+from mercer.gram import FeatureGram, LowRankGram
 from mercer.solvers.result import Reason, Result
+from mercer.solvers.ridge.normal_equations import GramEigenpairs
 from mercer.solvers.ridge.ridge_system import check_penalties, solve_by_penalty
 from mercer.threads import ordered_map, raise_if_stopped
 
@@ -78,18 +79,16 @@ class LowRankFactor:
     Q : ndarray of shape (m, m)
     noise : float
         What rounding leaves of an eigenvalue that is 0.
+    pairs : GramEigenpairs
+        All three.
     """
 
     def __init__(self, K: LowRankGram, weights: np.ndarray | None = None):
         self.K = K
         self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
         A = self._summed(self._normal_part, np.zeros((K.rank, K.rank)))
-        refuse_overflow(A)
-        self.eigenvalues, self.Q = scipy.linalg.eigh(
-            A, overwrite_a=True, check_finite=False, driver="evd"
-        )
-        self.eigenvalues = np.maximum(self.eigenvalues, 0)
-        self.noise = len(self.Q) * np.finfo(np.float64).eps * float(self.eigenvalues.max())
+        self.pairs = pairs = GramEigenpairs(A)
+        self.eigenvalues, self.Q, self.noise = pairs.values, pairs.Q, pairs.noise
 
     def solve(self, y: np.ndarray, penalty: float | np.ndarray) -> Result:
         """Coefficients at the centres, for one λ or one for each output."""
@@ -98,7 +97,7 @@ class LowRankFactor:
     def _solve(self, y: np.ndarray, penalty: float) -> Result:
         Y = np.asarray(y, dtype=np.float64).reshape(self.K.shape[0], -1)
         b = self._right_side(Y)
-        beta = self.Q @ ((self.Q.T @ b) * self._inverse(penalty)[:, None])
+        beta = self.Q @ ((self.Q.T @ b) * self.pairs.inverse(penalty)[:, None])
         coef = self.K.lift(beta)
         error = np.empty_like(Y)
         residual = self._against(coef, beta, Y, error) - penalty * beta
@@ -129,7 +128,7 @@ class LowRankFactor:
         """
         penalties = check_penalties(penalties)
         Y = np.asarray(y, dtype=np.float64).reshape(self.K.shape[0], -1)
-        inverses = self._inverse(penalties)  # (m, penalties)
+        inverses = self.pairs.inverse(penalties)  # (m, penalties)
         beta = (self.Q.T @ self._right_side(Y))[:, None, :] * inverses[:, :, None]
         dtype = self.K.dtype
         Q, small = self.Q.astype(dtype), np.finfo(dtype).eps
@@ -146,7 +145,8 @@ class LowRankFactor:
 
     def effective_dimension(self, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
         """Degrees of freedom of the fit, Σ_k μ_k / (μ_k + λ), for each λ."""
-        return (self.eigenvalues[:, None] * self._inverse(check_penalties(penalties))).sum(axis=0)
+        inverses = self.pairs.inverse(check_penalties(penalties))
+        return (self.eigenvalues[:, None] * inverses).sum(axis=0)
 
     def features(self) -> FeatureGram:
         """F Q, of orthogonal columns, when there are no weights: K ≈ (F Q)(F Q)ᵀ."""
@@ -209,11 +209,6 @@ class LowRankFactor:
         for own in ordered_map(some, range(0, n, STRIPS * STRIP), self.K.n_jobs):
             total += own
         return total
-
-    def _inverse(self, penalty: float | np.ndarray) -> np.ndarray:
-        """1 / (μ + λ), and 0 where that is rounding: shape (m,) or (m, penalties)."""
-        shifted = self.eigenvalues.reshape(-1, *[1] * np.ndim(penalty)) + penalty
-        return np.divide(1.0, shifted, out=np.zeros_like(shifted), where=shifted > self.noise)
 
     def _weighted(self, A: np.ndarray, rows: slice) -> np.ndarray:
         if self.weights is None:

@@ -1,4 +1,5 @@
-"""Ridge regression on features of rows that come in blocks: their normal equations are sums.
+"""Ridge regression on features of rows in blocks, which may be anywhere: their normal equations are
+sums.
 
 All that a fit needs of the rows F (n, m) with targets Y and weights w is FᵀWF, FᵀWY, the sums of
 w, wY and wY²: they have one size, however many rows there are.
@@ -15,6 +16,34 @@ import scipy.linalg
 from mercer.gram import refuse_overflow
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge.ridge_system import check_penalties
+
+
+class GramEigenpairs:
+    """A = Q diag(μ) Qᵀ of a positive semidefinite A (m, m), which is overwritten.
+
+    Attributes
+    ----------
+    values : ndarray of shape (m,)
+        μ, ascending and at least 0.
+    Q : ndarray of shape (m, m)
+    noise : float
+        What rounding leaves of an eigenvalue that is 0.
+    """
+
+    def __init__(self, A: np.ndarray):
+        refuse_overflow(A)
+        values, self.Q = scipy.linalg.eigh(A, overwrite_a=True, check_finite=False, driver="evd")
+        self.values = np.maximum(values, 0)
+        self.noise = len(A) * np.finfo(np.float64).eps * float(self.values.max())
+
+    def inverse(self, penalty: float | np.ndarray) -> np.ndarray:
+        """1 / (μ + λ), and 0 where that is rounding: shape (m,) or (m, penalties)."""
+        shifted = self.values.reshape(-1, *[1] * np.ndim(penalty)) + penalty
+        return np.divide(1.0, shifted, out=np.zeros_like(shifted), where=shifted > self.noise)
+
+    def solve(self, b: np.ndarray, penalty: float) -> np.ndarray:
+        """(A + λ I)⁻¹ b for b of shape (m, outputs)."""
+        return self.Q @ ((self.Q.T @ b) * self.inverse(penalty)[:, None])
 
 
 class RidgeSums:
@@ -66,6 +95,13 @@ class RidgeSums:
         self.totals += weighted.sum(axis=0)
         self.squares += np.einsum("ij,ij->j", weighted, Y)
 
+    def __add__(self, other: RidgeSums) -> RidgeSums:
+        """The sums over the rows of both."""
+        both = RidgeSums(len(self.A), len(self.totals))
+        for name, mine in vars(self).items():
+            setattr(both, name, mine + getattr(other, name))
+        return both
+
     def centred(self, means: np.ndarray) -> RidgeSums:
         """The sums for the targets less these numbers, (outputs,)."""
         made = RidgeSums(len(self.A), len(means))
@@ -90,23 +126,17 @@ class RidgeSums:
 
 
 class SummedFactor:
-    """The normal equations FᵀWF = Q diag(μ) Qᵀ, for any penalty. Made by `RidgeSums.factorise`.
+    """The normal equations with FᵀWF = Q diag(μ) Qᵀ, for any penalty. Made by
+    `RidgeSums.factorise`.
 
     Attributes
     ----------
-    eigenvalues : ndarray of shape (m,)
-        μ, ascending and at least 0.
-    Q : ndarray of shape (m, m)
-    noise : float
-        What rounding leaves of an eigenvalue that is 0.
+    pairs : GramEigenpairs
     """
 
     def __init__(self, sums: RidgeSums, lift: Any = None):
         self.sums, self.K = sums, lift
-        refuse_overflow(sums.A)
-        values, self.Q = scipy.linalg.eigh(sums.A, check_finite=False, driver="evd")
-        self.eigenvalues = np.maximum(values, 0)
-        self.noise = len(values) * np.finfo(np.float64).eps * float(self.eigenvalues.max())
+        self.pairs = GramEigenpairs(sums.A.copy())
 
     def solve(self, penalty: float | np.ndarray) -> Result:
         """Coefficients (m, outputs) for one λ, or one for each output.
@@ -115,7 +145,8 @@ class SummedFactor:
         """
         sums, B = self.sums, self.sums.B
         penalties = np.broadcast_to(penalty, B.shape[1:]).astype(np.float64)
-        beta = self.Q @ ((self.Q.T @ B) * self._inverse(penalties))
+        Q = self.pairs.Q
+        beta = Q @ ((Q.T @ B) * self.pairs.inverse(penalties))
         fitted = sums.A @ beta
         residual = B - fitted - penalties * beta
         size = np.linalg.norm(B, axis=0)
@@ -146,17 +177,12 @@ class SummedFactor:
         Technometrics 21, 1979, equation 1.4).
         """
         penalties = check_penalties(penalties)
-        z = np.sum((self.Q.T @ self.sums.B) ** 2, axis=1)
-        inverse = self._inverse(penalties)
-        mu = self.eigenvalues[:, None]
+        z = np.sum((self.pairs.Q.T @ self.sums.B) ** 2, axis=1)
+        inverse = self.pairs.inverse(penalties)
+        mu = self.pairs.values[:, None]
         explained = (z[:, None] * inverse * (2 - mu * inverse)).sum(axis=0)
         missed = np.maximum(self.sums.squares.sum() - explained, 0)
         left = self.sums.weight - (mu * inverse).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             errors = self.sums.weight * missed / np.where(left > 0, left, np.nan) ** 2
         return np.where(np.isnan(errors), np.inf, errors)
-
-    def _inverse(self, penalties: np.ndarray) -> np.ndarray:
-        """1 / (μ + λ), and 0 where that is rounding: (m, penalties)."""
-        shifted = self.eigenvalues[:, None] + penalties
-        return np.divide(1.0, shifted, out=np.zeros_like(shifted), where=shifted > self.noise)

@@ -1,0 +1,14 @@
+"""Learners over the partitions of a cluster: dask arrays and data frames in, and out.
+
+`Distributed` wraps a learner. An `Engine` has the four verbs that it needs of a cluster:
+`DaskEngine` for a client of Dask, `ThreadEngine` for threads of this process.
+"""
+
+from mercer.distributed.distributed import Distributed
+from mercer.distributed.engine import ClusterLostError, Engine, Partition
+from mercer.distributed.on_dask import DaskEngine
+from mercer.distributed.threads_here import ThreadEngine
+
+__all__ = [
+    "ClusterLostError", "DaskEngine", "Distributed", "Engine", "Partition", "ThreadEngine",
+]  # fmt: skip

@@ -1,0 +1,348 @@
+"""Dask: the engine of a client, and dask arrays and data frames as partitions. Nothing else of
+Mercer imports it.
+
+A round is one graph: partitions are made, worked on and added in pairs where they lie, and freed.
+What a task has made comes back after its worker is killed. Values that were sent by this process
+(broadcasts, and rows that lie here) are lost with their workers; then they are sent again, and the
+round is run anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from mercer.distributed.engine import ClusterLostError, Engine, Partition
+from mercer.threads import one_thread
+
+PATIENCE = 2.0  # seconds after which a round looks whether its values are still there
+ROUNDS = 3  # times that a round is begun, before the cluster counts as lost
+
+
+def need_dask(name: str) -> None:
+    """Raise ImportError if Dask is not installed; ``name`` is what needs it."""
+    try:
+        import_module("dask.array")
+        import_module("distributed")
+    except ImportError as error:
+        raise ImportError(
+            f'{name} needs Dask, which is not installed: pip install "mercer[dask]".'
+        ) from error
+
+
+def current_client() -> Any:
+    """The client that this program has made last and not closed; None without one."""
+    if "distributed" not in sys.modules:
+        return None
+    import distributed
+
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is a dask array or data frame, or another collection of Dask."""
+    return "dask" in sys.modules and sys.modules["dask"].is_dask_collection(X)
+
+
+# --- the engine ----------------------------------------------------------------------------------
+
+
+class _Sent:
+    """A value of this process, and the future of its copy on the cluster."""
+
+    def __init__(self, value: Any, everywhere: bool):
+        self.value, self.everywhere = value, everywhere
+        self.future: Any = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a worker has the copy, as far as this process knows."""
+        return self.future is not None and self.future.status == "finished"
+
+
+class _Task:
+    """A function and its arguments, some of which are handles."""
+
+    def __init__(self, function: Callable, arguments: tuple):
+        self.function, self.arguments = function, arguments
+
+
+class Block:
+    """A source of rows that Dask makes: a delayed `Partition`."""
+
+    def __init__(self, delayed: Any):
+        self.delayed = delayed
+
+    def __call__(self) -> Any:
+        return self.delayed.compute(scheduler="synchronous")
+
+
+class DaskEngine(Engine):
+    """Tasks on the workers of a client of ``dask.distributed``.
+
+    Parameters
+    ----------
+    client : distributed.Client
+
+    Notes
+    -----
+    Each task uses one thread, for workers run as many tasks at a time as they have threads.
+    """
+
+    def __init__(self, client: Any):
+        need_dask("DaskEngine")
+        import distributed
+
+        if not isinstance(client, distributed.Client):
+            raise TypeError(
+                f"client={client!r}: give a distributed.Client, an Engine of mercer.distributed, "
+                "or None."
+            )
+        if client.asynchronous:
+            raise ValueError(
+                f"client={client!r} is asynchronous: give one that was made without "
+                "asynchronous=True."
+            )
+        self.client: Any = client
+
+    @property
+    def tasks(self) -> int:  # type: ignore[override]
+        return max(1, sum(self._threads().values()))
+
+    def put(self, sources: Sequence[Callable[[], Any]]) -> list[Any]:
+        return [s.delayed if isinstance(s, Block) else _Sent(s(), False) for s in sources]
+
+    def broadcast(self, value: Any) -> Any:
+        return _Sent(value, True)
+
+    def map(self, function: Callable, parts: Sequence[Any], *shared: Any) -> list[Any]:
+        return [_Task(function, (part, *shared)) for part in parts]
+
+    def reduce(self, function: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+        from distributed import KilledWorker
+
+        sent: list[_Sent] = []
+        reason: Exception | None = None
+        for _ in range(ROUNDS):
+            future = None
+            self._threads()
+            try:
+                future = self.client.compute(self._tree(function, parts, sent))
+                return self._result(future, sent)
+            except KilledWorker as error:
+                raise ClusterLostError(
+                    f"a task has ended several workers ({error}), perhaps for want of memory: give "
+                    "smaller partitions, or workers with more memory."
+                ) from error
+            except ClusterLostError:
+                raise
+            except (CancelledError, OSError, TimeoutError) as error:
+                if future is not None and future.status == "error":
+                    raise  # an error of a task, such as a file that it lacks
+                reason = error
+                for each in sent:
+                    each.future = None
+        raise self._gone(reason) from reason
+
+    def _result(self, future: Any, sent: list[_Sent]) -> Any:
+        """The value of a round; CancelledError if what was sent for it has been lost."""
+        while True:
+            try:
+                return future.result(timeout=PATIENCE)
+            except TimeoutError:
+                if future.status == "error":
+                    raise
+                if not all(each.is_there for each in sent):
+                    future.cancel()
+                    raise CancelledError("workers with values of this process are gone") from None
+                self._threads()
+
+    def _threads(self) -> dict:
+        """Threads of each worker; an error if the scheduler does not answer."""
+        if self.client.status != "running":
+            raise self._gone(self.client.status)
+        try:
+            return self.client.nthreads()
+        except Exception as error:
+            raise self._gone(error) from error
+
+    def _gone(self, reason: Any) -> ClusterLostError:
+        address = getattr(self.client.scheduler, "address", "")
+        return ClusterLostError(
+            f"the cluster {address} has gone away ({reason}): connect a new client, and fit again. "
+            "The model is not fitted."
+        )
+
+    def _tree(self, function: Callable, parts: Sequence[Any], sent: list[_Sent]) -> Any:
+        """The graph of a round as one delayed object; what it sends is noted in ``sent``."""
+        dask: Any = import_module("dask")
+
+        run = dask.delayed(_run, pure=False)
+        known: dict[int, Any] = {}
+
+        def node(handle: Any) -> Any:
+            if id(handle) not in known:
+                if isinstance(handle, _Task):
+                    known[id(handle)] = run(handle.function, *map(node, handle.arguments))
+                elif isinstance(handle, _Sent):
+                    known[id(handle)] = self._future(handle)
+                    sent.append(handle)
+                else:
+                    known[id(handle)] = handle
+            return known[id(handle)]
+
+        level = [node(part) for part in parts]
+        if not level:
+            raise ValueError("there are no partitions: give at least one row.")
+        while len(level) > 1:
+            pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
+            level = [run(function, *pair) if len(pair) > 1 else pair[0] for pair in pairs]
+        return level[0]
+
+    def _future(self, sent: _Sent) -> Any:
+        if not sent.is_there:
+            # in a list, for scatter takes lists and tuples apart
+            (sent.future,) = self.client.scatter(
+                [sent.value], broadcast=sent.everywhere, hash=False
+            )
+        return sent.future
+
+
+def _run(function: Callable, *arguments: Any) -> Any:
+    """A task on a worker, which uses one thread."""
+    with one_thread():
+        return function(*arguments)
+
+
+# --- collections ---------------------------------------------------------------------------------
+
+
+def blocks(X: Any, y: Any = None, weights: Any = None, *, skip: bool = False) -> list[Block]:
+    """The partitions of a collection X, with those of y and of weights; ``skip`` leaves out X.
+
+    Raises
+    ------
+    ValueError
+        Chunks of columns, or other partitions of y than of X.
+    """
+    dask: Any = import_module("dask")
+
+    rows = _row_blocks("X", X)
+    others = [
+        [None] * len(rows) if part is None else _aligned(name, part, X, len(rows))
+        for name, part in (("y", y), ("sample_weight", weights))
+    ]
+    make = dask.delayed(Partition, pure=False)
+    return [
+        Block(make(i, None if skip else x, *beside))
+        for i, (x, *beside) in enumerate(zip(rows, *others))
+    ]
+
+
+def numeric_array(X: Any) -> bool:
+    """Whether X is a dask array of numbers."""
+    return _is_array(X) and X.dtype.kind in "fiub"
+
+
+def _is_array(X: Any) -> bool:
+    return hasattr(X, "chunks") and hasattr(X, "to_delayed")
+
+
+def _row_blocks(name: str, X: Any) -> list[Any]:
+    if _is_array(X):
+        if X.ndim > 2:
+            raise ValueError(f"{name} has {X.ndim} axes: give rows of columns.")
+        if X.ndim == 2 and X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        return list(X.to_delayed().ravel())
+    if hasattr(X, "to_delayed"):  # a data frame, a series, a bag
+        return list(X.to_delayed())
+    raise TypeError(
+        f"{name} is a {type(X).__name__}: give a dask array, or a data frame or series of Dask."
+    )
+
+
+def _aligned(name: str, part: Any, X: Any, count: int) -> list[Any]:
+    """The blocks of y or of weights that belong to those of X."""
+    known = _is_array(X) and not np.isnan(X.chunks[0]).any()
+    if not is_collection(part):
+        if not known:
+            raise ValueError(
+                f"{name} is a {type(part).__name__}, and the sizes of the chunks of X are not "
+                f"known: give {name} as a collection of the same partitions as X, or an X after "
+                "X.compute_chunk_sizes()."
+            )
+        import dask.array
+
+        part = np.asarray(part)
+        if len(part) != X.shape[0]:
+            raise ValueError(f"{name} has {len(part)} rows, and X has {X.shape[0]}.")
+        chunks: Any = (X.chunks[0], *part.shape[1:])
+        part = dask.array.from_array(part, chunks=chunks)
+    elif known and _is_array(part) and not np.isnan(part.chunks[0]).any():
+        if part.shape[0] != X.shape[0]:
+            raise ValueError(f"{name} has {part.shape[0]} rows, and X has {X.shape[0]}.")
+        part = part.rechunk({0: X.chunks[0]})
+    found = _row_blocks(name, part)
+    if len(found) != count:
+        raise ValueError(
+            f"{name} has {len(found)} partitions, and X has {count}: give both the same ones."
+        )
+    return found
+
+
+def collected(function: Callable, X: Any, model: Any, example: np.ndarray) -> Any:
+    """``function(block, model)`` over the blocks of X, as a collection that is not computed yet.
+
+    ``example`` is what it returns for some rows. Of a data frame the result is a series, or a data
+    frame for several outputs, with the index of X; of an array an array.
+    """
+    dask: Any = import_module("dask")
+
+    shared = dask.delayed(model, pure=False)
+    if _is_array(X):
+        import dask.array as da
+
+        if X.ndim == 2 and X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        run = dask.delayed(function, pure=False)
+        found = [
+            da.from_delayed(run(x, shared), (n, *example.shape[1:]), example.dtype)
+            for x, n in zip(X.to_delayed().ravel(), X.chunks[0])
+        ]
+        return da.concatenate(found, axis=0, allow_unknown_chunksizes=True)
+    return X.map_partitions(_framed, function, model, meta=_meta(X, example))
+
+
+def _framed(block: Any, function: Callable, model: Any) -> Any:
+    """Outputs of a data frame with its index."""
+    return _with_index(function(block, model), block.index)
+
+
+def _meta(X: Any, example: np.ndarray) -> Any:
+    return _with_index(example[:0], X._meta.index[:0])
+
+
+def _with_index(values: np.ndarray, index: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(values, index) if values.ndim == 1 else pd.DataFrame(values, index)
+
+
+def bytes_of(X: Any) -> float:
+    """Bytes of an array; 0 if they are not known."""
+    size = float(X.nbytes) if _is_array(X) else 0.0
+    return 0.0 if np.isnan(size) else size
+
+
+def gathered(parts: Any) -> Any:
+    """A collection as an array or data frame of this process."""
+    return parts.compute()

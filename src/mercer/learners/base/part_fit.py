@@ -1,0 +1,120 @@
+"""A fit to rows that come in parts, which may lie in other processes: surveys and sums are added.
+
+The parts are read three times: for a survey of all rows, for some rows of which the learner makes
+its bins or its centres, and for sums. Each time what is known of single parts is added up, so that
+the order of work and the places of the parts do not matter.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a learner wants to know of all rows before it begins; ``a + b`` is that of both.
+
+    Attributes
+    ----------
+    rows : int
+    weight : float
+        Sum of the weights.
+    totals : ndarray of shape (outputs,)
+        Weighted sums of the targets.
+    flat : bool
+        Whether y has the shape (n,).
+    largest : float
+        The largest size of a target.
+    more : object or None
+        What else the learner has found, which can be added as well.
+    """
+
+    rows: int
+    weight: float
+    totals: np.ndarray
+    flat: bool
+    largest: float = 0.0
+    more: Any = None
+
+    @classmethod
+    def of(cls, y: np.ndarray, weights: np.ndarray | None, more: Any = None) -> Self:
+        """The survey of one part, of rows of positive weight."""
+        Y = y.reshape(len(y), -1).astype(np.float64, copy=False)
+        w = np.ones(len(y)) if weights is None else weights
+        largest = float(np.abs(Y).max(initial=0))
+        return cls(len(y), float(w.sum()), w @ Y, y.ndim == 1, largest, more)
+
+    @property
+    def means(self) -> np.ndarray:
+        """Weighted means of the targets, (outputs,)."""
+        return self.totals / self.weight
+
+    def __add__(self, other: Survey) -> Survey:
+        shapes = [(*part.totals.shape, part.flat) for part in (self, other)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"y has {len(self.totals)} targets in some parts and {len(other.totals)} in "
+                "others, or other axes: give targets of one shape."
+            )
+        return Survey(
+            self.rows + other.rows,
+            self.weight + other.weight,
+            self.totals + other.totals,
+            self.flat,
+            max(self.largest, other.largest),
+            None if self.more is None else self.more + other.more,
+        )
+
+
+class PartFit(ABC):
+    """A fit in parts, as ``learner.part_fit()`` makes it.
+
+    It can be pickled, and so sent to where the parts are. Call `survey` for each part and add the
+    results, `begin` with the rows that `sample` names, `sums` for each part, and `finish` with what
+    these add up to, by ``+``. Each of them takes raw samples, targets and weights > 0.
+
+    Examples
+    --------
+    >>> from mercer import AdditiveRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
+    >>> parts = [(X[:150], X[:150, 0]), (X[150:], X[150:, 0])]
+    >>> fit = AdditiveRegressor(pairs=0).part_fit()
+    >>> survey = fit.survey(*parts[0]) + fit.survey(*parts[1])
+    >>> rows = fit.sample(survey)
+    >>> fit.begin(survey, X[rows], X[rows, 0])
+    >>> model = fit.finish(fit.sums(*parts[0]) + fit.sums(*parts[1]))
+    >>> whole = AdditiveRegressor(pairs=0).fit(X, X[:, 0])
+    >>> bool(np.allclose(model.predict(X), whole.predict(X)))
+    True
+    """
+
+    def __init__(self, learner: Any):
+        self.learner = learner
+
+    def surveys_samples(self, numbers: bool) -> bool:
+        """Whether `survey` reads X, else it may be None; ``numbers``: X is an array of numbers."""
+        return False
+
+    @abstractmethod
+    def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
+        """What is wanted of the rows of one part."""
+
+    @abstractmethod
+    def sample(self, survey: Survey) -> np.ndarray:
+        """Ascending numbers of the rows that `begin` wants, among those of positive weight."""
+
+    @abstractmethod
+    def begin(self, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
+        """Learn from the rows that `sample` named what sums are made by: bins, or centres."""
+
+    @abstractmethod
+    def sums(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """The sums of one part."""
+
+    @abstractmethod
+    def finish(self, sums: Any) -> Any:
+        """The fitted learner, from the sums of all parts."""

@@ -1,0 +1,183 @@
+"""Ridge regression of low rank on rows in parts: the normal equations are sums over the parts.
+
+The centres come from a random sample of all rows, so that they do not depend on the parts.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.utils import check_random_state, column_or_1d
+
+from mercer.gram import GramOperator, LowRankGram
+from mercer.learners.base import (
+    LIMITS,
+    PartFit,
+    Survey,
+    check_labels,
+    check_targets,
+    check_weights,
+    encode_like_fitted,
+    is_auto,
+    weigh_classes,
+)
+from mercer.learners.ridge.penalty import check_penalty, unit_of
+from mercer.learners.ridge.process import low_rank_root
+from mercer.samples import float_range
+from mercer.solvers.ridge import RidgeSums
+from mercer.threads import blas_limit, ordered_map, raise_if_stopped
+
+SAMPLE_ROWS = 20_000  # of which the centres are chosen, or ten for each centre
+STRIP = 2**20  # numbers of K between a part and the centres at a time
+
+
+class RidgeParts(PartFit):
+    """Abstract: the fit of a ridge learner of low rank in parts."""
+
+    root: np.ndarray
+    unit: float
+
+    def sample(self, survey: Survey) -> np.ndarray:
+        learner, n = self.learner, survey.rows
+        size = max(SAMPLE_ROWS, 10 * (learner.rank or 0))
+        if n <= size:
+            self.rows = np.arange(n)
+        else:
+            random = check_random_state(learner.random_state)
+            self.rows = np.sort(random.choice(n, size, replace=False))
+        return self.rows
+
+    def begin(self, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
+        learner = self.learner
+        if learner.solver not in ("auto", "low_rank"):
+            raise ValueError(
+                f"solver={learner.solver!r} is for rows that lie together: rows in parts have "
+                'solver="low_rank".'
+            )
+        if is_auto(learner.alpha):
+            raise ValueError(
+                'alpha="auto" leaves out single rows, which rows in parts do not: give a number, '
+                "and search for it by KernelSearchCV."
+            )
+        numeric = isinstance(self, RegressionParts)
+        training = learner.make_training(X, y, sample_weight, numeric=numeric)
+        learner.check_low_rank()
+        K = learner.make_low_rank_gram(training.X, LIMITS["ridge"].rank)
+        self.root, self.unit = K.L, unit_of(np.array([survey.largest]))
+        learner.keep_support(training.X[K.centres])
+        learner.centres_ = self.rows[K.centres]
+        self.start(survey)
+
+    def start(self, survey: Survey) -> None:
+        """Learn from the survey what targets are."""
+
+    @abstractmethod
+    def targets(self, y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, Any]:
+        """Targets (n, outputs) and weights of the normal equations."""
+
+    def sums(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeSums:
+        learner = self.learner
+        encoded = float_range(encode_like_fitted(learner, learner.kernel_, X), learner.X_fit_)
+        numeric = isinstance(self, RegressionParts)
+        y = check_targets(encoded, y, type(learner).__name__, numeric=numeric)
+        Y, w = self.targets(y, check_weights(encoded, sample_weight))
+        K, found = learner.gram_with_support(encoded), RidgeSums(len(self.root), Y.shape[1])
+        with np.errstate(all="ignore"):
+            for rows, F in self.strips(K):
+                found.add(F, Y[rows] / self.unit, None if w is None else w[rows])
+        return found
+
+    def strips(self, K: GramOperator) -> Iterator[tuple[slice, np.ndarray]]:
+        """Rows of the factor F = K L⁻ᵀ of K (n, m) between a part and the centres."""
+        n, step = K.shape[0], max(1, STRIP // len(self.root))
+
+        def strip(s: int) -> tuple[slice, np.ndarray]:
+            raise_if_stopped()
+            rows = slice(s, min(s + step, n))
+            C = K.block(rows, slice(None))
+            return rows, solve_triangular(self.root, C.T, lower=True, check_finite=False).T
+
+        yield from ordered_map(strip, range(0, n, step), K.n_jobs)
+
+    def solve(self, sums: RidgeSums) -> tuple[Any, np.ndarray]:
+        """Store the coefficients of all targets at the centres; the result, and Σ w (y - f)."""
+        learner, m = self.learner, len(self.root)
+        penalty = check_penalty(learner.alpha, np.empty((0, len(sums.totals))))
+        with blas_limit(m), np.errstate(all="ignore"):
+            lift = LowRankGram(np.arange(m), self.root, F=np.empty((0, m), self.root.dtype))
+            factor = sums.factorise(lift)
+            result = factor.solve(penalty)
+            if learner.uncertainty:
+                every = np.unique(penalty)
+                learner.roots_ = np.stack(
+                    [low_rank_root(factor.pairs, lift.lift, p) for p in every]
+                )
+        coef = self.unit * result.coef
+        learner.dual_coef_ = coef.astype(learner.X_fit_.dtype, copy=False)
+        learner.solver_, learner.residual_, learner.n_iter_ = "low_rank", result.gap, 1
+        return result, self.unit * factor.residual_sums(result)
+
+
+class RegressionParts(RidgeParts):
+    """The fit of a `KernelRidge`."""
+
+    def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
+        rows = np.empty((len(y), 0))
+        y = check_targets(rows, y, type(self.learner).__name__)
+        return Survey.of(y, check_weights(rows, sample_weight))
+
+    def start(self, survey: Survey) -> None:
+        self.flat, self.outputs = survey.flat, len(survey.totals)
+
+    def targets(self, y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, Any]:
+        Y = y.reshape(len(y), -1)
+        if Y.shape[1] != self.outputs:
+            raise ValueError(f"y has {Y.shape[1]} targets, and the first rows {self.outputs}.")
+        return Y, w
+
+    def finish(self, sums: RidgeSums) -> Any:
+        result, _ = self.solve(sums)
+        if self.flat:
+            self.learner.dual_coef_ = self.learner.dual_coef_[:, 0]
+        result.conclude()
+        return self.learner
+
+
+class ClassificationParts(RidgeParts):
+    """The fit of a `KernelRidgeClassifier` to one label for each row."""
+
+    def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
+        rows = np.empty((len(y), 0))
+        labels = check_targets(rows, y, type(self.learner).__name__, numeric=False)
+        labels = column_or_1d(labels, warn=True)
+        check_labels(labels)
+        w = check_weights(rows, sample_weight)
+        classes, codes = np.unique(labels, return_inverse=True)
+        counts = Counter(dict(zip(classes.tolist(), np.bincount(codes, w).tolist())))
+        return Survey.of(np.zeros(len(labels)), w, counts)
+
+    def start(self, survey: Survey) -> None:
+        self.classes = np.array(sorted(survey.more))
+        self.factors = None
+        learner, totals = self.learner, np.array([survey.more[c] for c in self.classes.tolist()])
+        learner.learn_classes(self.classes)
+        if learner.class_weight is not None:
+            self.factors = weigh_classes(learner.class_weight, self.classes, totals) / totals
+
+    def targets(self, y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, Any]:
+        y = column_or_1d(y)
+        if self.factors is not None:
+            w = self.factors[np.searchsorted(self.classes, y)] * (1.0 if w is None else w)
+        Y = self.learner.indicators(y)
+        return np.column_stack([Y, np.ones(len(Y))]), w
+
+    def finish(self, sums: RidgeSums) -> Any:
+        result, left = self.solve(sums)
+        self.learner.fit_intercepts(left)
+        result.conclude()
+        return self.learner

@@ -1,0 +1,146 @@
+"""Workers that are killed, and clusters that go away."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from cluster.conftest import started
+from mercer import AdditiveRegressor, KernelRidge
+from mercer.distributed import ClusterLostError, DaskEngine, Distributed, Partition
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, (800, 3))
+y = np.sin(3 * X[:, 0]) + X[:, 1]
+ADDITIVE = AdditiveRegressor(pairs=0, gamma=1.0)
+EXACT = KernelRidge(0.1, kernel="rbf", solver="conjugate_gradient", tol=1e-11, random_state=0)
+
+
+def rows_that_kill(folder, times):
+    """Blocks of X that a task makes; the worker of block 2 dies in the middle, so many times."""
+
+    def block(i):
+        import os
+        import signal
+        from pathlib import Path
+
+        import numpy as np
+
+        flags = [Path(folder) / str(k) for k in range(times)]
+        left = [flag for flag in flags if not flag.exists()]
+        if i == 2 and left:
+            left[0].touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        rng = np.random.default_rng(0)
+        return rng.uniform(-1, 1, (800, 3))[200 * i : 200 * i + 200]
+
+    made = [da.from_delayed(dask.delayed(block)(i), (200, 3), float) for i in range(4)]
+    return da.concatenate(made)
+
+
+def targets():
+    return da.from_array(y, chunks=200)
+
+
+@pytest.mark.full
+def test_a_killed_worker_changes_no_count(tmp_path):
+    client = started()
+    try:
+        model = Distributed(ADDITIVE, client).fit(rows_that_kill(tmp_path, 1), targets())
+        assert (tmp_path / "0").exists()
+        whole = clone(ADDITIVE).fit(X, y)
+        for one, other in zip(model.to_local().shapes_, whole.shapes_, strict=True):
+            assert_array_equal(one.counts, other.counts)
+        assert_allclose(model.to_local().predict(X), whole.predict(X), atol=1e-9)
+    finally:
+        client.cluster.close()
+        client.close()
+
+
+@pytest.mark.full
+def test_what_was_sent_is_sent_again():
+    """Both workers die, and with them the samples that were broadcast."""
+    client = started()
+    try:
+        engine = DaskEngine(client)
+        shared = engine.broadcast(np.arange(3.0))
+        parts = engine.put([lambda i=i: Partition(i, np.full(3, i)) for i in range(4)])
+
+        def total(part, values):
+            return (part.X * values).sum()
+
+        def work():
+            return engine.reduce(lambda a, b: a + b, engine.map(total, parts, shared))
+
+        assert work() == 18
+        for worker in list(client.cluster.workers.values()):
+            os.kill(worker.pid, signal.SIGKILL)
+        assert work() == 18
+    finally:
+        client.cluster.close()
+        client.close()
+
+
+@pytest.mark.full
+def test_a_cluster_that_goes_away():
+    client = started()
+
+    def slow(i):
+        import time
+
+        import numpy as np
+
+        time.sleep(1)
+        return np.zeros((5, 3))
+
+    made = [da.from_delayed(dask.delayed(slow)(i), (5, 3), float) for i in range(20)]
+    model = Distributed(ADDITIVE, client)
+    threading.Timer(1.5, client.cluster.close).start()
+    with pytest.raises(ClusterLostError, match="has gone away"):
+        model.fit(da.concatenate(made), da.zeros(100, chunks=5))
+    assert not hasattr(model, "estimator_")
+    client.close()
+    with pytest.raises(ClusterLostError, match="connect a new client"):
+        model.fit(X, y)
+
+
+@pytest.mark.full
+def test_a_task_that_ends_each_worker(tmp_path):
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        client = started()
+    try:
+        with pytest.raises(ClusterLostError, match="smaller partitions"):
+            Distributed(ADDITIVE, client).fit(rows_that_kill(tmp_path, 9), targets())
+    finally:
+        client.cluster.close()
+        client.close()
+
+
+def test_the_current_client_is_used():
+    """In this process, as a quick test of all verbs."""
+    from distributed import Client
+
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0", silence_logs=50
+    ) as client:
+        seen = []
+        scatter = client.scatter
+        client.scatter = lambda *args, **named: seen.append(1) or scatter(*args, **named)
+        for learner in (ADDITIVE, EXACT):
+            model = Distributed(learner).fit(da.from_array(X, chunks=(300, 3)), y)
+            assert seen
+            seen.clear()
+            whole = clone(learner).fit(X, y)
+            assert_allclose(model.to_local().predict(X), whole.predict(X), atol=1e-8)
+            found = model.predict(da.from_array(X, chunks=(300, 3))).compute()
+            assert_allclose(found, whole.predict(X), atol=1e-8)
+            assert clone(model).client is None
+        with pytest.raises(ValueError, match="no partitions"):
+            DaskEngine(client).reduce(max, [])
