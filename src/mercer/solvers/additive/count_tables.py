@@ -108,7 +108,7 @@ class CountTables:
         return both
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the tables as a list, since files have no pairs of numbers as keys, and whole numbers
+        """With the tables as a list, since files have no pairs of numbers as keys; whole numbers are
         in as few bytes as hold them, since tables travel between processes."""
         return {**vars(self), "pairs": [packed(table) for table in self.pairs.values()]}
 
