@@ -26,14 +26,15 @@ def fit_over(learner: Any, engine: Engine, rows: Rows, fit_params: dict) -> Any:
     iterates = isinstance(learner, GramPlaced) and _iterates(learner)
     if iterates:
         return fit_with_products(learner, engine, rows)
-    if not hasattr(learner, "part_fit"):
+    begin = getattr(learner, "part_fit", None)
+    if begin is None:
         name = type(learner).__name__
         raise TypeError(
             f"{name} cannot be fitted to rows in partitions: AdditiveRegressor, KernelRidge, "
             "KernelRidgeClassifier and KernelSearchCV can. Fit it here; Distributed predicts with "
             "any fitted learner."
         )
-    return fit_in_parts(learner.part_fit(), engine, rows)
+    return fit_in_parts(begin(), engine, rows)
 
 
 def _iterates(learner: Any) -> bool:

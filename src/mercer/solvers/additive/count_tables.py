@@ -58,6 +58,7 @@ class CountTables:
             (j, k): np.zeros((levels[j], levels[k])) for j in range(d) for k in range(j + 1, d)
         }
 
+    @property
     def rows(self) -> float:
         """The weight of all rows."""
         return float(self.counts[0].sum())
@@ -108,8 +109,8 @@ class CountTables:
         return both
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the tables as a list, since files have no pairs of numbers as keys; whole numbers are
-        in as few bytes as hold them, since tables travel between processes."""
+        """With the tables as a list, since files have no pairs of numbers as keys; whole numbers
+        are in as few bytes as hold them, since tables travel between processes."""
         return {**vars(self), "pairs": [packed(table) for table in self.pairs.values()]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
