@@ -5,16 +5,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.testing import assert_allclose
 
+from mercer.kernels.additive import (
+    coarse_column,
+    laplacian,
+    level_functions,
+    pair_functions,
+)
 from mercer.solvers.additive import (
     CountTables,
     EvidenceRidge,
     PartNewton,
     RowDesign,
     RowRidge,
-    coarse_column,
-    laplacian,
-    level_functions,
-    pair_functions,
 )
 
 rng = np.random.default_rng(0)
