@@ -23,7 +23,8 @@ TRIED_LEAF = 1000  # most rows of a leaf in the search, as good a judge in half 
 MOST_OUTPUTS = 100  # targets of a local machine, each of which takes time in each leaf
 MEMBERS = 3  # networks of a learnt neighbourhood; with more the mean is hardly better
 SHAPES = 2**26  # least bytes of memory for an additive model
-MEASURED_STEPS, MEASURED_STEPS_ROWS = 20, 1500  # on which the time of its steps is measured
+MEASURED_STEPS, MEASURED_STEPS_ROWS = (20, 60), 1500  # on which the time of its steps is measured
+LEAST_PART = 0.2  # of the time of a fit that its steps take
 WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
 HOPE = 0.5  # of the seconds that a fit is given with care, in which it may be done
 FEATURE = 60  # bytes of a value of sparse features, and of what is made of them
@@ -50,7 +51,8 @@ class Finals:
         self.settings, self.costs = settings, costs
         self.entries: dict[tuple, float] = {}
         self.rows: dict[tuple, Row] = {}
-        self.steps: dict[str, float] = {}  # seconds of a step of learnt neighbourhoods
+        #: seconds of a step of a learnt neighbourhood, and of all else in a fit
+        self.step: tuple[float, float] | None = None
 
     def plan(self, candidate: Candidate, penalty: float, before: float = 0.0) -> dict:
         """The best final fit of a candidate that the memory and the time allow.
@@ -157,17 +159,24 @@ class Finals:
         learner = NeighbourhoodMachineRegressor(
             n_members=members, n_jobs=given.n_jobs, random_state=0, **source.settings
         )
-        key = candidate.columns
-        if key not in self.steps:
-            some = slice(0, MEASURED_STEPS_ROWS)
-            data = source.encode(given.M[some]), given.Y[some]
+        if self.step is None:
+            self.step = self._measured_step(learner, source)
+            self.costs.observe(candidate.machine, 1.0, 1.0)  # no other steps tell of its time
+        each, before = self.step
+        steps = learner.planned_steps(rows, len({f.source for f in source.features}))
+        return steps * each + members * before * rows / MEASURED_STEPS_ROWS
+
+    def _measured_step(self, learner: Any, source: Any) -> tuple[float, float]:
+        """Seconds of a step of a network on some rows, and of all else in a fit to them."""
+        some, took = slice(0, MEASURED_STEPS_ROWS), []
+        data = source.encode(self.settings.M[some]), self.settings.Y[some]
+        for steps in MEASURED_STEPS:
             few: Any = clone(learner)
-            few.set_params(steps=MEASURED_STEPS, n_members=1, prune=False)
-            took = least_seconds(lambda: few.fit(*data))
-            self.steps[key] = took / MEASURED_STEPS
-            self.costs.observe(candidate.machine, took, took)  # no other steps tell of its time
-        count = learner.planned_steps(rows, len({f.source for f in source.features}))
-        return count * self.steps[key]
+            few.set_params(steps=steps, n_members=1, prune=False)
+            took.append(least_seconds(lambda few=few: few.fit(*data)))
+        few, more = MEASURED_STEPS
+        each = max((took[1] - took[0]) / (more - few), LEAST_PART * took[1] / more)
+        return each, max(0.0, took[0] - few * each)
 
     def _on_some(self, candidate: Candidate) -> tuple:
         M = self.settings.M
