@@ -15,7 +15,7 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "ridge_search", "local_ridge", "perceptrons", "clusters", "spectral", "deep",
               "deep_kernels",
               "deep_inducing",
-              "neighbours", "neighbourhood", "knn_learners", "objects", "weights",
+              "neighbours", "neighbourhood", "knn_learners", "objects", "graphs", "weights",
               "multiple_kernels", "start_up", "memory", "tables", "large_tables",
               "scale", "cluster"]  # fmt: skip
 
