@@ -209,10 +209,13 @@ class DaskEngine(Engine):
 
     def _future(self, sent: _Sent) -> Any:
         if not sent.is_there:
-            # in a list, for scatter takes lists and tuples apart
-            (sent.future,) = self.client.scatter(
-                [sent.value], broadcast=sent.everywhere, hash=False
-            )
+            try:
+                # in a list, for scatter takes lists and tuples apart
+                (sent.future,) = self.client.scatter(
+                    [sent.value], broadcast=sent.everywhere, hash=False
+                )
+            except KeyError as error:  # of the scheduler, if a worker goes away meanwhile
+                raise OSError(f"the worker {error} is gone") from error
         return sent.future
 
 

@@ -8,12 +8,14 @@ import numpy as np
 
 from mercer import _native
 from mercer.kernels.additive.functions_of_levels import laplacian, level_functions
+from mercer.persistence import fields, whole
 
 GAMMA = 2.0  # of the kernel of each side of a pair
 SIDE = 10  # leading functions of each column, whose products are those of a pair
 FITTED = 64  # levels of a column on the grid
 
 
+@fields(group=whole(lambda column: len(column.functions)))
 @dataclass(frozen=True, eq=False)
 class CoarseColumn:
     """A column on the grid of pairs.
