@@ -326,10 +326,11 @@ def _canonical(one: Whitened, two: Whitened, alpha: float, count: int) -> Canoni
     else:
         left, _, rights = np.linalg.svd(M, full_matrices=False)
         left, right = left[:, :count], rights[:count].T
-    largest = np.abs(left).argmax(axis=0)
-    signs = np.where(left[largest, np.arange(count)] < 0, -1.0, 1.0)
-    first, second = one.Q @ (p[:, None] * left * signs), two.Q @ (q[:, None] * right * signs)
-    return Canonical(first, second, (one.mean, two.mean))
+    first, second = one.Q @ (p[:, None] * left), two.Q @ (q[:, None] * right)
+    # eigenvectors in Q have any sign, which products with them lose
+    largest = np.abs(first).argmax(axis=0)
+    signs = np.where(first[largest, np.arange(count)] < 0, -1.0, 1.0)
+    return Canonical(first * signs, second * signs, (one.mean, two.mean))
 
 
 def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
