@@ -247,7 +247,7 @@ class WLOptimalAssignment(GraphCounts):
     rounds : int >= 0, default=5
         h, the number of rounds.
     vocabulary : graphs or array of uint64, optional
-        As in `WeisfeilerLehman`.
+        It is as in `WeisfeilerLehman`.
 
     Notes
     -----

@@ -54,7 +54,7 @@ class Saved:
     Attributes
     ----------
     learner : estimator
-        As far as it is fitted.
+        It is saved as far as it is fitted.
     sums : object
         What the rows up to now have become.
     rows, digest : int

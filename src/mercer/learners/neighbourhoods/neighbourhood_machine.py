@@ -266,11 +266,15 @@ class NeighbourhoodMachine(
                 break
         return best
 
+    def _count_held(self, n: int) -> int:
+        """Most of n rows that are held out."""
+        return min(int(self.validation_fraction * n), MOST_HELD)
+
     def _split(self, member: int, classes: bool) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers to train on, and those held out: a row of each class is trained on."""
         n = len(self._weights)
         order = np.random.default_rng([self._seed, 2, member]).permutation(n)
-        count = min(int(self.validation_fraction * n), MOST_HELD)
+        count = self._count_held(n)
         free = np.ones(n, bool)
         if classes:
             firsts = np.unique(self._targets[order].argmax(axis=1), return_index=True)[1]
@@ -290,7 +294,7 @@ class NeighbourhoodMachine(
 
     def planned_steps(self, n: int, columns: int) -> int:
         """Steps of all networks in a fit to n rows of so many columns, if there is time for all."""
-        fit = n - min(int(self.validation_fraction * n), MOST_HELD)
+        fit = n - self._count_held(n)
         each = self._solver(fit).steps
         steps = each * (self.n_members + (self.scaling == "auto"))
         if columns > MANY_COLUMNS if self.prune == "auto" else self.prune:

@@ -84,8 +84,7 @@ def draw_centres(learner: Any, chunks: Chunks, see: Callable[[Chunk], None]) -> 
 
 def keep_centres(learner: Any, training: Any, drawn: Drawn) -> LowRankGram:
     """Choose centres among the drawn rows, and keep them on the learner."""
-    learner._check_solver()
-    learner._refuse_indefinite("low_rank")
+    learner.check_low_rank()
     low = learner.make_low_rank_gram(training.X, LIMITS["ridge"].rank)
     learner.keep_support(training.X[low.centres])
     learner.centres_ = drawn.rows[training.rows[low.centres]]

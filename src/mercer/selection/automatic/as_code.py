@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 import mercer.distances
 import mercer.kernels
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.candidates import READ_COLUMNS, Candidate
+from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.kernel_machine import BY_MACHINE, KernelMachine
 
 WIDTH = 88
@@ -71,7 +71,7 @@ def _as_given(model: Any, part: Any, candidate: Candidate, plan: dict) -> Kernel
     }  # fmt: skip
     if plan.get("quick"):
         how["rows"] = model.sizes.quick_rows
-    if candidate.machine in READ_COLUMNS and not plan.get("quick"):
+    if candidate.reads_columns and not plan.get("quick"):
         return KernelMachine(
             learner, rows=plan.get("rows"), reads=candidate.columns, members=plan.get("members")
         )

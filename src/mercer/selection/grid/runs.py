@@ -184,7 +184,7 @@ class Elsewhere:
     Parameters
     ----------
     search : GridSearchCV
-        Of which `run` formats results.
+        The search whose results `run` formats.
     groups : list of lists
         Candidates that stand together in a task.
     splits : list

@@ -162,7 +162,7 @@ class KernelSearchCV(GridSearchCV):
             Takes a list of tasks, and returns what `mercer.selection.grid.try_task` finds for each.
             A task is one fold, and candidates that can share work in it.
         X, y, **params
-            As in `fit`.
+            They are as in `fit`.
         """
         return self._fit(X, y, params, execute)
 
