@@ -8,7 +8,6 @@ import json
 import os
 import pickle
 import random
-import signal
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
@@ -16,8 +15,10 @@ from unittest.mock import patch
 import polars as pl
 import pytest
 
+import mercer
 from cli.runner import command, printed
 from cli.test_dedup import KEPT, PACKERS, ROWS, TEXTS, delimited, ids, json_lines
+from killed_task import dying_once
 from mercer import deduplicate
 from mercer.cli import documents
 from mercer.cli.app import dedup
@@ -151,12 +152,14 @@ def missing(name):
     return patch.dict("sys.modules", {name: None})
 
 
-def dying_once(marker, function, number):
-    """A task during which the process is killed, the first time."""
-    if number == 1 and not os.path.exists(marker):
-        Path(marker).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return function(number)
+@pytest.mark.parametrize("said", ["0.0.1", ModuleNotFoundError("No module named 'mercer'")])
+def test_workers_of_dask_have_the_same_mercer(said):
+    """Else it would wait without end for tasks that they cannot read."""
+    client_of = type("Client", (), {"__module__": "distributed.client"})
+    client_of.run = lambda self, *args, **named: {"tcp://there:1": said}
+    message = rf"the worker tcp://there:1 has no Mercer {mercer.__version__} \(it says "
+    with pytest.raises(ImportError, match=message), mapped_by(client_of()):
+        pass
 
 
 # Dask leaves sockets open where a worker has died

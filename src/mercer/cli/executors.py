@@ -80,6 +80,9 @@ def _dask(address: str) -> Iterator[Mapped]:
 
 def _gathered(client: Any) -> Mapped:
     """Dask runs the tasks of workers that have died on others."""
+    from mercer.distributed import need_mercer  # which brings the learners along
+
+    need_mercer(client)
     return lambda function, numbers: client.gather(
         client.map(function, list(numbers), pure=False, retries=2)
     )

@@ -35,6 +35,22 @@ def need_dask(name: str) -> None:
         ) from error
 
 
+def need_mercer(client: Any) -> None:
+    """Raise ImportError if workers have no Mercer, or another version of it.
+
+    Tasks that a worker cannot read would be waited for without end.
+    """
+    # what is sent must be known to a worker without Mercer
+    found = client.run(eval, "__import__('mercer').__version__", on_error="return")
+    here = import_module("mercer").__version__
+    for address, version in found.items():
+        if version != here:
+            raise ImportError(
+                f"the worker {address} has no Mercer {here} (it says {version!s}): install the "
+                "same version on all workers."
+            )
+
+
 def current_client() -> Any:
     """The client that this program has made last and not closed; None without one."""
     if "distributed" not in sys.modules:
@@ -112,6 +128,8 @@ class DaskEngine(Engine):
                 "asynchronous=True."
             )
         self.client: Any = client
+        self._threads()  # is it there?
+        need_mercer(client)
 
     @property
     def tasks(self) -> int:  # type: ignore[override]
