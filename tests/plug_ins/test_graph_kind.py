@@ -156,8 +156,8 @@ def test_names_and_types_of_samples_are_taken_once():
         register_kind(GraphKind)
 
     class Others(GraphKind):
-        name = "trees"
-        column = "tree"
+        name = "maps"
+        column = "map"
 
     with pytest.raises(ValueError, match=r"'molecules' has the same name, .* or the same type"):
         register_kind(Others())
