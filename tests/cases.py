@@ -114,6 +114,16 @@ def graphs():
     ]  # fmt: skip
 
 
+def trees():
+    """None and one node, a chain, many children, twins, one label alone, brackets and tuples."""
+    return [
+        (), "(A)", "(S (NP she) (VP runs))", "(S (NP she) (VP (V runs) (ADV fast)))",
+        ("S", ("NP", "she"), ("VP", "runs")), "(S (NP (D the) (N man)) (VP (V sees) (NP she)))",
+        "(A (A (A (A A))))", "(A (B) (C) (B) (A B C) (B))", "(A (C) (B) (A B C) A)",
+        "( (S (VP (V runs) (ADV fast))))", "(A (A A A) (A A))",
+    ]  # fmt: skip
+
+
 def bare_graphs():
     """Without labels."""
     return [(n, edges) for n, edges, _ in graphs()]
@@ -303,6 +313,10 @@ KERNELS = [
     (k.RandomWalk(), graphs()),
     (k.RandomWalk(0.02, labels=True), graphs()),
     *[(k.RandomWalk(0.4, 3, labels), graphs()) for labels in (False, True)],
+    *[(k.Subtree(decay), trees()) for decay in (1.0, 0.3)],
+    *[(k.SubsetTree(decay), trees()) for decay in (1.0, 0.4)],
+    (k.SubsetTree().normalised(), trees()),
+    *[(k.PartialTree(*decays), trees()) for decays in ((1.0, 1.0), (0.4, 0.7))],
     (k.FromDistance(d.DTW(1), 0.5), channels()),
     (k.FromCallable(one_plus_dot), vectors()),
     (k.FromFunction(words_in_common, positive_definite=True), objects()),

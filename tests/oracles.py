@@ -914,6 +914,78 @@ def centred_similarities(column, gamma, category):
     return H @ K @ H
 
 
+def nested(tree):
+    """A tree of cases.py as tuples (label, child, ...)."""
+    if isinstance(tree, str):
+        parts = tree.replace("(", " ( ").replace(")", " ) ").split()
+        open_nodes = [[]]
+        for before, part in zip([None, *parts], parts):
+            if part == "(":
+                open_nodes.append([])
+            elif part == ")":
+                node = tuple(open_nodes.pop())
+                open_nodes[-1].append(node if node else ("",))
+            elif before == "(":
+                open_nodes[-1].append(part)
+            else:
+                open_nodes[-1].append((part,))
+            if part == "(" and before == "(":
+                open_nodes[-2].append("")  # an empty label
+        return open_nodes[0][0]
+    return tuple(part if i == 0 else nested_part(part) for i, part in enumerate(tree))
+
+
+def nested_part(part):
+    return (part,) if isinstance(part, str) else nested(part)
+
+
+def nodes_below(tree):
+    """All subtrees of a nested tree."""
+    return [found for part in tree[1:] for found in nodes_below(part)] + ([tree] if tree else [])
+
+
+def inner_nodes(tree):
+    return sum(len(node) > 1 for node in nodes_below(tree))
+
+
+def subtrees(k_, x, z, S):
+    A, B = (collections.Counter(nodes_below(nested(t))) for t in (x, z))
+    return sum(n * B[c] * k_.decay ** inner_nodes(c) for c, n in A.items())
+
+
+def tree_parts(tree):
+    """All parts with this root that keep all children of a node or none."""
+    choices = [[(child[0],), *tree_parts(child)] for child in tree[1:]]
+    return [(tree[0], *found) for found in itertools.product(*choices)] if choices else []
+
+
+def subset_trees(k_, x, z, S):
+    A, B = (
+        collections.Counter(p for node in nodes_below(nested(t)) for p in tree_parts(node))
+        for t in (x, z)
+    )
+    return sum(n * B[c] * k_.decay ** inner_nodes(c) for c, n in A.items())
+
+
+def partial_trees(k_, x, z, S):
+    decay, depth = k_.decay, k_.depth_decay
+
+    def delta(s, t):
+        if s[0] != t[0]:
+            return 0.0
+        total = decay**2
+        for length in range(1, min(len(s), len(t))):
+            for I, J in itertools.product(
+                itertools.combinations(range(1, len(s)), length),
+                itertools.combinations(range(1, len(t)), length),
+            ):
+                far = I[-1] - I[0] + J[-1] - J[0] + 2
+                total += decay**far * math.prod(delta(s[i], t[j]) for i, j in zip(I, J))
+        return depth * total
+
+    return sum(delta(s, t) for s in nodes_below(nested(x)) for t in nodes_below(nested(z)))
+
+
 KERNELS = {
     k.AllSubsequences: all_subsequences,
     k.FixedLengthSubsequences: lambda k_, x, z, S: subsequences_of_length(x, z, k_.p),
@@ -952,6 +1024,9 @@ KERNELS = {
     k.Graphlets: graphlets,
     k.Propagation: propagation,
     k.RandomWalk: random_walk,
+    k.Subtree: subtrees,
+    k.SubsetTree: subset_trees,
+    k.PartialTree: partial_trees,
     k.SoftDTWRBF: lambda k_, x, z, S: math.exp(-k_.gamma * soft_dtw(k_, x, z, S)),
     k.EditRBF: lambda k_, x, z, S: math.exp(-k_.gamma * edits(x, z, k_.variant)),
     k.Additive: additive,

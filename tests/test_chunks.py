@@ -32,7 +32,7 @@ from mercer.kernels import (
     Precomputed,
     RandomWalk,
     WeisfeilerLehman,
-    graph_counts,
+    key_counts,
     kmer_counts,
     transforms,
     walks,
@@ -149,7 +149,7 @@ def test_graphs_are_counted_and_taken_apart_in_strips(small):
     kernel, walk = WeisfeilerLehman(2), RandomWalk(0.01)
     graphs = kernel.encode(cases.graphs())
     F, K = kernel.features(graphs), walk.block(graphs, graphs)
-    small(graph_counts, STRIP=3)
+    small(key_counts, STRIP=3)
     small(walks, BATCH=40)
     assert_array_equal(kernel.features(graphs).toarray(), F.toarray())
     assert_allclose(walk.block(graphs, graphs), K, rtol=1e-12)

@@ -46,6 +46,7 @@ void bind_nearest(nb::module_& m);
 void bind_neighbour_process(nb::module_& m);
 void bind_neighbourhood(nb::module_& m);
 void bind_perceptron(nb::module_& m);
+void bind_trees(nb::module_& m);
 void bind_triangle(nb::module_& m);
 void bind_row_search(nb::module_& m);
 void bind_series(nb::module_& m);

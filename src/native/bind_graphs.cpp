@@ -1,4 +1,4 @@
-// Loops over graphs, called by kernels/graph_counts.py and the kernels that count: colours of nodes,
+// Loops over graphs, called by the kernels that count (kernels/key_counts.py): colours of nodes,
 // lengths of shortest paths, small subgraphs, and the sorted counts of all of them.
 //
 // Shervashidze et al., "Weisfeiler-Lehman graph kernels", 2011; Borgwardt & Kriegel, "Shortest-path

@@ -41,6 +41,7 @@ NB_MODULE(_native, m) {
     bind_neighbour_process(m);
     bind_neighbourhood(m);
     bind_perceptron(m);
+    bind_trees(m);
     bind_triangle(m);
     bind_row_search(m);
     bind_series(m);

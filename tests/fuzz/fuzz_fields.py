@@ -62,6 +62,7 @@ def samples() -> dict[str, Any]:
         "vectors": X, "sparse": sp.csr_array(X * (X > 0)), "strings": words,
         "sets": [{*row} for row in rng.integers(0, 12, (N, 4)).tolist()],
         "graphs": small_graphs(rng),
+        "trees": [(word[0], (word, *word), word) for word in words],
         "categories": np.array(levels, object), "table": table, "matrix": X @ X.T + np.eye(N),
     }  # fmt: skip
 
@@ -112,6 +113,8 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("graphs", lambda: mercer.KernelRidge(kernel=k.ShortestPath())),
     ("graphs", lambda: mercer.SVC(kernel=k.RandomWalk(labels=True))),
     ("graphs", lambda: mercer.KernelRidge(kernel=k.RandomWalk() + k.Graphlets(3))),
+    ("trees", lambda: mercer.SVC(kernel=k.SubsetTree().normalised())),
+    ("trees", lambda: mercer.KernelRidge(kernel=k.PartialTree() + k.Subtree())),
     ("vectors", lambda: mercer.NuSVC(nu=0.1)),
     ("vectors", lambda: mercer.NuSVR()),
     ("vectors", lambda: mercer.KernelQuantileRegression()),

@@ -21,6 +21,7 @@ from mercer.kernels import (
     WLOptimalAssignment,
     check_mercer,
     graph_counts,
+    key_counts,
 )
 from mercer.samples import graphs_of
 
@@ -66,7 +67,7 @@ def test_folded_features_are_right_in_the_mean(kernel, monkeypatch):
     F = kernel.features(X, width=2**20)
     assert F.shape == (30, 2**20)
     assert_allclose((F @ F.T).toarray(), kernel(GRAPHS), rtol=0.2, atol=3)
-    monkeypatch.setattr(graph_counts, "STRIP", 7)
+    monkeypatch.setattr(key_counts, "STRIP", 7)
     assert_array_equal(kernel.features(X, width=64).toarray(), folded(kernel, X))
     with pytest.raises(ValueError, match="width=0"):
         kernel.features(X, width=0)

@@ -183,6 +183,7 @@ def test_no_function_is_missing():
     tested |= {"path_sums", "warp_bounds", "warp_series"}  # test_hostile_series.py
     tested |= {"count_keys", "graphlet_counts", "path_counts", "sort_keys", "wl_colours"}
     tested |= {"labelled_walks", "walk_sums"}  # test_hostile_graphs.py
+    tested |= {"tree_nodes", "tree_sums"}  # test_hostile_trees.py
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 
 

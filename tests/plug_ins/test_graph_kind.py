@@ -156,20 +156,20 @@ def test_names_and_types_of_samples_are_taken_once():
         register_kind(GraphKind)
 
     class Others(GraphKind):
-        name = "trees"
-        column = "tree"
+        name = "maps"
+        column = "map"
 
     with pytest.raises(ValueError, match=r"'molecules' has the same name, .* or the same type"):
         register_kind(Others())
     before = all_kinds()
     Others.encoded = ()
     remove = register_kind(Others())
-    assert kind_named("trees") is all_kinds()[0]
-    assert kind_that_holds(GRAPHS[0]).name == "trees"
+    assert kind_named("maps") is all_kinds()[0]
+    assert kind_that_holds(GRAPHS[0]).name == "maps"
     remove()
     assert all_kinds() == before
-    with pytest.raises(TypeError, match=r"there is no kind of sample 'trees'.*register"):
-        kind_named("trees")
+    with pytest.raises(TypeError, match=r"there is no kind of sample 'maps'.*register"):
+        kind_named("maps")
 
 
 def test_rows_are_appended_to_an_index():

@@ -31,6 +31,7 @@ from mercer.kernels.subsequences import AllSubsequences, FixedLengthSubsequences
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
 from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
+from mercer.kernels.trees import PartialTree, SubsetTree, Subtree
 from mercer.kernels.walks import RandomWalk
 from mercer.kernels.weighted_degree import WeightedDegree
 
@@ -43,9 +44,10 @@ __all__ = [
     "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer",
     "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "Meaning", "MercerCheck",
     "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised",
-    "NormalisedGaussian", "On", "Polynomial", "Power", "Precomputed", "Product", "Propagation",
-    "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "Scaled", "ShortestPath",
-    "Sigmoid", "SoftDTWRBF", "Spectrum", "Sum", "TableKernel", "VertexHistogram",
+    "NormalisedGaussian", "On", "PartialTree", "Polynomial", "Power", "Precomputed", "Product",
+    "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "Scaled",
+    "ShortestPath", "Sigmoid", "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree", "Sum",
+    "TableKernel", "VertexHistogram",
     "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman", "as_kernel", "check_mercer",
     "repair",
 ]  # fmt: skip
@@ -53,6 +55,7 @@ __all__ = [
 # what other rooms use, and no user needs
 from mercer.kernels.algebra import Node
 from mercer.kernels.bandwidths import scale_gamma
-from mercer.kernels.graph_counts import LabelCounter, graph_distance, graph_kernel
+from mercer.kernels.graph_counts import graph_distance, graph_kernel, label_counter
 from mercer.kernels.histograms import histogram_gamma
 from mercer.kernels.names import NAMED
+from mercer.kernels.trees import subtree_counter, subtree_kernel, tree_distance, tree_kernel

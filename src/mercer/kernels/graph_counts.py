@@ -1,34 +1,20 @@
-"""Kernels that count what graphs have in common: labels, and neighbourhoods of nodes.
-
-`GraphCounts` is the product of two lists of counts, each under a number of 64 bits that says what
-was counted. The numbers depend on nothing but the graph, so nothing has to be learnt, new graphs
-change no feature of others, and what only new graphs have matches nothing. Two different things
-have the same number with a chance of about D² / 2^65, if there are D of them.
-"""
+"""Kernels that count what graphs have in common: labels, and neighbourhoods of nodes."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer import _native
-from mercer.distances import KernelDistance, Meaning, mirrored
+from mercer.distances import KernelDistance, Meaning
 from mercer.kernels.base import Kernel
-from mercer.persistence import fields, whole
-from mercer.samples import Graphs, Prepared, Ragged, is_whole, mixed
+from mercer.kernels.key_counts import Counts, KeyCounter, KeyCounts
+from mercer.samples import Graphs, is_whole, mixed
 
-STRIP = 2**14  # graphs whose counts are made at a time, where counts need not be kept
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 NONE32, NONE64 = np.empty(0, np.int32), np.empty(0, np.uint64)
 NOWHERE = np.empty(0, np.int64)
-
-
-@fields(values=whole(axes=2))
-class Counts(Ragged):
-    """What was counted in each graph: pairs (number, how often), ascending, as uint64."""
 
 
 class OnGraphs(Kernel):
@@ -53,89 +39,8 @@ class OnGraphs(Kernel):
             )
 
 
-class GraphCounts(OnGraphs):
+class GraphCounts(KeyCounts, OnGraphs):
     """Abstract: Σ over numbers c of count_c(G) count_c(H). Define ``counts``."""
-
-    vocabulary: Any
-
-    @property
-    def large_tiles(self) -> bool:
-        return True
-
-    @abstractmethod
-    def counts(self, X: Graphs) -> Counts:
-        """What each graph has, and how often."""
-
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
-        return X if isinstance(X, Prepared) else Prepared((X, self.counts(X)))
-
-    def block(self, X: Any, Z: Any) -> np.ndarray:
-        same = X is Z
-        A, B = self.sides(X, Z)
-        ours = by_key(A.parts[1])
-        theirs = ours if same else by_key(B.parts[1])
-        K = np.zeros((A.shape[0], B.shape[0]))
-        _native.kmer_join(*ours, *theirs, 1.0, same, K)
-        K = mirrored(K) if same else K
-        return K.astype(np.result_type(A.dtype, B.dtype), copy=False)
-
-    def diag(self, X: Any) -> np.ndarray:
-        X = self.prepare(X)
-        found = X.parts[1]
-        squares = np.square(found.values[:, 1].astype(np.float64))
-        owners = np.repeat(np.arange(len(found)), found.lengths)
-        return np.bincount(owners, squares, len(found)).astype(X.dtype, copy=False)
-
-    def columns_of(self, X: Any) -> np.ndarray:
-        """The numbers of all that raw or encoded graphs have, ascending: a ``vocabulary``."""
-        X = self.encode(X)
-        parts = [self.counts(X[s : s + STRIP]).values[:, 0] for s in range(0, len(X), STRIP)]
-        return np.unique(np.concatenate(parts))
-
-    def features(self, X: Graphs, width: int | None = None) -> sp.csr_array:
-        """Counts, sparse, (n, p): one column for each number of the vocabulary, in order.
-
-        With a ``width``, numbers are folded into so many columns, each with a sign, so that there
-        is no vocabulary: products of features are right in the mean. Graphs are counted in strips.
-        """
-        known = None
-        if width is None:
-            given: Any = X if self.vocabulary is None else self.vocabulary
-            numbers = isinstance(given, np.ndarray) and given.dtype == np.uint64
-            known = np.unique(given) if numbers else self.columns_of(given)
-            size = len(known)
-        elif is_whole(width) and 1 <= width < 2**31:
-            size = int(width)
-        else:
-            raise ValueError(f"width={width!r}: give an integer >= 1, or None.")
-        parts = [
-            self._columns(X[s : s + STRIP], known, size, X.dtype) for s in range(0, len(X), STRIP)
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        ends = np.cumsum([0, *(part.nnz for part in parts)])
-        starts = [part.indptr[:-1] + end for part, end in zip(parts, ends)]
-        index = np.int32 if ends[-1] < 2**31 else np.int64
-        indptr = np.concatenate([*starts, ends[-1:]]).astype(index)
-        data = np.concatenate([part.data for part in parts])
-        indices = np.concatenate([part.indices for part in parts]).astype(index, copy=False)
-        return sp.csr_array((data, indices, indptr), (len(X), size))
-
-    def _columns(self, X: Graphs, known: np.ndarray | None, size: int, dtype: Any) -> sp.csr_array:
-        found = self.counts(X)
-        keys, counts = found.values[:, 0], found.values[:, 1].astype(dtype)
-        rows = np.repeat(np.arange(len(X), dtype=np.int32), found.lengths)
-        if known is None:
-            at = (keys % np.uint64(size)).astype(np.int32)
-            counts *= np.where(mixed(keys) >> np.uint64(63), -1, 1).astype(dtype)
-        else:
-            at = np.minimum(np.searchsorted(known, keys), max(size - 1, 0))
-            hit = known[at] == keys if size else np.zeros(len(at), bool)
-            rows, at, counts = rows[hit], at[hit].astype(np.int32), counts[hit]
-        indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(X)))))
-        F = sp.csr_array((counts, at, indptr.astype(np.int32)), (len(X), size))
-        F.sum_duplicates()
-        return F
 
 
 class VertexHistogram(GraphCounts):
@@ -315,16 +220,6 @@ def counted(X: Graphs, keys: np.ndarray) -> Counts:
     return Counts(pairs.reshape(-1, 2), starts)
 
 
-def by_key(found: Counts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers, rows and counts, sorted by numbers and then by rows."""
-    total = len(found.values)
-    keys, rows, counts = np.empty(total, np.uint64), np.empty(total, np.int32), np.empty(total)
-    _native.sort_keys(
-        np.ascontiguousarray(found.starts), np.ascontiguousarray(found.values), keys, rows, counts
-    )
-    return keys, rows, counts
-
-
 def arrays(X: Graphs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What native loops read."""
     return tuple(map(np.ascontiguousarray, (X.node_starts, X.row_starts, X.neighbours)))  # type: ignore
@@ -336,15 +231,9 @@ def check_rounds(value: Any, name: str) -> None:
         raise ValueError(f"{name}={value!r}: give an integer >= 0.")
 
 
-class LabelCounter:
+def label_counter(X: Graphs) -> KeyCounter:
     """Counts of the neighbourhoods of one step that training graphs have, as a simple baseline."""
-
-    def __init__(self, X: Graphs):
-        kernel = WeisfeilerLehman(1)
-        self.kernel = WeisfeilerLehman(1, kernel.columns_of(X))
-
-    def features(self, X: Graphs) -> sp.csr_array:
-        return self.kernel.features(X)
+    return KeyCounter(WeisfeilerLehman(1), X)
 
 
 def graph_kernel() -> Kernel:

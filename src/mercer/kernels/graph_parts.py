@@ -12,7 +12,6 @@ from mercer import _native
 from mercer.distances import Meaning
 from mercer.kernels.graph_counts import (
     GOLDEN,
-    Counts,
     GraphCounts,
     OnGraphs,
     arrays,
@@ -20,6 +19,7 @@ from mercer.kernels.graph_counts import (
     counted,
     labels_of,
 )
+from mercer.kernels.key_counts import Counts
 from mercer.samples import Graphs, Prepared, is_number, is_whole, mixed
 
 METRICS = ("l1", "l2")

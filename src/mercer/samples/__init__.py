@@ -4,10 +4,10 @@ Every comparison (a distance or a kernel) names the kind of sample that it compa
 `as_samples` encodes raw data as that kind, once per fit. The type `Samples` says what all encoded
 samples have in common. Vectors are plain C-ordered arrays and sparse rows are
 ``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Series`,
-`Graphs`, `Objects`, `Table` and, if K itself is given, `MatrixRows`. `Prepared` holds encoded
-samples together with what a comparison has computed once for each of their rows. What learners,
-tables and reports need to know of a kind is one `Kind` object: kind.py says what it answers,
-strings.py is an example, and `register_kind` adds one from outside.
+`Graphs`, `Trees`, `Objects`, `Table` and, if K itself is given, `MatrixRows`. `Prepared` holds
+encoded samples together with what a comparison has computed once for each of their rows. What
+learners, tables and reports need to know of a kind is one `Kind` object: kind.py says what it
+answers, strings.py is an example, and `register_kind` adds one from outside.
 """
 
 from mercer.samples import built_in
@@ -43,11 +43,12 @@ from mercer.samples.series import Series, series_of
 from mercer.samples.sets import Sets, item_rows, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table
+from mercer.samples.trees import Trees
 from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
     "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "Objects", "Prepared",
-    "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Vectors", "all_kinds",
+    "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Trees", "Vectors", "all_kinds",
     "as_objects", "as_samples", "as_table", "column_names", "columns_by_kind", "describe",
     "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "item_rows", "joined",
     "joined_rows", "kind_in_cells", "kind_named", "kind_of", "kind_that_holds", "largest_column",

@@ -11,10 +11,11 @@ from mercer.samples.series import SeriesKind
 from mercer.samples.sets import SetsKind
 from mercer.samples.strings import StringsKind
 from mercer.samples.table import TableKind
+from mercer.samples.trees import TreesKind
 from mercer.samples.vectors import VectorsKind
 
 for _kind in (
     VectorsKind(), CategoriesKind(), TableKind(), StringsKind(), SetsKind(), SeriesKind(),
-    GraphsKind(), ObjectsKind(), PrecomputedKind(),
+    GraphsKind(), TreesKind(), ObjectsKind(), PrecomputedKind(),
 ):  # fmt: skip
     register_kind(_kind)

@@ -82,7 +82,7 @@ class GraphsKind(Kind):
         return f"{len(graph.degrees)} nodes, {edges} edges"
 
     def counter(self, samples: Graphs) -> Any:
-        return named("mercer.kernels:LabelCounter")(samples)
+        return named("mercer.kernels:label_counter")(samples)
 
 
 def _encoded(parts: list[GraphParts], like: Graphs | None, reader: str) -> Graphs:
