@@ -23,7 +23,8 @@ from harness import Section, options
 from mercer import SVC, KernelSearchCV
 from mercer.gram import GramOperator
 from mercer.learners.base.kernel_learner import FitPath
-from mercer.learners.margin.support_vectors import SupportVectorMachine, WarmStarts
+from mercer.learners.margin.support_vectors import SupportVectorMachine
+from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.selection.grid.plan import Plan
 from mercer.threads import count_jobs
 from svm_fit import in_turn, touch_memory

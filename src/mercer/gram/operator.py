@@ -488,7 +488,10 @@ class MatrixPart(GramOperator):
         np.add.at(W, self.j, V)
 
         def strip(s: int) -> np.ndarray:
-            return self.K[self.i[s : s + STRIP]] @ W
+            rows = self.i[s : s + STRIP]
+            if (np.diff(rows) == 1).all():  # as those of folds often are: no copy
+                return self.K[rows[0] : rows[-1] + 1] @ W
+            return self.K[rows] @ W
 
         parts = list(ordered_map(strip, range(0, self.shape[0], STRIP), self.n_jobs))
         return np.concatenate(parts) if parts else np.empty((0, *V.shape[1:]), W.dtype)

@@ -193,6 +193,22 @@ class KernelLearner(GramPlaced, BaseEstimator):
         """
         return FitPath()
 
+    def leave_one_out(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, fit_path: FitPath | None = None
+    ) -> tuple[Any, Any] | None:
+        """What each row gets from a fit to all others, without a fit for each row.
+
+        The arguments are those of ``fit``. The kernel is bound to all rows.
+
+        Returns
+        -------
+        tuple or None
+            A learner that answers for each row as if it had been fitted without this row, and the
+            samples that it reads, in the order of X. None where no shorter way is known than a
+            fit for each row.
+        """
+        return None
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``kernel__gamma`` sets the parameter gamma of a kernel object."""
         kernel = params.get("kernel", self.kernel)

@@ -6,7 +6,7 @@ Machines for pairs of classes or for one class against the rest, their votes, an
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, replace
 from typing import Any, Self, get_args
 
@@ -35,9 +35,9 @@ from mercer.learners.base import (
 from mercer.learners.margin.support_vectors import (
     CONTINUED,
     SupportVectorMachine,
-    WarmStarts,
     solve_dual,
 )
+from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.solvers import Reason, RowSource, solve_all, worst
 from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
@@ -114,9 +114,8 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
     ) -> Self:
         self._check_parameters()
         training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
-        y, n = column_or_1d(training.y, warn=True), training.X.shape[0]
-        w = training.all_weights
-        self.classes_, codes = encode_classes(y)
+        n, w = training.X.shape[0], training.all_weights
+        y, self.classes_, codes = self._coded(training, fit_path)
         self._in_pairs = self.multi_class == "ovo" or len(self.classes_) == 2
         self.class_weight_ = self._class_weights(y, codes, w)
         bounds = self._penalties(w * self.class_weight_[codes])
@@ -135,6 +134,15 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
             self._fit_probabilities(K, codes, bounds, w)
         worst(results).conclude(CONTINUED)
         return self
+
+    def _coded(self, training: Training, fit_path: WarmStarts | None) -> tuple[np.ndarray, ...]:
+        """y, the classes and their codes, which fits on a path share."""
+
+        def coded() -> tuple[np.ndarray, ...]:
+            y = column_or_1d(training.y, warn=True)
+            return y, *encode_classes(y)
+
+        return coded() if fit_path is None else fit_path.shared(coded, "classes")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -185,10 +193,12 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
             return self._solve_pairs(K, codes, bounds, fit_path, warm)
         # one against the rest: all machines read the same rows of K
         solver = self._solver(K.shape[0])
-        source = None if is_value(self.solver) else solver.rows_of(K, bounds)
+        source = None if fit_path is None else fit_path.source(K, solver, bounds)
+        if source is None and not is_value(self.solver):
+            source = solver.rows_of(K, bounds)
 
         def task(c: int) -> Callable:
-            problem = self._pair_problem(np.where(codes == c, 1.0, -1.0), bounds)
+            problem = self._problem_of_class(codes, bounds, c)
             machine = c if warm else None
             return lambda: self._fit_machine(K, problem, machine, solver, source, fit_path)
 
@@ -293,6 +303,22 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         if len(self.classes_) == 2:  # the second is positive, as in scikit-learn
             labels = -labels
         return self._pair_problem(labels, bounds[rows])
+
+    def _problem_of_class(self, codes: np.ndarray, bounds: np.ndarray, c: int) -> DualProblem:
+        return self._pair_problem(np.where(codes == c, 1.0, -1.0), bounds)
+
+    def machines(
+        self, codes: np.ndarray, bounds: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, DualProblem]]:
+        """The rows and the dual of each machine, in the order of the variables that fits keep."""
+        k, every = len(self.classes_), np.arange(len(codes))
+        if not self._in_pairs:
+            yield from ((every, self._problem_of_class(codes, bounds, c)) for c in range(k))
+            return
+        members = [np.flatnonzero(codes == c) for c in range(k)]
+        for pair in all_pairs(k):
+            rows = every if k == 2 else np.concatenate([members[c] for c in pair])
+            yield rows, self._problem_of_pair(codes, bounds, rows, pair)
 
     def _pair_coef(self) -> np.ndarray:
         codes = np.repeat(np.arange(len(self.classes_)), self._n_support)

@@ -29,8 +29,9 @@ from mercer.learners.base import (
     is_value,
     solver_name,
 )
+from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.persistence import fields, whole
-from mercer.samples import is_number, is_whole
+from mercer.samples import MatrixRows, is_number, is_whole
 from mercer.solvers import Reason, RowSource
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
@@ -254,13 +255,15 @@ class SupportVectorMachine(KernelLearner, ABC):
         solution of the last fit.
         """
         solver, start = solver or self._solver(K.shape[0]), self._start(machine, problem, fit_path)
+        nearby = None
         if fit_path is not None and not is_value(self.solver):
             source = source or fit_path.source(K, solver, problem.C)
-        result = solve_dual(solver, K, problem, start, source)
+            nearby = fit_path.nearby(machine, source)
+        result = solve_dual(solver, K, problem, start, source, nearby)
         if result.reason is Reason.INFEASIBLE:
             raise ValueError(self._infeasible())
         if fit_path is not None:
-            fit_path.keep_dual(machine, problem.C, result)
+            fit_path.keep_dual(machine, problem.C, result, source)
         return result
 
     def _start(
@@ -315,6 +318,12 @@ class SupportVectorMachine(KernelLearner, ABC):
             self._center_coef = low.lift(np.stack(weights, axis=1))
         self.keep_support(X[support] if low is None else X[low.centres])
 
+    def set_values(self, machines: MatrixRows) -> None:
+        """Let new samples be rows of a matrix of known values, whose columns are the machines."""
+        count = len(machines)
+        self._center_coef, self.intercept_ = np.eye(count), np.zeros(count)
+        self.keep_support(machines)
+
     def _store_one(self, training: Training, result: SmoResult, low: Any) -> np.ndarray:
         """The same for a single machine; returns the numbers of its support vectors."""
         support = np.flatnonzero(result.coef)
@@ -358,57 +367,12 @@ class SupportVectorMachine(KernelLearner, ABC):
 
 def solve_dual(
     solver: Any, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None,
-    source: RowSource | None = None,
+    source: RowSource | None = None, nearby: SmoResult | None = None,
 ) -> SmoResult:  # fmt: skip
     """The solution from α; only `SmoSolver` knows rows that several problems share."""
     if source is None:
         return solver.solve(K, problem, alpha)
-    return solver.solve(K, problem, alpha, source)
-
-
-class WarmStarts(FitPath):
-    """Path for machines that differ in C or ν: they share K, and each starts from the last one.
-
-    Parameters
-    ----------
-    learner : SupportVectorMachine
-    values : list
-        The values of C or ν, in the order of the fits.
-    """
-
-    def __init__(self, learner: SupportVectorMachine, values: list):
-        super().__init__()
-        #: whether the parameter is C, the upper bound; variables at the bound change with it
-        self.bounded = learner.path_parameter == "C"
-        numbers = [v for v in values if isinstance(v, (int, float, np.number)) and v > 0]
-        #: the largest C divided by the C of the first fit
-        self.growth = max(numbers) / numbers[0] if self.bounded and numbers else 1.0
-        self.last: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._source: RowSource | None = None
-
-    def source(self, K: GramOperator, solver: SmoSolver, C: np.ndarray) -> RowSource | None:
-        """Kept rows of K, shared by all machines that use all rows; None for other machines."""
-        if self._source is None and "dense" in K.cheap and K.shape[0] == self.rows():
-            self._source = solver.rows_of(K, C * self.growth)
-        return self._source if K.shape[0] == self.rows() else None
-
-    def rows(self) -> int:
-        """Number of training samples, 0 before the first fit."""
-        return 0 if self.training is None else self.training.X.shape[0]
-
-    def start(self, machine: int, C: np.ndarray) -> np.ndarray | None:
-        """The last dual variables of a machine; those at the old bounds move to the new bounds."""
-        if machine not in self.last:
-            return None
-        alpha, bounds = self.last[machine]
-        if not self.bounded:
-            return alpha
-        return np.where((alpha >= bounds) & np.isfinite(C), C, np.minimum(alpha, C))
-
-    def keep_dual(self, machine: int, C: np.ndarray, result: SmoResult) -> None:
-        """Remember the solution of a machine."""
-        if result.alpha is not None:
-            self.last[machine] = result.alpha, C
+    return solver.solve(K, problem, alpha, source, nearby)
 
 
 class _Lines:

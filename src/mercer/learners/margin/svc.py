@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 
 from mercer.estimator import estimator
+from mercer.learners.base import LIMITS, is_value
+from mercer.learners.margin.left_out import looked_up, values_left_out
 from mercer.learners.margin.many_classes import ManyClasses
+from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.solvers import Reason
 from mercer.solvers.smo import DualProblem, SmoResult
 
@@ -85,6 +89,33 @@ class SVC(ManyClasses):
 
     def _pair_problem(self, labels, bounds) -> DualProblem:
         return DualProblem.classification(labels, bounds)
+
+    def leave_one_out(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *,
+        fit_path: WarmStarts | None = None,
+    ) -> tuple[Any, Any] | None:  # fmt: skip
+        if (
+            self.probability
+            or isinstance(self.class_weight, str)  # weights change with the rows
+            or is_value(self.solver)
+            or not LIMITS["support vectors"].exact(self.solver, len(X))
+        ):
+            return None
+        path = self.new_path([self.C]) if fit_path is None else fit_path
+        self.fit(X, y, sample_weight, fit_path=path)
+        assert path.training is not None
+        training = path.training
+        _, _, codes = self._coded(training, path)
+        if np.bincount(codes).min() < 2:
+            return None  # without its only row there is no such class
+        bounds = self._bounds(training)
+        K = self._exact_operator(training.X, bounds, path)
+        if "dense" not in K.cheap:
+            return None
+        values = self._values(X)
+        solver, whole = self._solver(K.shape[0]), values[training.rows]
+        values[training.rows] = values_left_out(self, solver, K, codes, bounds, path, whole)
+        return looked_up(self, values)
 
 
 @estimator

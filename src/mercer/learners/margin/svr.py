@@ -12,7 +12,8 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit
-from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine, WarmStarts
+from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine
+from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.solvers.smo import DualProblem, SmoResult
 from mercer.threads import fitting
 

@@ -7,23 +7,22 @@ in one penalty alone form a path, along which the learner shares its solver.
 
 from __future__ import annotations
 
-import inspect
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import _check_method_params
 
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.learners.base import KernelLearner, Training, check_weights
 from mercer.persistence import fields, unread
 from mercer.samples import float_range
+from mercer.selection.grid.fits import Fit, copies, fit_along, fit_left_out, leave_one_out
 from mercer.selection.grid.sharing import SharedMatrices, key_of
 from mercer.threads import count_jobs, ordered_map
 
@@ -56,6 +55,8 @@ class Sharing:
         Why no more is shared.
     by_fold : bool
         Whether all this is done anew in each fold, whose samples earlier steps of a pipeline make.
+    left_out : bool
+        Whether what each row gets without it comes from one fit to all rows.
     """
 
     candidates: list[int]
@@ -64,24 +65,17 @@ class Sharing:
     path: str | None = None
     reason: str = ""
     by_fold: bool = False
+    left_out: bool = False
 
     def __str__(self) -> str:
         some = ", ".join(map(str, self.candidates[:6]))
         more = " ..." if len(self.candidates) > 6 else ""
         of = f" of {self.kernel}" if self.kernel else ""
         along = f", fits along {self.path}" if self.path else ""
+        along += ", rows left out of one fit" if self.left_out else ""
         why = f" ({self.reason})" if self.reason else ""
         fold = "in each fold " if self.by_fold else ""
         return f"candidates {some}{more}{of}: {fold}{LEVELS[self.level]}{along}{why}"
-
-
-class _Fit(NamedTuple):
-    """A fitted model and all samples as it reads them, or the error in place of it."""
-
-    model: Any
-    samples: Any
-    error: Exception | None = None
-    trace: Any = None  # where the error was raised first
 
 
 class _Task(NamedTuple):
@@ -125,9 +119,11 @@ class Plan:
         self.n = self.groups[0].samples.shape[0]
         every = np.arange(self.n)  # splits may be masks, or count from the end
         self.splits = [(every[train], every[test]) for train, test in splits]
+        #: whether each fold leaves out one row
+        self.alone = all(leave_one_out(train, test, self.n) for train, test in self.splits)
         #: the time of each fit: its part of the time of all that shared, (candidates, splits)
         self.seconds = np.zeros((len(models), len(splits)))
-        self._fits: dict[tuple[int, bytes], _Fit] = {}
+        self._fits: dict[tuple[int, bytes], Fit] = {}
         self.stage(range(len(models)), range(len(splits)))
         self._of = {i: group for group in self.groups for i in group.candidates}
         for group in self.groups:
@@ -281,7 +277,8 @@ class Plan:
         self.shared.forget_grams()
         ready = self._held(batch)
         paths = [(g, [i for i in path if i in self._wanted]) for g in ready for path in g.paths]
-        tasks = [_Task(g, f, path) for g, path in paths for f in self._folds if path]
+        paths = [(g, path) for g, path in paths if path and not self._leave_out(g, path)]
+        tasks = [_Task(g, f, path) for g, path in paths for f in self._folds]
         opening = (time.perf_counter() - start) / max(1, sum(len(task.path) for task in tasks))
         for task in tasks:
             self.seconds[task.path, task.fold] += opening
@@ -304,7 +301,7 @@ class Plan:
             try:
                 self._hold([group])
             except Exception as error:
-                failed = _Fit(None, None, error, error.__traceback__)
+                failed = Fit(None, None, error, error.__traceback__)
                 for f in self._folds:
                     train = self.splits[f][0].tobytes()
                     self._fits.update({(i, train): failed for i in group.candidates})
@@ -357,40 +354,45 @@ class Plan:
             return self.shared.of_distances(group.bound[fold])
         return self.shared.gram(group.bound[0])
 
-    def _fit_path(self, task: _Task, jobs: int) -> list[_Fit]:
+    def _fit_path(self, task: _Task, jobs: int) -> list[Fit]:
         """The fits of all candidates of a path, in the order of their penalties."""
         start = time.perf_counter()
         train = self.splits[task.fold][0]
         kernel, samples = self._looked_up(task.group, task.fold)
-        X, y = samples[train], None if self.y is None else self.y[train]
-        fit_params = _check_method_params(np.empty(self.n), self.fit_params, train)
-        models: list[Any] = [self._copy(self.models[i], kernel, jobs) for i in task.path]
-        if models[0].path_parameter is not None:
-            values = [self._penalty(i) for i in task.path]
-            fit_params["fit_path"] = models[0].new_path(values)
-        fits = []
-        for model in models:
-            try:
-                fits.append(_Fit(model.fit(X, y, **fit_params), samples))
-            except Exception as error:
-                fits.append(_Fit(None, None, error, error.__traceback__))
+        y = None if self.y is None else self.y[train]
+        models = self._copies(task.path, kernel, jobs)
+        fits = fit_along(models, samples, train, y, self._fit_params(train))
         self.seconds[task.path, task.fold] += (time.perf_counter() - start) / len(task.path)
         return fits
 
-    def _copy(self, model: KernelLearner, kernel: Kernel | None, jobs: int) -> KernelLearner:
-        """A model to be fitted, with a kernel in the place of its own and of arguments beside it,
-        and with its part of threads and memory."""
-        defaults = inspect.signature(type(model)).parameters
-        changes: dict[str, Any] = {}
-        if kernel is not None:
-            beside = [n for n in ("gamma", "degree", "coef0", "kernel_params") if n in defaults]
-            changes = {"kernel": kernel, **{name: defaults[name].default for name in beside}}
-        if jobs > 1:
-            changes["n_jobs"] = 1  # the fits share the cores
-        if model.memory is None:
-            changes["memory"] = max((self.shared.memory - self.shared.held_bytes()) // jobs, 1)
-        copy: Any = clone(model)
-        return copy.set_params(**changes)
+    def _leave_out(self, group: _Group, path: list[int]) -> bool:
+        """Whether the learner knows what fits to all rows but one give, from fits to all rows."""
+        start = time.perf_counter()
+        if not (self.alone and group.sharing.level.startswith("gram")):
+            return False
+        kernel, samples = self._looked_up(group, 0)
+        fit_params = self._fit_params(np.arange(self.n))
+        fits = fit_left_out(self._copies(path, kernel, 1), samples, self.y, fit_params)
+        if fits is None:
+            return False
+        group.sharing = replace(group.sharing, left_out=True)
+        for f in self._folds:
+            train = self.splits[f][0].tobytes()
+            self._fits.update({(i, train): fit for i, fit in zip(path, fits)})
+        spent = (time.perf_counter() - start) / (len(path) * len(self._folds))
+        self.seconds[np.ix_(path, self._folds)] += spent
+        return True
+
+    def _fit_params(self, train: np.ndarray) -> dict:
+        return _check_method_params(np.empty(self.n), self.fit_params, train)
+
+    def _copies(self, path: list[int], kernel: Kernel | None, jobs: int) -> list[Any]:
+        """The models of a path, with their parts of threads and memory."""
+        own = self.models[path[0]].n_jobs
+        n_jobs = self.shared.n_jobs if own is None else own
+        n_jobs = n_jobs if jobs == 1 else 1  # several fits at a time share the cores
+        memory = max((self.shared.memory - self.shared.held_bytes()) // jobs, 1)
+        return copies([self.models[i] for i in path], kernel, n_jobs, memory)
 
 
 def in_words(kernel: Kernel) -> str:

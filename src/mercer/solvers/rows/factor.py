@@ -14,6 +14,8 @@ class FactorRows(RowSource):
     The blocks of working sets are computed, of at most ``cache_bytes``.
     """
 
+    adds = False
+
     def __init__(self, K: FactoredGram, cache_bytes: int = 2**25):
         self.K = K
         fitting = np.sqrt(cache_bytes / np.dtype(K.dtype).itemsize)

@@ -45,6 +45,10 @@ class RowSource(ABC):
     least_set = 1
     #: whether rows are read only when steps need them: then all variables are the working set
     whole = False
+    #: whether `add` needs only g, and not what was added to it before
+    adds = True
+    #: whether several threads can read it at a time
+    stateless = False
 
     def begin(self) -> None:  # noqa: B027 - most sources keep no state of a problem
         """Start a new problem, where K β = 0."""
@@ -156,6 +160,8 @@ def gather(values, slots, columns, n_jobs) -> np.ndarray:
 
 class HeldRows(RowSource):
     """K is an array in memory."""
+
+    stateless = True
 
     def __init__(self, K: np.ndarray, n_jobs: int | None):
         self.values = np.require(K, None, ["C", "ALIGNED"])

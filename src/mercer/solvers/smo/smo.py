@@ -99,6 +99,7 @@ class SmoSolver:
         problem: DualProblem,
         alpha: np.ndarray | None = None,
         source: RowSource | None = None,
+        nearby: SmoResult | None = None,
     ) -> SmoResult:
         """Minimise the problem.
 
@@ -111,6 +112,9 @@ class SmoSolver:
             A warm start; it is made feasible.
         source : RowSource, optional
             Rows of K that several problems share, from `rows_of`; turns shrinking off.
+        nearby : SmoResult, optional
+            A result with the same ``source``. Kβ of the start is then made from its own, by the
+            rows of K where β differs from a multiple of its β.
 
         Returns
         -------
@@ -124,6 +128,7 @@ class SmoSolver:
             K, problem, alpha, lambda: source or self.rows_of(K, problem.C), tol=self.tol,
             whole=self.whole, working_set=(self.working_set, self.largest_set()),
             narrows=source is None, n_jobs=self.n_jobs,
+            nearby=None if nearby is None else (nearby.coef, nearby.products),
         )  # fmt: skip
         if not stopping():  # else the start is returned, without any row of K where that is 0
             state.open()  # no solution is kept of what is interrupted here, before the first round
@@ -177,6 +182,8 @@ class SmoResult(Result):
         `Optimum`).
     violation : float
         The largest amount by which a pair of variables violates optimality.
+    products : ndarray of shape (n,)
+        Kβ.
 
     Examples
     --------
@@ -197,6 +204,7 @@ class SmoResult(Result):
     square: float = 0.0
     levels: tuple[float, ...] = ()
     violation: float = 0.0
+    products: np.ndarray | None = None
 
     def scaled(self, factor: float) -> SmoResult:
         """The result with β and f times a factor; α does not change."""
@@ -204,6 +212,7 @@ class SmoResult(Result):
             self, coef=self.coef * factor, intercept=float(self.intercept) * factor,
             objective=self.objective * factor**2, gap=self.gap * factor**2,
             square=self.square * factor**2, violation=self.violation * factor,
+            products=None if self.products is None else self.products * factor,
         )  # fmt: skip
 
 
@@ -215,7 +224,7 @@ def _result(state: State, rounds: int, reason: Reason) -> SmoResult:
         max(0.0, at.gap) + state.rounding(at),
         rounds, reason is Reason.CONVERGED, reason, "Batch SMO", "duality gap",
         alpha=state.alpha, square=max(0.0, at.square), levels=at.levels,
-        violation=at.violation,
+        violation=at.violation, products=state.g,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from mercer.solvers.smo.interior_point import interior_point
 INNER_STEPS = 12  # most SMO steps for each variable of the working set, before Newton steps
 REFINEMENTS = 3  # most calls of Newton steps in a round
 POLISHED = 1000  # most free variables for an exact solution at the end
+EXACT = 1e-12  # differences of f that an exact solution may leave
 STALLED_ROUNDS = 20  # stop after this many rounds without a smaller violation or a lower objective
 PATIENCE = 2  # rounds of all variables at once, before the interior-point method
 LAST_ROUNDS = 3  # and after it, which corrects its rounding errors: more make no progress
@@ -75,8 +76,10 @@ class State:
         working_set: tuple[int, int],
         narrows: bool,
         n_jobs: int | None,
+        nearby: tuple[np.ndarray, np.ndarray | None] | None = None,
     ):
-        """``working_set`` is (first size, largest size); see `SmoSolver` for the others."""
+        """``working_set`` is (first size, largest size), and ``nearby`` is some β with its Kβ; see
+        `SmoSolver` for the others."""
         self.K, self.problem, self.open_source = K, problem, open_source
         self.tol, self.narrows, self.n_jobs = tol, narrows, n_jobs
         first, self.largest = working_set
@@ -96,9 +99,26 @@ class State:
         self._open_all()
         self.size = first
         if alpha is not None or problem.sums is not None:
-            beta = self.beta()
-            used = np.flatnonzero(beta)
-            self.source.add(used, beta[used], self.g, np.zeros(len(used), bool))
+            self._start(self.beta(), nearby)
+
+    def _start(self, beta: np.ndarray, nearby: tuple[np.ndarray, np.ndarray | None] | None) -> None:
+        """Set g = Kβ, from a multiple of that of a nearby β if this reads fewer rows of K.
+
+        Where most variables are at their bounds these multiply, and β with them; where most are
+        free, they stay.
+        """
+        change = beta
+        if nearby is not None and nearby[1] is not None and self.source.adds:
+            known, products = nearby
+            largest = int(np.abs(known).argmax())
+            for factor in (1.0, beta[largest] / known[largest] if known[largest] else 0.0):
+                rest = beta - factor * known
+                rest[np.abs(rest) <= LAST_DIGITS * np.abs(beta)] = 0.0
+                if np.count_nonzero(rest) < np.count_nonzero(change):
+                    change = rest
+                    self.g[:] = factor * products
+        used = np.flatnonzero(change)
+        self.source.add(used, change[used], self.g, np.zeros(len(used), bool))
 
     def _check_finite(self) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -366,17 +386,19 @@ class State:
         if not 0 < len(free) <= POLISHED:
             return
         chosen, rows, place, split = self._in_order(free)
-        violation, alpha, g = self.violation(), self.alpha.copy(), self.g.copy()
-        y, before = self.y[chosen], alpha[chosen]
+        y, before = self.y[chosen], self.alpha[chosen]
         a, f = before.copy(), self.f()[chosen]
+        if max(np.ptp(part) for part in (f[:split], f[split:]) if len(part)) <= EXACT:
+            return  # as an earlier solution has left it
+        violation, alpha, g = self.violation(), self.alpha.copy(), self.g.copy()
         block = self.source.block(rows, place)
         steps = STEPS if block.dtype == np.float64 else 1  # more is useless if K is rounded
-        newton_steps(block, y, self.C[chosen], a, f, split, 1e-12, steps)
+        newton_steps(block, y, self.C[chosen], a, f, split, EXACT, steps)
         if np.array_equal(a, before):
             return
         self.alpha[chosen] = a
         self.source.add(rows, np.bincount(place, y * (a - before), len(rows)), self.g)
-        if self.violation() > max(violation, 1e-12):
+        if self.violation() > max(violation, EXACT):
             self.alpha[:], self.g[:] = alpha, g
 
 
