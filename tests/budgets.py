@@ -240,6 +240,9 @@ LEARNERS: dict[str, Learner] = {
         ("float64", "sets"),
     ),
     "NadarayaWatson": Learner(lambda kernel, **p: mercer.NadarayaWatson(metric=kernel, **p)),
+    "NadarayaWatsonClassifier": Learner(
+        lambda kernel, **p: mercer.NadarayaWatsonClassifier("learnt", metric=kernel, **p)
+    ),
     "NadarayaWatson, k nearest": Learner(
         lambda kernel, **p: mercer.NadarayaWatson(None, n_neighbors=5, metric=kernel, **p)
     ),

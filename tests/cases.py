@@ -214,6 +214,8 @@ DISTANCES = [
     (d.LogFrequency(), categories()),
     (d.Mixed([(d.Minkowski(1), NUMBERS), (d.Match(), WORDS)], [0.5, 2.0]), table()),
     (d.Mixed([(d.SmoothedMatch(), WORDS), (d.Mahalanobis(), NUMBERS)]), table()),
+    (d.Sum([d.Edit(), d.KernelDistance(k.Spectrum(2))], [0.5, 2.0]), texts()),
+    (d.Sum([d.Minkowski(1), d.KernelDistance(k.RBF())], power=2), vectors()),
     (d.KernelDistance(k.RBF()), vectors()),
     (d.KernelDistance(k.Match()), categories()),
     (d.Mahalanobis(precision=S), vectors()),

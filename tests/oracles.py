@@ -277,6 +277,12 @@ def mixed(rho, x, z, S):
     )
 
 
+def sum_of_distances(rho, x, z, S):
+    w = [1.0] * len(rho.distances) if rho.weights is None else rho.weights
+    total = sum(wj * distance(r, x, z, S) ** rho.power for wj, r in zip(w, rho.distances))
+    return total ** (1 / rho.power)
+
+
 def kernel_distance(rho, x, z, S):
     k_ = rho.kernel
     return math.sqrt(max(0.0, kernel(k_, x, x, S) + kernel(k_, z, z, S) - 2 * kernel(k_, x, z, S)))
@@ -575,6 +581,7 @@ DISTANCES = {
     d.SmoothedMatch: smoothed_match,
     d.LogFrequency: log_frequency,
     d.Mixed: mixed,
+    d.Sum: sum_of_distances,
     d.PairDifferences: pair_differences,
     d.KernelDistance: kernel_distance,
     d.FromFunction: lambda rho, x, z, S: rho.function(x, z),

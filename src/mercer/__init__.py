@@ -41,6 +41,7 @@ _HOME = {
     "MultipleKernelClassifier": "mercer.learners.many_kernels.multiple_kernel",
     "MultipleKernelRegressor": "mercer.learners.many_kernels.multiple_kernel",
     "NadarayaWatson": "mercer.learners.windows.nadaraya_watson",
+    "NadarayaWatsonClassifier": "mercer.learners.windows.nadaraya_watson_classifier",
     "NeighbourGaussianProcess": "mercer.learners.neighbours.local_process",
     "NeighbourhoodComponents": "mercer.learners.metrics.neighbourhood_components",
     "NeighbourhoodMachineClassifier": "mercer.learners.neighbourhoods.neighbourhood_classifier",

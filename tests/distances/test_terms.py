@@ -6,7 +6,18 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from mercer.distances import Edit, Mahalanobis, MappedMinkowski, Match, Minkowski, Mixed
+from mercer.distances import (
+    Edit,
+    Jaccard,
+    KernelDistance,
+    Mahalanobis,
+    MappedMinkowski,
+    Match,
+    Minkowski,
+    Mixed,
+    Sum,
+)
+from mercer.kernels import Spectrum
 
 rng = np.random.default_rng(0)
 X, Z = np.round(rng.normal(size=(9, 3)), 1), np.round(rng.normal(size=(7, 3)), 1)
@@ -14,12 +25,16 @@ Z[0] = X[0]
 CODES = rng.choice(list("ab"), (9, 3))
 TABLE = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "c": CODES[:, 0]})
 W = np.array([0.5, 2.0, 0.0])
+WORDS = ["anna", "hanna", "", "otto"]
 CASES = [
     *[(Minkowski(p, W), X, Z) for p in (0, 0.5, 1, 2, 3.5)],
     (Minkowski(2, W), sp.csr_array(X), sp.csr_array(Z)),
     (Minkowski(1, W), X.astype(np.float32), Z.astype(np.float32)),
     (Match(W), CODES, CODES[:4]),
     (Mixed([(Minkowski(2), ["x", "y"]), (Match(), ["c"])], W[:2]), TABLE, TABLE[:4]),
+    (Sum([Minkowski(1), Minkowski(2)], W[:2]), X, Z),
+    (Sum([Minkowski(1), Minkowski(2)], W[:2], power=2), X.astype(np.float32), Z),
+    (Sum([Edit(), KernelDistance(Spectrum(1))], W[:2], power=2), WORDS, WORDS[:2]),
 ]
 
 
@@ -78,3 +93,34 @@ def test_balls(norm):
 )  # fmt: skip
 def test_balls_without_volume(distance):
     assert distance.log_ball(2) is None
+
+
+@pytest.mark.parametrize(
+    ("distance", "error", "message"),
+    [
+        (Sum([]), ValueError, "give a list of at least one distance"),
+        (Sum(Edit()), ValueError, "give a list of at least one distance"),
+        (Sum([Edit(), Spectrum(2)]), TypeError, "for a kernel give KernelDistance"),
+        (Sum([Edit()], [1.0, 2.0]), ValueError, "one finite number >= 0 for each of the 1"),
+        (Sum([Edit()], [np.inf]), ValueError, "one finite number >= 0"),
+        (Sum([Edit()], power=0), ValueError, "power=0: give a finite number > 0"),
+        (Sum([Edit(), Jaccard()]), TypeError, "mixes distances on sets and strings"),
+        (
+            Sum([Edit(), Edit()], power=float("nan")),
+            ValueError,
+            "power=nan: give a finite number > 0",
+        ),
+    ],
+)
+def test_sums_refuse(distance, error, message):
+    with pytest.raises(error, match=message):
+        distance(WORDS)
+
+
+def test_a_sum_of_kernel_distances_is_that_of_the_sum_of_kernels():
+    one, two = Spectrum(1), Spectrum(2)
+    rho = Sum([KernelDistance(one), KernelDistance(two)], [0.5, 2.0], power=2)
+    assert_allclose(rho(WORDS), KernelDistance(0.5 * one + 2 * two)(WORDS), atol=1e-12)
+    assert rho.definite_up_to == 2
+    assert rho.metric is True
+    assert Sum([KernelDistance(one)], power=0.5).metric is False

@@ -127,6 +127,7 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("vectors", lambda: mercer.KernelPCA(n_components=2)),
     ("vectors", lambda: mercer.KernelDensity()),
     ("vectors", lambda: mercer.NadarayaWatson()),
+    ("vectors", lambda: mercer.NadarayaWatsonClassifier("learnt")),
     ("vectors", lambda: mercer.AdditiveRegressor([(0, 1)])),
     ("vectors", lambda: mercer.AdditiveClassifier([(0, 1)])),
     ("vectors", lambda: mercer.TwoStageRegressor()),

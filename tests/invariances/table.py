@@ -296,6 +296,7 @@ TABLE = [
     Row(mercer.LocalOutlierFactor(5, novelty=True), "none", asked("score_samples"),
         without=NO_WEIGHTS),
     Row(mercer.NadarayaWatson(), "numbers", predictions),
+    Row(mercer.NadarayaWatsonClassifier(), "classes", asked("predict_proba")),
     Row(mercer.KernelDensity(bandwidth=0.8), "none", asked("score_samples"), without=UNIT),
     Row(mercer.Stolp(3), "classes", nearest_prototype, without=NO_WEIGHTS),
     # --- learnt distances

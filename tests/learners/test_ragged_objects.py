@@ -41,6 +41,7 @@ K = np.array([[common(a, b) for b in GRAPHS] for a in GRAPHS])
         mercer.RadiusNeighborsClassifier(1.5),
         mercer.NadarayaWatson(1.5),
         mercer.NadarayaWatson(),
+        mercer.NadarayaWatsonClassifier("learnt"),
         mercer.KernelDensity(bandwidth=1.0),
         mercer.LocalOutlierFactor(3, novelty=True),
     ],

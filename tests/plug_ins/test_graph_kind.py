@@ -94,6 +94,7 @@ LEARNERS = [
     mercer.RadiusNeighborsClassifier(4.0, metric=PartsApart(), outlier_label="most_frequent"),
     mercer.LocalOutlierFactor(5, novelty=True, metric=PartsApart()),
     mercer.NadarayaWatson(metric=PartsApart()),
+    mercer.NadarayaWatsonClassifier("learnt", metric=PartsApart()),
     mercer.KernelDensity(bandwidth=2.0, metric=PartsApart()),
     mercer.KernelClassifier(trials=1),
 ]

@@ -245,9 +245,14 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     deep.DeepKernelMachineRegressor: deep_machine,
     deep.DeepKernelMachineClassifier: deep_machine,
     mercer.NadarayaWatson: lambda rng: {
-        "width": [scale(rng, -6, 6), "auto", "features", None][rng.integers(4)],
+        "width": [scale(rng, -6, 6), "auto", "learnt", None][rng.integers(4)],
         "n_neighbors": 3,
         "degree": int(rng.integers(2)),
+    },
+    mercer.NadarayaWatsonClassifier: lambda rng: {
+        "width": [scale(rng, -6, 6), "auto", "learnt", None][rng.integers(4)],
+        "window": choice(rng, ["gaussian", "exponential"]),
+        "n_neighbors": 3,
     },
     mercer.KernelDensity: lambda rng: {
         "bandwidth": [scale(rng, -6, 6), "scott", "auto"][rng.integers(3)]

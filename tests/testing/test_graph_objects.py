@@ -6,7 +6,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer import SVC, KernelClassifier, KernelRidge, KernelSearchCV, KNeighborsClassifier
+from mercer import (
+    SVC,
+    KernelClassifier,
+    KernelRidge,
+    KernelSearchCV,
+    KNeighborsClassifier,
+    NadarayaWatsonClassifier,
+)
 from mercer.distances import KernelDistance
 from mercer.kernels import (
     RBF,
@@ -71,6 +78,7 @@ class TestKernelOfGraphs(KernelContract):
         KernelRidge(kernel=ShortestPath().normalised()),
         KernelRidge(kernel=Graphlets(3).normalised()),
         KNeighborsClassifier(1, metric=KernelDistance(WL)),
+        NadarayaWatsonClassifier("learnt", window="exponential", metric=WL),
         KernelSearchCV(SVC(kernel=WL), {"kernel__kernel__rounds": [1, 3]}, cv=3),
     ],
     ids=lambda each: type(each).__name__,
@@ -136,6 +144,7 @@ def test_check_mercer_and_defaults_read_graphs():
     [
         (SVC(kernel=WeisfeilerLehman(1).normalised(), tol=1e-6), letters),
         (KNeighborsClassifier(3, weights="rank", metric=KernelDistance(WL)), letters),
+        (NadarayaWatsonClassifier("learnt", window="exponential", metric=WL), letters),
     ],
     expected_failures=other_rules,
 )

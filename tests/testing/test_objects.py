@@ -21,6 +21,7 @@ from mercer import (
     MultipleKernelClassifier,
     MultipleKernelRegressor,
     NadarayaWatson,
+    NadarayaWatsonClassifier,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -30,7 +31,7 @@ from mercer import (
     distances,
 )
 from mercer.deep import MultilayerKernelMachine
-from mercer.distances import Edit
+from mercer.distances import Edit, KernelDistance, Sum
 from mercer.kernels import BlendedSpectrum, GapWeighted, Intersection, Jaccard, Spectrum
 from mercer.testing import (
     check_object_estimator,
@@ -78,11 +79,18 @@ NEIGHBOURS = [
 
 
 def on_distances(metric):
-    return [NadarayaWatson(metric=metric), KernelDensity(bandwidth=2.0, metric=metric)]
+    return [
+        NadarayaWatson(metric=metric),
+        NadarayaWatson("learnt", window="exponential", metric=metric),
+        NadarayaWatsonClassifier("learnt", window="exponential", metric=metric),
+        KernelDensity(bandwidth=2.0, metric=metric),
+    ]
 
 
+TWO = Sum([Edit(), KernelDistance(Spectrum(1))])
 DISTANCES = [
     *[(learner, "strings") for learner in on_distances(Edit())],
+    *[(learner, "strings") for learner in on_distances(TWO)],
     *[(learner, "sets") for learner in on_distances(distances.Jaccard())],
 ]
 MANY_KERNELS = [

@@ -18,6 +18,7 @@ from mercer.distances.sets import Dice, Jaccard
 from mercer.distances.sphere import Haversine
 from mercer.distances.squared import SquaredEuclidean
 from mercer.distances.strings import Edit, JaroWinkler, WeightedEdit
+from mercer.distances.sums import Sum
 from mercer.distances.vectors import Cosine, Mahalanobis, Minkowski
 from mercer.distances.weights import correlation_weights
 
@@ -26,7 +27,7 @@ __all__ = [
     "Coordinates", "Cosine", "Dice", "Distance", "Edit", "FromFunction", "Haversine", "Jaccard",
     "JaroWinkler", "KernelDistance", "LogFrequency", "Mahalanobis", "MappedMinkowski", "Match",
     "Meaning", "Minkowski", "Mixed", "NanEuclidean", "Norm", "PairDifferences", "SmoothedMatch",
-    "SoftDTW", "SquaredEuclidean", "WeightedEdit", "correlation_weights", "dense_rows",
+    "SoftDTW", "SquaredEuclidean", "Sum", "WeightedEdit", "correlation_weights", "dense_rows",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
@@ -48,6 +49,7 @@ from mercer.distances.products import (
     squared_norms,
     unit_rows,
 )
+from mercer.distances.same_samples import OnSameSamples
 from mercer.distances.series import all_pairs, own_pairs, path_sums
 from mercer.distances.sets import ReadsSets, overlaps, shared_items
 from mercer.distances.tiles import EDGE, WORK, by_strips, fill, mirrored, tile_edge

@@ -7,39 +7,32 @@ Kernels that change the features of one kernel (normalised, centred ...) are in 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mercer.distances import Composite, Meaning, dense_rows
+from mercer.distances import Meaning, OnSameSamples, dense_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import from_logs
 from mercer.samples import float_array, is_number
 
 
-class Node(Composite, Kernel):
+class Node(OnSameSamples, Kernel):
     """Abstract: a kernel made of other kernels on the same samples, which are its parameters."""
+
+    parts_name: ClassVar[str] = "kernel"
+    of_columns: ClassVar[str] = 'RBF().on("age") + Match().on("sex")'
 
     def children(self) -> list[Kernel]:
         """The kernels that this one is made of."""
         return [m.comparison for m in self.members() if isinstance(m.comparison, Kernel)]
 
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        kinds = {child.kind for child in self.children()}
-        if not kinds:
-            self.validate()  # which says what is wanted
-        if len(kinds) > 1:
-            raise TypeError(
-                f"{self!r} mixes kernels on {' and '.join(sorted(kinds))}. Say which columns each "
-                'kernel reads: RBF().on("age") + Match().on("sex").'
-            )
-        return kinds.pop()
+    def compared(self) -> list[Kernel]:
+        return self.children()
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
@@ -57,30 +50,8 @@ class Node(Composite, Kernel):
         for child in self.children():
             child.validate()
 
-    def encoding(self) -> Hashable:
-        if self.reads.of_columns:
-            return super().encoding()
-        first, *others = (child.encoding() for child in self.children())
-        if any(other != first for other in others):
-            raise ValueError(
-                f"{self!r} is made of kernels that read the same samples in different ways (for "
-                "example with different separators). Let all of them read the samples in the same "
-                "way, or give each kernel its own columns of a table with .on(...)."
-            )
-        return first
-
     def support(self, X: Any) -> Any:
         return reduce(lambda samples, child: child.support(samples), self.children(), X)
-
-    def encode(self, X: Any, like: Any = None) -> Any:
-        self.encoding()  # an error if the kernels read samples in different ways
-        if self.reads.of_columns:
-            return super().encode(X, like)
-        first, *others = self.children()
-        X = first.encode(X, like)
-        for child in others:
-            child.check(X, like)
-        return X
 
 
 class Unary(Node):

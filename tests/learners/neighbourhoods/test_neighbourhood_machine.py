@@ -8,11 +8,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import KNeighborsRegressor, NadarayaWatson
 from mercer import NeighbourhoodMachineClassifier as Classifier
 from mercer import NeighbourhoodMachineRegressor as Regressor
 from mercer.learners.neighbourhoods.pruning import ladder
@@ -85,14 +83,6 @@ def test_neighbours_are_near_in_the_learnt_space():
     assert_allclose(distances[:, 2], np.linalg.norm(Z[:4] - Z[rows[:, 2]], axis=1), rtol=1e-4)
     with pytest.raises(ValueError, match="n_neighbors=501"):
         model.kneighbors(X, 501)
-
-
-def test_other_learners_work_in_its_space():
-    X, y = stairs(600)
-    for learner in (KNeighborsRegressor(5), NadarayaWatson()):
-        model = make_pipeline(Regressor(**QUICK | {"steps": 150}), learner).fit(X[:400], y[:400])
-        found = model.score(X[400:], y[400:])
-        assert found > learner.fit(X[:400], y[:400]).score(X[400:], y[400:])
 
 
 def test_tables_with_categories_dates_and_missing_values():

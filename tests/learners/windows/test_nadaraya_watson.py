@@ -1,7 +1,6 @@
 """Nadaraya-Watson regression: the definition, leave one out, local lines, hostile samples."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
@@ -11,11 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import NadarayaWatson
-from mercer.distances import Edit, Jaccard, Mahalanobis, Match, Minkowski, Mixed
-from mercer.gram import Place
+from mercer.distances import Edit, Jaccard, Mahalanobis, Minkowski
 from mercer.kernels import RBF
-from mercer.learners.windows import feature_widths
-from mercer.learners.windows.feature_widths import _Problem
 from mercer.learners.windows.shapes import WINDOWS, window
 from mercer.search import BruteForce
 
@@ -31,7 +27,8 @@ Z = rng.normal(size=(40, 3))
         NadarayaWatson(1.0, degree=1),
         NadarayaWatson(0.5, window="quartic"),
         NadarayaWatson(None, n_neighbors=3),
-        NadarayaWatson("features"),
+        NadarayaWatson("learnt"),
+        NadarayaWatson("learnt", window="exponential"),
     ],
     expected_failed_checks=lambda model: (
         dict.fromkeys(
@@ -190,56 +187,6 @@ def test_standard_errors_cover():
     assert 0.9 < np.mean(inside) < 0.99
 
 
-@pytest.mark.parametrize(
-    "distance", [Minkowski(2), Minkowski(1), Minkowski(1.5), Minkowski(0)], ids=repr
-)
-def test_slopes_of_feature_widths(distance, monkeypatch):
-    monkeypatch.setattr(feature_widths, "STRIP", 40)
-    A = np.round(X, 1) if distance.p == 0 else X
-    w = np.r_[np.ones(50), np.full(50, 2.0), np.full(50, 0.5)]
-    problem = _Problem(A, Y, w, distance, Place(n_jobs=1))
-    weights = problem.start()
-    slopes = problem.error(weights)[1]
-    for j in range(3):
-        step = 1e-5 * weights[j] * (np.arange(3) == j)
-        rise = problem.error(weights + step)[0] - problem.error(weights - step)[0]
-        assert_allclose(slopes[j], rise / (2e-5 * weights[j]), rtol=1e-4)
-    # the descent begins at the width that is best for equal terms
-    other_widths = 2 ** np.array([-3.0, -1, -0.5, 0.5, 1, 3])
-    others = [problem.error(weights * s**distance.exponent)[0] for s in other_widths]
-    assert problem.error(weights)[0] <= min(others)
-
-
-def test_feature_widths_of_many_rows_are_those_of_some(monkeypatch):
-    w = rng.uniform(0.5, 2, 150)
-    few = NadarayaWatson("features").fit(X[::4], Y[::4], w[::4])
-    monkeypatch.setattr(feature_widths, "ROWS", 40)
-    many = NadarayaWatson("features").fit(X, Y, w)
-    assert_allclose(many.distance_.weights, few.distance_.weights)
-
-
-def test_feature_widths_find_what_matters():
-    y = np.sin(2 * X[:, 0])
-    model = NadarayaWatson("features").fit(X, y)
-    w = model.distance_.weights
-    assert w[0] > 20 * max(w[1:])
-    plain = NadarayaWatson().fit(X, y)
-    error, before = (((m.predict(Z) - np.sin(2 * Z[:, 0])) ** 2).mean() for m in (model, plain))
-    assert error < before / 3
-
-
-def test_feature_widths_of_categories_and_of_a_table():
-    draw = np.random.default_rng(0)
-    codes = draw.choice(list("abc"), (200, 3))
-    y = (codes[:, 1] == "a") + 0.3 * draw.normal(size=200)
-    w = NadarayaWatson("features", metric=Match()).fit(codes, y).distance_.weights
-    assert w[1] > 1.5 * max(w[0], w[2])
-    table = pd.DataFrame({"x": rng.normal(size=200), "c": codes[:, 1], "noise": codes[:, 0]})
-    metric = Mixed([(Minkowski(1), ["x"]), (Match(), ["c"]), (Match(), ["noise"])])
-    w = NadarayaWatson("features", metric=metric).fit(table, y).distance_.weights
-    assert w[1] > 1.5 * max(w[0], w[2])
-
-
 def test_every_kind_of_sample():
     names = ["anna", "hanna", "anne", "otto", "ott", ""]
     model = NadarayaWatson(metric=Edit()).fit(names, [1.0, 1, 1, 2, 2, 0])
@@ -284,21 +231,24 @@ def test_rows_that_are_all_alike():
     same = np.ones((5, 2))
     model = NadarayaWatson().fit(same, np.arange(5.0))
     assert_allclose(model.predict([[1.0, 1], [9, 9]]), 2.0)
-    with pytest.raises(ValueError, match="no width of a feature can be learnt"):
-        NadarayaWatson("features").fit(same, np.arange(5.0))
+    with pytest.raises(ValueError, match="no width can be learnt"):
+        NadarayaWatson("learnt").fit(same, np.arange(5.0))
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"width": 0}, "width=0: give a finite number > 0"),
-        ({"width": "silverman"}, "one of .'auto', 'features'"),
+        ({"width": "silverman"}, "one of .'auto', 'learnt'"),
         ({"width": None}, "give n_neighbors"),
         ({"n_neighbors": 0}, "n_neighbors=0: give a whole number >= 1"),
         ({"n_neighbors": 150}, "n_neighbors=150 leaves too few of n_samples=150: give at most 149"),
         ({"width": None, "n_neighbors": 149}, "give at most 148"),
         ({"window": "round"}, "window='round': give one of"),
-        ({"window": "tricube", "width": "features"}, 'give window="gaussian"'),
+        (
+            {"window": "tricube", "width": "learnt"},
+            "without end; give one of .'gaussian', 'exponential'",
+        ),
         ({"degree": 2}, "degree=2: give 0 or 1"),
         ({"metric": "edits"}, "metric='edits' is not known"),
         ({"p": -1}, "p=-1: Minkowski needs 0 <= p"),
@@ -318,8 +268,6 @@ def test_wrong_samples():
         NadarayaWatson().fit([[1.0]], [1.0])
     with pytest.raises(TypeError, match="degree=1 needs vectors"):
         NadarayaWatson(1.0, degree=1, metric=Edit()).fit(["a", "b"], [0.0, 1.0])
-    with pytest.raises(TypeError, match="not a weighted sum over features"):
-        NadarayaWatson("features", metric=Edit()).fit(["a", "b"], [0.0, 1.0])
     model = NadarayaWatson().fit(X, Y)
     with pytest.raises(ValueError, match="NaN"):
         model.predict([[np.nan, 0, 0]])

@@ -34,8 +34,8 @@ class NeighbourPredictor(Predictor, CountSearch):
     weights : {"uniform", "distance", "rank"}, a window's name or callable
         "distance" is 1 / ρ; if there are rows at distance 0, they get all the weight. "rank" is
         (k + 1 - i) / k. A window K(ρ / h) is "rectangular", "triangular", "epanechnikov",
-        "quartic", "gaussian" or "tricube". A function takes distances of shape (q, k) and returns
-        weights >= 0 for them.
+        "quartic", "gaussian", "exponential" or "tricube". A function takes distances of shape
+        (q, k) and returns weights >= 0 for them.
     width : float > 0, "auto" or None
         h, in units of the distance. None is the distance to the (k + 1)-th neighbour, "auto" is
         chosen by the leave-one-out score.

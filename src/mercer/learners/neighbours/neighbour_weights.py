@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.learners.base import is_auto
-from mercer.learners.windows import WINDOWS, window
+from mercer.learners.windows import ENDLESS, WINDOWS, window
 from mercer.samples import is_number
 
 NAMES = ("uniform", "distance", "rank")
@@ -66,7 +66,7 @@ class Weighing(NamedTuple):
     def reach(self, found: Neighbourhoods) -> int:
         """How many of the nearest may have a weight that is not 0; at least one."""
         m = found.distances.shape[1]
-        if self.weights not in WINDOWS or self.weights == "gaussian" or self.width is None:
+        if self.weights not in WINDOWS or self.weights in ENDLESS or self.width is None:
             return m
         nearest = found.distances.min(axis=0)
         return max(1, int(np.searchsorted(nearest, self.width, side="right")))

@@ -26,9 +26,9 @@ class RadiusPredictor(Predictor, RadiusSearch):
         r, in units of the distance. Rows at exactly this distance are included.
     weights : {"uniform", "distance"}, a window's name or callable
         "distance" is 1 / ρ; if there are rows at distance 0, they get all the weight. A window
-        K(ρ / r) is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian" or "tricube".
-        A function takes the distances of all neighbours of some samples, as one array, and returns
-        a weight >= 0 for each.
+        K(ρ / r) is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian",
+        "exponential" or "tricube". A function takes the distances of all neighbours of some
+        samples, as one array, and returns a weight >= 0 for each.
     """
 
     radius: float = 1.0

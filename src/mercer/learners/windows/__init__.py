@@ -1,7 +1,10 @@
-"""Parzen windows: Nadaraya-Watson regression and densities, for any distance."""
+"""Parzen windows, for any distance: regression, classification and densities."""
 
 from mercer.learners.windows.nadaraya_watson import NadarayaWatson
-from mercer.learners.windows.shapes import WINDOWS, window
+from mercer.learners.windows.nadaraya_watson_classifier import NadarayaWatsonClassifier
+from mercer.learners.windows.shapes import ENDLESS, WINDOWS, window
 from mercer.learners.windows.sums import window_sums
 
-__all__ = ["WINDOWS", "NadarayaWatson", "window", "window_sums"]
+__all__ = [
+    "ENDLESS", "WINDOWS", "NadarayaWatson", "NadarayaWatsonClassifier", "window", "window_sums",
+]  # fmt: skip

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 
-#: K(u) for u >= 0, with ∫ K(|u|) du = 1; all but the Gaussian are 0 beyond u = 1
+#: K(u) for u >= 0, with ∫ K(|u|) du = 1; all but those without end are 0 beyond u = 1
 WINDOWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "rectangular": lambda u: 0.5 * (u <= 1),
     "triangular": lambda u: np.maximum(1 - u, 0),
     "epanechnikov": lambda u: 0.75 * np.maximum(1 - u * u, 0),
     "quartic": lambda u: 15 / 16 * np.maximum(1 - u * u, 0) ** 2,
     "gaussian": lambda u: np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi),
+    "exponential": lambda u: 0.5 * np.exp(-u),
     "tricube": lambda u: 70 / 81 * np.maximum(1 - u**3, 0) ** 3,
 }
+
+ENDLESS = ("gaussian", "exponential")  # K(u) > 0 for all u
 
 
 def window(name: str, distances: Any, width: Any) -> np.ndarray:
@@ -41,4 +44,4 @@ def window(name: str, distances: Any, width: Any) -> np.ndarray:
         if not np.all(width):  # of a width of 0
             u = np.where(distances > 0, u, 0)
     # where u would overflow, K is 0 anyway
-    return WINDOWS[name](np.fmin(u, 100)).astype(u.dtype, copy=False)
+    return WINDOWS[name](np.fmin(u, 1000)).astype(u.dtype, copy=False)

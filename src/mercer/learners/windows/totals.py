@@ -43,8 +43,9 @@ class Shape(NamedTuple):
 
 #: the windows of Parzen's method
 SHAPES = {
-    name: Shape(None, 2.0, 0.5) if name == "gaussian" else Shape(values)
-    for name, values in WINDOWS.items()
+    **{name: Shape(values) for name, values in WINDOWS.items()},
+    "gaussian": Shape(None, 2.0, 0.5),
+    "exponential": Shape(None, 1.0, 1.0),
 }
 
 #: with a width of 1, only the nearest rows count, all equally
@@ -177,7 +178,7 @@ def neighbour_totals(
         given = [D[:, k:]] if widths is None else list(widths)
         D, part = D[:, :k], []
         for width in given:
-            K = _of_nearest(shape, D, width)
+            K = window_values(shape, D, width)
             values, squares = np.zeros((len(D), V.shape[1])), np.zeros((len(D), Q.shape[1]))
             for j in range(k):  # not all at once: ROWS k c numbers
                 values += K[:, j, None] * V[near[:, j]]
@@ -204,20 +205,21 @@ def typical_distance(distance: Distance, X: Any) -> float:
     return float(np.median(D[D > 0])) if D.any() else 0.0
 
 
-def _of_nearest(shape: Shape, D: np.ndarray, width: Any) -> np.ndarray:
-    """K(ρ / h) of the nearest rows, (n, k), up to a factor for each row.
+def window_values(shape: Shape, D: np.ndarray, width: Any) -> np.ndarray:
+    """K(ρ / h) for distances (n, k), up to a factor for each row; ``width`` broadcasts.
 
     At h = 0 only rows at distance 0 count; where all windows are 0, the nearest rows count, all
     equally.
     """
+    least = D.min(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if shape.values is None:
-            P = D**shape.power - D[:, :1] ** shape.power
+            P = D**shape.power - least**shape.power
             K = np.exp(-np.where(P > 0, shape.rate * P / np.asarray(width) ** shape.power, 0))
         else:
             K = np.asarray(shape.values(np.where(D > 0, D / width, 0)))
     empty = ~K.any(axis=1)
-    K[empty] = D[empty] == D[empty, :1]
+    K[empty] = D[empty] == least[empty]
     return K
 
 

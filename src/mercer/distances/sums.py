@@ -1,0 +1,123 @@
+"""Sums of distances between the same samples."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.distances.base import Distance, Rooted
+from mercer.distances.meaning import Meaning
+from mercer.distances.same_samples import OnSameSamples
+from mercer.samples import float_array, is_number
+
+
+class Sum(OnSameSamples, Rooted):
+    r"""Sum of distances between the same samples,
+    :math:`\rho(x, z) = \big( \sum_j w_j \, \rho_j(x, z)^q \big)^{1 / q}`.
+
+    Weights can be learnt for it: it is a sum of terms, as `NadarayaWatson` and
+    `CoordinateDescentWeights` read them.
+
+    Parameters
+    ----------
+    distances : list of Distance
+        They read the same kind of samples in the same way; for a kernel give `KernelDistance`. For
+        groups of columns see `Mixed`.
+    weights : array-like of shape (len(distances),), optional
+        The weights :math:`w_j \ge 0`. None means 1 for each distance.
+    power : float > 0, default=1.0
+        q. With 2, kernel distances give that of the weighted sum of their kernels.
+
+    Notes
+    -----
+    For q >= 1 it is a metric if all its distances are. It costs as much as all of them.
+
+    Raises
+    ------
+    TypeError
+        An item is no distance, or they read samples of different kinds.
+    ValueError
+        The distances encode samples in different ways, or a weight or the power is out of range.
+
+    Examples
+    --------
+    >>> from mercer.distances import Edit, KernelDistance
+    >>> from mercer.kernels import Spectrum
+    >>> rho = Sum([Edit(), KernelDistance(Spectrum(1))], [1.0, 0.5])
+    >>> rho(["ab", "ba", "b"])
+    array([[0. , 2. , 1.5],
+           [2. , 0. , 1.5],
+           [1.5, 1.5, 0. ]])
+    """
+
+    meaning = Meaning("(Σⱼ wⱼ ρⱼ(x, z)^q)^(1/q)", "the weighted sum of several distances")
+    parts_name: ClassVar[str] = "distance"
+    of_columns: ClassVar[str] = 'Mixed([(Edit(), ["name"]), (Minkowski(1), ["age"])])'
+
+    def __init__(self, distances: list[Distance], weights: Any = None, power: float = 1.0):
+        self.distances = distances
+        self.weights = weights
+        self.power = power
+
+    @property
+    def exponent(self) -> float:  # type: ignore[override]
+        return float(self.power)
+
+    @property
+    def metric(self) -> bool:  # type: ignore[override]
+        return self.power >= 1 and all(rho.metric for rho in self.distances)
+
+    @property
+    def reflexive(self) -> bool:  # type: ignore[override]
+        return all(rho.reflexive for rho in self.distances)
+
+    @property
+    def definite_up_to(self) -> float:  # type: ignore[override]
+        definite = all(rho.definite_up_to >= self.power for rho in self.distances)
+        return float(self.power) if definite else 0.0
+
+    def validate(self) -> None:
+        if not isinstance(self.distances, (list, tuple)) or not self.distances:
+            raise ValueError(f"distances={self.distances!r}: give a list of at least one distance.")
+        for rho in self.distances:
+            if not isinstance(rho, Distance):
+                raise TypeError(
+                    f"distances holds {rho!r}, which is no distance: for a kernel give "
+                    "KernelDistance(kernel), and Mixed for groups of columns."
+                )
+            rho.validate()
+        if not (is_number(self.power) and 0 < self.power < np.inf):
+            raise ValueError(f"power={self.power!r}: give a finite number > 0.")
+        if self.weights is None:
+            return
+        w = float_array("weights", self.weights)
+        count = len(self.distances)
+        if w.shape != (count,) or not ((w >= 0) & np.isfinite(w)).all():
+            raise ValueError(
+                f"weights={self.weights!r}: give one finite number >= 0 for each of the {count} "
+                "distances."
+            )
+
+    def raw(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        w = np.ones(len(self.distances)) if self.weights is None else np.asarray(self.weights)
+        D = np.zeros((X.shape[0], Z.shape[0]), np.result_type(X.dtype, Z.dtype))
+        for factor, rho, x, z in zip(w.astype(D.dtype), self.distances, X.parts, Z.parts):
+            D += factor * self._powered(rho, x, z)
+        return D
+
+    def terms(self, X: Any) -> int:
+        return len(self.distances)
+
+    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+        rho = self.distances[j]
+        return self._powered(rho, *rho.sides(X, Z))
+
+    def _powered(self, rho: Distance, X: Any, Z: Any) -> np.ndarray:
+        """ρ_j ** q of prepared samples."""
+        D = rho.raw(X, Z)
+        if rho.exponent != self.power:
+            np.maximum(D, 0, out=D)
+            D **= self.power / rho.exponent
+        return D
