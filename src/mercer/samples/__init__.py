@@ -33,6 +33,7 @@ from mercer.samples.kinds import (
     register_kind,
 )
 from mercer.samples.matrix_rows import MatrixRows, encode_matrices
+from mercer.samples.node_graph import NodeGraph
 from mercer.samples.numbers import float_array, is_number, is_whole
 from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
@@ -46,8 +47,8 @@ from mercer.samples.table import EncodedColumns, Table
 from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
-    "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "Objects", "Prepared",
-    "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Vectors", "all_kinds",
+    "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "NodeGraph", "Objects",
+    "Prepared", "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Vectors", "all_kinds",
     "as_objects", "as_samples", "as_table", "column_names", "columns_by_kind", "describe",
     "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "item_rows", "joined",
     "joined_rows", "kind_in_cells", "kind_named", "kind_of", "kind_that_holds", "largest_column",
@@ -59,6 +60,7 @@ __all__ = [
 from mercer.samples.copies import row_keys
 from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
+from mercer.samples.node_graph import LAPLACIANS, largest_at_most, scaled_rows
 from mercer.samples.raw_data import (
     describe_entry,
     is_frame,
