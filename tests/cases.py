@@ -129,6 +129,20 @@ def bare_graphs():
     return [(n, edges) for n, edges, _ in graphs()]
 
 
+def network():
+    """Weights of edges between nodes: two parts, and a node without edges."""
+    rng = np.random.default_rng(9)
+    A = np.triu(rng.uniform(0.5, 2, (9, 9)) * (rng.random((9, 9)) < 0.4), 1).round(3)
+    A[8] = A[:, 8] = 0
+    A[:3, 3:] = 0
+    return A + A.T
+
+
+def nodes():
+    """Numbers of nodes, with twins."""
+    return np.array([[0.0], [1], [1], [2], [3], [4], [5], [6], [7], [8], [0], [7]])
+
+
 def channels():
     """The same length of each, two channels."""
     return list(np.random.default_rng(8).normal(size=(6, 4, 2)).round(3))
@@ -319,6 +333,13 @@ KERNELS = [
     *[(k.SubsetTree(decay), trees()) for decay in (1.0, 0.4)],
     (k.SubsetTree().normalised(), trees()),
     *[(k.PartialTree(*decays), trees()) for decays in ((1.0, 1.0), (0.4, 0.7))],
+    *[
+        (kernel(network(), *rest), nodes())
+        for rest in ((1.3,), (0.2, "normalised"))
+        for kernel in (k.Diffusion, k.RegularisedLaplacian)
+    ],
+    (k.Diffusion((9, [(0, 1), (1, 2), (3, 4)])), nodes()),
+    *[(k.PStepWalk(network(), *rest), nodes()) for rest in ((), (3, 11.0), (1, 2, "normalised"))],
     (k.FromDistance(d.DTW(1), 0.5), channels()),
     (k.FromCallable(one_plus_dot), vectors()),
     (k.FromFunction(words_in_common, positive_definite=True), objects()),

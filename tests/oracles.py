@@ -15,6 +15,7 @@ import math
 import statistics
 
 import numpy as np
+from scipy.linalg import expm
 
 from mercer import distances as d
 from mercer import kernels as k
@@ -551,6 +552,29 @@ def radius(graph):
     return max(np.abs(np.linalg.eigvalsh(A)), default=0.0) if graph[0] else 0.0
 
 
+def between_nodes(k_, x, z, S):
+    """An entry of the function of the Laplacian, by dense algebra."""
+    A = k_.graph
+    if isinstance(A, tuple):
+        A = np.array([[float((u, v) in A[1] or (v, u) in A[1]) for v in range(A[0])]
+                      for u in range(A[0])])  # fmt: skip
+    d, one = A.sum(axis=1), np.eye(len(A))
+    L = np.diag(d) - A
+    if k_.laplacian == "normalised":
+        root = np.array([1 / math.sqrt(each) if each else 0.0 for each in d])
+        L = root[:, None] * L * root
+    if isinstance(k_, k.Diffusion):
+        M = expm(-k_.beta * L)
+    elif isinstance(k_, k.RegularisedLaplacian):
+        M = np.linalg.inv(one + k_.beta * L)
+    else:
+        a = k_.shift
+        if a == "auto":
+            a = max(d[u] + d[v] for u in range(len(A)) for v in range(len(A)) if A[u, v])
+        M = np.linalg.matrix_power(one - L / a, k_.steps)
+    return float(M[int(x[0]), int(z[0])])
+
+
 def pick(row, columns):
     """Some columns of a row of a table."""
     return [row[c] for c in columns]
@@ -1034,6 +1058,9 @@ KERNELS = {
     k.Subtree: subtrees,
     k.SubsetTree: subset_trees,
     k.PartialTree: partial_trees,
+    k.Diffusion: between_nodes,
+    k.RegularisedLaplacian: between_nodes,
+    k.PStepWalk: between_nodes,
     k.SoftDTWRBF: lambda k_, x, z, S: math.exp(-k_.gamma * soft_dtw(k_, x, z, S)),
     k.EditRBF: lambda k_, x, z, S: math.exp(-k_.gamma * edits(x, z, k_.variant)),
     k.Additive: additive,

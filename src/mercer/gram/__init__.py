@@ -14,6 +14,7 @@ from mercer.gram.labelled import LabelledGram
 from mercer.gram.leaves import Leaves, grow_leaves
 from mercer.gram.local import LocalGram
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
+from mercer.gram.multiplied import MultipliedGram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require
 from mercer.gram.place import ApproximationWarning, Place
 from mercer.gram.tiled import TiledGram
@@ -22,7 +23,8 @@ from mercer.gram.triangle import TriangleGram, held_for_products
 __all__ = [
     "CentredGram", "Columns", "CombinedGram", "CrossFeatureGram", "DenseGram", "FactoredGram",
     "FeatureGram", "GramFactor", "GramOperator", "LabelledGram", "Leaves", "LocalGram",
-    "LowRankGram", "Maker", "MatrixPart", "Means", "Place", "ScaledGram", "ShiftedGram",
+    "LowRankGram", "Maker", "MatrixPart", "Means",
+    "MultipliedGram", "Place", "ScaledGram", "ShiftedGram",
     "TiledGram", "TriangleGram", "gram", "grow_leaves", "held_for_products", "low_rank_gram",
     "pivoted_cholesky", "register", "require",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 from mercer.gram.columns import Columns
 from mercer.gram.factored import CrossFeatureGram, FeatureGram
 from mercer.gram.low_rank import low_rank_gram
+from mercer.gram.multiplied import MultipliedGram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram
@@ -160,6 +161,14 @@ def _known_matrix(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | N
     return MatrixPart(K, i, j, symmetric=symmetric, place=place)
 
 
+def _products(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
+    """A matrix that is multiplied as a whole, without its entries."""
+    products = kernel.products(X, Z)
+    if products is None:
+        return None
+    return MultipliedGram(products, np.result_type(X.dtype, Z.dtype), place)
+
+
 def _features(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
     """The primal form of the linear kernel."""
     if not kernel.linear:
@@ -173,5 +182,5 @@ def _tiles(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator:
     return K.held() if kernel.at_once else K
 
 
-_OWN = [_on_this_processor(each) for each in (_known_matrix, _features, _tiles)]
+_OWN = [_on_this_processor(each) for each in (_known_matrix, _products, _features, _tiles)]
 _makers: list[Maker] = [_by_torch, *_OWN]

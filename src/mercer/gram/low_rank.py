@@ -15,12 +15,13 @@ from scipy.linalg import solve_triangular
 
 from mercer.gram.factored import FactoredGram
 from mercer.gram.lapack import whitened
-from mercer.gram.operator import GramOperator, Rows
+from mercer.gram.operator import DenseGram, GramOperator, Rows
 from mercer.gram.place import Place
 from mercer.threads import ordered_map, raise_if_stopped
 
 STRIP = 2048  # most rows of a strip of F
 NUMBERS = 2**18  # most numbers in it if the rank is small
+CHOICE = 2  # rows for each centre that is chosen, where columns are costly
 #: units of K's rounding, of which a smaller pivot has too many: entries of K are wrong by some, and
 #: their errors grow with each pivot that is not far above them
 PIVOT = 256
@@ -249,7 +250,8 @@ def low_rank_gram(
 
     The factor of n x rank numbers is kept in memory if it needs at most half of the budget.
     Otherwise the centres are chosen from as many random rows as fit, and the factor is computed
-    strip by strip each time it is read.
+    strip by strip each time it is read. They are chosen from 2 rank random rows if K has no cheap
+    rows; its columns at the centres are computed once then.
 
     Raises
     ------
@@ -263,12 +265,26 @@ def low_rank_gram(
     n, rank = K.shape[0], min(rank, K.shape[0])
     size = np.dtype(K.dtype).itemsize
     rows = factor_rows(rank, K.place, size)
+    if rows >= n and "rows" not in K.cheap:
+        return _of_columns(K, rank, random)
     if rows >= n:
         return pivoted_cholesky(K, rank, random_state=random)
     if rows < rank:
         what = f"more than {rows} rows of a factor of rank {rank}, of which {rank} are needed"
         K.place.refuse(2 * rank**2 * size, what, ", or a smaller rank=")
     return pivots_of_some(K, rank, rows, random)
+
+
+def _of_columns(K: GramOperator, rank: int, random: np.random.RandomState) -> LowRankGram:
+    """K ≈ F Fᵀ of an operator whose columns are computed as a whole, and each at some cost."""
+    sample = np.sort(random.permutation(K.shape[0])[: CHOICE * rank])
+    some = DenseGram(K.block(sample, sample), symmetric=True, place=K.place)
+    part = pivoted_cholesky(some, rank, random_state=random)
+    centres = sample[part.centres]
+    F = K.block(slice(None), centres)
+    for rows in (slice(s, s + STRIP) for s in range(0, len(F), STRIP)):
+        F[rows] = whitened(part.L, F[rows])
+    return LowRankGram(centres, part.L, F, K, part.error)
 
 
 def pivots_of_some(

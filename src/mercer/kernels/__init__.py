@@ -22,8 +22,10 @@ from mercer.kernels.matern import Matern
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.names import as_kernel
+from mercer.kernels.nodes import Diffusion, PStepWalk, RegularisedLaplacian
 from mercer.kernels.normalised_gaussian import NormalisedGaussian
 from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.products import Products
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, LpqLaplace, RationalQuadratic
 from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
@@ -37,19 +39,17 @@ from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
     "ANOVA", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine", "BlendedSpectrum",
-    "Centred",
-    "ChiSquared", "Convex", "Cosine", "DerivedSubsets", "Dice", "EditRBF", "Exponential",
-    "ExponentialPower", "FixedLengthSubsequences", "Formula", "FromCallable", "FromDistance",
-    "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment", "Graphlets",
-    "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer",
-    "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "Meaning", "MercerCheck",
-    "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised",
-    "NormalisedGaussian", "On", "PartialTree", "Polynomial", "Power", "Precomputed", "Product",
-    "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "Scaled",
-    "ShortestPath", "Sigmoid", "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree", "Sum",
-    "TableKernel", "VertexHistogram",
-    "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman", "as_kernel", "check_mercer",
-    "repair",
+    "Centred", "ChiSquared", "Convex", "Cosine", "DerivedSubsets", "Dice", "Diffusion", "EditRBF",
+    "Exponential", "ExponentialPower", "FixedLengthSubsequences", "Formula", "FromCallable",
+    "FromDistance", "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment", "Graphlets",
+    "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered",
+    "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "Meaning", "MercerCheck", "Mismatch",
+    "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian", "On",
+    "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed", "Product", "Products",
+    "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian",
+    "Scaled", "ShortestPath", "Sigmoid", "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree", "Sum",
+    "TableKernel", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman",
+    "as_kernel", "check_mercer", "repair",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from mercer.distances import Comparison, Distance, inner_products, squared_norms
 from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import logarithms
+from mercer.kernels.products import Products
 from mercer.samples import Prepared, as_samples, is_number
 
 
@@ -46,6 +47,13 @@ class Kernel(Comparison):
         strips = [X[s : s + 64] for s in range(0, X.shape[0], 64)]
         parts = [self.block(S, S).diagonal() for S in strips]
         return np.concatenate(parts) if parts else np.empty(0, X.dtype)
+
+    def products(self, X: Any, Z: Any) -> Products | None:
+        """How K between encoded samples is multiplied without its entries, by a bound kernel.
+
+        None (the default) means that K is computed block by block.
+        """
+        return None
 
     def support(self, X: Any) -> Any:
         """The part of the encoded training samples X that predictions need; by default all of X."""

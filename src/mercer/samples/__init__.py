@@ -33,6 +33,7 @@ from mercer.samples.kinds import (
     register_kind,
 )
 from mercer.samples.matrix_rows import MatrixRows, encode_matrices
+from mercer.samples.node_graph import NodeGraph
 from mercer.samples.numbers import float_array, is_number, is_whole
 from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
@@ -47,19 +48,20 @@ from mercer.samples.trees import Trees
 from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
-    "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "Objects", "Prepared",
-    "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Trees", "Vectors", "all_kinds",
-    "as_objects", "as_samples", "as_table", "column_names", "columns_by_kind", "describe",
-    "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "item_rows", "joined",
-    "joined_rows", "kind_in_cells", "kind_named", "kind_of", "kind_that_holds", "largest_column",
-    "number_columns", "refuse_missing", "refuse_objects", "refuse_one", "register_kind",
-    "select_columns", "series_of", "split_items",
+    "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "NodeGraph", "Objects",
+    "Prepared", "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Trees", "Vectors",
+    "all_kinds", "as_objects", "as_samples", "as_table", "column_names", "columns_by_kind",
+    "describe", "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "item_rows",
+    "joined", "joined_rows", "kind_in_cells", "kind_named", "kind_of", "kind_that_holds",
+    "largest_column", "number_columns", "refuse_missing", "refuse_objects", "refuse_one",
+    "register_kind", "select_columns", "series_of", "split_items",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
 from mercer.samples.copies import row_keys
 from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
+from mercer.samples.node_graph import LAPLACIANS, largest_at_most, scaled_rows
 from mercer.samples.raw_data import (
     describe_entry,
     is_frame,

@@ -13,12 +13,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.samples.label_hashes import SCALARS, hash_labels
+from mercer.samples.numbers import is_number
 
-LABEL, ATTRIBUTES = "label", "attributes"
+LABEL, ATTRIBUTES, WEIGHT = "label", "attributes", "weight"
 
 
 class GraphParts(NamedTuple):
-    """One graph of n nodes: edges (m, 2), and what stands at its nodes and edges, if anything."""
+    """One graph of n nodes: edges (m, 2), and what stands at its nodes and edges, if anything.
+
+    Weights of edges are read by kernels between the nodes of one graph alone.
+    """
 
     n: int
     edges: np.ndarray
@@ -26,6 +30,7 @@ class GraphParts(NamedTuple):
     edge_labels: np.ndarray | None = None
     attributes: np.ndarray | None = None
     directed: bool = False
+    weights: np.ndarray | None = None
 
 
 def holds_graph(item: Any) -> bool:
@@ -119,8 +124,19 @@ def _with_fields(
     edges = np.array(ends, np.int64).reshape(-1, 2)
     labels = _hashed([d.get(LABEL) for d in data], name, "node")
     marks = _hashed([d.get(LABEL) for d in fields], name, "edge")
-    return GraphParts(n, edges, labels, marks, _numbers([d.get(ATTRIBUTES) for d in data], name),
-                      directed)  # fmt: skip
+    attributes = _numbers([d.get(ATTRIBUTES) for d in data], name)
+    return GraphParts(n, edges, labels, marks, attributes, directed, _weights(fields, name))
+
+
+def _weights(fields: list[Mapping], name: str) -> np.ndarray | None:
+    """The weights of edges, 1 where there is none; None if no edge has one."""
+    if not any(WEIGHT in found for found in fields):
+        return None
+    weights = [found.get(WEIGHT, 1.0) for found in fields]
+    other = next((k for k, weight in enumerate(weights) if not is_number(weight)), None)
+    if other is not None:
+        raise TypeError(f"{name}: edge {other} has the weight {weights[other]!r}: give a number.")
+    return np.array(weights, np.float64)
 
 
 # --- matrices and tuples ------------------------------------------------------------------------

@@ -287,16 +287,19 @@ class KernelLearner(GramPlaced, BaseEstimator):
         return float_range(encode_like_fitted(self, self.kernel_, X), self.X_fit_)
 
     def make_gram(
-        self, X: Any, fit_path: FitPath | None = None, *, matrices: int = 2
-    ) -> GramOperator:
+        self, X: Any, fit_path: FitPath | None = None, *, matrices: int = 2,
+        multiplied: bool = False,
+    ) -> GramOperator:  # fmt: skip
         """K between the training samples; sets ``gram_``.
 
-        K is kept in memory if this many ``matrices`` of its size fit where it lives.
+        K is kept in memory if this many ``matrices`` of its size fit where it lives; with
+        ``multiplied``, which means that products will do, only if its rows are cheap.
         """
 
         def held() -> GramOperator:
             K = self.gram_between(X)
-            return K.held() if K.fits(matrices) else K
+            kept = K.fits(matrices) and not (multiplied and "rows" not in K.cheap)
+            return K.held() if kept else K
 
         K = held() if fit_path is None else fit_path.shared(held)
         self.gram_ = K.describe()

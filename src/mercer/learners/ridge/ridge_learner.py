@@ -94,7 +94,7 @@ class RidgeLearner(NamedKernel, KernelLearner):
         centres and holds n · rank numbers; "local" is exact for rows of one leaf of a tree and of
         low rank between the leaves (see the notes), and holds 2 n · rank numbers. "auto" means
         Cholesky up to 20,000 rows if both matrices fit ``memory``, otherwise conjugate gradients;
-        and low rank for more rows.
+        and low rank for more rows; conjugate gradients for any number of nodes of a large graph.
         A named solver raises MemoryError if it does not fit ``memory``; the message says how many
         bytes it needs.
         A value, such as ``mercer.solvers.ConjugateGradientSolver(tol=1e-9)`` or one of your own,
@@ -160,9 +160,9 @@ class RidgeLearner(NamedKernel, KernelLearner):
             elif solver == "local":
                 result = self._solve_locally(training, y, penalty, fit_path)
                 sums = result.coef.sum(axis=0)
-            elif self._sketches(training, y, penalty, fit_path):
+            elif self._sketches(training, y, penalty, fit_path) and not self._multiplies(training):
                 result, sums = self._solve_by_sketch(training, y, penalty)
-            elif LIMITS["ridge"].exact(solver, n):
+            elif LIMITS["ridge"].exact(solver, n) or self._multiplies(training):
                 result, sums = self._solve_exactly(training, y, penalty, fit_path)
             else:
                 result, sums = self._solve_low_rank(training, y, penalty, fit_path)
@@ -175,6 +175,10 @@ class RidgeLearner(NamedKernel, KernelLearner):
         self.residual_ = result.gap
         return result, None if sums is None else unit * sums
 
+    def _multiplies(self, training: Training) -> bool:
+        """Whether "auto" means products with K, since its rows are not cheap."""
+        return self.solver == "auto" and "rows" not in self.gram_between(training.X).cheap
+
     def _solve_exactly(
         self, training: Training, y: np.ndarray, penalty: Any, fit_path: FitPath | None
     ) -> tuple[Result, np.ndarray]:
@@ -182,12 +186,14 @@ class RidgeLearner(NamedKernel, KernelLearner):
         w, matrices = training.weights, LIMITS["ridge"].matrices
         if training.X.dtype != np.float64:
             matrices += 1  # a nearly singular K of float32 is factorised in float64
-        K = self.make_gram(training.X, fit_path, matrices=matrices)
+        by_products = self.solver in ("auto", "conjugate_gradient") and not self._indefinite()
+        K = self.make_gram(training.X, fit_path, matrices=matrices, multiplied=by_products)
         self.keep_support(training.X)
         held, indefinite = K.fits(matrices), self._indefinite()
         self.solver_ = solver_name(self.solver)
         if self.solver == "auto":  # of an indefinite kernel nothing but a factorisation is sound
-            self.solver_ = "cholesky" if held or indefinite else "conjugate_gradient"
+            dense = held and "rows" in K.cheap
+            self.solver_ = "cholesky" if dense or indefinite else "conjugate_gradient"
         if is_value(self.solver):
             result = solve_by_value(self.solver, K, y, w, penalty)
         elif self.solver_ == "conjugate_gradient":

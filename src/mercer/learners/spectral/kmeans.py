@@ -68,9 +68,10 @@ class KernelKMeans(
         distances d², give -d² / 2 as a precomputed K.
     solver : {"auto", "exact", "low_rank", "mini_batch"} or solver value, default="auto"
         "low_rank" has centres in the space of ``rank`` columns that approximate K, and
-        "mini_batch" changes them by some samples at a time; "auto" is exact up to 20,000 rows. A
-        linear kernel is always solved in the space of its samples. A value, with
-        ``solve(K, weights)`` and the field ``clusters``, has its own number of starts and steps.
+        "mini_batch" changes them by some samples at a time; "auto" is exact up to 20,000 rows,
+        and for any number of nodes of a large graph. A linear kernel is always solved in the space
+        of its samples. A value, with ``solve(K, weights)`` and the field ``clusters``, has its own
+        number of starts and steps.
     rank : int, optional
         Columns of the factor (None: 300, or fewer if ``memory`` is too small).
     batch_size : int, default=4096
@@ -107,7 +108,8 @@ class KernelKMeans(
     The first iteration reads all of K, the later ones the rows of the samples that moved. With a
     factor of m columns an iteration costs n m k operations at most: bounds of the distances show
     which samples stay where they are, and these are not compared with the centres, which changes no
-    label. Weights mean repetition.
+    label. Nodes of a large graph are compared by products with K, and k(x, x) is estimated, so that
+    ``inertia_`` and ``medoids_`` are nearly right. Weights mean repetition.
     Without enough different samples there are fewer clusters, and a ConvergenceWarning.
 
     References
@@ -223,6 +225,8 @@ class KernelKMeans(
         n, limits = len(training.rows), LIMITS["k-means"]
         self.correction_ = self.correction_effect_ = 0.0
         exact = limits.exact("low_rank" if self.solver == "mini_batch" else self.solver, n)
+        if not exact and self.solver == "auto":  # columns of a factor cost more than products
+            exact = "rows" not in self.gram_between(training.X).cheap
         if self.kernel_.linear and not self.correction and not is_value(self.solver):
             K = self.gram_between(training.X)
             self.gram_, self.solver_ = K.describe(), "Lloyd in the primal"

@@ -21,6 +21,7 @@ from mercer.threads import ordered_map, raise_if_stopped
 
 ROUNDING = 64  # units of the last digit by which a sample must come nearer to move
 STRIP = 4096  # rows of a factor that are compared with the centres at a time
+PROBES = 64  # random vectors by which a diagonal is estimated
 WHOLE = 0.5  # a share of moved samples above which all sums are computed again
 
 
@@ -73,9 +74,12 @@ class Sums(ClusterSpace):
     """Σ_j w_j k(x, x_j) over the samples of each cluster, for all samples x."""
 
     def __init__(self, K: GramOperator, clusters: int, cache_bytes: int, n_jobs: int | None):
-        self.K, self.diag = K, np.asarray(K.diag(), np.float64)
+        self.K, self.multiplied = K, "rows" not in K.cheap
+        diag = estimated_diagonal(K) if self.multiplied else K.diag()
+        self.diag = np.asarray(diag, np.float64)
         self.room = _rounding(self.diag, np.float64)  # in which sums are taken
-        self.source = row_source(K, cache_bytes, 1e-7, n_jobs)
+        if not self.multiplied:
+            self.source = row_source(K, cache_bytes, 1e-7, n_jobs)
         self.sums = np.zeros((clusters, K.shape[0]))
         self.labels: np.ndarray | None = None
 
@@ -84,6 +88,11 @@ class Sums(ClusterSpace):
 
     def place(self, labels: np.ndarray, weights: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         every, before = np.arange(len(labels)), self.labels
+        if self.multiplied:
+            members = np.zeros((len(labels), len(sizes)))
+            members[every, labels] = weights
+            self.sums = np.ascontiguousarray((self.K @ members).T)
+            return self._squares(labels, weights, sizes)
         joins = leaves = _changed(before, labels)
         if len(joins) == len(labels):
             self.sums[:], leaves = 0, every[:0]
@@ -92,7 +101,10 @@ class Sums(ClusterSpace):
             if before is not None:
                 self._add(leaves[before[leaves] == c], -weights, sums)
         self.labels = labels.copy()
-        own = self.sums[labels, every]
+        return self._squares(labels, weights, sizes)
+
+    def _squares(self, labels: np.ndarray, weights: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        own = self.sums[labels, np.arange(len(labels))]
         return np.bincount(labels, weights * own, len(sizes)) / np.where(sizes > 0, sizes, 1) ** 2
 
     def _add(self, rows: np.ndarray, weights: np.ndarray, sums: np.ndarray) -> None:
@@ -132,6 +144,16 @@ class Sums(ClusterSpace):
         D = self.sums * (-2 / np.where(full, sizes, 1))[:, None]
         D += np.where(full, squares, np.inf)[:, None]
         return D
+
+
+def estimated_diagonal(K: GramOperator) -> np.ndarray:
+    """About k(x, x) of each row, by products of K with random signs.
+
+    An entry is wrong by a root of Σ_j K_ij² / 64, and their sum by much less (Bekas, Kokiopoulou &
+    Saad, "An estimator for the diagonal of a matrix", 2007).
+    """
+    signs = np.random.default_rng(0).integers(0, 2, (K.shape[0], PROBES)) * 2.0 - 1
+    return np.einsum("ij,ij->i", signs, K @ signs) / PROBES
 
 
 class Centres(ClusterSpace):

@@ -101,9 +101,11 @@ class NystroemPreconditioner:
     n_jobs: int | None = None
     memory: int | float | str | None = None
 
-    def prepare(self, K: GramOperator, weights: np.ndarray | None = None) -> NystroemInverse:
+    def prepare(self, K: GramOperator, weights: np.ndarray | None = None) -> PreparedPreconditioner:
         """The map for K (n, n) and weights (n,); it takes residuals and penalties."""
         n = K.shape[0]
+        if "rows" not in K.cheap:
+            return lambda R, penalties: R
         rank = self._rank(n, np.dtype(K.dtype).itemsize, K.beside(self.memory))
         low = pivoted_cholesky(K, min(rank, n), random_state=self.random_state)
         # with λ = 0 what F leaves of K, spread evenly, stands in for it

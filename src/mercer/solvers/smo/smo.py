@@ -123,6 +123,8 @@ class SmoSolver:
             ``gap`` is the duality gap. ``objective`` is minus the minimum: the value of the dual,
             which is a lower bound of the primal.
         """
+        if "rows" not in K.cheap and source is None:  # perhaps they are so all at once
+            K = K.held()
         require(K, "rows", "SmoSolver")
         state = State(
             K, problem, alpha, lambda: source or self.rows_of(K, problem.C), tol=self.tol,
