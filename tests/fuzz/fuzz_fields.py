@@ -61,7 +61,7 @@ def samples() -> dict[str, Any]:
     return {
         "vectors": X, "sparse": sp.csr_array(X * (X > 0)), "strings": words,
         "sets": [{*row} for row in rng.integers(0, 12, (N, 4)).tolist()],
-        "graphs": small_graphs(rng),
+        "graphs": small_graphs(rng), "series": [rng.normal(size=9 + i % 7) for i in range(N)],
         "categories": np.array(levels, object), "table": table, "matrix": X @ X.T + np.eye(N),
     }  # fmt: skip
 
@@ -112,6 +112,9 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("graphs", lambda: mercer.KernelRidge(kernel=k.ShortestPath())),
     ("graphs", lambda: mercer.SVC(kernel=k.RandomWalk(labels=True))),
     ("graphs", lambda: mercer.KernelRidge(kernel=k.RandomWalk() + k.Graphlets(3))),
+    ("series", lambda: mercer.MiniRocket(n_components=84)),
+    ("series", lambda: mercer.MultiRocket(n_components=672)),
+    ("series", lambda: mercer.Hydra(n_groups=2)),
     ("vectors", lambda: mercer.NuSVC(nu=0.1)),
     ("vectors", lambda: mercer.NuSVR()),
     ("vectors", lambda: mercer.KernelQuantileRegression()),

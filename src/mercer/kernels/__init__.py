@@ -7,6 +7,7 @@ from mercer.kernels.alignment import GlobalAlignment, SoftDTWRBF
 from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel, Layer, Radial
 from mercer.kernels.categories import Match
+from mercer.kernels.convolutions import Convolutions
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.edit import EditRBF
 from mercer.kernels.formula import Formula
@@ -36,8 +37,8 @@ from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
     "ANOVA", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine", "BlendedSpectrum",
-    "Centred",
-    "ChiSquared", "Convex", "Cosine", "DerivedSubsets", "Dice", "EditRBF", "Exponential",
+    "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine", "DerivedSubsets", "Dice",
+    "EditRBF", "Exponential",
     "ExponentialPower", "FixedLengthSubsequences", "Formula", "FromCallable", "FromDistance",
     "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment", "Graphlets",
     "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer",
