@@ -317,6 +317,8 @@ KERNELS = [
     (k.GlobalAlignment(2.0, triangle=3), series()),
     (k.GlobalAlignment(), channels()),
     (k.SoftDTWRBF(0.1, 0.5), series()),
+    (k.Convolutions(), series()),
+    (k.Convolutions(3), channels()),
     (k.VertexHistogram(), graphs()),
     *[(k.WeisfeilerLehman(h), graphs()) for h in (0, 1, 4)],
     (k.WeisfeilerLehman(2), bare_graphs()),

@@ -17,6 +17,7 @@ import statistics
 import numpy as np
 from scipy.linalg import expm
 
+from convolution_twin import kernel_features
 from mercer import distances as d
 from mercer import kernels as k
 
@@ -409,6 +410,21 @@ def alignment_log(k_, x, z, scale):
         return math.log(w) - s - math.log(2 - w * math.exp(-s)) if w else -math.inf
 
     return path_log(x, z, similarity)
+
+
+@functools.lru_cache(1)
+def convolution_features(seed, S):
+    """The features of the training series S, whose maps the kernel draws."""
+    X = [np.array(x).reshape(len(x), -1) for x in S]
+    return kernel_features(X, *k.Convolutions(seed).bind(k.Convolutions().encode(X)).maps_)
+
+
+def convolutions(k_, x, z, S):
+    """Of training series alone, by their places."""
+    rows = tuple(tuple(map(tuple, np.reshape(s, (len(s), -1)))) for s in S)
+    F = convolution_features(k_.random_state, rows)
+    i, j = (next(i for i, s in enumerate(S) if s is v) for v in (x, z))
+    return F[i] @ F[j]
 
 
 def global_alignment(k_, x, z, S):
@@ -1047,6 +1063,7 @@ KERNELS = {
     k.DerivedSubsets: lambda k_, x, z, S: 2.0 ** len(items(x) & items(z)),
     k.Jaccard: lambda k_, x, z, S: jaccard(x, z),
     k.Dice: lambda k_, x, z, S: dice(x, z),
+    k.Convolutions: convolutions,
     k.GlobalAlignment: global_alignment,
     k.VertexHistogram: weisfeiler_lehman,
     k.WeisfeilerLehman: weisfeiler_lehman,

@@ -34,6 +34,7 @@ inline void wants(bool holds, const char* message) {
 void bind_arc_cosine(nb::module_& m);
 void bind_bins(nb::module_& m);
 void bind_radial(nb::module_& m);
+void bind_convolutions(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_documents(nb::module_& m);
 void bind_edit(nb::module_& m);

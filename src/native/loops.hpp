@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "bins.hpp"
+#include "convolutions.hpp"
 #include "distances.hpp"
 #include "edit.hpp"
 #include "hashing.hpp"
@@ -65,6 +66,8 @@ struct Loops {
     const BinLoops<uint8_t>& bins8;
     const BinLoops<uint16_t>& bins16;
     const ColumnPairLoops& column_pairs;
+    const ConvolutionLoops<float>& convolutions32;
+    const ConvolutionLoops<double>& convolutions64;
     const RadialLoops<float>& radial32;
     const RadialLoops<double>& radial64;
     const PairLoops<float>& pairs32;

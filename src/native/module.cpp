@@ -29,6 +29,7 @@ NB_MODULE(_native, m) {
     bind_arc_cosine(m);
     bind_bins(m);
     bind_radial(m);
+    bind_convolutions(m);
     bind_distances(m);
     bind_documents(m);
     bind_edit(m);

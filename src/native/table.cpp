@@ -15,6 +15,8 @@ extern const BinSearchLoops<double> bin_search64;
 extern const BinLoops<uint8_t> bins8;
 extern const BinLoops<uint16_t> bins16;
 extern const ColumnPairLoops column_pairs;
+extern const ConvolutionLoops<float> convolutions32;
+extern const ConvolutionLoops<double> convolutions64;
 extern const RadialLoops<float> radial32;
 extern const RadialLoops<double> radial64;
 extern const PairLoops<float> pairs32;
@@ -66,6 +68,8 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::bins8,
     MERCER_ISA::bins16,
     MERCER_ISA::column_pairs,
+    MERCER_ISA::convolutions32,
+    MERCER_ISA::convolutions64,
     MERCER_ISA::radial32,
     MERCER_ISA::radial64,
     MERCER_ISA::pairs32,

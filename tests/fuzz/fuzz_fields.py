@@ -63,6 +63,7 @@ def samples() -> dict[str, Any]:
         "sets": [{*row} for row in rng.integers(0, 12, (N, 4)).tolist()],
         "graphs": small_graphs(rng),
         "trees": [(word[0], (word, *word), word) for word in words],
+        "graphs": small_graphs(rng), "series": [rng.normal(size=9 + i % 7) for i in range(N)],
         "categories": np.array(levels, object), "table": table, "matrix": X @ X.T + np.eye(N),
     }  # fmt: skip
 
@@ -115,6 +116,9 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("graphs", lambda: mercer.KernelRidge(kernel=k.RandomWalk() + k.Graphlets(3))),
     ("trees", lambda: mercer.SVC(kernel=k.SubsetTree().normalised())),
     ("trees", lambda: mercer.KernelRidge(kernel=k.PartialTree() + k.Subtree())),
+    ("series", lambda: mercer.MiniRocket(n_components=84)),
+    ("series", lambda: mercer.MultiRocket(n_components=672)),
+    ("series", lambda: mercer.Hydra(n_groups=2)),
     ("vectors", lambda: mercer.NuSVC(nu=0.1)),
     ("vectors", lambda: mercer.NuSVR()),
     ("vectors", lambda: mercer.KernelQuantileRegression()),

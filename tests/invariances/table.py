@@ -191,6 +191,12 @@ LOCAL = dict.fromkeys(
 )
 ROUNDED = {"float32": "the best penalty may be below the rounding of K in float32"}
 
+SERIES = NO_WEIGHTS | {
+    "sparse": "series are not sparse", "translation": "zeros stand before and after a series",
+    "float32": "numbers of places jump where two responses are equal up to rounding",
+}  # fmt: skip
+EXAMPLES = {"rows": "biases are of rows that are drawn by their numbers"}
+
 SOME = dict.fromkeys(
     ("rows", "float32", "translation"),
     "it finds most neighbours, which ones depends on what is drawn, on order and on rounding",
@@ -269,6 +275,12 @@ TABLE = [
     Row(mercer.Nystroem(RBF("median")), "none", asked("transform"), products, without=NO_WEIGHTS),
     Row(mercer.RandomFeatures(RBF("median"), n_components=8, random_state=0), "none",
         asked("transform"), products, without=NO_WEIGHTS),
+    Row(mercer.MiniRocket(n_components=84, random_state=0), "none", asked("transform"),
+        without=SERIES | EXAMPLES),
+    Row(mercer.MultiRocket(n_components=672, random_state=0), "none", asked("transform"),
+        without=SERIES | EXAMPLES | UNIT),
+    Row(mercer.Hydra(n_groups=2, random_state=0), "none", asked("transform"),
+        without=SERIES | {"scale": "shares of zeros, which have no unit, are added to spreads"}),
     Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", values, without=NO_WEIGHTS),
     Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", asked("transform"),
         without_signs, without=NO_WEIGHTS),

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer import SVC, KernelClassifier, KernelRidge, KernelSearchCV, KNeighborsClassifier
 from mercer.distances import DTW
-from mercer.kernels import RBF, GlobalAlignment, TableKernel, check_mercer
+from mercer.kernels import RBF, Convolutions, GlobalAlignment, TableKernel, check_mercer
 from mercer.samples import Series
 from mercer.search import BruteForce
 from mercer.tables import infer_columns
@@ -66,6 +66,7 @@ class TestDistanceOfSeries(DistanceContract):
     "learner",
     [
         SVC(kernel=GlobalAlignment(1.0)),
+        SVC(kernel=Convolutions()),
         KernelRidge(kernel=GlobalAlignment()),
         KNeighborsClassifier(1, metric=DTW(window=0.5)),
         KernelSearchCV(
@@ -118,6 +119,7 @@ def test_a_column_of_fractions_of_different_lengths_is_one_of_series():
 def test_the_automatic_classifier_reads_series():
     model = KernelClassifier(trials=3, random_state=0).fit(TABLE, y)
     assert model.score(TABLE, y) > 0.9
+    assert "Convolutions()" in repr(model.kernel_)  # the first kernel of the kind
 
 
 def test_check_mercer_reads_series():

@@ -7,6 +7,7 @@ from mercer.kernels.alignment import GlobalAlignment, SoftDTWRBF
 from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel, Layer, Radial
 from mercer.kernels.categories import Match
+from mercer.kernels.convolutions import Convolutions
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.edit import EditRBF
 from mercer.kernels.formula import Formula
@@ -39,13 +40,13 @@ from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
     "ANOVA", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine", "BlendedSpectrum",
-    "Centred", "ChiSquared", "Convex", "Cosine", "DerivedSubsets", "Dice", "Diffusion", "EditRBF",
-    "Exponential", "ExponentialPower", "FixedLengthSubsequences", "Formula", "FromCallable",
-    "FromDistance", "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment", "Graphlets",
-    "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered",
-    "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "Meaning", "MercerCheck", "Mismatch",
-    "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian", "On",
-    "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed", "Product", "Products",
+    "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine", "DerivedSubsets", "Dice",
+    "Diffusion", "EditRBF", "Exponential", "ExponentialPower", "FixedLengthSubsequences", "Formula",
+    "FromCallable", "FromDistance", "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment",
+    "Graphlets", "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer",
+    "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "Meaning", "MercerCheck",
+    "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian",
+    "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed", "Product", "Products",
     "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian",
     "Scaled", "ShortestPath", "Sigmoid", "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree", "Sum",
     "TableKernel", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman",

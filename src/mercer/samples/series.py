@@ -47,7 +47,7 @@ class SeriesKind(Kind):
     judged = True
     size_of = "points"
     distance = "mercer.distances:DTW"
-    kernels = ("mercer.kernels:GlobalAlignment",)
+    kernels = ("mercer.kernels:Convolutions", "mercer.kernels:GlobalAlignment")
 
     def encode(self, X: Any, like: Series | None, reader: str) -> Series:
         rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(_rows(X, reader))]

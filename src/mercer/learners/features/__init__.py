@@ -1,10 +1,13 @@
-"""Kernels as features of finitely many columns, for linear methods of any library."""
+"""Kernels as features of finitely many columns, and features of time series, for linear methods of
+any library."""
 
+from mercer.learners.features.convolutions import Hydra, MiniRocket, MultiRocket
 from mercer.learners.features.nystroem import Nystroem
 from mercer.learners.features.nystroem_map import DIGITS, different_centres, principal_axes
 from mercer.learners.features.random_features import RandomFeatures
 from mercer.learners.features.random_frequencies import frequencies
 
 __all__ = [
-    "DIGITS", "Nystroem", "RandomFeatures", "different_centres", "frequencies", "principal_axes",
+    "DIGITS", "Hydra", "MiniRocket", "MultiRocket", "Nystroem", "RandomFeatures",
+    "different_centres", "frequencies", "principal_axes",
 ]  # fmt: skip
