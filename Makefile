@@ -73,7 +73,8 @@ $(VENV)/.torch: $(VENV)/.test
 
 test-torch: build $(VENV)/.torch
 	$(PYTEST) -m "" tests/deep tests/plug_ins tests/gram/test_on_torch.py \
-		src/mercer/deep src/mercer/gram/on_torch docs/convolution.rst docs/attention.rst docs/networks.rst
+		src/mercer/deep src/mercer/gram/on_torch docs/convolution.rst docs/attention.rst docs/networks.rst \
+		docs/book/networks.rst
 
 # In an environment of its own. The oldest versions have wheels for Python 3.11 (PYTHON=python3.11).
 test-oldest:

@@ -7,7 +7,7 @@ import pytest
 
 PAGES = [  # which pytest is given by name
     Path(__file__).parent / "docs" / page
-    for page in ("attention.rst", "convolution.rst", "networks.rst")
+    for page in ("attention.rst", "convolution.rst", "networks.rst", "book/networks.rst")
 ]
 MODULES = [
     "src/mercer/deep/attention/attention_classifier.py",

@@ -1,5 +1,5 @@
-"""Chapters of the book: examples that run while the page is built, pictures made by them, and
-solutions that are folded.
+"""Chapters of the book and pages of kinds: examples that run while the page is built, pictures made
+by them, and solutions that are folded.
 
 ``picture`` shows the matplotlib figure that the examples above it have named ``figure``. It becomes
 part of the page, in the page's own colours. ``folded`` hides its content until it is opened. All
@@ -20,7 +20,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.util import logging
 
-FOLDER = "book/"
+FOLDERS = ("book/", "kinds/")
 INK = "#010203"  # stands for the colour of the page's text
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS  # as in pyproject.toml
 STYLE = {
@@ -114,7 +114,7 @@ class Folded(Directive):
 
 
 def _begin(app: Any, name: str, source: list[str]) -> None:
-    if name.startswith(FOLDER):
+    if name.startswith(FOLDERS):
         app.env.temp_data["chapter"] = Chapter(Path(app.env.doc2path(name)), name)
 
 

@@ -52,4 +52,4 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
 }
 # these pages have nothing below them that a side bar could show
-html_sidebars = {name: [] for name in ("index", "tutorial", "start", "search", "genindex")}
+html_sidebars = {name: [] for name in ("index", "tutorial", "choose", "search", "genindex")}
