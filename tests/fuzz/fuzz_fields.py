@@ -63,7 +63,7 @@ def samples() -> dict[str, Any]:
         "sets": [{*row} for row in rng.integers(0, 12, (N, 4)).tolist()],
         "graphs": small_graphs(rng),
         "trees": [(word[0], (word, *word), word) for word in words],
-        "graphs": small_graphs(rng), "series": [rng.normal(size=9 + i % 7) for i in range(N)],
+        "series": [rng.normal(size=9 + i % 7) for i in range(N)],
         "categories": np.array(levels, object), "table": table, "matrix": X @ X.T + np.eye(N),
     }  # fmt: skip
 
