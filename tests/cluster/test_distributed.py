@@ -171,9 +171,9 @@ def test_a_search_of_any_estimator_and_fits_that_fail():
 
 
 def test_the_centres_do_not_depend_on_the_partitions(monkeypatch):
-    from mercer.learners.ridge import in_parts
+    from mercer.learners.base import centres
 
-    monkeypatch.setattr(in_parts, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(centres, "FEWEST", 100)
     learner = clone(RIDGE).set_params(rank=8)
     cuts = [(700,), (100,) * 7, (1, 299, 400)]
     models = [
@@ -188,6 +188,8 @@ def test_the_centres_do_not_depend_on_the_partitions(monkeypatch):
         assert_array_equal(other.to_local().centres_, first.centres_)
         assert_allclose(other.to_local().predict(X), first.predict(X), atol=1e-9)
     assert_allclose(first.X_fit_, X[first.centres_])
+    streamed = clone(learner).fit_chunks(mercer.Chunks(X, y, rows=90))  # which draws the same rows
+    assert_array_equal(streamed.centres_, first.centres_)
 
 
 def test_bins_are_those_of_equal_steps(monkeypatch):
@@ -223,9 +225,9 @@ def test_strips_of_products(monkeypatch):
 
 
 def test_strips_of_the_factor(monkeypatch):
-    from mercer.learners.ridge import in_parts
+    from mercer.learners.base import centres
 
-    monkeypatch.setattr(in_parts, "STRIP", 700)
+    monkeypatch.setattr(centres, "STRIP", 700)
     found = Distributed(RIDGE, ThreadEngine(1)).fit(chunked(X), chunked(y)).to_local()
     assert_allclose(found.predict(X), clone(RIDGE).fit(X, y).predict(X), atol=1e-8)
 
