@@ -15,6 +15,7 @@ import mercer
 from lanes import few
 from mercer import (
     SVC,
+    AdditiveClassifier,
     AdditiveRegressor,
     KernelRidge,
     KernelRidgeClassifier,
@@ -22,7 +23,7 @@ from mercer import (
     Nystroem,
 )
 from mercer.distributed import Distributed, ThreadEngine
-from mercer.gram import register
+from mercer.gram import ApproximationWarning, register
 from mercer.kernels import Spectrum
 
 da = pytest.importorskip("dask.array")
@@ -69,6 +70,40 @@ def test_counts_are_those_of_all_rows(place, weights):
         assert_array_equal(one.counts, other.counts)
         assert_array_equal(one.edges, other.edges)
     assert_allclose(found.predict(X), whole.predict(X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("learner", "targets"),
+    [
+        (AdditiveRegressor([(0, 1)], gamma=1.0), y),
+        (AdditiveRegressor(2, gamma=1.0), np.column_stack([y, X[:, 0] * X[:, 3]])),
+        (AdditiveClassifier([(0, 1)], gamma=1.0), LABELS == "a"),
+        (AdditiveClassifier(0, gamma=1.0, class_weight="balanced"), LABELS),
+    ],
+    ids=["given pairs", "chosen pairs", "two classes and pairs", "classes"],
+)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.thinned
+def test_pairs_and_classes_are_those_of_all_rows(place, learner, targets, weights):
+    model = Distributed(learner, place).fit(*rows_and(targets, weights))
+    found, whole = model.to_local(), clone(learner).fit(X, targets, weights)
+    assert found.pairs_ == whole.pairs_
+    method = "predict_proba" if hasattr(whole, "classes_") else "predict"
+    wanted = getattr(whole, method)(X)
+    assert_allclose(getattr(found, method)(X), wanted, rtol=1e-6, atol=1e-6)
+    for one, other in zip(found.surfaces_, whole.surfaces_, strict=True):
+        assert_array_equal(one.counts, other.counts)
+
+
+def test_codes_that_have_no_room_are_refused_or_left_out():
+    with pytest.raises(MemoryError, match="the codes of the rows"):
+        Distributed(AdditiveClassifier(gamma=1.0, memory=50_000)).fit(chunked(X), chunked(LABELS))
+    with pytest.warns(ApproximationWarning, match="pairs=0"):
+        small = Distributed(AdditiveRegressor(gamma=1.0, memory=50_000)).fit(X, y).to_local()
+    assert small.pairs_ == []
+    alone = AdditiveRegressor(0, gamma=1.0, memory=50_000).fit(X, y)
+    assert_allclose(small.predict(X), alone.predict(X), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -171,9 +206,9 @@ def test_a_search_of_any_estimator_and_fits_that_fail():
 
 
 def test_the_centres_do_not_depend_on_the_partitions(monkeypatch):
-    from mercer.learners.ridge import in_parts
+    from mercer.learners.base import centres
 
-    monkeypatch.setattr(in_parts, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(centres, "FEWEST", 100)
     learner = clone(RIDGE).set_params(rank=8)
     cuts = [(700,), (100,) * 7, (1, 299, 400)]
     models = [
@@ -188,6 +223,8 @@ def test_the_centres_do_not_depend_on_the_partitions(monkeypatch):
         assert_array_equal(other.to_local().centres_, first.centres_)
         assert_allclose(other.to_local().predict(X), first.predict(X), atol=1e-9)
     assert_allclose(first.X_fit_, X[first.centres_])
+    streamed = clone(learner).fit_chunks(mercer.Chunks(X, y, rows=90))  # which draws the same rows
+    assert_array_equal(streamed.centres_, first.centres_)
 
 
 def test_bins_are_those_of_equal_steps(monkeypatch):
@@ -223,9 +260,9 @@ def test_strips_of_products(monkeypatch):
 
 
 def test_strips_of_the_factor(monkeypatch):
-    from mercer.learners.ridge import in_parts
+    from mercer.learners.base import centres
 
-    monkeypatch.setattr(in_parts, "STRIP", 700)
+    monkeypatch.setattr(centres, "STRIP", 700)
     found = Distributed(RIDGE, ThreadEngine(1)).fit(chunked(X), chunked(y)).to_local()
     assert_allclose(found.predict(X), clone(RIDGE).fit(X, y).predict(X), atol=1e-8)
 
@@ -326,7 +363,7 @@ def test_rows_that_do_not_fit_together(given, words):
      (KernelRidge("auto", kernel="rbf"), ValueError, 'alpha="auto"'),
      (KernelRidge(kernel="rbf", solver="cholesky"), ValueError, 'solver="low_rank"'),
      (KernelRidge(kernel="sigmoid", gamma=1.0), ValueError, "positive semidefinite"),
-     (AdditiveRegressor(pairs=[(0, 1)]), ValueError, "single columns"),
+     (AdditiveRegressor(pairs=[(0, 9)]), ValueError, "pairs has"),
      (AdditiveRegressor(solver="exact"), ValueError, 'solver="bins"'),
      (CLASSES, ValueError, "one class"),
      (clone(EXACT).set_params(memory=20_000), MemoryError, 'solver="low_rank"')],

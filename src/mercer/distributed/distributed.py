@@ -28,9 +28,9 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        What is fitted: an `~mercer.AdditiveRegressor`, a `~mercer.KernelRidge` or
-        `~mercer.KernelRidgeClassifier`, or a `~mercer.KernelSearchCV` around any learner. Any
-        learner that is fitted already can predict.
+        What is fitted: an `~mercer.AdditiveRegressor` or `~mercer.AdditiveClassifier`, a
+        `~mercer.KernelRidge` or `~mercer.KernelRidgeClassifier`, or a `~mercer.KernelSearchCV`
+        around any learner. Any learner that is fitted already can predict.
     client : distributed.Client, Engine or None
         Where work is done. None means the current client of ``dask.distributed``, or threads of
         this process if there is none.
@@ -45,8 +45,10 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    `AdditiveRegressor` counts rows in one round, and has single columns alone; bins are those of
-    its own fit, and counts are the same to the last bit. Ridge regression is of low rank
+    `AdditiveRegressor` counts rows in one round; bins are those of its own fit, and counts are the
+    same to the last bit. For pairs of columns, and for the classes of `AdditiveClassifier`, a byte
+    for each cell of all rows comes to this process, if ``memory`` of the learner has room for them.
+    Ridge regression is of low rank
     (``solver="auto"`` or "low_rank"), by the normal equations: each round moves 8 rank² bytes for
     each partition, and the centres are chosen among 20,000 rows of the table, drawn with
     ``random_state``; so with at most as many rows the machine is that of its own fit. With

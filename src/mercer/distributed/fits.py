@@ -14,7 +14,7 @@ from mercer.distributed.engine import Engine, Partition
 from mercer.distributed.products import OnEngine, engine_gram
 from mercer.distributed.rows import Rows, kept
 from mercer.gram import register
-from mercer.learners.base import GramPlaced, PartFit, join_rows, solver_name, take_rows
+from mercer.learners.base import FitsInParts, GramPlaced, PartFit, join_rows, solver_name, take_rows
 from mercer.selection.grid import KernelSearchCV, SearchTask, Tried, try_task
 
 ITERATIVE = ("conjugate_gradient", "ConjugateGradientSolver")
@@ -23,22 +23,26 @@ ITERATIVE = ("conjugate_gradient", "ConjugateGradientSolver")
 @singledispatch
 def fit_over(learner: Any, engine: Engine, rows: Rows, fit_params: dict) -> Any:
     """A learner, fitted to rows on an engine; the learner itself is changed."""
-    iterates = isinstance(learner, GramPlaced) and _iterates(learner)
-    if iterates:
+    if _iterates(learner):
         return fit_with_products(learner, engine, rows)
-    begin = getattr(learner, "part_fit", None)
-    if begin is None:
-        name = type(learner).__name__
-        raise TypeError(
-            f"{name} cannot be fitted to rows in partitions: AdditiveRegressor, KernelRidge, "
-            "KernelRidgeClassifier and KernelSearchCV can. Fit it here; Distributed predicts with "
-            "any fitted learner."
-        )
-    return fit_in_parts(begin(), engine, rows)
+    name = type(learner).__name__
+    raise TypeError(
+        f"{name} cannot be fitted to rows in partitions: AdditiveRegressor, AdditiveClassifier, "
+        "KernelRidge, KernelRidgeClassifier and KernelSearchCV can. Fit it here; Distributed "
+        "predicts with any fitted learner."
+    )
+
+
+@fit_over.register(FitsInParts)
+def _in_parts(learner: FitsInParts, engine: Engine, rows: Rows, fit_params: dict) -> Any:
+    if _iterates(learner):
+        return fit_with_products(learner, engine, rows)
+    return fit_in_parts(learner.part_fit(), engine, rows)
 
 
 def _iterates(learner: Any) -> bool:
-    return solver_name(getattr(learner, "solver", "")) in ITERATIVE
+    placed = isinstance(learner, GramPlaced)
+    return placed and solver_name(getattr(learner, "solver", "")) in ITERATIVE
 
 
 # --- in parts ------------------------------------------------------------------------------------

@@ -7,6 +7,6 @@ neighbourhoods (learnt), windows (Parzen), metrics (learnt distances), perceptro
 and additive (sums of functions of columns).
 """
 
-from mercer.learners.base import FitPath, KernelLearner, PartFit, Survey, Training
+from mercer.learners.base import FitPath, FitsInParts, KernelLearner, PartFit, Survey, Training
 
-__all__ = ["FitPath", "KernelLearner", "PartFit", "Survey", "Training"]
+__all__ = ["FitPath", "FitsInParts", "KernelLearner", "PartFit", "Survey", "Training"]

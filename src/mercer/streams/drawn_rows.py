@@ -67,6 +67,19 @@ def draw_rows(
     return found.drawn(total)
 
 
+def draw_numbers(total: int, count: int, random: np.random.RandomState) -> np.ndarray:
+    """The numbers of the rows that `draw_rows` draws of a stream of ``total`` rows without weights.
+
+    Examples
+    --------
+    >>> draw_numbers(9, 3, np.random.RandomState(0))
+    array([3, 4, 6])
+    """
+    if total <= count:
+        return np.arange(total)
+    return np.sort(np.argpartition(random.uniform(size=total), count - 1)[:count])
+
+
 class Lottery:
     """The rows with the smallest tickets up to now."""
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut
 
 from mercer import SVC, KernelRidge, KernelSearchCV, NuSVC
 from mercer.gram import gram
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Spectrum
 from mercer.solvers.smo import DualProblem, SmoSolver, leave_out
 
 RNG = np.random.default_rng(0)
@@ -48,6 +49,21 @@ def test_values_are_those_of_single_fits(classes, changes, c, dtype):
     wanted = one_by_one(model, X.astype(dtype), CLASSES[classes])
     atol = 1e-6 if dtype == np.float64 else 1e-3
     assert_allclose(answers.decision_function(samples), wanted, atol=atol)
+
+
+def test_samples_of_other_kinds():
+    sparse = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    answers, samples = clone(TIGHT).leave_one_out(sparse, CLASSES[2])
+    wanted = one_by_one(TIGHT, sparse.toarray(), CLASSES[2])
+    assert_allclose(answers.decision_function(samples), wanted, atol=1e-6)
+    words = ["".join(RNG.choice(list("ab"), 6)) for _ in range(30)]
+    model, y = SVC(kernel=Spectrum(2), tol=1e-8), np.array([word[0] for word in words])
+    answers, samples = clone(model).leave_one_out(words, y)
+    for i, word in enumerate(words):
+        rest = [j for j in range(30) if j != i]
+        single = clone(model).fit([words[j] for j in rest], y[rest])
+        value = answers.decision_function(samples)[i]
+        assert_allclose(value, single.decision_function([word])[0], atol=1e-6)
 
 
 def test_weights_mean_repetition():

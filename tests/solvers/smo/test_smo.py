@@ -7,9 +7,10 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from mercer import _native
-from mercer.gram import DenseGram, Place, TiledGram
+from mercer.gram import DenseGram, FeatureGram, Place, TiledGram, gram
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.solvers.result import Reason
+from mercer.solvers.rows import FactorRows, HeldRows
 from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.smo.smo import SmoSolver
 
@@ -227,3 +228,54 @@ def test_the_native_loops_refuse_wrong_shapes():
         _native.smo_solve(K, v, v, v.copy(), np.zeros(2), 3, 1.0, 0.0, 1)
     with pytest.raises(IndexError, match="rows of K"):
         _native.smo_add_rows(K, np.array([3]), np.array([1.0]), v.copy(), 0, 3)
+
+
+class Counting(HeldRows):
+    """Rows that say how many of them were added."""
+
+    def __init__(self, K):
+        super().__init__(K, 1)
+        self.added = 0
+
+    def add(self, rows, change, g, again=None):
+        self.added += len(rows)
+        super().add(rows, change, g, again)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("C", [(0.01, 0.02), (1.0, 1.5), (1e4, 1e5)])
+def test_a_path_starts_from_the_products_of_the_last_solution(C, dtype):
+    """Where all variables are at their bounds, or none is, no row of K is read for the start."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    f = X[:, 0] + 0.3 * rng.normal(size=80)
+    y = np.where(f > np.median(f), 1.0, -1.0)
+    K = gram(RBF(0.5), X.astype(dtype))
+    source, solver = Counting(K.dense()), SmoSolver(tol=1e-6)
+    first = solver.solve(K, DualProblem.classification(y, np.full(80, C[0])), None, source)
+    assert_allclose(first.products, K.dense() @ first.coef, atol=1e-4)
+    problem = DualProblem.classification(y, np.full(80, C[1]))
+    start = np.where(first.alpha == C[0], C[1], first.alpha)
+    source.added = 0
+    near = SmoSolver(tol=1e6).solve(K, problem, start, source, first)
+    free = np.count_nonzero((start > 0) & (start < C[1]))
+    if C[0] != 1.0:  # the free variables are solved for exactly at the end, which reads theirs
+        assert source.added <= free
+    assert_allclose(near.products, K.dense() @ near.coef, rtol=1e-5, atol=1e-5)
+    warm = solver.solve(K, problem, start, source, first)
+    cold = solver.solve(K, problem, None, source)
+    assert_allclose(warm.objective, cold.objective, rtol=1e-6)
+    assert_allclose(warm.products, K.dense() @ warm.coef, rtol=1e-5, atol=1e-5)
+
+
+def test_a_source_with_sums_of_its_own_starts_anew():
+    """K = F Fᵀ: what `FactorRows` has added is not that of another problem."""
+    F = np.random.default_rng(0).normal(size=(60, 4))
+    K = FeatureGram(F)
+    y = np.where(F[:, 0] > 0, 1.0, -1.0)
+    source, solver = FactorRows(K), SmoSolver(tol=1e-8)
+    first = solver.solve(K, DualProblem.classification(y, np.ones(60)), None, source)
+    problem = DualProblem.classification(y, np.full(60, 3.0))
+    second = solver.solve(K, problem, first.alpha, source, first)
+    assert_allclose(second.products, F @ (F.T @ second.coef), atol=1e-9)
+    assert_allclose(second.objective, solver.solve(K, problem).objective, rtol=1e-6)

@@ -78,16 +78,33 @@ class CodedRows:
         self.y.append(training.y)
         self.weights.append(training.all_weights)
 
-    def bytes(self, pairs: int) -> int:
-        """What a fit to them will take, with so many pairs."""
-        cells = sum(codes.size for codes in self.codes)
-        rows = sum(map(len, self.weights))
-        return 2 * cells + rows * (2 * pairs + ROW_BYTES)
+    def extend(self, other: CodedRows) -> None:
+        """Add the rows of another."""
+        self.codes += other.codes
+        self.y += other.y
+        self.weights += other.weights
+
+    def __add__(self, other: CodedRows) -> CodedRows:
+        """These rows, and then those."""
+        both = CodedRows()
+        both.extend(self)
+        both.extend(other)
+        return both
+
+    @property
+    def count(self) -> int:
+        """How many rows."""
+        return sum(map(len, self.weights))
 
     def joined(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Codes, targets and weights of all rows."""
         codes = np.concatenate(self.codes, axis=1)
         return codes, np.concatenate(self.y), np.concatenate(self.weights)
+
+
+def coded_bytes(rows: int, columns: int, pairs: int) -> int:
+    """What a fit to the codes of so many rows takes, with so many pairs of columns."""
+    return 2 * rows * columns + rows * (2 * pairs + ROW_BYTES)
 
 
 @estimator
@@ -166,6 +183,23 @@ class AdditiveLearner(Placed, BaseEstimator):
             level_functions(laplacian(column.positions, gamma), shares, most)[0]
             for column, shares in zip(self._bins.columns, counts)
         ]
+
+    def refuse_codes(self, rows: int) -> None:
+        """Raise MemoryError if the codes of so many rows need more than ``memory``."""
+        needed = coded_bytes(rows, len(self._columns.names), self._most_pairs)
+        if needed > self.place.budget(needed):
+            self.place.refuse(needed, "the codes of the rows", ", or pairs=0, or fewer rows")
+
+    def affords_pairs(self, rows: int) -> bool:
+        """Whether pairs are wanted and ``memory`` has room for the codes of so many rows; a warning
+        says where it has none."""
+        if not self._wants_pairs:
+            return False
+        needed = coded_bytes(rows, len(self._columns.names), self._most_pairs)
+        if needed <= self.place.budget(needed):
+            return True
+        self.place.concede(needed, "functions of pairs of columns", "pairs=0")
+        return False
 
     @property
     def _wants_pairs(self) -> bool:

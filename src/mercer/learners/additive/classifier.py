@@ -18,8 +18,10 @@ from mercer.learners.additive.additive_learner import (
     Training,
     with_cells,
 )
-from mercer.learners.additive.table_columns import checked_table
+from mercer.learners.additive.in_parts import ClassificationParts
+from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
+    FitsInParts,
     OutputClassifier,
     check_targets,
     encode_classes,
@@ -37,7 +39,7 @@ TRIED = 6  # Newton steps for it
 
 
 @estimator
-class AdditiveClassifier(OutputClassifier, AdditiveLearner):
+class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
     r"""Classification by log-odds that are a sum of functions of columns and of some pairs,
 
     .. math:: \log \frac{p}{1 - p} = c + \sum_j f_j(x_j) + \sum_{(j, k)} f_{jk}(x_j, x_k);
@@ -91,9 +93,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner):
         """
         forget(self)
         self._check_parameters()
-        table = checked_table(self, X, reset=True)
-        y = column_or_1d(check_targets(table, y, type(self).__name__, numeric=False), warn=True)
-        training = self._training(table, y, sample_weight)
+        training = self._read_training(X, y, sample_weight, reset=True)
         encode_classes(training.y)  # they are classes
         codes = self._first_codes(training)
         self._fit_codes(codes, training.y, training.all_weights)
@@ -128,17 +128,10 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner):
             rows = CodedRows()
         for block in keeper.blocks(BIN_ROWS, rows, missing=True):
             with told(f"the block from row {block.start:,} of the stream"):
-                table = checked_table(self, block.X, reset=not block.start)
-                y = check_targets(table, block.y, type(self).__name__, numeric=False)
-                more = self._training(table, column_or_1d(y, warn=True), block.weights)
                 if not block.start:
-                    codes = self._first_codes(more)
-                else:
-                    codes = self._bins.codes(self._columns.read(more.table), self.n_jobs)
-            rows.add(codes, more)
-            needed = rows.bytes(self._most_pairs)
-            if needed > self.place.budget(needed):
-                self.place.refuse(needed, "the codes of the rows", ", or pairs=0, or fewer rows")
+                    self.begin_rows(block.X, block.y, block.weights)
+                rows.extend(self.code_rows(block.X, block.y, block.weights))
+            self.refuse_codes(rows.count)
         self._fit_codes(*rows.joined())
         keeper.done()
         return self
@@ -149,6 +142,46 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner):
         rows = self._columns.read(training.table)
         self._learn_bins(rows, training.weights)
         return self._bins.codes(rows, self.n_jobs)
+
+    # --- rows in parts -------------------------------------------------------------------------
+
+    def part_fit(self) -> ClassificationParts:
+        return ClassificationParts(self)
+
+    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        table = checked_table(self, X, reset=reset)
+        y = check_targets(table, y, type(self).__name__, numeric=False)
+        return self._training(table, column_or_1d(y, warn=True), sample_weight)
+
+    @fitting
+    def begin_rows(
+        self, X: Any, y: Any, sample_weight: Any = None, *, columns: TableColumns | None = None
+    ) -> Self:
+        """Make the bins of these rows, by which `code_rows` codes these and others.
+
+        ``columns`` are those of all rows; None takes those of these rows.
+        """
+        self._check_parameters()
+        training = self._read_training(X, y, sample_weight, reset=True)
+        self._learn_columns(training.table)
+        if columns is not None:
+            self._columns = columns
+        self._learn_bins(self._columns.read(training.table), training.weights)
+        return self
+
+    def code_rows(self, X: Any, y: Any, sample_weight: Any = None) -> CodedRows:
+        """The codes of these rows, by the bins of `begin_rows`, with their classes and weights;
+        those of several parts are added by ``+``."""
+        training = self._read_training(X, y, sample_weight, reset=False)
+        rows = CodedRows()
+        rows.add(self._bins.codes(self._columns.read(training.table), self.n_jobs), training)
+        return rows
+
+    @fitting
+    def fit_coded(self, rows: CodedRows) -> Self:
+        """Fit to the codes of all rows."""
+        self._fit_codes(*rows.joined())
+        return self
 
     def _fit_codes(self, codes: np.ndarray, y: np.ndarray, w: np.ndarray) -> None:
         """Fit to rows of codes (columns, n) with their classes and weights."""

@@ -18,9 +18,10 @@ from mercer.learners.additive.additive_learner import (
     Training,
     with_cells,
 )
-from mercer.learners.additive.in_parts import AdditiveParts
+from mercer.learners.additive.in_parts import RegressionParts
 from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
+    FitsInParts,
     check_targets,
     finite_fit,
     finite_values,
@@ -58,7 +59,7 @@ class Stream:
 
 
 @estimator
-class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
+class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsInParts):
     r"""Regression by a sum of functions of single columns and of some pairs of columns,
 
     .. math:: f(x) = c + \sum_j f_j(x_j) + \sum_{(j, k)} f_{jk}(x_j, x_k).
@@ -356,29 +357,17 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
                     codes = self._add(stream.tables, more)
             if self._wants_pairs and stream.rows is not None:
                 stream.rows.add(codes, more)
-                stream.rows = self._affordable(stream.rows)
+                if not self.affords_pairs(stream.rows.count):
+                    stream.rows = None
         assert stream.tables is not None  # a stream without rows is refused
-        data = None
-        if self._wants_pairs and stream.rows is not None:
-            codes, y, w = stream.rows.joined()
-            data = codes, self._less_offsets(y), w
-        self._solve(stream.tables, data)
+        self.fit_counts(stream.tables, stream.rows if self._wants_pairs else None)
         keeper.done()
         return self
 
-    def _affordable(self, rows: CodedRows) -> CodedRows | None:
-        """The rows, or None with a warning if pairs of them need more than the memory."""
-        needed = rows.bytes(self._most_pairs)
-        if needed <= self.place.budget(needed):
-            return rows
-        self.place.concede(needed, "functions of pairs of columns", "pairs=0")
-        return None
-
     # --- rows in parts -------------------------------------------------------------------------
 
-    def part_fit(self) -> AdditiveParts:
-        """A fit to rows in parts, which may lie in other processes; see `mercer.distributed`."""
-        return AdditiveParts(self)
+    def part_fit(self) -> RegressionParts:
+        return RegressionParts(self)
 
     @fitting
     def begin_rows(
@@ -403,21 +392,28 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner):
         self._begin(training, means)
         return self
 
-    def count_rows(self, X: Any, y: Any, sample_weight: Any = None) -> CountTables:
-        """The tables of these rows, by the bins of `begin_rows`; those of several parts are added
-        by ``+``."""
+    def count_rows(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> tuple[CountTables, CodedRows]:
+        """The tables of these rows, by the bins of `begin_rows`, and their codes; those of several
+        parts are added by ``+``."""
         training = self._read_training(X, y, sample_weight, reset=False)
         outputs = 1 if training.y.ndim == 1 else training.y.shape[1]
         if outputs != len(self._offsets):
             raise ValueError(f"y has {outputs} targets, and the first rows {len(self._offsets)}.")
         tables = CountTables(self._bins.sizes, outputs)
-        self._add(tables, training)
-        return tables
+        rows = CodedRows()
+        rows.add(self._add(tables, training), training)
+        return tables, rows
 
     @fitting
-    def fit_counts(self, tables: CountTables) -> Self:
-        """Fit to tables of all rows."""
-        self._solve(tables)
+    def fit_counts(self, tables: CountTables, rows: CodedRows | None = None) -> Self:
+        """Fit to tables of all rows; pairs of columns have functions where all codes are given."""
+        data = None
+        if rows is not None:
+            codes, y, w = rows.joined()
+            data = codes, self._less_offsets(y), w
+        self._solve(tables, data)
         return self
 
     @finite_values

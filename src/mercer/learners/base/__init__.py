@@ -4,6 +4,13 @@ The learners of the other rooms are made from kernel_learner.py and distance_lea
 """
 
 from mercer.learners.base.calibration import Method, SoftmaxCalibration, calibrate, fit_softmax
+from mercer.learners.base.centres import (
+    centre_features,
+    draw_for_centres,
+    keep_centres,
+    numbers_for_centres,
+)
+from mercer.learners.base.class_totals import ClassTotals
 from mercer.learners.base.classes import (
     OutputClassifier,
     check_labels,
@@ -35,7 +42,7 @@ from mercer.learners.base.parameters import (
     drawn_seed,
     is_auto,
 )
-from mercer.learners.base.part_fit import PartFit, Survey
+from mercer.learners.base.part_fit import FitsInParts, PartFit, Survey
 from mercer.learners.base.placed import GramPlaced, Placed, bound_gram
 from mercer.learners.base.quantiles import ScoreQuantiles, check_coverage, check_levels
 from mercer.learners.base.reasons import Reasons, largest_parts
@@ -45,15 +52,16 @@ from mercer.learners.base.targets import check_targets, check_weights, refuse_co
 from mercer.streams import join_rows, take_rows
 
 __all__ = [
-    "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "DistanceLearner", "FitPath", "GramPlaced",
-    "KernelLearner", "Limits", "LinearLearner", "Method", "NamedKernel", "OutputClassifier",
-    "PartFit", "Placed", "Reasons", "ScoreQuantiles", "SoftmaxCalibration", "Survey", "Training",
-    "all_pairs",
-    "as_distance", "bound_gram", "by_class", "by_pair", "calibrate", "check_count",
+    "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "ClassTotals", "DistanceLearner",
+    "FitPath", "FitsInParts", "GramPlaced", "KernelLearner", "Limits", "LinearLearner",
+    "Method", "NamedKernel", "OutputClassifier", "PartFit", "Placed", "Reasons",
+    "ScoreQuantiles", "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance",
+    "bound_gram", "by_class", "by_pair", "calibrate", "centre_features", "check_count",
     "check_coverage", "check_flag", "check_labels", "check_levels", "check_not_negative",
     "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
-    "check_weights", "different_rows", "drawn_seed", "effective_metric", "encode_classes",
-    "encode_like_fitted", "finite_fit", "finite_values", "fit_softmax", "is_auto", "is_value",
-    "join_rows", "largest_parts", "read_like_fitted", "refuse_complex", "remember_columns",
-    "remember_table", "row_copies", "solver_name", "take_rows", "votes", "weigh_classes",
+    "check_weights", "different_rows", "draw_for_centres", "drawn_seed", "effective_metric",
+    "encode_classes", "encode_like_fitted", "finite_fit", "finite_values", "fit_softmax",
+    "is_auto", "is_value", "join_rows", "keep_centres", "largest_parts", "numbers_for_centres",
+    "read_like_fitted", "refuse_complex", "remember_columns", "remember_table", "row_copies",
+    "solver_name", "take_rows", "votes", "weigh_classes",
 ]  # fmt: skip

@@ -70,6 +70,14 @@ class Survey:
         )
 
 
+class FitsInParts(ABC):
+    """Abstract: a learner whose rows may come in parts, which may lie in other processes."""
+
+    @abstractmethod
+    def part_fit(self) -> PartFit:
+        """A fit to rows in parts, which may lie in other processes; see `mercer.distributed`."""
+
+
 class PartFit(ABC):
     """A fit in parts, as ``learner.part_fit()`` makes it.
 

@@ -17,7 +17,7 @@ from mercer.estimator import estimator
 from mercer.learners.base import LinearLearner, check_seed, finite_values
 from mercer.samples import is_number, is_whole
 from mercer.solvers import Reason, solve_all, worst
-from mercer.solvers.linear import LinearResult, LinearRows, LinearSolver
+from mercer.solvers.linear import LinearPasses, LinearResult, LinearRows, LinearSolver
 from mercer.threads import count_jobs
 
 LinearFit = Callable[[], LinearResult]
@@ -82,6 +82,20 @@ class LinearMachine(LinearLearner):
             A parameter is out of range, two parameters cannot be used together, y has only one
             class, or X, y and the weights do not match.
         """
+
+    def _passes(self, loss: str, squared: str) -> LinearPasses:
+        """The solver of a fit in chunks, which has this loss alone."""
+        if loss != squared:
+            raise ValueError(
+                f"loss={loss!r} needs a dual variable for each row, which a fit in chunks "
+                f'does not keep: give loss="{squared}", or fit to rows in memory.'
+            )
+        if self.dual is True:
+            raise ValueError(
+                "dual=True needs a variable for each row, which a fit in chunks does not keep: "
+                'give dual="auto" or False.'
+            )
+        return LinearPasses(self.tol / 100, self.max_iter)
 
     def _check_parameters(self, **choices: tuple) -> None:
         """Check that numbers are in their ranges, and that each argument is one of its choices."""

@@ -11,13 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import (
+    ClassTotals,
     OutputClassifier,
     drawn_seed,
     encode_classes,
     finite_fit,
     weigh_classes,
 )
+from mercer.learners.margin.linear_chunks import Progress, begun, solve_in_passes
 from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine
+from mercer.solvers import worst
 from mercer.solvers.linear import (
     ClassDual,
     ClassRows,
@@ -26,6 +29,7 @@ from mercer.solvers.linear import (
     LinearRows,
     solve_lasso,
 )
+from mercer.streams import Keeper, as_chunks
 from mercer.threads import fitting, forget
 
 
@@ -133,6 +137,79 @@ class LinearSVC(OutputClassifier, LinearMachine):
         self._store(results, W, X.dtype)
         self._conclude(results, X)
         return self
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+        """Fit to a stream of rows with one class for each, which may be larger than the memory.
+
+        The solution is that of ``fit``, within ``tol``, and does not depend on the size of the
+        chunks. The stream is read once for the classes, and again for each Newton step: about ten
+        times in all, so it must be one that can begin anew. Memory is O(d²) for each machine. Only
+        with the squared hinge loss, the l2 penalty and one machine against the rest: other fits
+        need a number for each row, or are not sums over rows.
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+            Fewer than 1,500 columns.
+        checkpoint : Checkpoint or path, optional
+            A file from which the same fit goes on, after its last whole reading, if it was killed.
+
+        Examples
+        --------
+        >>> from mercer import Chunks
+        >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+        >>> chunks = Chunks(X, np.where(X[:, 0] > X[:, 1], "left", "right"), rows=100)
+        >>> LinearSVC().fit_chunks(chunks).predict([[1.0, 0.0, 0.0]]).tolist()
+        ['left']
+        """
+        self._check_parameters(
+            penalty=("l2",), loss=("squared_hinge", "hinge"), multi_class=("ovr",)
+        )
+        solver, chunks = self._passes(self.loss, "squared_hinge"), as_chunks(chunks)
+        keeper = Keeper(checkpoint, self, chunks)
+        progress: Progress | None = keeper.load()
+        if progress is None:
+            forget(self)
+            totals = ClassTotals(type(self).__name__)
+
+            def see(y: np.ndarray, w: np.ndarray) -> None:
+                totals.add(len(y), y, w)
+
+            progress = begun(self, chunks, False, see)
+            self.classes_ = totals.classes()
+            progress.begin(len(self.classes_), totals.factors(self.class_weight))
+            if not progress.factors.all():
+                raise ValueError(
+                    f"class_weight={self.class_weight!r}: all weights must be > 0 in a fit in "
+                    "chunks: leave out the rows of a class instead."
+                )
+        factors = progress.factors
+
+        def duals(y: np.ndarray, w: np.ndarray) -> list[LinearDual]:
+            return self._duals(y, self.C * w, factors)
+
+        bias = self.intercept_scaling if self.fit_intercept else 0.0
+        results = solve_in_passes(
+            self, chunks, keeper, progress, solver, bias, duals, numeric=False
+        )
+        self._store(results, np.stack([r.coef for r in results]), progress.dtype)
+        keeper.done()
+        worst(results).conclude()
+        return self
+
+    def _duals(self, y: np.ndarray, C: np.ndarray, factors: np.ndarray) -> list[LinearDual]:
+        """The duals of all machines for rows of a stream; factors of the classes multiply C."""
+        codes, k = np.searchsorted(self.classes_, y), len(self.classes_)
+        own = C * factors[codes]
+        others = own if k == 2 else C
+        return [
+            LinearDual.hinge(
+                np.where(codes == m, 1.0, -1.0), np.where(codes == m, own, others), True
+            )
+            for m in ([1] if k == 2 else range(k))
+        ]
 
     def _fit_apart(self, X, codes, own, others, seed):
         """One machine, or one for each class: its rows have C ``own``, the rest ``others``."""

@@ -10,8 +10,10 @@ from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
 from mercer.learners.base import drawn_seed, finite_fit
+from mercer.learners.margin.linear_chunks import Progress, begun, solve_in_passes
 from mercer.learners.margin.linear_support_vectors import LinearMachine
 from mercer.solvers.linear import LinearDual
+from mercer.streams import Keeper, as_chunks
 from mercer.threads import fitting, forget
 
 
@@ -75,6 +77,51 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self._store(results, results[0].coef[None], X.dtype)
         self.coef_ = self.coef_[0]
         self._conclude(results, X)
+        return self
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+        """Fit to a stream of rows and numbers, as `LinearSVC.fit_chunks` does.
+
+        Only with ``loss="squared_epsilon_insensitive"``: the other loss needs a number for each
+        row. The stream is read about six times.
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+            Fewer than 1,500 columns.
+        checkpoint : Checkpoint or path, optional
+            A file from which the same fit goes on, after its last whole reading, if it was killed.
+
+        Examples
+        --------
+        >>> from mercer import Chunks
+        >>> x = np.linspace(0, 1, 1000)[:, None]
+        >>> model = LinearSVR(loss="squared_epsilon_insensitive")
+        >>> model.fit_chunks(Chunks(x, 2 * x[:, 0], rows=100)).predict([[0.5]]).round(2).tolist()
+        [1.0]
+        """
+        losses = ("epsilon_insensitive", "squared_epsilon_insensitive")
+        self._check_parameters(loss=losses)
+        solver, chunks = self._passes(self.loss, losses[1]), as_chunks(chunks)
+        keeper = Keeper(checkpoint, self, chunks)
+        progress: Progress | None = keeper.load()
+        if progress is None:
+            forget(self)
+            progress = begun(self, chunks, True)
+            progress.begin(1)
+
+        def duals(y: np.ndarray, w: np.ndarray) -> list[LinearDual]:
+            y = y.astype(np.float64)
+            return [LinearDual(y, self.C * w, squared=True, one_sided=False, epsilon=self.epsilon)]
+
+        bias = self.intercept_scaling if self.fit_intercept else 0.0
+        results = solve_in_passes(self, chunks, keeper, progress, solver, bias, duals, numeric=True)
+        self._store(results, results[0].coef[None], progress.dtype)
+        self.coef_ = self.coef_[0]
+        keeper.done()
+        results[0].conclude()
         return self
 
     def predict(self, X: Any) -> np.ndarray:

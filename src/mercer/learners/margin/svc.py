@@ -14,6 +14,7 @@ from mercer.learners.margin.many_classes import ManyClasses
 from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.solvers import Reason
 from mercer.solvers.smo import DualProblem, SmoResult
+from mercer.streams import count_rows
 
 SHARPENED = 3  # most times that NuSVC solves again with a smaller tolerance
 LEAST_MARGIN = 1e-9  # smallest margin of NuSVC before the division, relative to the largest f
@@ -98,7 +99,7 @@ class SVC(ManyClasses):
             self.probability
             or isinstance(self.class_weight, str)  # weights change with the rows
             or is_value(self.solver)
-            or not LIMITS["support vectors"].exact(self.solver, len(X))
+            or not LIMITS["support vectors"].exact(self.solver, count_rows(X))
         ):
             return None
         path = self.new_path([self.C]) if fit_path is None else fit_path

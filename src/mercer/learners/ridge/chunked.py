@@ -7,29 +7,28 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from sklearn.utils import check_random_state
 
-from mercer.gram import LowRankGram, factor_rows
+from mercer.gram import LowRankGram
 from mercer.learners.base import (
     LIMITS,
+    Training,
+    centre_features,
     check_count,
-    check_labels,
     check_targets,
     check_weights,
+    draw_for_centres,
     encode_like_fitted,
     is_auto,
-    weigh_classes,
+    keep_centres,
 )
 from mercer.learners.ridge.penalty import PENALTIES, unit_of
 from mercer.learners.ridge.process import low_rank_root
 from mercer.samples import float_range
 from mercer.solvers import Result
 from mercer.solvers.ridge import RidgeSums, SummedFactor
-from mercer.streams import Chunk, Chunks, Drawn, Keeper, count_rows, draw_rows, told
+from mercer.streams import Chunk, Chunks, Drawn, Keeper, count_rows, told
 from mercer.threads import blas_limit, raise_if_stopped
 
-DRAWN = 10  # rows that are looked at for each centre
 BLOCK = 2**13  # rows whose features are computed at a time
 
 
@@ -58,16 +57,6 @@ class Solved(NamedTuple):
     factor: SummedFactor
 
 
-def rows_to_draw(learner: Any) -> int:
-    """How many rows centres are chosen among, that the memory has room for."""
-    rank = learner.rank or LIMITS["ridge"].rank
-    most = factor_rows(rank, learner.place, 8)
-    if most < rank and learner.rank is not None:
-        what = f"more than {most} rows of a factor of rank {rank}, of which {rank} are needed"
-        learner.place.refuse(2 * rank**2 * 8, what, ", or a smaller rank=")
-    return max(1, min(DRAWN * rank, most))
-
-
 def draw_centres(learner: Any, chunks: Chunks, see: Callable[[Chunk], None]) -> Drawn:
     """Rows of all the stream, among which centres are chosen; ``see`` looks at each chunk."""
     check_count("rank", learner.rank)
@@ -75,19 +64,13 @@ def draw_centres(learner: Any, chunks: Chunks, see: Callable[[Chunk], None]) -> 
         raise ValueError(
             f'solver={learner.solver!r}: a fit in chunks is of low rank: give solver="low_rank".'
         )
-    chunks.refuse_once(
-        f"{type(learner).__name__}.fit_chunks draws centres from all rows, and then reads the rows"
-    )
-    random = check_random_state(learner.random_state)
-    return draw_rows(chunks, rows_to_draw(learner), random, see)
+    return draw_for_centres(learner, chunks, LIMITS["ridge"], see)
 
 
-def keep_centres(learner: Any, training: Any, drawn: Drawn) -> LowRankGram:
+def begin_sums(learner: Any, training: Training, drawn: Drawn) -> LowRankGram:
     """Choose centres among the drawn rows, and keep them on the learner."""
     learner.check_low_rank()
-    low = learner.make_low_rank_gram(training.X, LIMITS["ridge"].rank)
-    learner.keep_support(training.X[low.centres])
-    learner.centres_ = drawn.rows[training.rows[low.centres]]
+    low = keep_centres(learner, training, drawn.rows, LIMITS["ridge"])
     learner.solver_ = "low_rank"
     learner.gram_ = f"low rank, {drawn.total:,} rows in chunks, rank {low.rank}"
     return low
@@ -111,9 +94,8 @@ def add_rows(
                 X = float_range(X, learner.X_fit_)
                 y = check_targets(X, block.y, type(learner).__name__, numeric=False)
                 Y, w = targets(y, check_weights(X, block.weights))
-            C = learner.gram_with_support(X).dense()
-            F = solve_triangular(sums.L, C.T, lower=True, check_finite=False).T
-            sums.ridge.add(F, Y, w)
+            for rows, F in centre_features(learner, sums.L, X):
+                sums.ridge.add(F, Y[rows], None if w is None else w[rows])
 
 
 def solve_sums(learner: Any, sums: Sums, penalty: Any, ridge: RidgeSums | None = None) -> Solved:
@@ -150,48 +132,3 @@ class Largest:
     def unit(self) -> float:
         """What targets are divided by, so that floats hold their squares."""
         return unit_of(self.size)
-
-
-class ClassTotals:
-    """Looks at the chunks of a reading for the classes, and for the weight of each."""
-
-    def __init__(self, reader: str):
-        self.reader = reader
-        self.totals: dict[Any, float] = {}
-
-    def __call__(self, chunk: Chunk) -> None:
-        empty = np.empty((count_rows(chunk.X), 0))
-        y = check_targets(empty, chunk.y, self.reader, numeric=False)
-        if y.ndim != 1:
-            raise ValueError(
-                f"y has shape {y.shape}: a fit in chunks takes one class for each row."
-            )
-        found, numbers = np.unique(y, return_inverse=True)
-        for label, total in zip(found.tolist(), np.bincount(numbers, chunk.weights).tolist()):
-            if total > 0:
-                self.totals[label] = self.totals.get(label, 0.0) + total
-
-    def classes(self) -> np.ndarray:
-        """The classes, in ascending order."""
-        try:
-            found = np.array(sorted(self.totals))
-        except TypeError:
-            raise ValueError(
-                f"y has classes of different types, such as {list(self.totals)[:3]}: give numbers, "
-                "or texts."
-            ) from None
-        check_labels(found)
-        if len(found) < 2:
-            raise ValueError(
-                f"y has one class, {found.tolist()[0]!r}, among the rows of positive weight: a "
-                "classifier needs at least two."
-            )
-        return found
-
-    def factors(self, class_weight: Any) -> np.ndarray:
-        """What the weights of the rows of each class are multiplied by."""
-        classes = self.classes()
-        totals = np.array([self.totals[label] for label in classes.tolist()])
-        if class_weight is None:
-            return np.ones(len(classes))
-        return weigh_classes(class_weight, classes, totals) / totals

@@ -6,34 +6,30 @@ The centres come from a random sample of all rows, so that they do not depend on
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 
-from mercer.gram import GramOperator, LowRankGram
+from mercer.gram import LowRankGram
 from mercer.learners.base import (
     LIMITS,
+    ClassTotals,
     PartFit,
     Survey,
-    check_labels,
+    centre_features,
     check_targets,
     check_weights,
     encode_like_fitted,
     is_auto,
-    weigh_classes,
+    keep_centres,
+    numbers_for_centres,
 )
 from mercer.learners.ridge.penalty import check_penalty, unit_of
 from mercer.learners.ridge.process import low_rank_root
 from mercer.samples import float_range
 from mercer.solvers.ridge import RidgeSums
-from mercer.threads import blas_limit, ordered_map, raise_if_stopped
-
-SAMPLE_ROWS = 20_000  # of which the centres are chosen, or ten for each centre
-STRIP = 2**20  # numbers of K between a part and the centres at a time
+from mercer.threads import blas_limit
 
 
 class RidgeParts(PartFit):
@@ -43,13 +39,7 @@ class RidgeParts(PartFit):
     unit: float
 
     def sample(self, survey: Survey) -> np.ndarray:
-        learner, n = self.learner, survey.rows
-        size = max(SAMPLE_ROWS, 10 * (learner.rank or 0))
-        if n <= size:
-            self.rows = np.arange(n)
-        else:
-            random = check_random_state(learner.random_state)
-            self.rows = np.sort(random.choice(n, size, replace=False))
+        self.rows = numbers_for_centres(self.learner, survey.rows, LIMITS["ridge"])
         return self.rows
 
     def begin(self, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -67,10 +57,8 @@ class RidgeParts(PartFit):
         numeric = isinstance(self, RegressionParts)
         training = learner.make_training(X, y, sample_weight, numeric=numeric)
         learner.check_low_rank()
-        K = learner.make_low_rank_gram(training.X, LIMITS["ridge"].rank)
-        self.root, self.unit = K.L, unit_of(np.array([survey.largest]))
-        learner.keep_support(training.X[K.centres])
-        learner.centres_ = self.rows[K.centres]
+        self.root = keep_centres(learner, training, self.rows, LIMITS["ridge"]).L
+        self.unit = unit_of(np.array([survey.largest]))
         self.start(survey)
 
     def start(self, survey: Survey) -> None:
@@ -86,23 +74,11 @@ class RidgeParts(PartFit):
         numeric = isinstance(self, RegressionParts)
         y = check_targets(encoded, y, type(learner).__name__, numeric=numeric)
         Y, w = self.targets(y, check_weights(encoded, sample_weight))
-        K, found = learner.gram_with_support(encoded), RidgeSums(len(self.root), Y.shape[1])
+        found = RidgeSums(len(self.root), Y.shape[1])
         with np.errstate(all="ignore"):
-            for rows, F in self.strips(K):
+            for rows, F in centre_features(learner, self.root, encoded):
                 found.add(F, Y[rows] / self.unit, None if w is None else w[rows])
         return found
-
-    def strips(self, K: GramOperator) -> Iterator[tuple[slice, np.ndarray]]:
-        """Rows of the factor F = K L⁻ᵀ of K (n, m) between a part and the centres."""
-        n, step = K.shape[0], max(1, STRIP // len(self.root))
-
-        def strip(s: int) -> tuple[slice, np.ndarray]:
-            raise_if_stopped()
-            rows = slice(s, min(s + step, n))
-            C = K.block(rows, slice(None))
-            return rows, solve_triangular(self.root, C.T, lower=True, check_finite=False).T
-
-        yield from ordered_map(strip, range(0, n, step), K.n_jobs)
 
     def solve(self, sums: RidgeSums) -> tuple[Any, np.ndarray]:
         """Store the coefficients of all targets at the centres; the result, and Σ w (y - f)."""
@@ -152,22 +128,17 @@ class ClassificationParts(RidgeParts):
     """The fit of a `KernelRidgeClassifier` to one label for each row."""
 
     def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
-        rows = np.empty((len(y), 0))
-        labels = check_targets(rows, y, type(self.learner).__name__, numeric=False)
-        labels = column_or_1d(labels, warn=True)
-        check_labels(labels)
-        w = check_weights(rows, sample_weight)
-        classes, codes = np.unique(labels, return_inverse=True)
-        counts = Counter(dict(zip(classes.tolist(), np.bincount(codes, w).tolist())))
-        return Survey.of(np.zeros(len(labels)), w, counts)
+        w = check_weights(np.empty((len(y), 0)), sample_weight)
+        totals = ClassTotals(type(self.learner).__name__)
+        totals.add(len(y), y, w)
+        return Survey.of(np.zeros(len(y)), w, totals)
 
     def start(self, survey: Survey) -> None:
-        self.classes = np.array(sorted(survey.more))
-        self.factors = None
-        learner, totals = self.learner, np.array([survey.more[c] for c in self.classes.tolist()])
-        learner.learn_classes(self.classes)
-        if learner.class_weight is not None:
-            self.factors = weigh_classes(learner.class_weight, self.classes, totals) / totals
+        totals: ClassTotals = survey.more
+        self.classes, self.factors = totals.classes(), None
+        self.learner.learn_classes(self.classes)
+        if self.learner.class_weight is not None:
+            self.factors = totals.factors(self.learner.class_weight)
 
     def targets(self, y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, Any]:
         y = column_or_1d(y)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import estimator
 from mercer.learners.base import (
     FitPath,
+    FitsInParts,
     ScoreQuantiles,
     check_coverage,
     check_flag,
@@ -24,8 +25,8 @@ from mercer.learners.ridge.chunked import (
     Largest,
     Sums,
     add_rows,
+    begin_sums,
     draw_centres,
-    keep_centres,
     solve_sums,
 )
 from mercer.learners.ridge.in_parts import RegressionParts
@@ -38,7 +39,7 @@ from mercer.threads import fitting, raise_if_stopped
 
 
 @estimator
-class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
+class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner, FitsInParts):
     r"""Kernel ridge regression: :math:`f(x) = \sum_i α_i k(x, x_i)` with
 
     .. math:: α = \arg\min \sum_i w_i (y_i - f(x_i))^2 + λ α^\top K α
@@ -179,7 +180,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
             largest = Largest(type(self).__name__)
             drawn = draw_centres(self, chunks, largest)
             training = self.make_training(drawn.X, drawn.y, drawn.weights)
-            low, outputs = keep_centres(self, training, drawn), training.y[:1].size
+            low, outputs = begin_sums(self, training, drawn), training.y[:1].size
             flat = training.y.ndim == 1
             sums = Sums(RidgeSums(low.rank, outputs), low.L, largest.unit, flat)
             keeper.offer(sums)
@@ -199,8 +200,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner):
         return self
 
     def part_fit(self) -> RegressionParts:
-        """A fit of low rank to rows in parts, which may lie in other processes; see
-        `mercer.distributed`."""
         return RegressionParts(self)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.base import (
+    ClassTotals,
     FitPath,
+    FitsInParts,
     Training,
     check_labels,
     finite_fit,
@@ -20,11 +22,10 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.learners.ridge.chunked import (
-    ClassTotals,
     Sums,
     add_rows,
+    begin_sums,
     draw_centres,
-    keep_centres,
     solve_sums,
 )
 from mercer.learners.ridge.in_parts import ClassificationParts
@@ -37,7 +38,7 @@ from mercer.threads import fitting
 
 
 @estimator
-class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
+class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
     """Classification by kernel ridge regression on targets +1 (the class) and -1 (the others).
 
     Two classes give one regression, more give one for each class; the class of the largest
@@ -125,7 +126,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
             totals = ClassTotals(type(self).__name__)
             drawn = draw_centres(self, chunks, totals)
             training = self.make_training(drawn.X, drawn.y, drawn.weights, numeric=False)
-            low = keep_centres(self, training, drawn)
+            low = begin_sums(self, training, drawn)
             self.classes_ = totals.classes()
             self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(self.classes_)
             self._class_factors = totals.factors(self.class_weight)
@@ -215,8 +216,6 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner):
     # --- rows in parts -------------------------------------------------------------------------
 
     def part_fit(self) -> ClassificationParts:
-        """A fit of low rank to rows in parts, which may lie in other processes; see
-        `mercer.distributed`."""
         return ClassificationParts(self)
 
     def learn_classes(self, y: np.ndarray) -> None:

@@ -27,8 +27,10 @@ from mercer.learners.base import (
     solver_name,
     weigh_classes,
 )
+from mercer.learners.ridge.logistic_chunks import LogisticStream, begin_stream
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
-from mercer.solvers.ridge import probabilities
+from mercer.solvers.ridge import LogisticPasses, probabilities
+from mercer.streams import Keeper, as_chunks
 from mercer.threads import blas_limit, fitting
 
 SOLVERS = ("auto", "exact", "low_rank")
@@ -67,6 +69,8 @@ class KernelLogisticRegression(OutputClassifier, NamedKernel, KernelLearner):
     X_fit_, kernel_, solver_, gram_, n_iter_
         As in `KernelRidge`.
     objective_ : float
+    centres_ : ndarray of shape (m,)
+        Row numbers of the centres in the stream; only after ``fit_chunks``.
 
     Examples
     --------
@@ -126,6 +130,54 @@ class KernelLogisticRegression(OutputClassifier, NamedKernel, KernelLearner):
         self.intercept_ = np.asarray(result.intercept)
         self.dual_coef_ = coef.astype(training.X.dtype, copy=False)
         self.n_iter_, self.objective_ = result.iterations, self.C * result.objective
+        result.conclude()
+        return self
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+        """Fit to a stream of samples with one class for each, by a machine of low rank.
+
+        The stream is read once for its classes and for rows among which centres are chosen (20,000,
+        or 10 for each of ``rank``), and again for each Newton step: about ten times in all, so it
+        must be one that can begin anew. The machine is that of ``solver="low_rank"`` with these
+        centres, within ``tol``, and does not depend on the size of the chunks. Memory does not
+        depend on the number of rows; it is O((outputs rank)²).
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+        checkpoint : Checkpoint or path, optional
+            A file from which the same fit goes on, after its last whole reading, if it was killed.
+
+        Raises
+        ------
+        MemoryError
+            The Newton matrix of all classes needs more than ``memory``.
+
+        Examples
+        --------
+        >>> from mercer import Chunks
+        >>> x = np.linspace(0, 6, 1000)[:, None]
+        >>> chunks = Chunks(x, np.where(np.sin(x[:, 0]) > 0, "up", "down"), rows=100)
+        >>> model = KernelLogisticRegression(100.0, kernel="rbf", rank=30, random_state=0)
+        >>> model.fit_chunks(chunks).predict([[1.5], [4.5]]).tolist()
+        ['up', 'down']
+        """
+        self._check_parameters()
+        chunks = as_chunks(chunks)
+        keeper = Keeper(checkpoint, self, chunks)
+        stream: LogisticStream | None = keeper.load()
+        if stream is None:
+            stream = begin_stream(self, chunks)
+            keeper.offer(stream)
+        solver = LogisticPasses(1 / self.C, self.tol, self.max_iter, self.fit_intercept)
+        with blas_limit(len(stream.L)):
+            result = stream.solve(self, chunks, solver, lambda: keeper.offer(stream))
+        self.solver_, self.intercept_ = "low_rank", np.asarray(result.intercept)
+        self.dual_coef_ = stream.lift(result.coef).astype(self.X_fit_.dtype, copy=False)
+        self.n_iter_, self.objective_ = result.iterations, self.C * result.objective
+        keeper.done()
         result.conclude()
         return self
 

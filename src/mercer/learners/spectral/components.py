@@ -136,7 +136,16 @@ def components_of_factor(K: FactoredGram, count: int) -> Components:
 def components_of_low_rank(K: LowRankGram, count: int) -> Components:
     """Components from a factor on m centres; new samples are only compared with these."""
     pairs, mean = factor_eigenpairs(K)
-    values, lowest = _judged(pairs.values[:count], K, _largest(pairs, mean, K))
+    return components_of_features(K, pairs, mean, K.shape[0], count)
+
+
+def components_of_features(
+    K: LowRankGram, pairs: Eigenpairs, mean: np.ndarray, rows: int, count: int
+) -> Components:
+    """Components from the eigenpairs of F̃ᵀ F̃ and the mean of F, for features F of all rows; K
+    has the centres and their features."""
+    largest = float(pairs.values.max(initial=0)) + rows * float(mean @ mean)
+    values, lowest = _judged(pairs.values[:count], K, largest)
     Q = pairs.coef[:, : len(values)] * (values > 0)
     scores = (K.factor(K.centres) - mean) @ Q
     signs = _signs(scores)

@@ -26,6 +26,7 @@ from mercer.learners.base import (
     is_value,
 )
 from mercer.learners.ridge import KernelRidge
+from mercer.learners.spectral.chunked import Scatter, add_scatter, begin_scatter
 from mercer.learners.spectral.components import Components
 from mercer.learners.spectral.pca_solvers import SOLVERS, ComponentLearner
 from mercer.learners.spectral.pre_images import (
@@ -35,6 +36,7 @@ from mercer.learners.spectral.pre_images import (
     has_fixed_points,
 )
 from mercer.samples import is_number, is_whole
+from mercer.streams import Keeper, as_chunks
 from mercer.threads import blas_limit, fitting
 
 
@@ -93,6 +95,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         Entries of the eigenvectors at the m samples ``X_fit_``. The largest of each is positive.
     X_fit_ : encoded samples
         The training samples, or with "low_rank" the centres.
+    centres_ : ndarray of shape (m,)
+        Row numbers of the centres in the stream; only after ``fit_chunks``.
     projection_, offset_ : ndarray of shape (m, n_components), (n_components,)
         Scores are :math:`y(x) = k(x, X_{fit})` projection + offset.
     mean_coef_ : ndarray of shape (m,)
@@ -152,6 +156,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     remove_zero_eig: bool = False
     copy_X: bool = True
 
+    fitted_by = "projection_"
+
     @fitting
     @finite_fit
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -166,22 +172,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         n = self.n_samples_ = X.shape[0]
         with blas_limit(n):
             found, support = self._components(X, min(self.n_components or n, n))
-        if found.lowest < 0:
-            positive = int((found.values > 0).sum())
-            raise ValueError(
-                f"There are significant negative eigenvalues, down to {found.lowest:.3g} where the "
-                f"largest is {found.found.values.max():.3g}: the kernel is not positive "
-                f"semidefinite on these samples. Give n_components={positive} or less, or make the "
-                "matrix semidefinite by mercer.kernels.repair."
-            )
-        if self.remove_zero_eig or self.n_components is None:
-            found = found.positive()
-        if not found.values.any() and n > 1:
-            warnings.warn(
-                "All samples have the same features, up to rounding: no component has a variance. "
-                "Look at the samples, and at the scale of the kernel.",
-                stacklevel=4,
-            )
+        found = self._checked(found)
         self._squares = float(self.kernel_.diag(X).sum(dtype=np.float64))
         if support is X and self.copy_X and (isinstance(X, np.ndarray) or sp.issparse(X)):
             support = X.copy()
@@ -192,6 +183,79 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         if self.solver_ == "krylov" or is_value(self.eigen_solver):
             found.found.conclude()
         return self
+
+    @fitting
+    @finite_fit
+    def fit_chunks(self, chunks: Any, checkpoint: Any = None) -> Self:
+        """Find the components of a stream, which may be larger than the memory, by centres.
+
+        It is read twice: centres are chosen among rows that are drawn from all of it (20,000, or 10
+        for each of ``rank``), and then the covariance of the features that the centres have is
+        added up. So the components are those of ``eigen_solver="low_rank"`` with these centres.
+        Memory does not depend on the number of rows, and the answer not on the size of the chunks.
+        A linear kernel has no error if ``rank`` is at least the number of columns. Targets in the
+        stream are not used. ``inverse_transform`` works where it needs no ridge regression.
+
+        Parameters
+        ----------
+        chunks : Chunks, or what it takes
+            Without weights.
+        checkpoint : Checkpoint or path, optional
+            A file from which the same fit goes on if it was killed, to the same last bit.
+
+        Examples
+        --------
+        >>> from mercer import Chunks
+        >>> X = np.random.default_rng(0).normal(size=(1000, 3)) * [3.0, 1.0, 0.1]
+        >>> streamed = KernelPCA(2).fit_chunks(Chunks(X, rows=100))
+        >>> np.allclose(streamed.eigenvalues_, KernelPCA(2).fit(X).eigenvalues_)
+        True
+        """
+        self._check_parameters()
+        if self.eigen_solver not in ("auto", "low_rank"):
+            raise ValueError(
+                f"eigen_solver={self.eigen_solver!r}: a fit in chunks is of low rank: give "
+                'eigen_solver="low_rank".'
+            )
+        if self.fit_inverse_transform:
+            raise ValueError(
+                "fit_inverse_transform=True learns from all samples at once, which a fit in chunks "
+                "does not hold: leave it out."
+            )
+        chunks = as_chunks(chunks)
+        keeper = Keeper(checkpoint, self, chunks)
+        scatter: Scatter | None = keeper.load()
+        if scatter is None:
+            scatter = begin_scatter(self, chunks)
+            keeper.offer(scatter)
+        with blas_limit(len(scatter.L)):
+            add_scatter(self, keeper, scatter)
+            n = self.n_samples_ = scatter.rows
+            found = self._checked(scatter.components(min(self.n_components or n, n)))
+        self._squares = scatter.trace
+        self._store(self.X_fit_, found)
+        keeper.done()
+        return self
+
+    def _checked(self, found: Components) -> Components:
+        """The components that are kept, without faults."""
+        if found.lowest < 0:
+            positive = int((found.values > 0).sum())
+            raise ValueError(
+                f"There are significant negative eigenvalues, down to {found.lowest:.3g} where the "
+                f"largest is {found.found.values.max():.3g}: the kernel is not positive "
+                f"semidefinite on these samples. Give n_components={positive} or less, or make the "
+                "matrix semidefinite by mercer.kernels.repair."
+            )
+        if self.remove_zero_eig or self.n_components is None:
+            found = found.positive()
+        if not found.values.any() and self.n_samples_ > 1:
+            warnings.warn(
+                "All samples have the same features, up to rounding: no component has a variance. "
+                "Look at the samples, and at the scale of the kernel.",
+                stacklevel=4,
+            )
+        return found
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit to X, and return the scores of its rows, (n, n_components)."""

@@ -3,11 +3,13 @@
 from mercer.solvers.linear.crammer_singer import ClassDual, ClassRows
 from mercer.solvers.linear.linear_dual import LinearDual, LinearResult
 from mercer.solvers.linear.linear_lasso import solve_lasso
+from mercer.solvers.linear.linear_passes import LinearPasses, PassedMachine
 from mercer.solvers.linear.linear_perceptron import LinearPerceptron, LinearPerceptronSolver
-from mercer.solvers.linear.linear_rows import LinearRows
+from mercer.solvers.linear.linear_rows import FACTORED, LinearRows
 from mercer.solvers.linear.linear_svm import LinearSolver
 
 __all__ = [
-    "ClassDual", "ClassRows", "LinearDual", "LinearPerceptron", "LinearPerceptronSolver",
-    "LinearResult", "LinearRows", "LinearSolver", "solve_lasso",
+    "FACTORED", "ClassDual", "ClassRows", "LinearDual", "LinearPasses", "LinearPerceptron",
+    "LinearPerceptronSolver", "LinearResult", "LinearRows", "LinearSolver", "PassedMachine",
+    "solve_lasso",
 ]  # fmt: skip

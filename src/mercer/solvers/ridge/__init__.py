@@ -6,6 +6,7 @@ from mercer.solvers.ridge.eigenpairs import EigenFactor, EigenSolver
 from mercer.solvers.ridge.eigenpro import EigenProSolver
 from mercer.solvers.ridge.left_out import left_out_fit
 from mercer.solvers.ridge.local_ridge import LocalSolver, rounding_of
+from mercer.solvers.ridge.logistic_passes import LogisticPasses, LogisticProgress
 from mercer.solvers.ridge.low_rank import LowRankFactor, LowRankSolver
 from mercer.solvers.ridge.newton_logistic import NewtonLogistic, probabilities
 from mercer.solvers.ridge.normal_equations import GramEigenpairs, RidgeSums, SummedFactor
@@ -19,10 +20,10 @@ from mercer.solvers.ridge.ridge_sweep import RidgeSweep
 from mercer.solvers.ridge.sketched import SketchedFactor, SketchedSolver
 
 __all__ = [
-    "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor", "EigenProSolver",
-    "EigenSolver", "GramEigenpairs",
-    "LocalSolver", "LowRankFactor", "LowRankSolver", "NewtonLogistic", "NystroemPreconditioner",
-    "Preconditioner", "PreparedPreconditioner", "RidgeFolds", "RidgeSums", "RidgeSweep",
-    "SketchedFactor", "SketchedSolver", "SummedFactor", "left_out_fit", "probabilities",
-    "rounding_of",
+    "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor",
+    "EigenProSolver", "EigenSolver", "GramEigenpairs", "LocalSolver", "LogisticPasses",
+    "LogisticProgress", "LowRankFactor", "LowRankSolver", "NewtonLogistic",
+    "NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner", "RidgeFolds",
+    "RidgeSums", "RidgeSweep", "SketchedFactor", "SketchedSolver", "SummedFactor",
+    "left_out_fit", "probabilities", "rounding_of",
 ]  # fmt: skip

@@ -386,7 +386,7 @@ class State:
         if not 0 < len(free) <= POLISHED:
             return
         chosen, rows, place, split = self._in_order(free)
-        y, before = self.y[chosen], self.alpha[chosen]
+        y, before = self.y[chosen], self.alpha[chosen].copy()
         a, f = before.copy(), self.f()[chosen]
         if max(np.ptp(part) for part in (f[:split], f[split:]) if len(part)) <= EXACT:
             return  # as an earlier solution has left it
