@@ -39,9 +39,10 @@ from mercer.kernels import (
 )
 from mercer.kernels.additive import bins
 from mercer.learners.features import nystroem, random_features
-from mercer.learners.neighbourhoods import neighbourhood_machine
+from mercer.learners.neighbourhoods import answers
 from mercer.learners.neighbours import local_process
 from mercer.learners.perceptrons import kernel_perceptron
+from mercer.learners.windows import learnt_width, window_learner
 from mercer.search import files
 from mercer.solvers import EigenSolver, smo
 from mercer.solvers.additive import row_design
@@ -337,8 +338,13 @@ def fewer_documents():
             RBF(0.5), n_components=9, random_state=0).fit_transform(X)),
         (random_features, "STRIP", 50, lambda: mercer.RandomFeatures(
             RBF(0.5), n_components=9, random_state=0).fit_transform(X)),
-        (neighbourhood_machine, "BLOCK", 500, lambda: mercer.NeighbourhoodMachineRegressor(
+        (answers, "BLOCK", 500, lambda: mercer.NeighbourhoodMachineRegressor(
             steps=3, random_state=0).fit(X, TARGET).reasons(Z).rows),
+        (answers, "PAIRS", 30, lambda: mercer.NeighbourhoodMachineRegressor(
+            steps=3, n_neighbors=9, random_state=0).fit(X, TARGET).predict(Z)),
+        (window_learner, "BLOCK", 500, lambda: mercer.NadarayaWatson().fit(X, TARGET).shares(Z)),
+        (learnt_width, "STRIP", 7, lambda: mercer.NadarayaWatson("learnt").fit(X, TARGET)
+         .predict(Z)),
         (signing, "BLOCK", 7, fewer_documents),
     ],
     ids=lambda given: getattr(given, "__name__", None),

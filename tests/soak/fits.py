@@ -87,6 +87,7 @@ def neighbourhoods(rng: Random) -> dict:
         "scaling": str(rng.choice(["auto", "normal", "standard"])),
         "prune": bool(rng.integers(2)),
         "learning_rate": scale(rng, -4, 1),
+        "n_neighbors": [None, 1, 9][rng.integers(3)],
     }
 
 

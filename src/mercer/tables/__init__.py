@@ -10,8 +10,8 @@ from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import Column, column_notices, used_columns
+from mercer.tables.encoded_rows import EncodedRows, encoder_of, rows_of
 from mercer.tables.encoding import (
-    EncodedRows,
     EncodedTable,
     Feature,
     TableEncoder,
@@ -58,10 +58,11 @@ __all__ = [
     "BLANKS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "Column", "ColumnKind",
     "EncodedRows", "EncodedTable", "Feature", "Finding", "KeepsRecords", "ReadTable", "Related",
     "RowHashes", "Surprises", "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts",
-    "column_kind", "column_kinds", "column_notices", "date_parts", "find_codes", "find_leaks",
+    "column_kind", "column_kinds", "column_notices", "date_parts", "encoder_of", "find_codes",
+    "find_leaks",
     "find_order_in_time", "find_repeated_rows", "find_shared_rows", "find_strange_values",
     "find_variants", "histogram", "infer_columns", "is_missing_mark", "is_object_list",
     "is_one_zone", "items_of", "level_text", "listed", "missing_values", "read_as",
-    "read_columns", "review_target", "spare_telling_texts", "spare_worded_texts",
+    "read_columns", "review_target", "rows_of", "spare_telling_texts", "spare_worded_texts",
     "spelled_number", "spelled_quantity", "unit_of", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip

@@ -78,27 +78,6 @@ def read_as(features: Iterable[Feature], *kinds: str) -> list[int]:
     return [j for j, feature in enumerate(features) if feature.kind in kinds]
 
 
-class EncodedRows:
-    """Encoded rows with what their columns are, without the table that they were read from.
-
-    Learners of columns take them in place of a table: a search encodes its table once.
-    """
-
-    def __init__(self, matrix: EncodedColumns, features: list[Feature]):
-        self.matrix, self.features = matrix, features
-
-    @property
-    def names(self) -> list:
-        """The columns of the table that they are from."""
-        return list(dict.fromkeys(feature.source for feature in self.features))
-
-    def __len__(self) -> int:
-        return len(self.matrix)
-
-    def __getitem__(self, rows: Any) -> EncodedRows:
-        return EncodedRows(self.matrix[rows], self.features)
-
-
 class EncodedTable(ReadTable):
     """A table as it was read, and as a `TableEncoder` has encoded it.
 

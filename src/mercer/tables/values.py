@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,11 @@ class ReadTable:
         return X if isinstance(X, ReadTable) else cls(read_columns(X))
 
     @property
+    def names(self) -> list:
+        """The names of the columns."""
+        return list(self.columns)
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return len(self), len(self.columns)
@@ -61,6 +66,10 @@ class ReadTable:
     def __getitem__(self, rows: Any) -> ReadTable:
         """Some of the rows."""
         return ReadTable({name: values[rows] for name, values in self.columns.items()})
+
+    def renamed(self, names: Sequence) -> ReadTable:
+        """The same table with other names of the columns, in their order."""
+        return ReadTable(dict(zip(names, self.columns.values(), strict=True)))
 
     def replaced(self, name: Any, values: np.ndarray) -> ReadTable:
         """The same table with other values in a column."""

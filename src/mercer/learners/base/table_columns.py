@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables import ReadTable
+from mercer.tables import EncodedRows, ReadTable, rows_of
 
 
-def remember_table(estimator: Any, table: ReadTable) -> None:
+def remember_table(estimator: Any, table: ReadTable | EncodedRows) -> None:
     """Store column count and names, as scikit-learn does."""
-    names = list(table.columns)
+    names = table.names
     estimator.n_features_in_ = len(names)
     if all(isinstance(name, str) for name in names):
         estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -19,21 +19,21 @@ def remember_table(estimator: Any, table: ReadTable) -> None:
         del estimator.feature_names_in_
 
 
-def read_like_fitted(estimator: Any, X: Any) -> ReadTable:
-    """New rows; an array has the training columns in their order.
+def read_like_fitted(estimator: Any, X: Any) -> Any:
+    """New rows as `mercer.tables.rows_of` gives them; an array has the columns in their order.
 
     Raises
     ------
     ValueError
         An array has more or fewer columns than the training table.
     """
-    table = ReadTable.of(X)
-    if any(isinstance(name, str) for name in table.columns):
+    table = rows_of(X)
+    if any(isinstance(name, str) for name in table.names):
         return table
     names = list(getattr(estimator, "feature_names_in_", []))
-    if len(table.columns) != estimator.n_features_in_:
+    if len(table.names) != estimator.n_features_in_:
         raise ValueError(
-            f"X has {len(table.columns)} features, but {type(estimator).__name__} is expecting "
+            f"X has {len(table.names)} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input{f': {names}' if names else ''}."
         )
-    return ReadTable(dict(zip(names, table.columns.values()))) if names else table
+    return table.renamed(names) if names else table

@@ -32,12 +32,15 @@ class Design:
         For each of them the codes that have an indicator.
     sources : list
         Names of the columns of the table that the numbers and then the indicators are from.
+    scaling : {"normal", "standard"}
+        Of the numbers.
     """
 
     numbers: list[int]
     coded: list[int]
     levels: list[np.ndarray]
     sources: list
+    scaling: str
 
     @classmethod
     def of(
@@ -61,7 +64,12 @@ class Design:
         sources = [features[j].source for j in numbers]
         for j, codes in zip(coded, levels):
             sources += [features[j].source] * len(codes)
-        return cls(numbers, coded, levels, sources)
+        return cls(numbers, coded, levels, sources, scaling)
+
+    def fits(self, M: EncodedColumns) -> bool:
+        """Whether encoded rows have all the columns that are read."""
+        last = max([*self.numbers, *self.coded], default=-1)
+        return last < M.numbers.shape[1] and all(j in M.objects for j in self.coded)
 
     @property
     def names(self) -> list:

@@ -1,54 +1,43 @@
-"""What both learnt neighbourhoods share: columns, members, held-out rows, and answers by rows.
+"""What both learnt neighbourhoods share in a fit: columns, members and held-out rows.
 
 `fit` reads the table, finds out which columns matter if there are many, and trains members, each
-with its own held-out rows. Predictions are means of the members' predictions.
+with its own held-out rows. answers.py has what they say of new rows: means of the members'
+predictions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY, field, replace
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from mercer.distances import Minkowski
 from mercer.durations import seconds
 from mercer.estimator import estimator
 from mercer.learners.base import (
-    Placed,
-    Reasons,
-    check_count,
-    check_flag,
-    check_not_negative,
-    check_positive,
-    check_seed,
     check_targets,
     check_weights,
     different_rows,
     drawn_seed,
-    largest_parts,
-    read_like_fitted,
     remember_table,
 )
+from mercer.learners.neighbourhoods.answers import NeighbourhoodAnswers
+from mercer.learners.neighbourhoods.checks import check_parameters
 from mercer.learners.neighbourhoods.design import KINDS, Design, usable
+from mercer.learners.neighbourhoods.going_on import Earlier
 from mercer.learners.neighbourhoods.pruning import ladder, rises
-from mercer.learners.neighbourhoods.trials import Member, Trial, mean_loss
+from mercer.learners.neighbourhoods.trials import Trial, mean_loss
 from mercer.persistence import fields, whole
-from mercer.samples import is_number
-from mercer.search import fit_index
+from mercer.samples import EncodedColumns
 from mercer.solvers.neighbourhoods import (
     Checkpoint,
     NeighbourhoodResult,
     NeighbourhoodSolver,
     TrainingRows,
-    smooth,
-    vote_shares,
 )
-from mercer.tables import EncodedRows, ReadTable, TableEncoder
+from mercer.tables import EncodedRows, Feature, ReadTable, encoder_of, rows_of
 from mercer.threads import count_jobs, forget
 
 MOST_HELD = 2000
@@ -59,14 +48,11 @@ FEWEST_STEPS, MOST_STEPS = 600, 3000  # of tables with 600 rows and more
 FEWEST_OF_ALL = 100
 FIRST_DROPOUT = 0.1  # of the network that tells which columns matter
 PRUNING_TIME = 0.4  # its part of a limited time, with the networks on fewer columns
-BLOCK = 4_000_000  # numbers of the largest matrix of shares
 
 
-@fields(rows_=whole(), _given=whole())
+@fields(_given=whole())
 @estimator
-class NeighbourhoodMachine(
-    Placed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class NeighbourhoodMachine(NeighbourhoodAnswers):
     """Abstract: a mean over the rows that are near in a learnt space.
 
     Parameters
@@ -97,6 +83,11 @@ class NeighbourhoodMachine(
         vote in predictions.
     time : float, str or None
         At most so many seconds for ``fit``, or as "5min"; then there are fewer steps.
+    warm_start : bool
+        Go on from the fit before, to the same rows: each member is trained for ``steps`` more
+        steps, in which the rate rises and falls again, and the held-out rows, which stay the same,
+        choose among all steps so far. So their loss never rises; but it is not a fit of all the
+        steps at once, where the rate falls once. More ``n_members`` than before are added.
     verbose : bool
         Print each checkpoint.
     progress : callable, optional
@@ -118,30 +109,30 @@ class NeighbourhoodMachine(
     prune: bool | str = "auto"
     validation_fraction: float = 0.15
     time: float | str | None = None
+    warm_start: bool = False
     verbose: bool = False
     progress: Callable[[dict[str, Any]], object] | None = None
     random_state: Any = None
 
-    fitted_by: ClassVar[str] = "members_"
-
-    # --- fit --------------------------------------------------------------------------------------
+    _earlier: Earlier | None = field(init=False)
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, numeric: bool
     ) -> tuple[ReadTable | EncodedRows, np.ndarray, np.ndarray]:
         """The table, targets and weights of the rows of positive weight."""
-        self._check_parameters()
+        check_parameters(self.get_params(deep=False))
+        _ = self.place
+        self._earlier = self._before() if self.warm_start else None
         forget(self)
+        vars(self).pop("_indexes", None)
         self._deadline = perf_counter() + (np.inf if self.time is None else seconds(self.time))
-        self._seed = drawn_seed(self.random_state)
-        table = X if isinstance(X, EncodedRows) else ReadTable.of(X)
+        if self._earlier is None:
+            self._seed = drawn_seed(self.random_state)
+        table = rows_of(X)
         n = len(table)
         y = check_targets(np.empty((n, 0)), y, type(self).__name__, numeric=numeric)
         weights = check_weights(np.empty((n, 0)), sample_weight)
-        if isinstance(table, EncodedRows):
-            self.n_features_in_ = len(table.names)
-        else:
-            remember_table(self, table)
+        remember_table(self, table)
         self._given = np.arange(n)
         if weights is None:
             return table, y, np.ones(n)
@@ -163,14 +154,11 @@ class NeighbourhoodMachine(
         """
         if len(w) < 2:
             raise ValueError(f"X has n_samples = {len(w)}: give at least 2 rows to learn from.")
-        chosen = np.arange(len(w))
-        if not isinstance(table, EncodedRows):
-            M = TableEncoder().fit_transform(table)
-            chosen, w = different_rows(M.numbers, codes, w, self._seed)
-            self.encoder_ = TableEncoder().fit(table[chosen])  # copies shift no ranks
-            encoded = self.encoder_.encoded(table[chosen])
-            table = EncodedRows(encoded.matrix, encoded.features)
-        M, features = table.matrix, table.features
+        M = encoder_of(table).fit(table).encoded(table).matrix
+        chosen, w = different_rows(M.numbers, codes, w, self._seed)
+        self.encoder_ = encoder_of(table).fit(table[chosen])  # copies shift no ranks
+        encoded = self.encoder_.encoded(table[chosen])
+        M, features = encoded.matrix, encoded.features
         order, w = different_rows(M.numbers, codes[chosen], w, self._seed)
         chosen, M, Y = chosen[order], M[order], Y[chosen[order]]
         self.rows_ = self._given[chosen]
@@ -183,10 +171,29 @@ class NeighbourhoodMachine(
                 "KernelClassifier or KernelRegressor, which read texts and sets as well."
             )
         self._runs = 0
+        earlier, self._earlier = self._earlier, None
+        if earlier is None:
+            members, last = self._begin(names, features, M, classes)
+        else:
+            trials = earlier.trials(M, Y, self._weights, classes, self.n_jobs)
+            if earlier.importances is not None:
+                self.importances_ = earlier.importances
+            members, last = self._go_on(trials, classes)
+        self._keep(members)
+        fit, held = self._split(members[0].split, classes)
+        self.validation_rows_ = self.rows_[held]
+        self._validation = members[0].held_values(fit, held, self.n_jobs)
+        return last.result
+
+    def _begin(
+        self, names: list, features: list[Feature], M: EncodedColumns, classes: bool
+    ) -> tuple[list[Trial], Trial]:
+        """The members of a new fit, and the last network that was trained, cut if one was."""
 
         def trial(scaling: str, kept: list) -> Trial:
             design = Design.of(features, M, self._weights, scaling, kept)
-            return Trial(TrainingRows(*design.read(M), Y, self._weights, classes), design, scaling)
+            rows = TrainingRows(*design.read(M), self._targets, self._weights, classes)
+            return Trial(rows, design)
 
         scalings = list(KINDS) if self.scaling == "auto" else [self.scaling]
         fit, held = self._split(0, classes)
@@ -211,30 +218,56 @@ class NeighbourhoodMachine(
         members = [best]
         if self.n_members > 1 and len(found) > 1 and not cut:
             members += found[1:] if mean_loss(found, fit, held, self.n_jobs) < best.loss else []
-        while len(members) < self.n_members and not cut:
+        if cut:
+            return members, last.cut()
+        return self._add_members(members, last, classes)
+
+    def _go_on(self, trials: list[Trial], classes: bool) -> tuple[list[Trial], Trial]:
+        """The members of a fit after they were trained on, and the last of them."""
+        members, last = list(trials), trials[0]
+        for m, trial in enumerate(trials):
+            split = self._split(trial.split, classes)
+            runs = max(self.n_members, len(trials)) - m
+            members[m] = last = self._train(trial, *split, trial.split, runs)
+            if last.interrupted:
+                return members, last
+        return self._add_members(members, last, classes)
+
+    def _add_members(
+        self, members: list[Trial], last: Trial, classes: bool
+    ) -> tuple[list[Trial], Trial]:
+        """As many members as are wanted; new ones read the columns as the first one does."""
+        while len(members) < self.n_members and not last.interrupted:
             m = len(members)
-            last = self._train(best, *self._split(m, classes), m, self.n_members - m)
+            first = replace(members[0], result=None)
+            last = self._train(first, *self._split(m, classes), m, self.n_members - m)
             members.append(last)
-            cut = last.interrupted
-        self._keep(members)
-        self.validation_rows_ = self.rows_[held]
-        self._validation = members[0].held_values(fit, held, self.n_jobs)
-        return (last.cut() if cut else last).result
+        return members, last
+
+    def _before(self) -> Earlier | None:
+        """What an earlier fit has left; None if there was none."""
+        if not self.__sklearn_is_fitted__():
+            return None
+        earlier = Earlier(
+            self.members_, self.validation_curve_, self.n_steps_, self._targets, self._weights,
+            vars(self).get("importances_"),
+        )  # fmt: skip
+        earlier.check_sizes(self.width, self.hidden)
+        return earlier
 
     def _keep(self, trials: list[Trial]) -> None:
         """Keep the members: the machine is fitted now."""
         results = [trial.result for trial in trials]
-        self.scaling_ = trials[0].scaling
+        self.scaling_ = trials[0].design.scaling
         self.kept_columns_ = trials[0].design.names
         self.validation_curve_ = [np.array(r.curve, np.float64) for r in results]
         self.temperature_ = np.array([r.temperature for r in results])
         self.n_steps_ = [r.iterations for r in results]
-        members = []
-        for trial, r in zip(trials, results):
-            Z = r.network.embed(trial.rows.numbers, trial.rows.extra, self.n_jobs)
-            members.append(Member(trial.design, r.network, r.temperature, Z))
+        members = [trial.member(self.n_jobs) for trial in trials]
         self._n_features_out = sum(member.Z.shape[1] for member in members)
         self.members_ = members
+        if self.searches:
+            self.indexes()
 
     def _matter(
         self,
@@ -317,7 +350,10 @@ class NeighbourhoodMachine(
         solver: NeighbourhoodSolver | None = None,
         end: float | None = None,
     ) -> Trial:
-        """One run of the solver, with its share of the time that is left for ``runs`` runs."""
+        """One run of the solver, with its share of the time that is left for ``runs`` runs.
+
+        It goes on from the result of a trial that has one.
+        """
         left = (self._deadline if end is None else end) - perf_counter()
         rows = trial.rows
         sizes = rows.numbers.shape[1], rows.extra.shape[1], rows.targets.shape[1]
@@ -333,12 +369,14 @@ class NeighbourhoodMachine(
             if self.progress is not None:
                 self.progress({"run": run, **found._asdict()})
 
+        gone = [] if trial.result is None else [trial.result.iterations]
         result = (solver or self._solver(len(fit))).solve(
             trial.rows.take(fit), trial.rows.take(held),
-            np.random.default_rng([self._seed, 3, member]),
+            np.random.default_rng([self._seed, 3, member, *gone]),
             n_jobs=self.n_jobs, seconds=max(left, 0) / max(runs, 1), report=report,
+            start=trial.result,
         )  # fmt: skip
-        return replace(trial, result=result)
+        return replace(trial, result=result, split=member)
 
     def training_bytes(self, n: int, numbers: int, indicators: int, outputs: int) -> int:
         """Bytes of the arrays of a step, and of the n rows that it reads."""
@@ -348,136 +386,3 @@ class NeighbourhoodMachine(
         pairs = 2 * C * 64 * count_jobs(self.n_jobs) + C * self.width * -(-B // 64)
         gradients = 10 * ((8 * p + q) * self.width + 2 * self.hidden * self.width)
         return 4 * (C * each + pairs + gradients + 2 * n * (p + q))
-
-    def _check_parameters(self) -> None:
-        for name in ("n_members", "width", "batch", "candidates"):
-            check_count(name, getattr(self, name), optional=False)
-        check_count("hidden", self.hidden, 0, optional=False)
-        if self.steps != "auto":
-            check_count("steps", self.steps, optional=False)
-        if self.candidates < self.batch:
-            raise ValueError(
-                f"candidates={self.candidates} are fewer than batch={self.batch}, which are among "
-                "them: give at least as many."
-            )
-        check_positive("learning_rate", self.learning_rate)
-        for name in ("dropout", "validation_fraction"):
-            value = getattr(self, name)
-            check_not_negative(name, value)
-            if not (is_number(value) and value < 1):
-                raise ValueError(f"{name}={value!r}: give a number >= 0 and below 1.")
-        if self.scaling not in ("auto", *KINDS):
-            raise ValueError(f"scaling={self.scaling!r}: give one of {['auto', *KINDS]}.")
-        if self.prune != "auto":
-            check_flag("prune", self.prune)
-        check_flag("verbose", self.verbose)
-        if not (self.progress is None or callable(self.progress)):
-            raise TypeError(f"progress={self.progress!r}: give a function of a dict, or None.")
-        check_seed(self.random_state)
-        _ = self.place
-
-    # --- new rows ---------------------------------------------------------------------------------
-
-    def _embedded(self, X: Any) -> list[np.ndarray]:
-        """z of new rows, for each member."""
-        check_is_fitted(self)
-        encoded = isinstance(X, EncodedRows)
-        M = X.matrix if encoded else self.encoder_.transform(read_like_fitted(self, X))
-        return [member.embed(M, self.n_jobs) for member in self.members_]
-
-    def _means(self, X: Any) -> np.ndarray:
-        """The mean of the members' predictions, (n, outputs)."""
-        values = [
-            smooth(Z, m.Z, self._targets, self._weights, (m.temperature,), self.n_jobs)[0]
-            for Z, m in zip(self._embedded(X), self.members_)
-        ]
-        return np.asarray(np.mean(values, axis=0, dtype=np.float64))
-
-    def transform(self, X: Any) -> np.ndarray:
-        """z of new rows, (n, width); of several members side by side."""
-        return np.hstack(self._embedded(X))
-
-    def kneighbors(
-        self, X: Any, n_neighbors: int = 5, return_distance: bool = True
-    ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
-        """The training rows that are nearest to each row of X in the learnt space.
-
-        Parameters
-        ----------
-        X : table of n rows
-        n_neighbors : int, default=5
-        return_distance : bool, default=True
-
-        Returns
-        -------
-        distances : ndarray of shape (n, n_neighbors)
-            Distances of z; only with ``return_distance``.
-        indices : ndarray of shape (n, n_neighbors)
-            Numbers of rows that were given to ``fit``; of copies the first one.
-        """
-        check_is_fitted(self)
-        check_count("n_neighbors", n_neighbors, optional=False)
-        n = len(self.rows_)
-        if n_neighbors > n:
-            raise ValueError(
-                f"n_neighbors={n_neighbors}, but the fit had {n:,} different rows: ask for fewer."
-            )
-        Z = np.hstack([m.Z for m in self.members_])
-        index, _ = fit_index(Z, Minkowski(2), memory=self.memory, n_jobs=self.n_jobs)
-        distances, indices = index.query(self.transform(X), n_neighbors)
-        indices = self.rows_[indices]
-        return (distances, indices) if return_distance else indices
-
-    def reasons(self, X: Any, most: int = 3) -> Reasons:
-        """The training rows that the prediction of each row of X is the mean of, with their shares.
-
-        Parameters
-        ----------
-        X : table of n rows
-        most : int, default=3
-            How many rows for the prediction, and how many of other classes.
-
-        Returns
-        -------
-        reasons : Reasons
-            ``rows`` and ``shares`` are the rows with the largest weights, for classes those of the
-            predicted class; ``against`` are rows of other classes. Rows are counted from 0, in the
-            order of the rows that were given to ``fit``.
-        """
-        check_count("most", most, optional=False)
-        queries, n = self._embedded(X), len(self.rows_)
-        found = []
-        step = max(1, BLOCK // n)
-        for start in range(0, max(len(queries[0]), 1), step):
-            shares = self._shares([Z[start : start + step] for Z in queries])
-            signed = shares * self._signs(shares)
-            sides = (largest_parts(part, self.rows_, most) for part in (signed, -signed))
-            found.append([array for side in sides for array in side])
-        rows, parts, against, against_parts = (np.concatenate(each) for each in zip(*found))
-        return Reasons(rows, parts, against, against_parts, "training rows", n)
-
-    def shares(self, X: Any) -> np.ndarray:
-        """The weight of each training row in the prediction of each row of X, (n, rows).
-
-        The columns are the rows of ``rows_``; the weights of a row of X have the sum 1.
-        """
-        return self._shares(self._embedded(X))
-
-    def _shares(self, queries: list[np.ndarray]) -> np.ndarray:
-        votes = [
-            vote_shares(Z, m.Z, self._weights, m.temperature)
-            for Z, m in zip(queries, self.members_)
-        ]
-        return np.mean(votes, axis=0)
-
-    def _signs(self, shares: np.ndarray) -> Any:
-        """1 for rows that speak for the prediction, -1 for those against it."""
-        return 1.0
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags

@@ -48,7 +48,7 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
     n_steps_ : list of int
         Steps of each member.
     encoder_ : TableEncoder
-        How columns become numbers and codes; not of rows that were encoded before.
+        How columns become numbers and codes; rows that were encoded before stay as they are.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Only if the columns have names.
@@ -56,7 +56,8 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
     Notes
     -----
     A step does not depend on n; with 8 numbers it takes about 1.5 ms on one core with AVX-512. A
-    prediction compares a row with all training rows, 1 to 2 ns each. Tables have numbers, dates and
+    prediction compares a row with all training rows, 1 to 2 ns each, or with those that an index
+    proposes if ``n_neighbors`` is given. Tables have numbers, dates and
     categories, and values may be missing. Weights mean repetition: copies of a row are one row of
     the sum of their weights, and never predict each other in training. After Ctrl-C the best
     network so far is kept.

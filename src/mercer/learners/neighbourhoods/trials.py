@@ -24,12 +24,15 @@ class Member:
     network : Network
     temperature : float
     Z : ndarray of shape (n, width)
+    split : int
+        The number of the split that said which rows it did not train on.
     """
 
     design: Design
     network: Network
     temperature: float
     Z: np.ndarray
+    split: int
 
     def embed(self, M: EncodedColumns, n_jobs: int | None) -> np.ndarray:
         """z of encoded rows."""
@@ -42,8 +45,8 @@ class Trial:
 
     rows: TrainingRows
     design: Design
-    scaling: str
     result: Any = None
+    split: int = 0
 
     @property
     def loss(self) -> float:
@@ -57,6 +60,12 @@ class Trial:
     def cut(self) -> Trial:
         """The same; a later one was interrupted."""
         return replace(self, result=replace(self.result, reason=Reason.INTERRUPTED))
+
+    def member(self, n_jobs: int | None) -> Member:
+        """The network that was trained, with z of all rows."""
+        result, rows = self.result, self.rows
+        Z = result.network.embed(rows.numbers, rows.extra, n_jobs)
+        return Member(self.design, result.network, result.temperature, Z, self.split)
 
     def held_values(self, fit: np.ndarray, held: np.ndarray, n_jobs: int | None) -> np.ndarray:
         """What the rows it was trained on predict for those that were held out, (held, outputs)."""

@@ -2,7 +2,14 @@
 
 from mercer.solvers.neighbourhoods.network import Network, network_size
 from mercer.solvers.neighbourhoods.rows import TrainingRows
-from mercer.solvers.neighbourhoods.smoother import TEMPERATURES, held_out_loss, smooth, vote_shares
+from mercer.solvers.neighbourhoods.smoother import (
+    TEMPERATURES,
+    held_out_loss,
+    nearest_shares,
+    smooth,
+    smooth_nearest,
+    vote_shares,
+)
 from mercer.solvers.neighbourhoods.training import (
     Checkpoint,
     NeighbourhoodResult,
@@ -11,5 +18,6 @@ from mercer.solvers.neighbourhoods.training import (
 
 __all__ = [
     "TEMPERATURES", "Checkpoint", "NeighbourhoodResult", "NeighbourhoodSolver", "Network",
-    "TrainingRows", "held_out_loss", "network_size", "smooth", "vote_shares",
+    "TrainingRows", "held_out_loss", "nearest_shares", "network_size", "smooth",
+    "smooth_nearest", "vote_shares",
 ]  # fmt: skip

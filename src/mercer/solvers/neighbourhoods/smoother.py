@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from mercer import _native
@@ -55,3 +56,33 @@ def vote_shares(
     D = cdist(queries, Z)
     votes = weights * np.exp(temperature * (D.min(axis=1, keepdims=True) - D))
     return votes / votes.sum(axis=1, keepdims=True)
+
+
+def nearest_shares(
+    distances: np.ndarray, nearest: np.ndarray, weights: np.ndarray, temperature: float
+) -> np.ndarray:
+    """P of the nearest rows alone, (n, k); rows that were not found (-1) have no share.
+
+    Where nothing was found, all shares are 0.
+    """
+    D = distances.astype(np.float64)
+    missing = nearest < 0
+    least = np.where(missing, np.inf, D).min(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        votes = np.where(missing, 0.0, weights[nearest] * np.exp(temperature * (least - D)))
+    return votes / np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+
+
+def smooth_nearest(
+    distances: np.ndarray,
+    nearest: np.ndarray,
+    targets: np.ndarray,
+    weights: np.ndarray,
+    temperature: float,
+) -> np.ndarray:
+    """p of each query over its nearest rows alone, (n, outputs)."""
+    n, k = nearest.shape
+    P = nearest_shares(distances, nearest, weights, temperature)
+    shape = n, len(weights)
+    rows = np.maximum(nearest, 0).ravel()
+    return sp.csr_array((P.ravel(), rows, np.arange(0, n * k + 1, k)), shape=shape) @ targets

@@ -90,13 +90,18 @@ class NeighbourhoodSolver:
         n_jobs: int | None = None,
         seconds: float = np.inf,
         report: Callable[[Checkpoint], object] | None = None,
+        start: NeighbourhoodResult | None = None,
     ) -> NeighbourhoodResult:
         """Train on rows, and judge by the held-out rows, which may be none.
 
         With a limit of ``seconds`` there are fewer steps, as many as the first ones promise. After
         Ctrl-C the best network so far is returned, with the reason ``INTERRUPTED``.
+
+        ``start`` is a result for the same rows to go on from: the rate rises and falls once more
+        (a warm restart), and its network is kept unless the held-out rows like another one better.
+        (Loshchilov & Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.)
         """
-        run = _Run(self, rows, held, rng, n_jobs, perf_counter() + seconds, report)
+        run = _Run(self, rows, held, rng, n_jobs, perf_counter() + seconds, report, start)
         reason = Reason.CONVERGED
         try:
             run.train()
@@ -106,7 +111,7 @@ class NeighbourhoodSolver:
             reason = Reason.INTERRUPTED
         network, best = run.best()
         return NeighbourhoodResult(
-            network.parameters, objective=best.loss, gap=0.0, iterations=run.step, reason=reason,
+            network.parameters, objective=best.loss, gap=0.0, iterations=run.total, reason=reason,
             solver="the neighbourhood solver", certificate="held-out loss", network=network,
             temperature=best.temperature, curve=run.curve,
         )  # fmt: skip
@@ -124,11 +129,15 @@ class _Run:
         n_jobs: int | None,
         deadline: float,
         report: Callable[[Checkpoint], object] | None,
+        start: NeighbourhoodResult | None,
     ):
         self.solver, self.rows, self.held, self.rng = solver, rows, held, rng
         self.deadline, self.report, self.n_jobs = deadline, report, n_jobs
         d, q = rows.numbers.shape[1], rows.extra.shape[1]
-        self.network = Network.drawn(d, q, solver.width, solver.hidden, rng)
+        if start is None:
+            self.network = Network.drawn(d, q, solver.width, solver.hidden, rng)
+        else:
+            self.network = start.network.copy()
         self.draws = Draws(rows.count, solver.batch, solver.candidates, rng)
         self.jobs = min(count_jobs(n_jobs), max(1, self.draws.candidates // ROWS_OF_A_THREAD))
         self.native = _native.NeighbourhoodTraining(
@@ -141,9 +150,18 @@ class _Run:
         self.extra, self.labels = padded_columns(rows.extra), rows.labels
         self.weights = (rows.weights / rows.weights.mean()).astype(np.float32)
         self.step, self.seed = 0, int(rng.integers(2**62))
-        self.curve: list[Checkpoint] = []
+        self.curve: list[Checkpoint] = [] if start is None else list(start.curve)
+        self.before = 0 if start is None else start.iterations
         self._best: tuple[Network, Checkpoint] | None = None
+        if start is not None:
+            first = Checkpoint(start.iterations, start.objective, start.temperature)
+            self._best = start.network, first
         self._embedded: tuple[int, np.ndarray] | None = None
+
+    @property
+    def total(self) -> int:
+        """Steps, with those of a run that this one goes on from."""
+        return self.before + self.step
 
     def train(self) -> None:
         """All steps."""
@@ -219,14 +237,14 @@ class _Run:
     def judged(self) -> Checkpoint:
         rows, held = self.rows, self.held
         if held.count == 0:
-            return Checkpoint(self.step, np.nan, 1.0)
+            return Checkpoint(self.total, np.nan, 1.0)
         held = held.take(np.arange(min(held.count, max(200, int(PAIRS / rows.count)))))
         Z = self.embedded()
         queries = self.network.embed(held.numbers, held.extra, self.n_jobs)
         values = smooth(queries, Z, rows.targets, rows.weights, TEMPERATURES, self.n_jobs)
         losses = [held_out_loss(v, held.targets, held.weights, held.classes) for v in values]
         best = int(np.argmin(losses))
-        return Checkpoint(self.step, losses[best], TEMPERATURES[best])
+        return Checkpoint(self.total, losses[best], TEMPERATURES[best])
 
     def best(self) -> tuple[Network, Checkpoint]:
         """The best network so far; before the first checkpoint the network as it is."""

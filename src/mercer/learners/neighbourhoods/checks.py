@@ -1,0 +1,47 @@
+"""Which values the parameters of a learnt neighbourhood may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mercer.learners.base import (
+    check_count,
+    check_flag,
+    check_not_negative,
+    check_positive,
+    check_seed,
+)
+from mercer.learners.neighbourhoods.design import KINDS
+from mercer.samples import is_number
+
+
+def check_parameters(given: Mapping[str, Any]) -> None:
+    """Raise an error that names the first parameter with a wrong value."""
+    for name in ("n_members", "width", "batch", "candidates"):
+        check_count(name, given[name], optional=False)
+    check_count("hidden", given["hidden"], 0, optional=False)
+    check_count("n_neighbors", given["n_neighbors"])
+    if given["steps"] != "auto":
+        check_count("steps", given["steps"], optional=False)
+    if given["candidates"] < given["batch"]:
+        raise ValueError(
+            f"candidates={given['candidates']} are fewer than batch={given['batch']}, which are "
+            "among them: give at least as many."
+        )
+    check_positive("learning_rate", given["learning_rate"])
+    for name in ("dropout", "validation_fraction"):
+        value = given[name]
+        check_not_negative(name, value)
+        if not (is_number(value) and value < 1):
+            raise ValueError(f"{name}={value!r}: give a number >= 0 and below 1.")
+    if given["scaling"] not in ("auto", *KINDS):
+        raise ValueError(f"scaling={given['scaling']!r}: give one of {['auto', *KINDS]}.")
+    if given["prune"] != "auto":
+        check_flag("prune", given["prune"])
+    for name in ("warm_start", "verbose"):
+        check_flag(name, given[name])
+    progress = given["progress"]
+    if not (progress is None or callable(progress)):
+        raise TypeError(f"progress={progress!r}: give a function of a dict, or None.")
+    check_seed(given["random_state"])
