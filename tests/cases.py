@@ -124,6 +124,15 @@ def trees():
     ]  # fmt: skip
 
 
+def bonded_graphs():
+    """With labels of edges too."""
+    found = []
+    for n, edges, labels in graphs():
+        bonds = [("single", "double")[(u + v + n) % 2] for u, v in edges]
+        found.append((n, edges, labels, bonds))
+    return found
+
+
 def bare_graphs():
     """Without labels."""
     return [(n, edges) for n, edges, _ in graphs()]
@@ -335,6 +344,8 @@ KERNELS = [
     *[(k.SubsetTree(decay), trees()) for decay in (1.0, 0.4)],
     (k.SubsetTree().normalised(), trees()),
     *[(k.PartialTree(*decays), trees()) for decays in ((1.0, 1.0), (0.4, 0.7))],
+    *[(k.RandomWalk(0.02, steps, True), bonded_graphs()) for steps in (None, 4)],
+    (k.WeisfeilerLehman(3), bonded_graphs()),
     *[
         (kernel(network(), *rest), nodes())
         for rest in ((1.3,), (0.2, "normalised"))

@@ -458,10 +458,13 @@ def node_labels(graph):
 def colour_rounds(graph, rounds):
     """Colours as nested tuples: the dictionary that relabels them is left out."""
     near, colours = neighbours_of(graph), node_labels(graph)
+    bonds = edge_label_matrix(graph) if len(graph) > 3 else None
     found = [collections.Counter(colours)]
     for _ in range(rounds):
-        colours = [(c, tuple(sorted(repr(colours[w]) for w in near[v]))) for v, c in
-                   enumerate(colours)]  # fmt: skip
+        colours = [
+            (c, tuple(sorted(repr((colours[w], bonds and bonds[v][w])) for w in near[v])))
+            for v, c in enumerate(colours)
+        ]
         found.append(collections.Counter(colours))
     return found
 
@@ -549,6 +552,12 @@ def random_walk(k_, x, z, S):
     if not x[0] or not z[0]:
         return 0.0
     W = np.kron(np.array(A), np.array(B))
+    if k_.labels and len(x) > 3 and x[3] is not None:
+        a, b = map(edge_label_matrix, (x, z))
+        W = W * np.array([
+            [float(a[u][w] == b[v][t]) for w in range(x[0]) for t in range(z[0])]
+            for u in range(x[0]) for v in range(z[0])
+        ])  # fmt: skip
     decay = k_.decay
     if decay == "auto":
         decay = 0.9 / max(radius(graph) for graph in S) ** 2
@@ -561,6 +570,14 @@ def random_walk(k_, x, z, S):
     return sum(
         decay**j * float(start @ np.linalg.matrix_power(W, j) @ start) for j in range(k_.steps + 1)
     )
+
+
+def edge_label_matrix(graph):
+    """The label of the edge between two nodes; None where there is none."""
+    found = [[None] * graph[0] for _ in range(graph[0])]
+    for (u, v), label in zip(graph[1], graph[3]):
+        found[u][v] = found[v][u] = label
+    return found
 
 
 def radius(graph):

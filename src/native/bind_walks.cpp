@@ -48,14 +48,17 @@ void walk_sums(List<const double> a, List<const double> p, List<const int64_t> x
 struct LabelledGraphs {
     const int64_t *nodes, *rows;
     const int32_t* to;
-    const uint64_t* labels;
+    const uint64_t *labels, *marks;
     size_t count, largest = 0;
 
     LabelledGraphs(const List<const int64_t>& node_starts, const List<const int64_t>& row_starts,
-                   const List<const int32_t>& neighbours, const List<const uint64_t>& names)
+                   const List<const int32_t>& neighbours, const List<const uint64_t>& names,
+                   const List<const uint64_t>& of_edges)
         : nodes(node_starts.data()), rows(row_starts.data()), to(neighbours.data()),
-          labels(names.data()) {
-        check_aligned(node_starts, row_starts, neighbours, names);
+          labels(names.data()), marks(of_edges.shape(0) > 0 ? of_edges.data() : nullptr) {
+        check_aligned(node_starts, row_starts, neighbours, names, of_edges);
+        wants(marks == nullptr || of_edges.shape(0) == neighbours.shape(0),
+              "marks must have one entry for each neighbour, or none");
         wants(row_starts.shape(0) >= 1, "row_starts must have N + 1 entries");
         wants(names.shape(0) + 1 == row_starts.shape(0), "labels must have one entry for each node");
         check_starts(node_starts, names.shape(0));
@@ -70,18 +73,23 @@ struct LabelledGraphs {
         }
     }
     WalkGraph at(size_t g) const {
-        return {rows + nodes[g], to, static_cast<size_t>(nodes[g + 1] - nodes[g])};
+        return {rows + nodes[g], to, static_cast<size_t>(nodes[g + 1] - nodes[g]), marks};
     }
 };
 
 void labelled_walks(List<const int64_t> x_nodes, List<const int64_t> x_rows,
                     List<const int32_t> x_neighbours, List<const uint64_t> x_labels,
-                    List<const int64_t> z_nodes, List<const int64_t> z_rows,
-                    List<const int32_t> z_neighbours, List<const uint64_t> z_labels, double decay,
+                    List<const uint64_t> x_marks, List<const int64_t> z_nodes,
+                    List<const int64_t> z_rows, List<const int32_t> z_neighbours,
+                    List<const uint64_t> z_labels, List<const uint64_t> z_marks, double decay,
                     size_t steps, bool symmetric, bool upper, bool own, Table<double> out) {
     check_aligned(out);
-    const LabelledGraphs X(x_nodes, x_rows, x_neighbours, x_labels);
-    const LabelledGraphs Z(z_nodes, z_rows, z_neighbours, z_labels);
+    const LabelledGraphs X(x_nodes, x_rows, x_neighbours, x_labels, x_marks);
+    const LabelledGraphs Z(z_nodes, z_rows, z_neighbours, z_labels, z_marks);
+    // lists without any edge have no marks, and need none
+    wants((X.marks == nullptr) == (Z.marks == nullptr) || x_neighbours.shape(0) == 0 ||
+              z_neighbours.shape(0) == 0,
+          "both sides need marks of edges, or none");
     wants(out.shape(0) == X.count && out.shape(1) == (own ? 1 : Z.count), "out must be (n, m)");
     wants(!own || X.count == Z.count, "own values need the same graphs on both sides");
     double* values = out.data();
@@ -92,7 +100,8 @@ void labelled_walks(List<const int64_t> x_nodes, List<const int64_t> x_rows,
     for (size_t i = 0; i < X.count; ++i) {
         const size_t end = own ? i + 1 : m;
         for (size_t j = own || upper ? i : 0; j < end; ++j) {
-            const WalkGraph x = X.at(i), z = Z.at(j);
+            WalkGraph x = X.at(i), z = Z.at(j);
+            if (z.marks == nullptr) x.marks = nullptr;
             const size_t size = x.n * z.n;
             if (mask.size() < size) {
                 mask.resize(size);
@@ -117,9 +126,9 @@ void bind_walks(nb::module_& m) {
           nb::arg("own"), nb::arg("out").noconvert());
     m.def("labelled_walks", labelled_walks, nb::arg("x_nodes").noconvert(),
           nb::arg("x_rows").noconvert(), nb::arg("x_neighbours").noconvert(),
-          nb::arg("x_labels").noconvert(), nb::arg("z_nodes").noconvert(),
+          nb::arg("x_labels").noconvert(), nb::arg("x_marks").noconvert(), nb::arg("z_nodes").noconvert(),
           nb::arg("z_rows").noconvert(), nb::arg("z_neighbours").noconvert(),
-          nb::arg("z_labels").noconvert(), nb::arg("decay"), nb::arg("steps"),
+          nb::arg("z_labels").noconvert(), nb::arg("z_marks").noconvert(), nb::arg("decay"), nb::arg("steps"),
           nb::arg("symmetric"), nb::arg("upper"), nb::arg("own"), nb::arg("out").noconvert());
 }
 

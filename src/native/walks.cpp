@@ -27,9 +27,27 @@ double dot(const double* a, const double* b, size_t n) {
     return sum;
 }
 
+// Over pairs of edges with one label: y[u, j] <- the sum of v[u', j'] over edges u-u', j-j'.
+void walk_alike(const WalkGraph& x, const WalkGraph& z, const double* mask, const double* v,
+                double* y) {
+    const size_t m = z.n;
+    for (size_t u = 0; u < x.n; ++u)
+        for (size_t j = 0; j < m; ++j) {
+            double sum = 0;
+            if (mask[u * m + j] != 0)
+                for (int64_t e = x.rows[u]; e < x.rows[u + 1]; ++e) {
+                    const double* from = v + static_cast<size_t>(x.to[e]) * m;
+                    for (int64_t f = z.rows[j]; f < z.rows[j + 1]; ++f)
+                        if (x.marks[e] == z.marks[f]) sum += from[static_cast<size_t>(z.to[f])];
+                }
+            y[u * m + j] = sum;
+        }
+}
+
 // y <- mask * (A v B^T), with the sums over rows first in `rows`.
 void walk(const WalkGraph& x, const WalkGraph& z, const double* mask, const double* v, double* rows,
           double* y) {
+    if (x.marks != nullptr) return walk_alike(x, z, mask, v, y);
     const size_t m = z.n;
     for (size_t u = 0; u < x.n; ++u) {
         double* __restrict sums = rows + u * m;

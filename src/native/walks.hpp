@@ -6,14 +6,17 @@
 
 namespace mercer {
 
-// The neighbours of node v are to[rows[v]] .. to[rows[v + 1] - 1], below n.
+// The neighbours of node v are to[rows[v]] .. to[rows[v + 1] - 1], below n; `marks` are the labels
+// of these edges, or null.
 struct WalkGraph {
     const int64_t* rows;
     const int32_t* to;
     size_t n;
+    const uint64_t* marks;
 };
 
-// Of the product graph, whose nodes are the pairs of nodes with mask 1: 1^T (I - decay W)^-1 1, or
+// Of the product graph, whose nodes are the pairs of nodes with mask 1, and whose edges are pairs of
+// edges with one mark: 1^T (I - decay W)^-1 1, or
 // with `steps` > 0 the sum of decay^k 1^T W^k 1 for k = 0 .. steps - 1.
 struct WalkTerms {
     double decay;

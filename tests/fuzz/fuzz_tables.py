@@ -24,7 +24,8 @@ from mercer.cli.tables import read_table
 
 ENCODINGS = ["utf-8", "latin-1", "utf-16", "utf-16-le", "utf-8-sig", "cp1252", "utf-7", "ascii"]
 NAMES = ["t.csv", "t.tsv", "t.txt", "t.parquet", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.zip",
-         "t.arrow", "t.jsonl", "t.svm", "t.xlsx"]  # fmt: skip
+         "t.arrow", "t.jsonl", "t.svm", "t.xlsx", "t.graphml", "gin.txt",
+         "edges.jsonl"]  # fmt: skip
 #: what tables are made of; an input says by one byte each which comes next
 PIECES = [
     b",", b"\n", b",", b"\n", b'"', b'""', b'"', b"\r", b"\r\n", b"\t", b";", b"a", b"b", b"1",
@@ -49,8 +50,14 @@ def arrow() -> bytes:
 
 
 FRAME = pl.DataFrame({"a": [1, None, 3], "b": ["x", "y", None], "c": [[1], [], None]})
+GRAPHML = b"""<graphml><key id="l" for="node" attr.name="label" attr.type="int"/><graph>
+<node id="a"><data key="l">1</data></node><node id="b"><data key="l">2</data></node>
+<edge source="a" target="b"/></graph></graphml>"""
 WHOLE = {"t.parquet": parquet(), "t.arrow": arrow(), "t.jsonl": FRAME.write_ndjson().encode(),
-         "t.svm": b"1 1:0.5 3:2 # a\n-1 2:1e3\n"}  # fmt: skip
+         "t.svm": b"1 1:0.5 3:2 # a\n-1 2:1e3\n",
+         "t.graphml": GRAPHML, "gin.txt": b"2\n2 1\n0 1 1\n3 1 0\n1 0\n-7 0\n",
+         "edges.jsonl": b'{"edges": [[0, 1]], "labels": ["a", "b"]}\n{"edges": [[2, 0]]}\n',
+}  # fmt: skip
 
 
 def content_of(name: str, data: bytes) -> bytes:

@@ -114,33 +114,39 @@ def test_walks_equal_their_twins(share, isa):
     try:
         X, _ = random_graphs(share=share, seed=1)
         marks = X.node_labels
+        u, v = X.ends()
         buffer, out = guarded((len(X), len(X)))
-        both = (*lists(X), marks) * 2
         decay = 0.9 / 40**2
-        for steps, symmetric in ((0, True), (0, False), (1, True), (4, False)):
-            out[:] = 5
-            _native.labelled_walks(*both, decay, steps, symmetric, False, False, out)
-            whole(buffer)
-            assert_allclose(out, walk_twin(X, marks, decay, steps), rtol=1e-12, atol=1e-12)
-            own = np.empty((len(X), 1))
-            _native.labelled_walks(*both, decay, steps, symmetric, False, True, own)
-            assert_allclose(own[:, 0], out.diagonal())
+        for of_edges in (NONE[2], (u + v).astype(np.uint64) % 3):
+            both = (*lists(X), marks, of_edges) * 2
+            for steps, symmetric in ((0, True), (0, False), (1, True), (4, False)):
+                out[:] = 5
+                _native.labelled_walks(*both, decay, steps, symmetric, False, False, out)
+                whole(buffer)
+                twin = walk_twin(X, marks, of_edges, decay, steps)
+                assert_allclose(out, twin, rtol=1e-12, atol=1e-12)
+                own = np.empty((len(X), 1))
+                _native.labelled_walks(*both, decay, steps, symmetric, False, True, own)
+                assert_allclose(own[:, 0], out.diagonal())
     finally:
         _native.use_isa(before)
 
 
-def walk_twin(X, marks, decay, steps):
+def walk_twin(X, marks, of_edges, decay, steps):
+    """By the matrix of the product graph; A holds 1 + the label of each edge."""
     dense = []
     for a, b in pairwise(X.node_starts):
         A = np.zeros((b - a, b - a))
         for v in range(a, b):
-            A[v - a, X.neighbours[X.row_starts[v] : X.row_starts[v + 1]]] = 1
+            edges = slice(X.row_starts[v], X.row_starts[v + 1])
+            A[v - a, X.neighbours[edges]] = 1 + of_edges[edges] if len(of_edges) else 1
         dense.append((A, marks[a:b]))
     found = np.zeros((len(dense), len(dense)))
     for i, (A, a) in enumerate(dense):
         for j, (B, b) in enumerate(dense):
             mask = (a[:, None] == b).ravel().astype(float)
-            W = mask[:, None] * np.kron(A, B) * mask
+            W = sum(np.kron(c == A, c == B).astype(float) for c in (1, 2, 3))
+            W = mask[:, None] * W * mask
             x = mask
             if steps == 0:
                 x = np.linalg.solve(np.eye(len(W)) - decay * W, mask) if len(W) else mask
@@ -193,7 +199,18 @@ def test_lists_that_lead_outside_are_refused(wrong):
         lambda: _native.path_counts(*given, marks),
         lambda: _native.graphlet_counts(*given, np.zeros((2, 8))),
         lambda: _native.labelled_walks(
-            *given, marks, *lists(X), marks, 0.1, 0, True, False, False, np.zeros((2, 2))
+            *given,
+            marks,
+            NONE[2],
+            *lists(X),
+            marks,
+            NONE[2],
+            0.1,
+            0,
+            True,
+            False,
+            False,
+            np.zeros((2, 2)),
         ),
     ]
     for i, call in enumerate(calls):
@@ -207,6 +224,11 @@ def test_shapes_are_checked():
     X, _ = random_graphs([3, 4])
     marks, few = np.zeros(7, np.uint64), np.zeros(6, np.uint64)
     starts, ones = np.array([0, 7], np.int64), np.ones(7)
+
+    def walks(labels, ours, theirs, out, own=False):
+        both = *lists(X), labels, ours, *lists(X), marks, theirs
+        _native.labelled_walks(*both, 0.1, 0, True, False, own, out)
+
     for call in [
         lambda: _native.wl_colours(*lists(X), few[:1], *NONE, np.zeros((2, 7), np.uint64)),
         lambda: _native.wl_colours(*lists(X), NONE[2], *NONE, np.zeros((2, 6), np.uint64)),
@@ -228,12 +250,11 @@ def test_shapes_are_checked():
                                   np.zeros((1, 2))),
         lambda: _native.walk_sums(ones, ones, starts, ones, ones, np.array([0, 3, 7]), 0.1, False,
                                   True, np.zeros((1, 1))),
-        lambda: _native.labelled_walks(*lists(X), few, *lists(X), marks, 0.1, 0, True, False,
-                                       False, np.zeros((2, 2))),
-        lambda: _native.labelled_walks(*lists(X), marks, *lists(X), marks, 0.1, 0, True, False,
-                                       False, np.zeros((2, 3))),
-        lambda: _native.labelled_walks(*lists(X), marks, *lists(X), marks, 0.1, 0, True, False,
-                                       True, np.zeros((2, 2))),
+        lambda: walks(few, NONE[2], NONE[2], np.zeros((2, 2))),
+        lambda: walks(marks, few[:1], few[:1], np.zeros((2, 2))),
+        lambda: walks(marks, np.zeros(len(X.neighbours), np.uint64), NONE[2], np.zeros((2, 2))),
+        lambda: walks(marks, NONE[2], NONE[2], np.zeros((2, 3))),
+        lambda: walks(marks, NONE[2], NONE[2], np.zeros((2, 2)), own=True),
     ]:  # fmt: skip
         with pytest.raises((ValueError, IndexError), match=r"must|one|own"):
             call()

@@ -30,9 +30,15 @@ PATTERN = set("*?[")
 
 
 def find_sources(given: Sequence[Path]) -> list[Source]:
-    """The files that names and patterns such as ``part-*.csv`` mean, by the order of names."""
+    """The files that names and patterns such as ``part-*.csv`` mean, by the order of names.
+
+    A folder means the graphs in it, and in its folders.
+    """
     found: list[Source] = []
     for path in given:
+        if path != STDIN and os.path.isdir(path):
+            found += _graphs_within(path)
+            continue
         if path == STDIN or not PATTERN & set(str(path)) or os.path.exists(path):
             found.append(Source(path))
             continue
@@ -43,15 +49,33 @@ def find_sources(given: Sequence[Path]) -> list[Source]:
     return found
 
 
+def _graphs_within(folder: Path) -> list[Source]:
+    """The files of GraphML in a folder, or in the folders in it, whose names they have then."""
+    inside = sorted(path for path in folder.rglob("*") if path.is_file() and _is_graphml(path.name))
+    if not inside:
+        raise TableError(
+            f"{folder} cannot be read: it is a folder without graphs (.graphml). Give the name of "
+            "a file, or such a folder."
+        )
+    named = any(path.parent != folder for path in inside)
+    return [Source(path, path.parent.relative_to(folder).as_posix() if named else "")
+            for path in inside]  # fmt: skip
+
+
+def _is_graphml(name: str) -> bool:
+    return name.lower().removesuffix(".gz").endswith(".graphml") and not name.startswith(".")
+
+
 class Source:
     """A file with bytes, uncompressed on the way; ``-`` is standard input, which is read at once.
 
     ``label`` is what messages call it, and ``name`` tells the format: it is the name without the
-    suffix of a compression.
+    suffix of a compression. ``folder`` is where it lies within a folder that was given; "" for
+    other files.
     """
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, folder: str = ""):
+        self.path, self.folder = path, folder
         self.label = "Standard input" if path == STDIN else str(path)
         self._piped = _read_stdin() if path == STDIN else b""
         self._stamp = None if path == STDIN else _stamp(path)

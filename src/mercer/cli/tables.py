@@ -19,6 +19,7 @@ from mercer.cli.delimited import DelimitedText
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import STDIN, Source, find_sources
 from mercer.cli.formats import ArrowFile, ExcelFile, ParquetFile, SvmlightFile, Typed
+from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
 from mercer.cli.json_tables import JsonFile, JsonLines
 from mercer.cli.text_types import TextTypes
 from mercer.tables import Column
@@ -29,10 +30,11 @@ FORMATS: dict[str, Any] = {
     ".parquet": ParquetFile, ".pq": ParquetFile, ".arrow": ArrowFile, ".feather": ArrowFile,
     ".ipc": ArrowFile, ".jsonl": JsonLines, ".ndjson": JsonLines, ".json": JsonFile,
     ".svm": SvmlightFile, ".svmlight": SvmlightFile, ".libsvm": SvmlightFile, ".xlsx": ExcelFile,
+    ".graphml": GraphmlFile,
 }  # fmt: skip
 SUFFIXES = (
-    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight or Excel (.xlsx), plain or "
-    "compressed (.gz, .bz2, .xz, .zst, .zip)"
+    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx) or GraphML, plain "
+    "or compressed (.gz, .bz2, .xz, .zst, .zip)"
 )
 BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"[": ".json",
               b"PK\x03\x04": ".xlsx"}  # fmt: skip
@@ -157,6 +159,7 @@ class _Pass:
 
     def _ordered(self, part: Any, block: pl.DataFrame) -> pl.DataFrame:
         """The block with its columns in the order of the first file."""
+        block = block if part.texts else with_graphs(block)
         if part.gaps:  # where objects are missing in all rows of a block, it has no parts of them
             gone = [
                 c.name for c in block.iter_columns()
@@ -262,8 +265,11 @@ def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
             f"which would say what the file is; give {SUFFIXES}."
         )
     with source.opened() as file:
-        if not file.read(1):
-            raise TableError(f"{source.label} is empty.")
+        begin = file.read(1 << 12)
+    if not begin:
+        raise TableError(f"{source.label} is empty.")
+    if suffix == ".txt" and is_gin(begin):
+        return GinFile(source)
     if suffix in DELIMITED:
         usual = DELIMITED[suffix]
         return DelimitedText(source, usual, reading.encoding, reading.separator, reading.skip)
@@ -286,6 +292,8 @@ def _listed(names: list[str], most: int = 5) -> str:
 
 def _is_nested(dtype: Any) -> bool:
     items = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
+    if is_graph(dtype):
+        return False
     return isinstance(dtype, (pl.Struct, pl.Object)) or (items is not None and items.is_nested())
 
 

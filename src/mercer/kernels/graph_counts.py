@@ -75,7 +75,18 @@ class VertexHistogram(GraphCounts):
         return counted(X, labels_of(X)[None, :])
 
 
-class WeisfeilerLehman(GraphCounts):
+class NodeColours(GraphCounts):
+    """Abstract: counts of the colours that nodes have after some rounds."""
+
+    def __init__(self, rounds: int = 5, vocabulary: Any = None):
+        self.rounds = rounds
+        self.vocabulary = vocabulary
+
+    def validate(self) -> None:
+        check_rounds(self.rounds, "rounds")
+
+
+class WeisfeilerLehman(NodeColours):
     r"""Weisfeiler-Lehman subtree kernel
     :math:`k(G, H) = \sum_{t=0}^{h} \sum_c n_c^t(G) \, n_c^t(H)`.
 
@@ -128,18 +139,11 @@ class WeisfeilerLehman(GraphCounts):
         "how many neighbourhoods of up to {rounds} steps two graphs share",
     )
 
-    def __init__(self, rounds: int = 5, vocabulary: Any = None):
-        self.rounds = rounds
-        self.vocabulary = vocabulary
-
-    def validate(self) -> None:
-        check_rounds(self.rounds, "rounds")
-
     def counts(self, X: Graphs) -> Counts:
         return counted(X, colours(X, int(self.rounds)))
 
 
-class WLOptimalAssignment(GraphCounts):
+class WLOptimalAssignment(NodeColours):
     r"""Weisfeiler-Lehman optimal assignment kernel
     :math:`k(G, H) = \sum_{t=0}^{h} \sum_c \min(n_c^t(G), n_c^t(H))`, with the colours of
     `WeisfeilerLehman`.
@@ -177,13 +181,6 @@ class WLOptimalAssignment(GraphCounts):
         "Σ_t Σ_c min(n_c(x), n_c(z)), t from 0 to {rounds}",
         "how well nodes of two graphs can be matched, by neighbourhoods of up to {rounds} steps",
     )
-
-    def __init__(self, rounds: int = 5, vocabulary: Any = None):
-        self.rounds = rounds
-        self.vocabulary = vocabulary
-
-    def validate(self) -> None:
-        check_rounds(self.rounds, "rounds")
 
     def counts(self, X: Graphs) -> Counts:
         found = counted(X, colours(X, int(self.rounds)))

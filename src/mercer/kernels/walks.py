@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Meaning, mirrored
-from mercer.kernels.graph_counts import OnGraphs, arrays, labels_of
+from mercer.kernels.graph_counts import NONE64, OnGraphs, arrays, labels_of
 from mercer.persistence import fields, floats
 from mercer.samples import Graphs, Prepared, Ragged, is_number, is_whole
 
@@ -39,7 +39,8 @@ class RandomWalk(OnGraphs):
     steps : int >= 0 or None, default=None
         The length of the longest walks; any λ is right then. None: walks of any length.
     labels : bool, default=False
-        Whether only walks through the same labels of nodes are common to two graphs.
+        Whether only walks through the same labels of nodes, and of edges where they have some, are
+        common to two graphs.
 
     Raises
     ------
@@ -51,8 +52,8 @@ class RandomWalk(OnGraphs):
     It is positive semidefinite below the bound. Without labels, the eigenvalues of A are computed
     once for each graph, O(n³), and a pair takes n n' divisions. With labels, a pair takes a system
     of equations of n n' unknowns by conjugate gradients, each step of which takes n m' + n' m
-    operations. Directed graphs are compared by sums over lengths of walks. Labels of edges are not
-    read. Values are larger for larger graphs: normalise the kernel.
+    operations, or m m' with labels of edges. Directed graphs are compared by sums over lengths of
+    walks. Values are larger for larger graphs: normalise the kernel.
 
     References
     ----------
@@ -98,7 +99,10 @@ class RandomWalk(OnGraphs):
         if not len(X):
             return 0.0
         size, edges = float(X.sizes.mean()), len(X.neighbours) / len(X)
-        return 40 * size * (size + edges) if self._by_pairs(X) else size**2
+        if not self._by_pairs(X):
+            return size**2
+        marked = self.labels and X.edge_labels is not None
+        return 40 * (edges**2 if marked else size * (size + edges))
 
     def prepare(self, X: Any, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
@@ -124,7 +128,8 @@ class RandomWalk(OnGraphs):
         (x, a), (z, b) = A.parts, B.parts
         K = np.empty((len(x), len(z)))
         if isinstance(a, Graphs):
-            both = (*arrays(a), self._marks(a), *arrays(b), self._marks(b))
+            marked = a.edge_labels is not None and b.edge_labels is not None
+            both = (*self._lists(a, marked), *self._lists(b, marked))
             _native.labelled_walks(*both, *self._terms(a), same, False, K)
         elif isinstance(a, Spectra):
             _native.walk_sums(*_columns(a), *_columns(b), self._decay(), same, False, K)
@@ -138,7 +143,7 @@ class RandomWalk(OnGraphs):
         x, a = X.parts
         own = np.empty((len(x), 1))
         if isinstance(a, Graphs):
-            both = (*arrays(a), self._marks(a)) * 2
+            both = self._lists(a, a.edge_labels is not None) * 2
             _native.labelled_walks(*both, *self._terms(a), False, True, own)
         elif isinstance(a, Spectra):
             _native.walk_sums(*_columns(a) * 2, self._decay(), False, True, own)
@@ -150,10 +155,11 @@ class RandomWalk(OnGraphs):
         """Whether each pair of graphs is a system of its own."""
         return bool(self.labels) or (X.directed and self.steps is None)
 
-    def _marks(self, X: Graphs) -> np.ndarray:
-        return np.ascontiguousarray(
-            labels_of(X) if self.labels else np.zeros(len(X.degrees), np.uint64)
-        )
+    def _lists(self, X: Graphs, marked: bool) -> tuple:
+        """What native loops read: nodes, edges, and labels of both."""
+        labels = labels_of(X) if self.labels else np.zeros(len(X.degrees), np.uint64)
+        marks = X.edge_labels if self.labels and marked else NONE64
+        return (*arrays(X), *map(np.ascontiguousarray, (labels, marks)))
 
     def _terms(self, X: Graphs) -> tuple[float, int, bool]:
         return self._decay(), 0 if self.steps is None else int(self.steps) + 1, not X.directed

@@ -44,6 +44,37 @@ def holds_graph(item: Any) -> bool:
     return _form(item) is not None
 
 
+def graph_of_fields(fields: Mapping, name: str) -> tuple | None:
+    """A graph of files, as a tuple: from its ``edges``, and ``nodes``, ``labels``, ``edge_labels``
+    where they are known. None if it is missing.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `parts_of`.
+
+    Examples
+    --------
+    >>> graph_of_fields({"edges": [[0, 1]], "labels": ["C", "C", "O"]}, "the graph")
+    (3, ((0, 1),), ('C', 'C', 'O'), None)
+    """
+    edges, labels, marks = (fields.get(part) for part in ("edges", "labels", "edge_labels"))
+    if edges is None:
+        return None
+    if any(edge is None or len(edge) != 2 or None in edge for edge in edges):
+        raise ValueError(f"{name}: an edge is no pair of numbers of nodes.")
+    nodes = fields.get("nodes")
+    if nodes is None:
+        last = max((int(node) for edge in edges for node in edge), default=-1)
+        nodes = last + 1 if labels is None else len(labels)
+    found = (
+        int(nodes), tuple((int(u), int(v)) for u, v in edges),
+        *(None if part is None else tuple(part) for part in (labels, marks)),
+    )  # fmt: skip
+    parts_of(found, name)
+    return found
+
+
 def nodes_of(item: Any) -> int:
     """How many nodes a graph has."""
     return parts_of(item, "the graph").n

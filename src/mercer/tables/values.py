@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import as_objects, describe, is_missing_value, kind_that_holds
+from mercer.samples import (
+    as_objects,
+    describe,
+    graph_of_fields,
+    is_missing_value,
+    kind_that_holds,
+)
 from mercer.tables.spellings import (
     ORDERS,
     decimal_of,
@@ -158,7 +164,13 @@ def _series_values(series: Any, name: Any) -> np.ndarray:
     if dtype == nw.Duration:
         seconds = series.dt.total_seconds()
         return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
-    return _objects(series.to_list(), name)
+    cells = series.to_list()
+    if dtype == nw.Struct and any(field.name == "edges" for field in dtype.fields):
+        found = np.empty(len(cells), dtype=object)
+        for i, cell in enumerate(cells):
+            found[i] = None if cell is None else graph_of_fields(cell, f"column {name!r}, row {i}")
+        return found
+    return _objects(cells, name)
 
 
 def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
