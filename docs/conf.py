@@ -49,7 +49,7 @@ html_theme_options = {
     "navigation_with_keys": True,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
 }
 # these pages have nothing below them that a side bar could show
 html_sidebars = {name: [] for name in ("index", "tutorial", "choose", "search", "genindex")}
