@@ -53,4 +53,5 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
 }
 # these pages have nothing below them that a side bar could show
-html_sidebars = {name: [] for name in ("index", "tutorial", "choose", "search", "genindex")}
+ALONE = ("index", "tutorial", "choose", "errors", "search", "genindex")
+html_sidebars = {name: [] for name in ALONE}
