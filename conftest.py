@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
-PAGES = [  # which pytest is given by name
-    Path(__file__).parent / "docs" / page
-    for page in ("attention.rst", "convolution.rst", "networks.rst", "book/networks.rst")
-]
+ROOT = Path(__file__).parent
+PAGES = {  # which pytest is given by name, and the module that each needs
+    "docs/attention.rst": "torch",
+    "docs/convolution.rst": "torch",
+    "docs/networks.rst": "torch",
+    "docs/book/networks.rst": "torch",
+    "docs/coming_from/gpytorch.rst": "gpytorch",
+    "docs/coming_from/series.rst": "tslearn",
+}
 MODULES = [
     "src/mercer/deep/attention/attention_classifier.py",
     "src/mercer/deep/attention/features.py",
@@ -42,7 +47,7 @@ if not find_spec("dask"):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if not find_spec("torch"):
-        for item in items:
-            if item.path in PAGES:
-                item.add_marker(pytest.mark.skip(reason="torch is not installed"))
+    left_out = {ROOT / page: name for page, name in PAGES.items() if not find_spec(name)}
+    for item in items:
+        if item.path in left_out:
+            item.add_marker(pytest.mark.skip(reason=f"{left_out[item.path]} is not installed"))

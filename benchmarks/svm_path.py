@@ -52,7 +52,9 @@ class Clock:
 def searched(n: int, d: int, grid: np.ndarray, cv, jobs: int, steps: Clock) -> tuple[float, ...]:
     """Seconds of a search, CPU seconds without those of the solver's steps, and its best score."""
     X, y = mixtures(n, d)
-    search = KernelSearchCV(SVC(gamma=1 / d, n_jobs=jobs), {"C": grid}, cv=cv, refit=False, n_jobs=jobs)
+    search = KernelSearchCV(
+        SVC(gamma=1 / d, n_jobs=jobs), {"C": grid}, cv=cv, refit=False, n_jobs=jobs
+    )
     with (
         patch.object(Square, "smo", steps.timed(Square.smo)),
         patch.object(smo_state, "newton_steps", steps.timed(smo_state.newton_steps)),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import mercer
 
-sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py
+sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py, as_markdown.py
 
 project = "Mercer"
 author = "The Mercer developers"
@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "mathml",
     "chapters",
+    "as_markdown",
     "sphinx_gallery.gen_gallery",
 ]
 html_math_renderer = "mathml"
@@ -49,7 +50,8 @@ html_theme_options = {
     "navigation_with_keys": True,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
 }
 # these pages have nothing below them that a side bar could show
-html_sidebars = {name: [] for name in ("index", "tutorial", "choose", "search", "genindex")}
+ALONE = ("index", "tutorial", "choose", "errors", "search", "genindex")
+html_sidebars = {name: [] for name in ALONE}
