@@ -24,7 +24,7 @@ from mercer.cli.tables import read_table
 
 ENCODINGS = ["utf-8", "latin-1", "utf-16", "utf-16-le", "utf-8-sig", "cp1252", "utf-7", "ascii"]
 NAMES = ["t.csv", "t.tsv", "t.txt", "t.parquet", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.zip",
-         "t.arrow", "t.jsonl", "t.svm", "t.xlsx"]  # fmt: skip
+         "t.arrow", "t.jsonl", "t.svm", "t.ts", "t.xlsx"]  # fmt: skip
 #: what tables are made of; an input says by one byte each which comes next
 PIECES = [
     b",", b"\n", b",", b"\n", b'"', b'""', b'"', b"\r", b"\r\n", b"\t", b";", b"a", b"b", b"1",
@@ -50,7 +50,8 @@ def arrow() -> bytes:
 
 FRAME = pl.DataFrame({"a": [1, None, 3], "b": ["x", "y", None], "c": [[1], [], None]})
 WHOLE = {"t.parquet": parquet(), "t.arrow": arrow(), "t.jsonl": FRAME.write_ndjson().encode(),
-         "t.svm": b"1 1:0.5 3:2 # a\n-1 2:1e3\n"}  # fmt: skip
+         "t.svm": b"1 1:0.5 3:2 # a\n-1 2:1e3\n",
+         "t.ts": b"# a\n@classLabel true a b\n@data\n1,2.5:3,-1:a\n0.5,1e3:2,7:b\n"}  # fmt: skip
 
 
 def content_of(name: str, data: bytes) -> bytes:

@@ -96,7 +96,7 @@ def fit(
     Parameters
     ----------
     train
-        The table: CSV, TSV, Parquet, Arrow, JSON lines, svmlight or Excel, also compressed; a
+        The table: CSV, TSV, Parquet, Arrow, JSON lines, svmlight, Excel or .ts, also compressed; a
         pattern such as "part-*.csv"; or - for standard input.
     target
         The column to predict.
