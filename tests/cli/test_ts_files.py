@@ -87,7 +87,7 @@ def test_a_file_is_fitted_and_predicted(tmp_path, monkeypatch, capsys):
     ]
     said = "".join(f"{row}:{name}\n" for row, name in zip(rows, np.array(["slow", "fast"])[fast]))
     (tmp_path / "waves.ts").write_text(f"@classLabel true slow fast\n@data\n{said}")
-    code, said = printed(capsys, "fit", "waves.ts", "--target", "class", "--time", "20")
+    code, said = printed(capsys, "fit", "waves.ts", "--target", "class", "--trials", "3")
     assert code == 0, said
     assert "series" in said
     model = next(tmp_path.glob("*.mercer")).name

@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -47,7 +48,7 @@ class TimeSeriesFile(Typed):
             while block := list(islice(data, rows)):
                 yield self._frame(block)
 
-    def _lines(self, file: io.BufferedIOBase) -> Iterator[tuple[int, str]]:
+    def _lines(self, file: Any) -> Iterator[tuple[int, str]]:
         try:
             for i, line in enumerate(io.TextIOWrapper(file, self.encoding), start=1):
                 yield i, line.removeprefix("\ufeff").strip()
