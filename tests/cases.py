@@ -101,6 +101,13 @@ def series():
     return [*found, found[0], np.zeros(4), np.full(7, 0.5), np.array([40.0, -40.0, 0.0])]
 
 
+def bags():
+    """Of different sizes, one point, and twins in another order."""
+    rng = np.random.default_rng(9)
+    found = [rng.normal(size=(n, 2)).round(3) for n in (4, 1, 8, 3, 16, 2)]
+    return [*found, found[0][::-1], np.zeros((2, 2)), np.array([[1.0, -1.0], [0.0, 0.5]])]
+
+
 def graphs():
     """With labels: none and one node, isolated ones, a loop, twins, two parts, rings, a clique."""
     ring = [(i, (i + 1) % 6) for i in range(6)]
@@ -252,6 +259,8 @@ DISTANCES = [
     *[(d.DTW(window), channels()) for window in (None, 0, 1, 0.5)],
     *[(rho, channels()) for rho in (d.ERP(), d.MSM(), d.TWED())],
     *[(d.SoftDTW(s), series()) for s in (0.01, 1.0)],
+    *[(d.SlicedWasserstein(*sizes), bags()) for sizes in ((), (3, 16), (5, 7, 2))],
+    (d.KernelDistance(k.MeanMap(k.RBF(0.3))), bags()[:6]),  # without twins
     (d.KernelDistance(k.FromFunction(words_in_common)), objects()),
 ]
 
@@ -328,6 +337,10 @@ KERNELS = [
     (k.SoftDTWRBF(0.1, 0.5), series()),
     (k.Convolutions(), series()),
     (k.Convolutions(3), channels()),
+    *[(k.MeanMap(kernel), bags()) for kernel in (None, k.Linear(), k.RBF(0.3), k.RBF(0.3) ** 4)],
+    (k.MeanMap(k.Laplacian(0.5)).normalised(), bags()),
+    (k.RBF(0.5, d.KernelDistance(k.MeanMap(k.RBF(0.3)))), bags()),
+    (k.RBF("median", d.SlicedWasserstein(4, 16)), bags()),
     (k.VertexHistogram(), graphs()),
     *[(k.WeisfeilerLehman(h), graphs()) for h in (0, 1, 4)],
     (k.WeisfeilerLehman(2), bare_graphs()),

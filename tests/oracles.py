@@ -290,6 +290,42 @@ def kernel_distance(rho, x, z, S):
     return math.sqrt(max(0.0, kernel(k_, x, x, S) + kernel(k_, z, z, S) - 2 * kernel(k_, x, z, S)))
 
 
+# --- bags of points -----------------------------------------------------------------------------
+
+
+@functools.lru_cache
+def mean_quantiles(rho, bag):
+    """The means of the quantiles of a bag in each part of [0, 1], along each line."""
+    lines, found = rho._lines(len(bag[0])), []
+    for line in lines:
+        values = sorted(float(np.dot(point, line)) for point in bag)
+        for part in range(rho.levels):
+            low, high = part / rho.levels, (part + 1) / rho.levels
+            shares = [
+                max(0.0, min(high, (i + 1) / len(bag)) - max(low, i / len(bag)))
+                for i in range(len(bag))
+            ]
+            found.append(sum(s * v for s, v in zip(shares, values)) / (high - low))
+    return np.array(found)
+
+
+def sliced_wasserstein(rho, x, z, S):
+    x, z = (mean_quantiles(rho, tuple(map(tuple, bag))) for bag in (x, z))
+    return math.sqrt(np.mean((x - z) ** 2))
+
+
+@functools.lru_cache
+def median_of_points(points):
+    return gamma_of(k.RBF("median"), points, 2, 2)
+
+
+def mean_map(k_, x, z, S):
+    inner = k_.kernel
+    if inner is None:
+        inner = k.RBF(median_of_points(tuple(tuple(point) for bag in S for point in bag)))
+    return statistics.fmean(kernel(inner, list(a), list(b), None) for a in x for b in z)
+
+
 # --- series: one number or one list of channels for each point of time --------------------------
 
 
@@ -629,6 +665,7 @@ DISTANCES = {
     d.Jaccard: lambda rho, x, z, S: 1 - jaccard(x, z),
     d.JaroWinkler: jaro_winkler,
     d.DTW: dtw,
+    d.SlicedWasserstein: sliced_wasserstein,
     d.ERP: erp,
     d.MSM: msm,
     d.TWED: twed,
@@ -1082,6 +1119,7 @@ KERNELS = {
     k.Dice: lambda k_, x, z, S: dice(x, z),
     k.Convolutions: convolutions,
     k.GlobalAlignment: global_alignment,
+    k.MeanMap: mean_map,
     k.VertexHistogram: weisfeiler_lehman,
     k.WeisfeilerLehman: weisfeiler_lehman,
     k.WLOptimalAssignment: weisfeiler_lehman,

@@ -38,9 +38,12 @@ inline float exp_one(float x) {
     return p * scale1 * scale2;
 }
 
-inline double exp_one(double x) {
-    x = x < -746.0 ? -746.0 : x;
-    x = x > 710.0 ? 710.0 : x;
+// exp(x) = p 2^k for a number that needs no bounds.
+struct ExpParts {
+    double p;
+    int64_t k;
+};
+inline ExpParts exp_parts(double x) {
     const double magic = 6755399441055744.0;  // 1.5 * 2^52
     const double shifted = x * 1.4426950408889634074 + magic;
     const double n = shifted - magic;
@@ -59,11 +62,17 @@ inline double exp_one(double x) {
     p = p * r + 0.5;
     p = p * (r * r) + r + 1.0;
     // The same; it also needs no 64-bit conversion instruction.
-    const int64_t k = bits_as<int64_t>(shifted) - bits_as<int64_t>(magic);
-    const int64_t half = k >> 1;
+    return {p, bits_as<int64_t>(shifted) - bits_as<int64_t>(magic)};
+}
+
+inline double exp_one(double x) {
+    x = x < -746.0 ? -746.0 : x;
+    x = x > 710.0 ? 710.0 : x;
+    const ExpParts e = exp_parts(x);
+    const int64_t half = e.k >> 1;
     const double scale1 = bits_as<double>((half + 1023) << 52);
-    const double scale2 = bits_as<double>((k - half + 1023) << 52);
-    return p * scale1 * scale2;
+    const double scale2 = bits_as<double>((e.k - half + 1023) << 52);
+    return e.p * scale1 * scale2;
 }
 
 }  // namespace

@@ -286,7 +286,21 @@ inline double power_of_two(double e) {
     return e < least_power ? 0 : bits_as<double>((k + 1023) << 52);
 }
 
-inline double exp_normal(double x) { return exp_one(larger(x, least_log)); }
+// exp(x) for x <= 0, no smaller than the smallest usual number: one scaling is enough.
+inline double exp_normal(double x) {
+    const ExpParts e = exp_parts(larger(x, least_log));
+    return e.p * bits_as<double>((e.k + 1023) << 52);
+}
+
+// 1 / d for 1 <= d <= 2, in a third of the time of a division: a parabola with the least relative
+// error, 1/99, and three steps of Newton, each of which squares the error.
+inline double reciprocal(double d) {
+    double y = 70.0 / 33 + d * ((32.0 / 99) * d - 16.0 / 11);
+    y += y * (1 - d * y);
+    y += y * (1 - d * y);
+    y += y * (1 - d * y);
+    return y;
+}
 
 // The exponent of a number >= 0; `nothing` for 0.
 inline double exponent_of(double x) {
@@ -317,14 +331,13 @@ inline void weighted_columns(const PathTerms& terms, size_t i, size_t columns, s
 void scaled_gaps(const SeriesGroup& g, double scale, size_t i, size_t j, size_t count, double* S,
                  double* worst) {
     squares(g.x + (i + 1) * g.d * lanes, g.z + (j + 1) * g.d * lanes, g.d, count, S);
-    double most[lanes];
-    for (size_t l = 0; l < lanes; ++l) most[l] = worst[l];
+    for (size_t k = 0; k < count * lanes; ++k) S[k] *= scale;
+    Vector most[vectors];
+    for (size_t v = 0; v < vectors; ++v) most[v] = Lanes::load(worst + v * Lanes::width);
     for (size_t k = 0; k < count; ++k)
-        for (size_t l = 0; l < lanes; ++l) {
-            S[k * lanes + l] *= scale;
-            most[l] = larger(most[l], S[k * lanes + l]);
-        }
-    for (size_t l = 0; l < lanes; ++l) worst[l] = most[l];
+        for (size_t v = 0; v < vectors; ++v)
+            most[v] = Lanes::most(most[v], Lanes::load(S + k * lanes + v * Lanes::width));
+    for (size_t v = 0; v < vectors; ++v) Lanes::store(worst + v * Lanes::width, most[v]);
 }
 
 // cell <- k (diagonal + above f + left), for the factor f that brings the row above to this row's
@@ -358,18 +371,14 @@ void sum_cells(const double* K, size_t count, const double* factor, double* cell
 void similarities(const SeriesGroup& g, const PathTerms& terms, size_t i, size_t j, size_t count,
                   double* S, double* worst) {
     scaled_gaps(g, terms.scale, i, j, count, S, worst);
-    for (size_t k = 0; k < count; ++k) {
-        double* s = S + k * lanes;
-        if (terms.halved) {
-            const double w = weight(terms, i, j + k);
-            for (size_t l = 0; l < lanes; ++l) {
-                const double e = w * exp_normal(-s[l]);
-                s[l] = e / (2 - e);
-            }
-        } else {
-            for (size_t l = 0; l < lanes; ++l) s[l] = exp_normal(-s[l]);
-        }
+    // one loop over all places: compilers unroll one over the lanes, and then do not vectorise it
+    for (size_t k = 0; k < count * lanes; ++k) S[k] = exp_normal(-S[k]);
+    if (!terms.halved) return;
+    for (size_t k = 0; k < count && terms.triangle; ++k) {
+        const double w = weight(terms, i, j + k);
+        for (size_t l = 0; l < lanes; ++l) S[k * lanes + l] *= w;
     }
+    for (size_t k = 0; k < count * lanes; ++k) S[k] *= reciprocal(2 - S[k]);
 }
 
 // The sums as numbers m 2^e, with an exponent for each block of columns. False if some k is so small

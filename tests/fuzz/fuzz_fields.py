@@ -27,7 +27,7 @@ import mercer
 import mercer.kernels as k
 from fuzz.driver import Source, fuzz
 from mercer import deep
-from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski
+from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, SlicedWasserstein
 from mercer.persistence import ModelFileError
 from mercer.search import BruteForce, Index, KDTree, KnownNeighbours, MetricTree, skeleton
 
@@ -64,6 +64,7 @@ def samples() -> dict[str, Any]:
         "graphs": small_graphs(rng),
         "trees": [(word[0], (word, *word), word) for word in words],
         "series": [rng.normal(size=9 + i % 7) for i in range(N)],
+        "bags": [rng.normal(size=(1 + i % 5, 2)) for i in range(N)],
         "categories": np.array(levels, object), "table": table, "matrix": X @ X.T + np.eye(N),
     }  # fmt: skip
 
@@ -116,6 +117,8 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("graphs", lambda: mercer.KernelRidge(kernel=k.RandomWalk() + k.Graphlets(3))),
     ("trees", lambda: mercer.SVC(kernel=k.SubsetTree().normalised())),
     ("trees", lambda: mercer.KernelRidge(kernel=k.PartialTree() + k.Subtree())),
+    ("bags", lambda: mercer.SVC(kernel=k.MeanMap().normalised())),
+    ("bags", lambda: mercer.KNeighborsClassifier(metric=SlicedWasserstein(3, 4))),
     ("series", lambda: mercer.MiniRocket(n_components=84)),
     ("series", lambda: mercer.MultiRocket(n_components=672)),
     ("series", lambda: mercer.Hydra(n_groups=2)),

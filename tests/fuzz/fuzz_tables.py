@@ -26,6 +26,7 @@ ENCODINGS = ["utf-8", "latin-1", "utf-16", "utf-16-le", "utf-8-sig", "cp1252", "
 NAMES = ["t.csv", "t.tsv", "t.txt", "t.parquet", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.zip",
          "t.arrow", "t.jsonl", "t.svm", "t.xlsx", "t.graphml", "gin.txt",
          "edges.jsonl"]  # fmt: skip
+         "t.arrow", "t.jsonl", "t.svm", "t.ts", "t.xlsx"]  # fmt: skip
 #: what tables are made of; an input says by one byte each which comes next
 PIECES = [
     b",", b"\n", b",", b"\n", b'"', b'""', b'"', b"\r", b"\r\n", b"\t", b";", b"a", b"b", b"1",
@@ -58,6 +59,7 @@ WHOLE = {"t.parquet": parquet(), "t.arrow": arrow(), "t.jsonl": FRAME.write_ndjs
          "t.graphml": GRAPHML, "gin.txt": b"2\n2 1\n0 1 1\n3 1 0\n1 0\n-7 0\n",
          "edges.jsonl": b'{"edges": [[0, 1]], "labels": ["a", "b"]}\n{"edges": [[2, 0]]}\n',
 }  # fmt: skip
+         "t.ts": b"# a\n@classLabel true a b\n@data\n1,2.5:3,-1:a\n0.5,1e3:2,7:b\n"}  # fmt: skip
 
 
 def content_of(name: str, data: bytes) -> bytes:

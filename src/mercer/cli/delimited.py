@@ -86,6 +86,7 @@ class DelimitedText:
         self.header: list[str] = []  # as it stands in the file
         self.names: list[str] = []  # columns without one are named by their position
         self.unnamed: list[str] = []
+        self.series: list[str] = []  # those of .ts files
 
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time, as frames of texts."""

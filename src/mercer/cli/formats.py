@@ -46,6 +46,7 @@ class Typed(ABC):
         self.source = source
         self.notes: list[str] = []
         self.unnamed: list[str] = []  # columns that had no name in the file
+        self.series: list[str] = []  # columns of time series, where the file tells
 
     @abstractmethod
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:

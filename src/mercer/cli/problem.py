@@ -173,9 +173,10 @@ def columns_of(
     All that is wrong with ``--kind`` and ``--drop`` is one TableError, with the other ``faults``.
     """
     names, faults = [str(name) for name in values], [*faults]
+    told = {name: kind for name, kind in tables.kinds.items() if name in values}
     for option, given in (("--kind", kind), ("--drop", drop)):
         faults += column_faults(option, given, tables.label, names, target)
-    kind = {name: each for name, each in kind.items() if name in values}
+    kind = told | {name: each for name, each in kind.items() if name in values}
     drop = [name for name in drop if name in values]
     columns: list[Column] = []
     try:

@@ -1,4 +1,4 @@
-"""Tables from files: text, Parquet, Arrow, JSON lines, svmlight and Excel, also compressed.
+"""Tables from files: text, Parquet, Arrow, JSON lines, svmlight, Excel and .ts, also compressed.
 
 `Tables` is what names and patterns on the command line mean: one or more files with the same
 columns, read at once or in blocks of rows. Everything a file can do wrong ends in a `TableError`
@@ -22,6 +22,7 @@ from mercer.cli.formats import ArrowFile, ExcelFile, ParquetFile, SvmlightFile, 
 from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
 from mercer.cli.json_tables import JsonFile, JsonLines
 from mercer.cli.text_types import TextTypes
+from mercer.cli.ts_files import TimeSeriesFile
 from mercer.tables import Column
 
 #: suffix -> the usual separator of a text
@@ -35,6 +36,11 @@ FORMATS: dict[str, Any] = {
 SUFFIXES = (
     "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx) or GraphML, plain "
     "or compressed (.gz, .bz2, .xz, .zst, .zip)"
+    ".ts": TimeSeriesFile,
+}  # fmt: skip
+SUFFIXES = (
+    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx) or series (.ts), "
+    "plain or compressed (.gz, .bz2, .xz, .zst, .zip)"
 )
 BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"[": ".json",
               b"PK\x03\x04": ".xlsx"}  # fmt: skip
@@ -99,6 +105,11 @@ class Tables:
     def unnamed(self) -> list[str]:
         """The columns that had no name in a file, complete after reading."""
         return [name for part in self.parts for name in part.unnamed]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of columns that a file tells, complete after reading."""
+        return {name: "series" for part in self.parts for name in part.series}
 
     def note(self, said: str) -> None:
         """Add to `notes`."""
@@ -273,7 +284,7 @@ def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
     if suffix in DELIMITED:
         usual = DELIMITED[suffix]
         return DelimitedText(source, usual, reading.encoding, reading.separator, reading.skip)
-    if suffix in (".jsonl", ".ndjson", ".json"):
+    if suffix in (".jsonl", ".ndjson", ".json", ".ts"):
         return FORMATS[suffix](source, reading.encoding)
     if suffix == ".xlsx":
         return ExcelFile(source, reading.skip)

@@ -1,6 +1,7 @@
 """Distances between vectors, categories, sets, strings, series and mixed columns."""
 
 from mercer.distances.amounts import BrayCurtis, Canberra
+from mercer.distances.bags import SlicedWasserstein
 from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.binary import Binary
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
@@ -26,8 +27,9 @@ __all__ = [
     "DTW", "ERP", "MSM", "TWED", "Binary", "BrayCurtis", "Canberra", "Comparison", "Composite",
     "Coordinates", "Cosine", "Dice", "Distance", "Edit", "FromFunction", "Haversine", "Jaccard",
     "JaroWinkler", "KernelDistance", "LogFrequency", "Mahalanobis", "MappedMinkowski", "Match",
-    "Meaning", "Minkowski", "Mixed", "NanEuclidean", "Norm", "PairDifferences", "SmoothedMatch",
-    "SoftDTW", "SquaredEuclidean", "Sum", "WeightedEdit", "correlation_weights", "dense_rows",
+    "Meaning", "Minkowski", "Mixed", "NanEuclidean", "Norm", "PairDifferences", "SlicedWasserstein",
+    "SmoothedMatch", "SoftDTW", "SquaredEuclidean", "Sum", "WeightedEdit", "correlation_weights",
+    "dense_rows",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

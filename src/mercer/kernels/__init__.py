@@ -5,6 +5,7 @@ from mercer.kernels.additive import Additive
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
 from mercer.kernels.alignment import GlobalAlignment, SoftDTWRBF
 from mercer.kernels.arc_cosine import ArcCosine
+from mercer.kernels.bags import MeanMap
 from mercer.kernels.base import Kernel, Layer, Radial
 from mercer.kernels.categories import Match
 from mercer.kernels.convolutions import Convolutions
@@ -44,17 +45,18 @@ __all__ = [
     "Diffusion", "EditRBF", "Exponential", "ExponentialPower", "FixedLengthSubsequences", "Formula",
     "FromCallable", "FromDistance", "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment",
     "Graphlets", "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer",
-    "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "Meaning", "MercerCheck",
-    "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian",
-    "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed", "Product", "Products",
-    "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian",
-    "Scaled", "ShortestPath", "Sigmoid", "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree", "Sum",
-    "TableKernel", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman",
-    "as_kernel", "check_mercer", "repair",
+    "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "MeanMap", "Meaning",
+    "MercerCheck", "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised",
+    "NormalisedGaussian", "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed",
+    "Product", "Products", "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic",
+    "RegularisedLaplacian", "Scaled", "ShortestPath", "Sigmoid", "SoftDTWRBF", "Spectrum",
+    "SubsetTree", "Subtree", "Sum", "TableKernel", "VertexHistogram", "WLOptimalAssignment",
+    "WeightedDegree", "WeisfeilerLehman", "as_kernel", "check_mercer", "repair",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
 from mercer.kernels.algebra import Node
+from mercer.kernels.bags import bag_kernel
 from mercer.kernels.bandwidths import scale_gamma
 from mercer.kernels.graph_counts import graph_distance, graph_kernel, label_counter
 from mercer.kernels.histograms import histogram_gamma

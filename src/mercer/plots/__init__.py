@@ -25,6 +25,7 @@ from mercer.plots.displays import (
     ShapeDisplay,
     SpectrogramDisplay,
     SpectrumDisplay,
+    StretchDisplay,
     half_axes,
 )
 from mercer.plots.report import save_report
@@ -35,6 +36,6 @@ __all__ = [
     "InfluenceDisplay", "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
     "LevelSetDisplay", "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay",
     "PartialDependenceDisplay", "RankErrorDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "RelianceDisplay", "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
-    "save_report",
+    "RelianceDisplay", "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "StretchDisplay",
+    "half_axes", "save_report",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 Every comparison (a distance or a kernel) names the kind of sample that it compares, and
 `as_samples` encodes raw data as that kind, once per fit. The type `Samples` says what all encoded
 samples have in common. Vectors are plain C-ordered arrays and sparse rows are
-``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Series`,
+``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Series`, `Bags`,
 `Graphs`, `Trees`, `Objects`, `Table` and, if K itself is given, `MatrixRows`. `Prepared` holds
 encoded samples together with what a comparison has computed once for each of their rows. What
 learners, tables and reports need to know of a kind is one `Kind` object: kind.py says what it
@@ -11,6 +11,7 @@ answers, strings.py is an example, and `register_kind` adds one from outside.
 """
 
 from mercer.samples import built_in
+from mercer.samples.bags import Bags
 from mercer.samples.categories import Categories
 from mercer.samples.columns import (
     as_table,
@@ -48,7 +49,7 @@ from mercer.samples.trees import Trees
 from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
-    "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "NodeGraph", "Objects",
+    "Bags", "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "NodeGraph", "Objects",
     "Prepared", "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Trees", "Vectors",
     "all_kinds", "as_objects", "as_samples", "as_table", "column_names", "columns_by_kind",
     "describe", "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "item_rows",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mercer.samples.bags import BagsKind
 from mercer.samples.categories import CategoriesKind
 from mercer.samples.graph_kind import GraphsKind
 from mercer.samples.kinds import register_kind
@@ -16,6 +17,6 @@ from mercer.samples.vectors import VectorsKind
 
 for _kind in (
     VectorsKind(), CategoriesKind(), TableKind(), StringsKind(), SetsKind(), SeriesKind(),
-    GraphsKind(), TreesKind(), ObjectsKind(), PrecomputedKind(),
+    BagsKind(), GraphsKind(), TreesKind(), ObjectsKind(), PrecomputedKind(),
 ):  # fmt: skip
     register_kind(_kind)

@@ -242,8 +242,13 @@ def _set_words(counts: Counter, separator: str | None, cells: bool) -> str:
 
 
 def _hashable(value: Any) -> Any:
-    """A cell as a key: lists and sets as frozen sets of their items."""
-    return frozenset(value) if isinstance(value, SETS) else value
+    """A cell as a key: lists and sets as frozen sets of their items, lists of lists as tuples."""
+    if not isinstance(value, SETS):
+        return value
+    try:
+        return frozenset(value)
+    except TypeError:
+        return tuple(map(_hashable, value))
 
 
 def _parts(dates: np.ndarray) -> str:

@@ -7,8 +7,9 @@ import pandas as pd
 from numpy.testing import assert_allclose
 
 from mercer import KernelRegressor
-from mercer.plots.report.drawings import relevance_tracks
+from mercer.plots.report.drawings import curve_points, relevance_tracks
 from mercer.plots.report.save import report_data
+from mercer.tables import infer_columns
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -21,6 +22,23 @@ TABLE = pd.DataFrame(
         "date": pd.date_range("2024-01-01", periods=N),
     }
 )
+
+
+def test_a_column_of_series_is_drawn_as_their_mean():
+    """A rising and a falling line of different lengths have a flat mean; channels beyond the first
+    are not drawn."""
+    both = np.empty(2, object)
+    both[:] = [[0.0, 1.0, 2.0, 3.0], [3.5, 1.5, -0.5]]
+    rising = np.empty(2, object)
+    rising[:] = [[[0.0, 9.0], [4.0, 9.0]], [[2.0, 9.0], [6.0, 9.0]]]
+    for cells, first, last in ((both, 1.75, 1.25), (rising, 1.0, 5.0)):
+        column = infer_columns({"wave": cells}, kind={"wave": "series"})[0]
+        curve = column.of.distribution(column, cells).curve
+        assert_allclose(curve, np.linspace(first, last, 48))
+    drawn = curve_points(SimpleNamespace(curve=curve))
+    assert drawn[0] == (0.0, 22.0)
+    assert drawn[-1] == (96.0, 2.0)
+    assert {y for _, y in curve_points(SimpleNamespace(curve=[2.0] * 48))} == {12.0}
 
 
 def test_each_kind_of_column_is_summed_up():

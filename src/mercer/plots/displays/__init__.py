@@ -23,6 +23,7 @@ from mercer.plots.displays.reliance import ActingPair, RelianceDisplay
 from mercer.plots.displays.shapes import ShapeDisplay
 from mercer.plots.displays.spectrogram import SpectrogramDisplay
 from mercer.plots.displays.spectrum import SpectrumDisplay
+from mercer.plots.displays.stretches import StretchDisplay
 
 __all__ = [
     "ActingPair", "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay",
@@ -31,5 +32,5 @@ __all__ = [
     "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay",
     "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay", "PartialDependenceDisplay",
     "RankErrorDisplay", "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay",
-    "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "half_axes",
+    "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "StretchDisplay", "half_axes",
 ]  # fmt: skip

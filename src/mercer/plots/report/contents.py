@@ -110,7 +110,8 @@ class ColumnSummary:
 
     ``counts`` has the rows in twelve equal intervals from ``low`` to ``high`` for numbers and for
     sizes of texts and other samples; for other kinds the rows of the most frequent ``levels`` or
-    items. ``shown`` says it in words.
+    items. ``shown`` says it in words. ``curve`` is the mean of time series, each stretched to the
+    same number of points.
     """
 
     name: str
@@ -124,6 +125,7 @@ class ColumnSummary:
     high: float | None = None
     levels: list[str] = field(default_factory=list)
     shown: str = ""
+    curve: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -245,6 +245,16 @@ def learning_drawing(learning: LearningCurve, score: Score) -> dict[str, Any]:
     return {"x": x, "y": y, "points": points, "low": y.at(score.low), "high": y.at(score.high)}
 
 
+def curve_points(column: ColumnSummary) -> list[tuple[float, float]]:
+    """The mean curve (x, y) of a column of series in a box of 96 x 24."""
+    low, high = min(column.curve), max(column.curve)
+    step, unit = 96 / (len(column.curve) - 1), 20 / (high - low) if high > low else 0.0
+    return [
+        (round(step * i, 2), round(22 - unit * (value - low), 2) if unit else 12.0)
+        for i, value in enumerate(column.curve)
+    ]
+
+
 def sparkline(column: ColumnSummary) -> list[tuple[float, float, float]]:
     """Bars (x, y, height) of a column's distribution in a box of 96 x 24."""
     if not column.counts:

@@ -22,6 +22,7 @@ from mercer.plots.report.contents import ReportData
 from mercer.plots.report.drawings import (
     calibration_drawing,
     confusion_drawing,
+    curve_points,
     dependence_drawing,
     embedding_drawing,
     histogram_drawing,
@@ -143,6 +144,7 @@ def _drawings(data: ReportData) -> dict[str, Any]:
         "scores": score_tracks(data.contenders, data.score),
         "histogram": histogram_drawing(data.target_summary) if regression else None,
         "class_bars": None if regression else _class_bars(data),
+        "curve_points": curve_points,
         "sparkline": sparkline,
         "spectrum": spectrum_drawing(data.spectrum),
         "embedding": None if data.embedding is None else embedding_drawing(data.embedding),

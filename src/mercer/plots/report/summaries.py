@@ -27,7 +27,7 @@ def column_summaries(model: Any, X: Any) -> list[ColumnSummary]:
 
 
 def _column(column: Column, values: np.ndarray, automatic: bool) -> ColumnSummary:
-    counts, low, high, levels = column.of.distribution(column, values)
+    counts, low, high, levels, curve = column.of.distribution(column, values)
     if not counts:
         shown = f"{column.distinct:,} different"
     elif low is None or high is None:
@@ -36,7 +36,7 @@ def _column(column: Column, values: np.ndarray, automatic: bool) -> ColumnSummar
         shown = column.of.range_in_words(brief(low), brief(high))
     return ColumnSummary(
         str(column.name), column.kind, column.reason, column.used or not automatic,
-        column.missing, column.distinct, counts, low, high, levels, shown,
+        column.missing, column.distinct, counts, low, high, levels, shown, curve,
     )  # fmt: skip
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.samples import all_kinds, kind_in_cells
+from mercer.samples import all_kinds, kind_in_cells, kind_named
 from mercer.tables.column_kinds.dates import DateColumns
 from mercer.tables.column_kinds.interface import ColumnKind
 from mercer.tables.column_kinds.levels import LevelColumns
 from mercer.tables.column_kinds.numbers import NumberColumns
 from mercer.tables.column_kinds.objects import (
+    ArrayColumns,
     ObjectColumns,
     SeriesColumns,
     SetColumns,
@@ -29,6 +30,7 @@ _KINDS = {
         SequenceColumns(),
         SetColumns(),
         SeriesColumns(),
+        ArrayColumns(kind_named("bags")),
         VectorColumns(),
         UnusedColumns("identifier", given=True, identifies=True),
         UnusedColumns("drop", given=True),

@@ -25,6 +25,8 @@ class Distribution(NamedTuple):
     high: float | None = None
     #: the levels or items; of dates the first and the last
     levels: list[str] = []  # noqa: RUF012 - never written to
+    #: the mean of time series, each stretched to one length
+    curve: list[float] = []  # noqa: RUF012 - never written to
 
 
 class ColumnKind(ABC):

@@ -15,6 +15,7 @@ from mercer.tables.column_kinds.levels import MOST_SHOWN, shown_level
 from mercer.tables.column_kinds.numbers import BINS
 from mercer.tables.values import histogram, missing_values, short
 
+CURVE = 48  # points of the mean of series
 WORDS = 2  # if texts have fewer words on average, their characters are enough
 
 
@@ -94,19 +95,37 @@ class TextColumns(ObjectColumns):
         return [text for text in as_texts(values, column.name) if text]
 
 
-class SeriesColumns(ObjectColumns):
-    """Time series, each a list or an array of numbers."""
-
-    def __init__(self):
-        super().__init__(kind_named("series"))
+class ArrayColumns(ObjectColumns):
+    """Samples of a kind, each a list or an array of numbers, which other kinds may be too."""
 
     def check(self, name: Any, present: np.ndarray) -> None:
         try:
-            as_samples(present.tolist(), "series", reader="this table")
+            as_samples(present.tolist(), self.samples.name, reader="this table")
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"kind: {name}={self.name!r}, but the column holds other values: {error}"
             ) from error
+
+
+class SeriesColumns(ArrayColumns):
+    """Time series."""
+
+    def __init__(self):
+        super().__init__(kind_named("series"))
+
+    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+        found = super().distribution(column, values)
+        cells = self._shown(column, values)
+        return found._replace(curve=_mean_curve(cells)) if cells else found
+
+
+def _mean_curve(cells: list) -> list[float]:
+    """The mean of the first channels of series, each stretched to the same number of points."""
+    places, total = np.linspace(0, 1, CURVE), np.zeros(CURVE)
+    for cell in cells:
+        points = np.asarray(cell, np.float64).reshape(len(cell), -1)[:, 0]
+        total += np.interp(places, np.linspace(0, 1, len(points)), points) / len(cells)
+    return total.tolist()
 
 
 class SetColumns(ObjectColumns):

@@ -1,0 +1,118 @@
+"""Samples that are bags: sets of points, in no order, and not always as many of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.persistence import fields, floats
+from mercer.samples.kind import Kind
+from mercer.samples.numbers import is_number
+from mercer.samples.ragged import Ragged, joined_rows
+from mercer.samples.raw_data import as_objects, describe, describe_entry
+
+
+@fields(values=floats(2))
+class Bags(Ragged):
+    """Bags of points, those of all bags in one array.
+
+    Parameters
+    ----------
+    values : ndarray of shape (total, d), float64
+        The points of bag i are ``values[starts[i] : starts[i + 1]]``.
+    starts : ndarray of shape (n + 1,), int64
+    dtype : floating dtype, default=float64
+        The dtype of what is computed from them.
+    """
+
+    @property
+    def columns(self) -> int:
+        """How many numbers each point has, d."""
+        return self.values.shape[1]
+
+
+class BagsKind(Kind):
+    """Bags of points."""
+
+    name = "bags"
+    looks = "a list of arrays of shape (points, d), one for each bag, or one array (n, points, d)"
+    encoded = (Bags,)
+    coded = True
+    column = "bag"
+    judged = True
+    size_of = "points"
+    distance = "mercer.distances:SlicedWasserstein"
+    kernels = ("mercer.kernels:bag_kernel",)
+
+    def encode(self, X: Any, like: Bags | None, reader: str) -> Bags:
+        rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(_rows(X, reader))]
+        columns = rows[0].shape[1] if like is None else like.columns
+        for i, row in enumerate(rows):
+            if row.shape[1] != columns:
+                first = "those of X[0] have" if like is None else "the bags of the fit have"
+                raise ValueError(
+                    f"the points of X[{i}] have {row.shape[1]} numbers, but {first} {columns}: "
+                    "give bags with the same columns."
+                )
+        starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
+        single = all(row.dtype == np.float32 for row in rows)
+        own = np.float32 if single else np.float64
+        # + 0 makes 0 of -0, so that equal bags have equal bytes
+        values = np.concatenate(rows).astype(np.float64) + 0.0
+        return Bags(values, starts, own if like is None else like.dtype)
+
+    def joined(self, X: Bags, more: Bags) -> Bags:
+        return joined_rows(X, more)
+
+    def remedy(self) -> str:
+        return (
+            "Give a kernel on bags, such as kernel=MeanMap().normalised(), or where there is "
+            "metric= a distance on bags, such as metric=SlicedWasserstein()."
+        )
+
+
+def _rows(X: Any, reader: str) -> list:
+    """One object for each bag."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "iufb":
+        if X.ndim == 3 and len(X):
+            return list(X)
+        raise ValueError(
+            f"X is {describe(X)}, but {reader} compares bags: give {BagsKind.looks}. Put a single "
+            "bag into a list."
+        )
+    return as_objects(X, "bags", reader)
+
+
+def _points(row: Any, name: str, reader: str) -> np.ndarray:
+    """The points of one bag, (points, d), which are finite and at least one."""
+    listed = isinstance(row, (list, tuple)) or hasattr(row, "__array__")
+    if not listed or is_number(row):
+        raise TypeError(
+            f"{name} is {describe_entry(row)}, but {reader} compares bags: give {BagsKind.looks}."
+        )
+    try:
+        points = np.asarray(row)
+        if points.dtype != np.float32:
+            points = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} is no array of numbers, but {reader} compares bags: give {BagsKind.looks}."
+        ) from None
+    if points.size == 0:
+        raise ValueError(
+            f"{name} has no points, but {reader} needs at least one in each bag: leave it out."
+        )
+    if points.ndim != 2:
+        raise ValueError(
+            f"{name} has the shape {points.shape}; {reader} needs points with their numbers, "
+            "(points, d). Give points of one number as bag.reshape(-1, 1)."
+        )
+    wrong = np.argwhere(~np.isfinite(points))
+    if len(wrong):
+        i, j = wrong[0].tolist()
+        raise ValueError(
+            f"{name} holds {points[i, j]} in point {i}, column {j}: fill it in, or leave the point "
+            "out."
+        )
+    return points
