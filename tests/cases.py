@@ -108,6 +108,13 @@ def bags():
     return [*found, found[0][::-1], np.zeros((2, 2)), np.array([[1.0, -1.0], [0.0, 0.5]])]
 
 
+def smooth_series():
+    """Steps below 1, of different lengths, one point, and twins."""
+    rng = np.random.default_rng(17)
+    found = [np.cumsum(rng.normal(0, 0.4, n)).round(3) for n in (6, 6, 4, 1, 2, 7)]
+    return [*found, found[0], np.full(3, 0.5)]
+
+
 def graphs():
     """With labels: none and one node, isolated ones, a loop, twins, two parts, rings, a clique."""
     ring = [(i, (i + 1) % 6) for i in range(6)]
@@ -335,6 +342,12 @@ KERNELS = [
     (k.GlobalAlignment(2.0, triangle=3), series()),
     (k.GlobalAlignment(), channels()),
     (k.SoftDTWRBF(0.1, 0.5), series()),
+    *[(k.Signature(levels), smooth_series()) for levels in (1, 3, None)],
+    (k.Signature(3, 1.5), smooth_series()),
+    (k.Signature(2, "auto", time=True, basepoint=True), smooth_series()),
+    (k.Signature(None, 2.0, time=True, basepoint=True), smooth_series()),
+    (k.Signature(3), channels()),
+    (k.Signature(2).normalised(), smooth_series()),
     (k.Convolutions(), series()),
     (k.Convolutions(3), channels()),
     *[(k.MeanMap(kernel), bags()) for kernel in (None, k.Linear(), k.RBF(0.3), k.RBF(0.3) ** 4)],

@@ -166,6 +166,27 @@ void path_sums(Points x, List<const int64_t> x_starts, Points z, List<const int6
     in_groups(pairs, {-1, 0}, run);
 }
 
+// Signature kernels of pairs; see signatures.hpp.
+void signature_sums(Points x, List<const int64_t> x_starts, Points z,
+                    List<const int64_t> z_starts, PairList list, double gamma, size_t levels,
+                    size_t halvings, List<double> out) {
+    check_aligned(out);
+    const PairsOfSeries pairs({x, x_starts}, {z, z_starts}, list);
+    wants(levels <= 64 && halvings <= 12, "at most 64 levels and 12 halvings");
+    wants(out.shape(0) == pairs.count, "out must have one entry for each pair");
+    const SignatureTerms terms{gamma, levels, halvings};
+    double* values = out.data();
+    nb::gil_scoped_release release;
+    std::vector<double> own;
+    const auto run = [&](const SeriesGroup& group, const size_t* numbers, size_t filled, double*) {
+        double found[lanes];
+        own.resize(signature_work(group.columns, terms));
+        loops->signatures.sums(group, terms, own.data(), found);
+        for (size_t l = 0; l < filled; ++l) values[numbers[l]] = found[l];
+    };
+    in_groups(pairs, {-1, 0}, run);
+}
+
 // Envelopes of all series of a list, point by point.
 struct Envelopes {
     std::vector<double> low, high;
@@ -230,6 +251,8 @@ void bind_series(nb::module_& m) {
           nb::arg("limits").noconvert(), nb::arg("out").noconvert());
     lists("path_sums", path_sums, nb::arg("pairs").noconvert(), nb::arg("scale"),
           nb::arg("halved"), nb::arg("triangle"), nb::arg("out").noconvert());
+    lists("signature_sums", signature_sums, nb::arg("pairs").noconvert(), nb::arg("gamma"),
+          nb::arg("levels"), nb::arg("halvings"), nb::arg("out").noconvert());
     lists("warp_bounds", warp_bounds, nb::arg("window"), nb::arg("share"),
           nb::arg("out").noconvert());
 }

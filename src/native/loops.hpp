@@ -25,6 +25,7 @@
 #include "row_search.hpp"
 #include "series.hpp"
 #include "sets.hpp"
+#include "signatures.hpp"
 #include "smo.hpp"
 #include "subsequences.hpp"
 #include "subsets.hpp"
@@ -102,6 +103,7 @@ struct Loops {
     const SeriesLoops& series;
     const SetLoops<float>& sets32;
     const SetLoops<double>& sets64;
+    const SignatureLoops& signatures;
     const SubsequenceLoops<uint8_t>& subsequences8;
     const SubsequenceLoops<int32_t>& subsequences32;
     const SubsetLoops<float>& subsets32;

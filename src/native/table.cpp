@@ -51,6 +51,7 @@ extern const RowSearchLoops<double> row_search64;
 extern const SeriesLoops series;
 extern const SetLoops<float> sets32;
 extern const SetLoops<double> sets64;
+extern const SignatureLoops signatures;
 extern const SubsequenceLoops<uint8_t> subsequences8;
 extern const SubsequenceLoops<int32_t> subsequences32;
 extern const SubsetLoops<float> subsets32;
@@ -104,6 +105,7 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::series,
     MERCER_ISA::sets32,
     MERCER_ISA::sets64,
+    MERCER_ISA::signatures,
     MERCER_ISA::subsequences8,
     MERCER_ISA::subsequences32,
     MERCER_ISA::subsets32,

@@ -181,6 +181,9 @@ def test_no_function_is_missing():
     tested |= {"laplacian_product", "pair_cells", "search_bins"}
     tested |= {"neighbourhood_embed", "neighbourhood_smooth", "NeighbourhoodTraining"}
     tested |= {"path_sums", "warp_bounds", "warp_series"}  # test_hostile_series.py
+    tested |= {"signature_sums"}
+    # test_hostile_convolutions.py
+    tested |= {"competing_convolutions", "fixed_convolutions", "fixed_responses"}
     tested |= {"count_keys", "graphlet_counts", "path_counts", "sort_keys", "wl_colours"}
     tested |= {"labelled_walks", "walk_sums"}  # test_hostile_graphs.py
     tested |= {"tree_nodes", "tree_sums"}  # test_hostile_trees.py

@@ -142,3 +142,47 @@ def test_bounds_are_written_between_their_guards():
     assert (buffer[-3:] == -77).all()
     exact = warp(values, starts, np.argwhere(np.ones((n, n))).copy(order="C"), window=2, share=0.1)
     assert (out * (1 - 1e-12) <= exact).all()
+
+
+@pytest.mark.parametrize("gamma", [-1.0, 0.4])
+@pytest.mark.parametrize(("levels", "halvings"), [(1, 0), (3, 0), (0, 0), (0, 2)])
+@pytest.mark.parametrize("d", [1, 3])
+def test_signatures_equal_their_twins(levels, halvings, gamma, d):
+    values, starts = lists(d)
+    values = values / 4
+    X = rows(values, starts)
+    buffer, out = guarded(len(PAIRS))
+    _native.signature_sums(*(values, starts) * 2, PAIRS, gamma, levels, halvings, out)
+    assert (buffer[:3] == -77).all()
+    assert (buffer[-3:] == -77).all()
+    for q in FEW:
+        x, z = (X[i] for i in PAIRS[q])
+        G = x @ z.T if gamma < 0 else np.exp(-gamma * np.square(x[:, None] - z).sum(axis=2))
+        D = G[1:, 1:] - G[1:, :-1] - G[:-1, 1:] + G[:-1, :-1]
+        assert_allclose(out[q], signature_twin(D, levels, halvings), rtol=1e-10)
+
+
+def signature_twin(D, levels, halvings):
+    if D.size == 0:
+        return 1.0
+    if not levels:
+        return oracles.goursat(D, halvings)
+    A = np.ones_like(D)
+    for _ in range(levels - 1):
+        P = np.pad((D * A).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+        A = 1 + P[:-1, :-1]
+    return 1 + (D * A).sum()
+
+
+def test_signatures_refuse_what_leads_past_the_end():
+    values, starts = lists()
+    out = np.empty(len(PAIRS))
+    for arguments in ((-1.0, 65, 0), (-1.0, 0, 13)):
+        with pytest.raises(ValueError, match="at most 64 levels"):
+            _native.signature_sums(*(values, starts) * 2, PAIRS, *arguments, out)
+    with pytest.raises(ValueError, match="out must have"):
+        _native.signature_sums(*(values, starts) * 2, PAIRS, -1.0, 2, 0, out[1:])
+    with pytest.raises(IndexError, match="pairs"):
+        _native.signature_sums(*(values, starts) * 2, PAIRS + 99, -1.0, 2, 0, out)
+    with pytest.raises(IndexError, match="starts"):
+        _native.signature_sums(values, starts + 1, values, starts, PAIRS, -1.0, 2, 0, out)

@@ -52,6 +52,6 @@ from mercer.distances.products import (
     unit_rows,
 )
 from mercer.distances.same_samples import OnSameSamples
-from mercer.distances.series import all_pairs, own_pairs, path_sums
+from mercer.distances.series import all_pairs, own_pairs, path_sums, signature_sums
 from mercer.distances.sets import ReadsSets, overlaps, shared_items
 from mercer.distances.tiles import EDGE, WORK, by_strips, fill, mirrored, tile_edge

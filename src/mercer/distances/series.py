@@ -338,6 +338,19 @@ def path_sums(
     return out
 
 
+def signature_sums(
+    X: Series, Z: Series, pairs: np.ndarray, gamma: float, levels: int, halvings: int
+) -> np.ndarray:
+    """Signature kernels, one for each pair: see mercer.kernels.Signature.
+
+    Steps are those of the points, or with gamma >= 0 those in the space of exp(-gamma |x - z|²).
+    With ``levels=0`` all levels are summed, on a grid where each step is halved ``halvings`` times.
+    """
+    out = np.empty(len(pairs))
+    _native.signature_sums(*_arrays(X), *_arrays(Z), pairs, gamma, levels, halvings, out)
+    return out
+
+
 def all_pairs(n: int, m: int) -> np.ndarray:
     """The numbers of rows and columns of all values of a matrix, (n m, 2)."""
     return np.indices((n, m)).reshape(2, -1).T.astype(np.int64, order="C")

@@ -31,6 +31,7 @@ from mercer.kernels.products import Products
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, LpqLaplace, RationalQuadratic
 from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
+from mercer.kernels.signatures import Signature
 from mercer.kernels.subsequences import AllSubsequences, FixedLengthSubsequences, GapWeighted
 from mercer.kernels.subsets import ANOVA, AllSubsets
 from mercer.kernels.tables import On, TableKernel
@@ -49,9 +50,10 @@ __all__ = [
     "MercerCheck", "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised",
     "NormalisedGaussian", "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed",
     "Product", "Products", "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic",
-    "RegularisedLaplacian", "Scaled", "ShortestPath", "Sigmoid", "SoftDTWRBF", "Spectrum",
-    "SubsetTree", "Subtree", "Sum", "TableKernel", "VertexHistogram", "WLOptimalAssignment",
-    "WeightedDegree", "WeisfeilerLehman", "as_kernel", "check_mercer", "repair",
+    "RegularisedLaplacian", "Scaled", "ShortestPath", "Sigmoid", "Signature", "SoftDTWRBF",
+    "Spectrum", "SubsetTree", "Subtree", "Sum", "TableKernel", "VertexHistogram",
+    "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman", "as_kernel", "check_mercer",
+    "repair",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
