@@ -24,9 +24,8 @@ from mercer.cli.tables import read_table
 
 ENCODINGS = ["utf-8", "latin-1", "utf-16", "utf-16-le", "utf-8-sig", "cp1252", "utf-7", "ascii"]
 NAMES = ["t.csv", "t.tsv", "t.txt", "t.parquet", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.zip",
-         "t.arrow", "t.jsonl", "t.svm", "t.xlsx", "t.graphml", "gin.txt",
+         "t.arrow", "t.jsonl", "t.svm", "t.ts", "t.xlsx", "t.graphml", "gin.txt",
          "edges.jsonl"]  # fmt: skip
-         "t.arrow", "t.jsonl", "t.svm", "t.ts", "t.xlsx"]  # fmt: skip
 #: what tables are made of; an input says by one byte each which comes next
 PIECES = [
     b",", b"\n", b",", b"\n", b'"', b'""', b'"', b"\r", b"\r\n", b"\t", b";", b"a", b"b", b"1",
@@ -58,7 +57,6 @@ WHOLE = {"t.parquet": parquet(), "t.arrow": arrow(), "t.jsonl": FRAME.write_ndjs
          "t.svm": b"1 1:0.5 3:2 # a\n-1 2:1e3\n",
          "t.graphml": GRAPHML, "gin.txt": b"2\n2 1\n0 1 1\n3 1 0\n1 0\n-7 0\n",
          "edges.jsonl": b'{"edges": [[0, 1]], "labels": ["a", "b"]}\n{"edges": [[2, 0]]}\n',
-}  # fmt: skip
          "t.ts": b"# a\n@classLabel true a b\n@data\n1,2.5:3,-1:a\n0.5,1e3:2,7:b\n"}  # fmt: skip
 
 

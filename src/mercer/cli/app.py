@@ -96,10 +96,8 @@ def fit(
     Parameters
     ----------
     train
-        The table: CSV, TSV, Parquet, Arrow, JSON lines, svmlight or Excel, also compressed; a
-        pattern such as "part-*.csv"; a folder of graphs (.graphml); or - for standard input.
         The table: CSV, TSV, Parquet, Arrow, JSON lines, svmlight, Excel or .ts, also compressed; a
-        pattern such as "part-*.csv"; or - for standard input.
+        pattern such as "part-*.csv"; a folder of graphs (.graphml); or - for standard input.
     target
         The column to predict.
     test

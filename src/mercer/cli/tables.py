@@ -31,16 +31,11 @@ FORMATS: dict[str, Any] = {
     ".parquet": ParquetFile, ".pq": ParquetFile, ".arrow": ArrowFile, ".feather": ArrowFile,
     ".ipc": ArrowFile, ".jsonl": JsonLines, ".ndjson": JsonLines, ".json": JsonFile,
     ".svm": SvmlightFile, ".svmlight": SvmlightFile, ".libsvm": SvmlightFile, ".xlsx": ExcelFile,
-    ".graphml": GraphmlFile,
+    ".graphml": GraphmlFile, ".ts": TimeSeriesFile,
 }  # fmt: skip
 SUFFIXES = (
-    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx) or GraphML, plain "
-    "or compressed (.gz, .bz2, .xz, .zst, .zip)"
-    ".ts": TimeSeriesFile,
-}  # fmt: skip
-SUFFIXES = (
-    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx) or series (.ts), "
-    "plain or compressed (.gz, .bz2, .xz, .zst, .zip)"
+    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx), GraphML or series "
+    "(.ts), plain or compressed (.gz, .bz2, .xz, .zst, .zip)"
 )
 BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"[": ".json",
               b"PK\x03\x04": ".xlsx"}  # fmt: skip
