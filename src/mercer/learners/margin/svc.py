@@ -93,7 +93,7 @@ class SVC(ManyClasses):
 
     def leave_one_out(
         self, X: Any, y: Any = None, sample_weight: Any = None, *,
-        fit_path: WarmStarts | None = None,
+        fit_path: Any = None,
     ) -> tuple[Any, Any] | None:  # fmt: skip
         if (
             self.probability
@@ -102,7 +102,7 @@ class SVC(ManyClasses):
             or not LIMITS["support vectors"].exact(self.solver, count_rows(X))
         ):
             return None
-        path = self.new_path([self.C]) if fit_path is None else fit_path
+        path: WarmStarts = self.new_path([self.C]) if fit_path is None else fit_path
         self.fit(X, y, sample_weight, fit_path=path)
         assert path.training is not None
         training = path.training

@@ -88,18 +88,20 @@ def leave_out(
         )
     source = solver.rows_of(K, problem.C) if source is None else source
     whole = _uninterrupted(solver.solve(K, problem, alpha, source))
-    rows = np.flatnonzero(whole.coef)
+    rows, known = np.flatnonzero(whole.coef), whole.alpha
+    assert known is not None
 
-    def without(row: int) -> SmoResult:
+    def without(row: int) -> tuple[float, SmoResult]:
         raise_if_stopped()
         less = replace(problem, C=np.where(problem.rows == row, 0.0, problem.C))
-        start = handed_on(K, problem, whole.alpha, row)
-        return _uninterrupted(solver.solve(K, less, start, source, whole))
+        start = handed_on(K, problem, known, row)
+        result = _uninterrupted(solver.solve(K, less, start, source, whole))
+        assert result.products is not None
+        return float(result.products[row] + result.intercept), result
 
     jobs = solver.n_jobs if source.stateless else 1
-    results = list(ordered_map(without, rows.tolist(), jobs))
-    values = [float(r.products[row] + r.intercept) for row, r in zip(rows, results)]
-    return LeftOut(rows, np.array(values), results)
+    found = list(ordered_map(without, rows.tolist(), jobs))
+    return LeftOut(rows, np.array([value for value, _ in found]), [each for _, each in found])
 
 
 def handed_on(K: GramOperator, problem: DualProblem, alpha: np.ndarray, row: int) -> np.ndarray:
