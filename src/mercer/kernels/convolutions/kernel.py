@@ -13,6 +13,7 @@ from mercer.kernels.convolutions.pairs import ScaledCounts, WithDifferences
 from mercer.kernels.convolutions.plans import FeatureMap
 from mercer.samples import Prepared, Series, is_whole
 
+ROUNDING = 1e-12  # the spread of equal shares is no larger
 COUNT, GROUPS = 10_000, 64  # of the features of MiniRocket, and of Hydra
 
 
@@ -85,7 +86,8 @@ class Convolutions(Kernel):
         counts = ScaledCounts.learnt(X, WithDifferences.competing(X, GROUPS, random))
         bound.maps_ = (shares, counts)
         bound.means_ = F.mean(axis=0, dtype=np.float64).astype(F.dtype)
-        bound.factors_ = np.where(spreads > 0, 1 / np.where(spreads > 0, spreads, 1), 0)
+        known = spreads > ROUNDING  # else a new row with another share would outweigh all else
+        bound.factors_ = np.where(known, 1 / np.where(known, spreads, 1), 0)
         bound.factors_ = bound.factors_.astype(F.dtype)
         return bound
 
