@@ -39,7 +39,8 @@ def copies(
         changes["n_jobs"] = n_jobs
     if first.memory is None:
         changes["memory"] = memory
-    made: Any = clone(first).set_params(**changes)
+    made: Any = clone(first)
+    made.set_params(**changes)
     others = [copy.copy(made) for _ in models[1:]]
     for other, model in zip(others, models[1:]):
         name = str(model.path_parameter)

@@ -109,7 +109,7 @@ class State:
         """
         change = beta
         if nearby is not None and nearby[1] is not None and self.source.adds:
-            known, products = nearby
+            known, products = nearby[0], nearby[1]
             largest = int(np.abs(known).argmax())
             for factor in (1.0, beta[largest] / known[largest] if known[largest] else 0.0):
                 rest = beta - factor * known
