@@ -241,7 +241,7 @@ LEARNERS: dict[str, Learner] = {
     ),
     "NadarayaWatson": Learner(lambda kernel, **p: mercer.NadarayaWatson(metric=kernel, **p)),
     "NadarayaWatsonClassifier": Learner(
-        lambda kernel, **p: mercer.NadarayaWatsonClassifier("learnt", metric=kernel, **p)
+        lambda kernel, **p: mercer.NadarayaWatsonClassifier("learnt", metric=kernel, **p), 2
     ),
     "NadarayaWatson, k nearest": Learner(
         lambda kernel, **p: mercer.NadarayaWatson(None, n_neighbors=5, metric=kernel, **p)

@@ -354,10 +354,9 @@ def test_learners_of_many_strips(monkeypatch, module, size, few, answer):
     assert getattr(module, size) > few
     monkeypatch.setattr(module, size, few)
     found = np.asarray(answer(), float)
-    # conjugate gradients of the additive model stop at 1e-5
-    assert_allclose(
-        found, np.asarray(wanted, float), atol=1e-6 if module is not row_design else 1e-3
-    )
+    # conjugate gradients of the additive model stop at 1e-5, and so does the descent of widths
+    near = 1e-3 if module in (row_design, learnt_width) else 1e-6
+    assert_allclose(found, np.asarray(wanted, float), atol=near)
 
 
 SIZES = re.compile("STRIP|STEP|EDGE|TILE|BLOCK|PANEL|PASSING|WIDE|GRAM_ROWS|DENSE|KEPT|BUDGET")

@@ -16,6 +16,7 @@ from mercer.kernels import (
     Centred,
     Convex,
     Cosine,
+    Diffusion,
     Exponential,
     ExponentialPower,
     FromDistance,
@@ -30,8 +31,10 @@ from mercer.kernels import (
     NormalisedGaussian,
     Power,
     Product,
+    PStepWalk,
     QueryKey,
     RationalQuadratic,
+    RegularisedLaplacian,
     Sum,
 )
 from mercer.samples import as_samples
@@ -120,6 +123,7 @@ def test_kernels_of_vectors_have_a_formula_or_are_known_to_have_none():
     without = {type(kernel) for kernel, _ in VECTORS} - with_one
     assert without == {
         *(Additive, AllSubsets, ANOVA, Layered, NeuralNetworkGP, NeuralTangent, QueryKey),
+        *(Diffusion, PStepWalk, RegularisedLaplacian),
         *(Centred, Convex, Exponential, Mapped, Modulated, Normalised, Power, Product, Sum),
     }
 

@@ -11,7 +11,7 @@ from mercer.kernels.bandwidths import median_distance
 from mercer.kernels.base import Kernel
 from mercer.samples import Prepared, Series, is_number, is_whole
 
-STEP = 0.1  # largest product of two steps on the grid of the differential equation
+LARGEST = 0.1  # largest product of two steps on the grid of the differential equation
 MOST_HALVINGS = 8  # of each step
 MOST_LEVELS = 64
 
@@ -185,7 +185,7 @@ class Signature(Kernel):
         if self.levels is not None:
             return signature_sums(x, z, pairs, self._gamma, int(self.levels), 0)
         # the halvings of a pair depend on nothing else, so that other pairs change no value
-        steps = np.maximum(far_x[pairs[:, 0]] * far_z[pairs[:, 1]] / STEP, 1)
+        steps = np.maximum(far_x[pairs[:, 0]] * far_z[pairs[:, 1]] / LARGEST, 1)
         halvings = np.ceil(np.log2(steps) / 2 - 1e-12).astype(int)
         if (halvings > MOST_HALVINGS).any():
             at = int(np.argmax(halvings))

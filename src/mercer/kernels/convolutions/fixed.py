@@ -56,16 +56,23 @@ class FixedConvolutions:
 
     @classmethod
     def learnt(
-        cls, X: Series, count: int, pools: int, random: np.random.RandomState
-    ) -> FixedConvolutions:
-        """For about so many features: biases are quantiles of the responses of random series."""
+        cls, X: Series, count: int, pools: int, random: np.random.RandomState,
+        weights: np.ndarray | None = None,
+    ) -> FixedConvolutions:  # fmt: skip
+        """For about so many features: biases are quantiles of the responses of random series, which
+        are drawn as often as their ``weights`` say."""
         each = max(1, count // (KERNELS * pools))
         dilations, counts = spread_dilations(most_doublings(X), each)
         lists = len(dilations) * KERNELS
         most = np.log2(min(X.channels, MOST_CHANNELS) + 1)
         sizes = (2 ** random.uniform(0, most, lists)).astype(np.int64)
         channels = draw_channels(sizes, X.channels, random)
-        examples = random.randint(len(X), size=lists)
+        if weights is None:
+            examples = random.randint(len(X), size=lists)
+        else:
+            ends = np.cumsum(weights)
+            drawn = random.uniform(0, ends[-1], lists)
+            examples = np.minimum(np.searchsorted(ends, drawn, side="right"), len(X) - 1)
         sizes = np.repeat(counts, KERNELS)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         biases = _quantiles(X, dilations, channels, examples, starts)

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
 from mercer.kernels.convolutions.fixed import FixedConvolutions
-from mercer.kernels.convolutions.pairs import ScaledCounts, WithDifferences
+from mercer.kernels.convolutions.pairs import ScaledCounts, WithDifferences, moments
 from mercer.kernels.convolutions.plans import FeatureMap
 from mercer.samples import Prepared, Series, is_whole
 
@@ -37,8 +37,8 @@ class Convolutions(Kernel):
     It is positive semidefinite. k is a correlation of two series over about 16,000 features, each
     of which tells how often, or how strongly, a short pattern occurs; where in the series it occurs
     does not count. A series takes some 10,000 operations for each point, and 130 KB for its
-    features in float64; a pair takes one product of two rows. Weights of rows change nothing of
-    what it learns. A single training series, or equal ones, have no spread, and k = 0.
+    features in float64; a pair takes one product of two rows. A single training series, or equal
+    ones, have no spread, and k = 0.
 
     References
     ----------
@@ -80,12 +80,13 @@ class Convolutions(Kernel):
         if hasattr(self, "maps_"):
             return self
         random, bound = np.random.RandomState(int(self.random_state)), self.copied()
-        shares = FixedConvolutions.learnt(X, COUNT, 1, random)
+        weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
+        shares = FixedConvolutions.learnt(X, COUNT, 1, random, weights)
         F = shares(X)
-        spreads = F.std(axis=0, dtype=np.float64)
-        counts = ScaledCounts.learnt(X, WithDifferences.competing(X, GROUPS, random))
+        means, spreads = moments(F, weights)
+        counts = ScaledCounts.learnt(X, WithDifferences.competing(X, GROUPS, random), weights)
         bound.maps_ = (shares, counts)
-        bound.means_ = F.mean(axis=0, dtype=np.float64).astype(F.dtype)
+        bound.means_ = means.astype(F.dtype)
         known = spreads > ROUNDING  # else a new row with another share would outweigh all else
         bound.factors_ = np.where(known, 1 / np.where(known, spreads, 1), 0)
         bound.factors_ = bound.factors_.astype(F.dtype)

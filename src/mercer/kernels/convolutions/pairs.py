@@ -59,10 +59,12 @@ class ScaledCounts:
     spreads: np.ndarray
 
     @classmethod
-    def learnt(cls, X: Series, counts: WithDifferences) -> ScaledCounts:
+    def learnt(
+        cls, X: Series, counts: WithDifferences, weights: np.ndarray | None = None
+    ) -> ScaledCounts:
         S = _roots(counts(X))
-        means = S.mean(axis=0, dtype=np.float64)
-        spreads = S.std(axis=0, dtype=np.float64) + (S == 0).mean(axis=0) ** ZEROS
+        means, spreads = moments(S, weights)
+        spreads += np.average(S == 0, axis=0, weights=weights) ** ZEROS
         spreads[spreads <= 10 * np.finfo(S.dtype).eps * means] = 1
         return cls(counts, means.astype(S.dtype), spreads.astype(S.dtype))
 
@@ -75,6 +77,14 @@ class ScaledCounts:
         dtype = S.dtype
         found = (S - self.means.astype(dtype)) / self.spreads.astype(dtype)
         return np.where(S > 0, found, dtype.type(0))
+
+
+def moments(F: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations of columns in float64, where a weight is a repetition."""
+    if weights is None:
+        return F.mean(axis=0, dtype=np.float64), F.std(axis=0, dtype=np.float64)
+    means = np.average(F, axis=0, weights=weights)
+    return means, np.sqrt(np.average(np.square(F - means), axis=0, weights=weights))
 
 
 def _roots(F: np.ndarray) -> np.ndarray:
