@@ -24,6 +24,7 @@ from mercer.threads import ordered_map, raise_if_stopped
 
 ROWS = 2000  # most rows for learning: an evaluation reads all their pairs
 STRIP = 256  # rows at a time
+MATRICES, LEAST = 7, 8  # of numbers between a strip and all rows; rows of a strip
 BOUND = float(np.log(1e4))  # most that a weight changes, up; down it may change twice as much
 STEPS = 60
 
@@ -237,10 +238,12 @@ class LeftOutLoss:
         """The leave-one-out loss, in units of that of the mean, and its slopes by the weights."""
         self.terms.begin(weights)
         rest = np.maximum(self.w - 1, 0)  # of a row with weight 2, one copy is left
+        row = 8 * MATRICES * len(self.w) * self.place.jobs
+        size = int(np.clip(self.place.budget(row * STRIP) // row, LEAST, STRIP))
 
         def strip(start: int) -> tuple[float, np.ndarray]:
             raise_if_stopped()
-            rows = slice(start, start + STRIP)
+            rows = slice(start, start + size)
             y = self.Y[rows]
             here = np.arange(len(y)), np.arange(start, start + len(y))
             raw = np.maximum(self.terms.sums(rows), 0)
@@ -262,7 +265,7 @@ class LeftOutLoss:
             value = float(self.share[rows] @ self.loss.values(a, y))
             return value, self.terms.slopes(rows, G)
 
-        parts = list(ordered_map(strip, range(0, len(self.w), STRIP), self.place.n_jobs))
+        parts = list(ordered_map(strip, range(0, len(self.w), size), self.place.n_jobs))
         return sum(value for value, _ in parts), np.sum([slopes for _, slopes in parts], axis=0)
 
 
