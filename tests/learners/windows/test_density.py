@@ -41,6 +41,7 @@ def test_scikit_learn_conventions(estimator, check):
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
 @pytest.mark.parametrize("h", [1.0, 3.0, "scott", "silverman"])
 def test_scikit_learn_agrees(kernel, d, h):
+    rng = np.random.default_rng(d)  # of its own: other tests change no sample
     X, Z, w = rng.normal(size=(300, d)), rng.normal(size=(90, d)), rng.uniform(0.1, 2, 300)
     X, Z = X / np.sqrt(d), Z / np.sqrt(d)
     weights = None if isinstance(h, str) else w  # scikit-learn's rules do not see weights
