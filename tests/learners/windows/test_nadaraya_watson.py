@@ -36,9 +36,11 @@ Z = rng.normal(size=(40, 3))
                 "check_sample_weight_equivalence_on_dense_data",
                 "check_sample_weight_equivalence_on_sparse_data",
             ),
-            "the k nearest are k rows, whatever their weights are",
+            "the k nearest are k rows, whatever their weights are"
+            if model.n_neighbors
+            else "the descent stops within its tolerance, elsewhere after other rounding",
         )
-        if model.n_neighbors
+        if model.n_neighbors or model.width == "learnt"
         else {}
     ),
 )

@@ -17,6 +17,7 @@ X, Z = rng.normal(size=(150, 3)), rng.normal(size=(40, 3))
 Y = np.array(["low", "mid", "top"])[np.digitize(X[:, 0] + 0.3 * rng.normal(size=150), [-0.5, 0.7])]
 CODES = np.searchsorted(["low", "mid", "top"], Y)
 K_NEAREST = "the k nearest are k rows, whatever their weights are"
+DESCENT = "the descent stops within its tolerance, elsewhere after other rounding"
 
 
 @parametrize_with_checks(
@@ -33,9 +34,9 @@ K_NEAREST = "the k nearest are k rows, whatever their weights are"
                 "check_sample_weight_equivalence_on_dense_data",
                 "check_sample_weight_equivalence_on_sparse_data",
             ),
-            K_NEAREST,
+            K_NEAREST if model.n_neighbors else DESCENT,
         )
-        if model.n_neighbors
+        if model.n_neighbors or model.width == "learnt"
         else {}
     ),
 )
@@ -234,3 +235,15 @@ def test_files(tmp_path):
         loaded = mercer.load(tmp_path / "model.mercer")
         assert_array_equal(loaded.predict_proba(Z), model.predict_proba(Z))
         assert_array_equal(loaded.reasons(Z).rows, model.reasons(Z).rows)
+
+
+@pytest.mark.parametrize("window", ["gaussian", "exponential"])
+def test_learnt_widths_of_weights_are_those_of_repeated_rows(window):
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(80, 2))
+    classes = (rows[:, 0] + rng.normal(0, 0.7, 80) > 0).astype(int)
+    times = rng.integers(1, 4, 80)
+    model = NadarayaWatsonClassifier("learnt", window=window)
+    one = model.fit(rows, classes, times).predict_proba(rows)
+    twice = model.fit(np.repeat(rows, times, axis=0), np.repeat(classes, times))
+    assert_allclose(twice.predict_proba(rows), one, atol=1e-3)

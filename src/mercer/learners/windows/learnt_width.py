@@ -202,7 +202,7 @@ class LeftOutLoss:
 
         found = minimize(
             error, np.log(start[positive]), jac=True, method="L-BFGS-B", bounds=bounds,
-            options={"maxiter": STEPS, "ftol": 1e-6},
+            options={"maxiter": STEPS, "ftol": 1e-9},
         )  # fmt: skip
         weights[positive] = np.exp(found.x)
         return weights
