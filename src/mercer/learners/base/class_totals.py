@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import column_or_1d
 
 from mercer.learners.base.classes import check_labels, weigh_classes
 from mercer.learners.base.targets import check_targets
@@ -40,7 +41,7 @@ class ClassTotals:
     def add(self, rows: int, y: Any, weights: np.ndarray | None = None) -> None:
         """Look at some rows, with one class for each."""
         y = check_targets(np.empty((rows, 0)), y, self.reader, numeric=False)
-        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         if y.ndim != 1:
             raise ValueError(f"y has shape {y.shape}: a fit in parts takes one class for each row.")
         check_labels(y)

@@ -156,7 +156,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
     remove_zero_eig: bool = False
     copy_X: bool = True
 
-    fitted_by = "projection_"
+    fitted_by = "residual_"  # which is stored last
 
     @fitting
     @finite_fit
@@ -180,6 +180,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         if self.fit_inverse_transform:
             self._learn_inverse(support)
         self.keep_support(support)
+        self.residual_ = found.found.gap
         if self.solver_ == "krylov" or is_value(self.eigen_solver):
             found.found.conclude()
         return self
@@ -234,6 +235,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
             found = self._checked(scatter.components(min(self.n_components or n, n)))
         self._squares = scatter.trace
         self._store(self.X_fit_, found)
+        self.residual_ = found.found.gap
         keeper.done()
         return self
 
@@ -355,7 +357,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         self.offset_ = found.offset.astype(dtype, copy=False)
         self.mean_coef_ = found.mean.astype(dtype, copy=False)
         self._mean_square = found.square
-        self.residual_, self.n_iter_ = found.found.gap, found.found.iterations
+        self.n_iter_ = found.found.iterations
         if isinstance(self.kernel, str) and self.kernel_.reads.coordinates:
             gamma = self.kernel_.get_params().get("gamma", self.gamma)
             self.gamma_ = 1 / X.shape[1] if gamma is None else gamma
