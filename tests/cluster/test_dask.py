@@ -118,7 +118,7 @@ def test_a_task_that_ends_each_worker(tmp_path):
         client = started()
     try:
         # on a busy machine all workers may be away at once, before the scheduler blames the task
-        with pytest.raises(ClusterLostError, match="smaller partitions|has gone away"):
+        with pytest.raises(ClusterLostError, match=r"smaller partitions|has gone away"):
             Distributed(ADDITIVE, client).fit(rows_that_kill(tmp_path, 9), targets())
     finally:
         with suppress(AssertionError):  # of a worker that is being started again

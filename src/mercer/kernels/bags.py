@@ -59,7 +59,7 @@ class MeanMap(Kernel):
     """
 
     meaning = Meaning(
-        "mean of {kernel} over pairs of points", "how alike the points of two bags are on average"
+        "mean of {of_points} over pairs of points", "how alike the points of two bags are on average"
     )
     kind = "bags"
 
@@ -67,16 +67,17 @@ class MeanMap(Kernel):
         self.kernel = kernel
 
     @property
-    def _of_points(self) -> Kernel:
+    def of_points(self) -> Kernel:
+        """The kernel between points."""
         return RBF("median") if self.kernel is None else self.kernel
 
     @property
     def positive_definite(self) -> bool | None:  # type: ignore[override]
-        return self._of_points.positive_definite
+        return self.of_points.positive_definite
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        return self._of_points.symmetric
+        return self.of_points.symmetric
 
     def validate(self) -> None:
         kernel = self.kernel
@@ -92,12 +93,12 @@ class MeanMap(Kernel):
         kernel.validate()
 
     def check(self, X: Bags, like: Bags | None = None) -> None:
-        self._of_points.check(_points(X), None if like is None else _points(like))
+        self.of_points.check(_points(X), None if like is None else _points(like))
 
     def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
         weights = None if sample_weight is None else np.repeat(sample_weight, X.lengths)
-        bound = self._of_points.bind(_points(X), None, weights)
+        bound = self.of_points.bind(_points(X), None, weights)
         return self if bound is self.kernel else self.copied(kernel=bound)
 
     def pair_cost(self, X: Bags) -> float:
@@ -109,7 +110,7 @@ class MeanMap(Kernel):
         points = _points(Z)
         K = np.empty((len(X), len(Z)), np.result_type(X.dtype, Z.dtype))
         for rows in _strips(X, len(points)):
-            values = self._of_points.block(_points(X[rows]), points)
+            values = self.of_points.block(_points(X[rows]), points)
             sums = np.add.reduceat(values, X.starts[rows] - X.starts[rows.start], axis=0)
             sums = np.add.reduceat(sums, Z.starts[:-1], axis=1, dtype=np.float64)
             K[rows] = sums / X.lengths[rows, None] / Z.lengths
@@ -123,7 +124,7 @@ class MeanMap(Kernel):
         points = _points(bag)
         strips = _strips(Bags(points, np.arange(len(points) + 1)), len(points))
         total = sum(
-            float(self._of_points.block(points[rows], points).sum(dtype=np.float64))
+            float(self.of_points.block(points[rows], points).sum(dtype=np.float64))
             for rows in strips
         )
         return total / len(points) ** 2

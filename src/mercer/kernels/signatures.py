@@ -20,7 +20,7 @@ class Signature(Kernel):
     r"""Signature kernel, the inner product of iterated sums over the steps of two series,
 
     .. math::
-        k(x, z) = 1 + \sum_{q=1}^{M} \; \sum_{i_1 < \dots < i_q} \; \sum_{j_1 < \dots < j_q} \;
+        k(x, z) = 1 + \sum_{q=1}^{M} \; \sum_{i_1 < \cdots < i_q} \; \sum_{j_1 < \cdots < j_q} \;
         \prod_{r=1}^{q} D_{i_r j_r},
         \qquad D_{ij} = \langle x_{i+1} - x_i, \, z_{j+1} - z_j \rangle.
 
