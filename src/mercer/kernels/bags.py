@@ -59,7 +59,8 @@ class MeanMap(Kernel):
     """
 
     meaning = Meaning(
-        "mean of {of_points} over pairs of points", "how alike the points of two bags are on average"
+        "mean of {of_points} over pairs of points",
+        "how alike the points of two bags are on average",
     )
     kind = "bags"
 
