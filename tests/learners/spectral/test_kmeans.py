@@ -264,7 +264,8 @@ def test_weights_are_repetition(solver, clusters):
     assert_allclose(one.inertia_, two.inertia_, **close)
     assert_array_equal(one.labels_[again], two.labels_)
     assert_array_equal(one.labels_[one.medoids_], np.arange(one.n_clusters_))
-    assert_array_equal(X[one.medoids_], X[again[two.medoids_]])
+    if solver == "exact":  # landmarks that differ give other distances to the centre
+        assert_array_equal(X[one.medoids_], X[again[two.medoids_]])
     assert_allclose(one.transform(X), two.transform(X), **close)
     assert_allclose(one.score(X, sample_weight=w), two.score(X[again]), **close)
     assert_allclose(one.score(X, sample_weight=w), -one.inertia_, **close)
