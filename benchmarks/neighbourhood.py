@@ -7,16 +7,21 @@ rows is held out, with seed 0. The board has three pieces at random squares, and
 from the distances between them; the steps are products of thresholds on ten of 48 columns of whole
 numbers, eleven of them constant.
 
-``--sets`` chooses less. Needs MERCER_DATA, except for board and steps.
+``--sets`` chooses less. Needs MERCER_DATA, except for board and steps. ``--part rows`` fits a
+million rows of the waves of large_tables.py, in a process of its own, and predicts by all rows and
+by indexes.
 """
 
+import json
 import time
+from argparse import Namespace
+from pathlib import Path
 
 import lightgbm
 import numpy as np
 import pandas as pd
 
-from harness import Section, data_folder, options
+from harness import Section, data_folder, options, said_and_peak
 from mercer import NeighbourhoodMachineClassifier, NeighbourhoodMachineRegressor, _native
 from mercer.threads import count_jobs, ordered_map
 from tables import boosted, read, score
@@ -24,6 +29,38 @@ from tables import boosted, read, score
 MADE = ("board", "steps")
 SETS = (*MADE, "california", "elevators", "airfoil", "kin8nm", "cpu_act", "pendigits", "phoneme")
 GOALS = {"california": 0.86, "elevators": 0.923, "airfoil": 0.968, "board": 0.985, "steps": 0.994}
+MANY_ROWS = """
+import json
+import sys
+import time
+sys.path[:0] = {path!r}
+import numpy as np
+from sklearn.metrics import r2_score
+from large_tables import waves
+from mercer import NeighbourhoodMachineRegressor
+X, y = waves({rows} + 5000)
+X = X.astype(np.float32)
+# measured
+began = time.perf_counter()
+model = NeighbourhoodMachineRegressor(time={seconds}, random_state=0).fit(X[:{rows}], y[:{rows}])
+fitted, told = time.perf_counter() - began, []
+exact = None
+for neighbours, algorithm in ((None, "auto"), (100, "auto"), (100, "lsh")):
+    model.set_params(n_neighbors=neighbours, algorithm=algorithm)
+    began = time.perf_counter()
+    if neighbours:
+        model.indexes()
+    built, began = time.perf_counter() - began, time.perf_counter()
+    predicted = model.predict(X[{rows}:])
+    spent, recall = time.perf_counter() - began, 1.0
+    if neighbours:
+        near = model.kneighbors(X[{rows} : {rows} + 500], 100, return_distance=False)
+        exact = near if exact is None else exact
+        recall = np.mean([np.isin(a, b).mean() for a, b in zip(exact, near)])
+    told.append([str(neighbours or "all"), algorithm, built, 5000 / spent, recall,
+                 r2_score(y[{rows}:], predicted)])
+print(json.dumps([fitted, told]).replace(" ", ""))
+"""
 STEP_FLOPS = 6 * 1024 * (264 * 8 + 256 * 8 + 2 * 32 * 256) + 6 * 256 * 1024 * 32
 
 
@@ -130,13 +167,42 @@ def lightgbm_defaults(X, y, X_test, task: str) -> np.ndarray:
     return Learner(verbose=-1, random_state=0).fit(X, y).predict(X_test)
 
 
+def many_rows(rows: int, seconds: float) -> Section:
+    """A fit to many rows, whose steps do not depend on their number, and predictions."""
+    section = Section(
+        "learnt neighbourhoods, many rows",
+        f"{rows:,} rows of the waves, 20 columns, one member, at most {seconds:g} s; 5,000 new "
+        "rows, R² of the true function .9000. Recall is that of the 100 nearest rows.",
+        ["rows of a mean", "index", "built in s", "predictions/s", "recall", "R²"],
+    )
+    path = [str(Path(__file__).parent)]
+    said, peak = said_and_peak(MANY_ROWS.format(path=path, rows=rows, seconds=seconds))
+    fitted, told = json.loads(said[-1])
+    for neighbours, index, built, speed, recall, r2 in told:
+        section.row(
+            neighbours, index if neighbours != "all" else "", f"{built:.1f}", f"{speed:,.0f}",
+            f"{recall:.3f}", f"{r2:.4f}",
+        )  # fmt: skip
+    section.note(f"the fit took {fitted:.0f} s; all of it {peak:,.0f} MB beyond the rows")
+    return section
+
+
 def main() -> None:
     args = options(
+        ("--part", {"choices": ["sets", "rows"], "default": None}),
         ("--time", {"type": float, "default": 60.0}),
         ("--sets", {"nargs": "*", "default": SETS}),
         ("--members", {"type": int, "default": 3}),
         ("--alone", {"action": "store_true", "help": "leave out the search of LightGBM"}),
     )
+    if args.part != "sets":
+        many_rows(20_000 if args.quick else 1_000_000, 5 if args.quick else 300).finish(args.write)
+    if args.part != "rows":
+        sets(args)
+
+
+def sets(args: Namespace) -> None:
+    """Real and made tables, and the cost of a step and of a prediction."""
     limit = f"at most {args.time:g} s" if args.time else "as many steps as by default"
     tuned = "" if args.alone else ", and tuned for as many seconds as the machine took"
     section = Section(

@@ -1,6 +1,7 @@
 """Learnt neighbourhoods: what they find, what they tell, the same machine for the same rows."""
 
 import pickle
+from itertools import count
 from time import perf_counter
 
 import numpy as np
@@ -151,6 +152,26 @@ def test_columns_that_say_nothing_are_dropped():
     whole = Regressor(**settings, prune=False).fit(X[:600], y[:600])
     assert len(whole.kept_columns_) == 30
     assert model.score(X[600:], y[600:]) > whole.score(X[600:], y[600:])
+
+
+@pytest.mark.parametrize("limit", [0.6, 6.0])
+def test_without_time_to_judge_columns_all_are_kept(monkeypatch, limit):
+    """A clock that each step reads: 60 of them are not enough for two networks of 100 steps."""
+    ticks = count()
+
+    def clock():
+        return 0.01 * next(ticks)
+
+    for module in (
+        "learners.neighbourhoods.neighbourhood_machine",
+        "solvers.neighbourhoods.training",
+    ):
+        monkeypatch.setattr(f"mercer.{module}.perf_counter", clock)
+    X, y = stairs(800, 30)
+    settings = QUICK | {"steps": 300, "hidden": 64, "time": limit, "n_jobs": 1}
+    model = Regressor(**settings).fit(X[:600], y[:600])
+    assert len(model.kept_columns_) == 30
+    assert hasattr(model, "importances_") == (limit > 1)
 
 
 def test_the_ladder_has_powers_of_two_and_what_seems_to_matter():

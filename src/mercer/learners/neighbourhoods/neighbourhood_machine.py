@@ -47,6 +47,7 @@ ROWS_A_STEP = 10  # of "auto" steps
 FEWEST_STEPS, MOST_STEPS = 600, 3000  # of tables with 600 rows and more
 FEWEST_OF_ALL = 100
 FIRST_DROPOUT = 0.1  # of the network that tells which columns matter
+LEAST_TO_JUDGE = 100  # steps after which a network says something about columns
 PRUNING_TIME = 0.4  # its part of a limited time, with the networks on fewer columns
 
 
@@ -277,20 +278,28 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         fit: np.ndarray,
         held: np.ndarray,
     ) -> Trial:
-        """The best network on all columns, or on those that matter most."""
+        """The best network on all columns, or on those that matter most.
+
+        All columns stay if there is no time for networks that could tell which ones matter.
+        """
         best = trial(scaling, names)
         if len(held) < FEWEST_HELD:
             return best
-        end = perf_counter() + PRUNING_TIME * (self._deadline - perf_counter())
+        began = perf_counter()
+        end = began + PRUNING_TIME * (self._deadline - began)
         first = self._first_solver(len(fit))
         best = self._train(best, fit, held, 0, 2, first, end)
-        if best.interrupted:
+        judged = min(LEAST_TO_JUDGE, first.steps)
+        if best.interrupted or best.result.iterations < judged:
             return best
+        a_step = (perf_counter() - began) / best.result.iterations
         rng, rows = np.random.default_rng([self._seed, 1]), best.rows
         self.importances_ = rises(
             best.result, rows.take(fit), rows.take(held), best.design.sources, rng, self.n_jobs
         )
         sets = ladder(self.importances_)
+        if len(sets) * judged * a_step > end - perf_counter():
+            return best
         for i, kept in enumerate(sets):
             found = self._train(trial(scaling, kept), fit, held, 0, len(sets) - i, first, end)
             if found.loss <= best.loss or found.interrupted:
