@@ -169,8 +169,12 @@ def test_without_time_to_judge_columns_all_are_kept(monkeypatch, limit):
         monkeypatch.setattr(f"mercer.{module}.perf_counter", clock)
     X, y = stairs(800, 30)
     settings = QUICK | {"steps": 300, "hidden": 64, "time": limit, "n_jobs": 1}
-    model = Regressor(**settings).fit(X[:600], y[:600])
+    told = []
+    model = Regressor(**settings, progress=told.append).fit(X[:600], y[:600])
     assert len(model.kept_columns_) == 30
+    assert len({(each["run"], each["step"]) for each in told}) == len(told)  # none is judged twice
+    best = min(each["loss"] for each in told)  # also that of a network that came before
+    assert model.validation_curve_[0][:, 1].min() == pytest.approx(best)
     assert hasattr(model, "importances_") == (limit > 1)
 
 

@@ -199,12 +199,12 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         scalings = list(KINDS) if self.scaling == "auto" else [self.scaling]
         fit, held = self._split(0, classes)
         scalings = scalings if len(held) >= FEWEST_HELD else scalings[:1]
-        found: list[Trial] = []
+        first: list[Trial] = []
         wide = len(names) > MANY_COLUMNS if self.prune == "auto" else self.prune
-        if wide:
-            best = self._matter(trial, scalings[0], names, fit, held)
-            names = best.design.names
-            found = [best] if best.interrupted else []
+        if wide and len(held) >= FEWEST_HELD:
+            first = [self._matter(trial, scalings[0], names, fit, held)]
+            names = first[0].design.names
+        found = [trial for trial in first if trial.interrupted]
         runs = len(scalings) + self.n_members - 1
         for scaling in scalings if not found else ():
             found.append(self._train(trial(scaling, names), fit, held, 0, runs))
@@ -214,8 +214,10 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         # the scaling that the held-out rows like best; of several members, both if they like
         # their mean better
         found.sort(key=lambda trial: trial.loss)
-        best, last = found[0], found[-1]
         cut = any(trial.interrupted for trial in found)
+        if first and first[0].loss < found[0].loss:  # there was no time for more steps
+            found = first
+        best, last = found[0], found[-1]
         members = [best]
         if self.n_members > 1 and len(found) > 1 and not cut:
             members += found[1:] if mean_loss(found, fit, held, self.n_jobs) < best.loss else []
@@ -282,13 +284,10 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
 
         All columns stay if there is no time for networks that could tell which ones matter.
         """
-        best = trial(scaling, names)
-        if len(held) < FEWEST_HELD:
-            return best
         began = perf_counter()
         end = began + PRUNING_TIME * (self._deadline - began)
         first = self._first_solver(len(fit))
-        best = self._train(best, fit, held, 0, 2, first, end)
+        best = self._train(trial(scaling, names), fit, held, 0, 2, first, end)
         judged = min(LEAST_TO_JUDGE, first.steps)
         if best.interrupted or best.result.iterations < judged:
             return best

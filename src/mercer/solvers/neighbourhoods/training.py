@@ -176,6 +176,8 @@ class _Run:
             end = (segment + 1) * steps // SEGMENTS
             if stopping() or (end <= self.step and segment < SEGMENTS - 1):
                 continue
+            if self._best is not None and perf_counter() > self.deadline:
+                break
             if segment > 0 and self.rows.count > self.solver.batch:
                 self.draws.renew_cells(self.embedded())
             self.advance(end, steps)
