@@ -16,7 +16,7 @@ SCORED = 32  # levels of a column on the grid of a score
 SCORED_FUNCTIONS = 60
 PENALTY = 0.002  # of a score, in parts of the rows and of the noise
 WORK = 4e8  # rows times pairs that are looked at for a choice
-SURE = 6.0  # standard deviations of the score of a useless pair
+SURE = 3.0  # standard deviations of the score of a useless pair
 
 
 def score_pairs(
