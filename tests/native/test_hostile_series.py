@@ -73,25 +73,27 @@ def test_windows_equal_their_twins(window):
 
 
 @pytest.mark.parametrize(
-    ("scale", "halved", "triangle"), [(0.5, True, 0), (0.5, True, 9), (300.0, False, 0)]
+    ("scale", "local", "reach"),
+    [(0.5, 1, 0), (0.5, 1, 9), (300.0, 0, 0), (0.5, 2, 0), (0.5, 2, 9), (300.0, 2, 9)],
 )
-def test_sums_over_all_ways_equal_their_twins(scale, halved, triangle):
+def test_sums_over_all_ways_equal_their_twins(scale, local, reach):
     values, starts = lists(2)
     X = rows(values, starts)
     buffer, out = guarded(len(PAIRS))
     both = (values, starts) * 2
-    _native.path_sums(*both, PAIRS, scale, halved, triangle, out)
+    _native.path_sums(*both, PAIRS, scale, local, reach, out)
     assert (buffer[:3] == -77).all()
     assert (buffer[-3:] == -77).all()
 
     class Kernel:
-        pass
+        triangle = reach or None
+        window = reach - 1 if reach else None
 
-    Kernel.triangle = triangle or None
     for q in FEW:
         x, z = (X[i] for i in PAIRS[q])
-        if halved:
-            twin = oracles.alignment_log(Kernel, x, z, (0.5 / scale) ** 0.5)
+        if local:
+            log = (oracles.alignment_log, oracles.kdtw_log)[local - 1]
+            twin = log(Kernel, x, z, (0.5 / scale) ** 0.5)
         else:
             twin = oracles.path_log(
                 x, z, lambda i, j, x=x, z=z: -scale * oracles.gap_of(x[i], z[j]) ** 2
@@ -131,6 +133,10 @@ def test_numbers_that_lead_outside_are_refused():
         warp(values, starts, PAIRS, window=0, share=np.nan)
     with pytest.raises(ValueError, match="channel"):
         warp(*lists(2), PAIRS, kind=2)
+    out = np.empty(len(PAIRS))
+    for local, reach, name in ((3, 0, "local"), (-1, 0, "local"), (1, -1, "reach")):
+        with pytest.raises(ValueError, match=name):
+            _native.path_sums(*(values, starts) * 2, PAIRS, 1.0, local, reach, out)
 
 
 def test_bounds_are_written_between_their_guards():
