@@ -516,25 +516,34 @@ void paths(const SeriesGroup& g, const PathTerms& terms, double* work, double* o
 
 // --- bounds --------------------------------------------------------------------------------------
 
-void envelope(const double* x, size_t n, size_t d, int64_t window, double* low, double* high) {
-    const size_t reach = window < 0 || static_cast<size_t>(window) > n ? n : size_t(window);
-    size_t last_from = n, last_to = n;
-    for (size_t i = 0; i < n; ++i) {
-        const size_t from = i > reach ? i - reach : 0, to = i + reach + 1 < n ? i + reach + 1 : n;
-        const bool again = from == last_from && to == last_to;  // the points of the row above
-        for (size_t c = 0; c < d; ++c) {
-            double least = again ? low[(i - 1) * d + c] : x[from * d + c];
-            double most = again ? high[(i - 1) * d + c] : least;
-            for (size_t k = from; k < (again ? from : to); ++k) {
-                least = smaller(least, x[k * d + c]);
-                most = larger(most, x[k * d + c]);
-            }
-            low[i * d + c] = least;
-            high[i * d + c] = most;
-        }
-        last_from = from;
-        last_to = to;
+// Least values of runs of 1, 2, 4 ... points from each point on, then of the two runs that make up
+// a window: as many steps as the window has binary digits, each of which runs along the series.
+template <bool Least>
+void extremes(const double* x, size_t n, size_t d, size_t reach, double* out) {
+    const auto pick = [](double a, double b) { return Least ? smaller(a, b) : larger(a, b); };
+    for (size_t k = 0; k < n * d; ++k) out[k] = x[k];
+    size_t run = 1;
+    for (; 2 * run <= 2 * reach + 1; run *= 2)
+        for (size_t k = 0; k + run * d < n * d; ++k) out[k] = pick(out[k], out[k + run * d]);
+    // backwards, as both runs of a window begin at its middle or before
+    for (size_t k = n * d; k-- > reach * d;) {
+        const size_t first = k - reach * d;
+        out[k] = pick(out[first], out[first + (2 * reach + 1 - run) * d]);
     }
+    for (size_t c = 0; c < d; ++c) {  // windows that the start cuts
+        double most = x[c];
+        for (size_t i = 1; i < reach && i < n; ++i) most = pick(most, x[i * d + c]);
+        for (size_t i = 0; i < reach && i < n; ++i) {
+            if (i + reach < n) most = pick(most, x[(i + reach) * d + c]);
+            out[i * d + c] = most;
+        }
+    }
+}
+
+void envelope(const double* x, size_t n, size_t d, int64_t window, double* low, double* high) {
+    const size_t reach = window < 0 || static_cast<size_t>(window) >= n ? n - 1 : size_t(window);
+    extremes<true>(x, n, d, reach, low);
+    extremes<false>(x, n, d, reach, high);
 }
 
 double outside(const double* x, const double* low, const double* high, size_t size) {

@@ -150,6 +150,29 @@ def test_bounds_are_written_between_their_guards():
     assert (out * (1 - 1e-12) <= exact).all()
 
 
+def outside(x, z, reach):
+    """The squared distance of x from the least and the largest values of z near each place."""
+    total = 0.0
+    for i, point in enumerate(x):
+        near = z[max(0, i - reach) : i + reach + 1]
+        low, high = near.min(axis=0), near.max(axis=0)
+        total += np.square(np.maximum(np.maximum(low - point, point - high), 0)).sum()
+    return total
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_bounds_of_one_length_equal_their_twins(n, d):
+    values, starts = lists(d, [n] * 3)
+    X = rows(values, starts)
+    for window in (-1, 0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 40, 2**40):
+        out = np.empty((3, 3))
+        _native.warp_bounds(*(values, starts) * 2, window, 0.0, out)
+        reach = n if window < 0 else min(window, n)
+        twin = [[max(outside(x, z, reach), outside(z, x, reach)) for z in X] for x in X]
+        assert_allclose(out, twin, rtol=1e-12)
+
+
 @pytest.mark.parametrize("gamma", [-1.0, 0.4])
 @pytest.mark.parametrize(("levels", "halvings"), [(1, 0), (3, 0), (0, 0), (0, 2)])
 @pytest.mark.parametrize("d", [1, 3])
