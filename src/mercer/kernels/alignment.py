@@ -207,7 +207,8 @@ class KDTW(AlignmentSum):
     Marteau and Gibet write this term as a recursion, in which all steps to place i have the factor
     :math:`g(x_i, z_i) / 3`. Their matrices may have slightly negative eigenvalues, of -3e-6 times
     the largest diagonal value in a sample of series of two and three points; those of this kernel
-    do not. It is larger for equal lengths, so that series of other lengths have less in common.
+    do not. This term is most of k(x, x), and series of different lengths do not have it, so that
+    they have little in common: bring them to one length first, or take `GlobalAlignment`.
 
     All sums are kept in logarithms or with an exponent; ``log`` returns log k before it is
     normalised. A pair takes n m d operations and n m exponentials, or about 2 window n with a
