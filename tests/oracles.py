@@ -463,7 +463,25 @@ def convolutions(k_, x, z, S):
     return F[i] @ F[j]
 
 
-def global_alignment(k_, x, z, S):
+def kdtw_log(k_, x, z, scale):
+    def gap(i, j):
+        return gap_of(x[i], z[j]) ** 2 / (2 * scale**2)
+
+    def similarity(i, j):
+        near = k_.window is None or abs(i - j) <= k_.window
+        return -gap(i, j) - math.log(3) if near else -math.inf
+
+    total = path_log(x, z, similarity)
+    if len(x) != len(z):
+        return total
+    factors = [math.log(2) - gap(i, i) - math.log(3 - math.exp(-gap(i, i))) for i in range(len(x))]
+    own = sum(factors) - math.log(2)
+    most = max(total, own)
+    return most + math.log(math.exp(total - most) + math.exp(own - most))
+
+
+def alignment_sum(log, k_, x, z, S):
+    """A kernel from its logarithm, normalised."""
     scale = k_.length_scale
     if scale == "auto":
         rows = [point for s in S for point in points(s)]
@@ -471,8 +489,8 @@ def global_alignment(k_, x, z, S):
         squares = [gap_of(a, b) ** 2 for a, b in itertools.combinations(rows, 2)]
         scale = math.sqrt(statistics.median(squares) * statistics.median(map(len, S)))
     x, z = points(x), points(z)
-    own = [alignment_log(k_, v, v, scale) for v in (x, z)]
-    return math.exp(alignment_log(k_, x, z, scale) - sum(own) / 2)
+    own = [log(k_, v, v, scale) for v in (x, z)]
+    return math.exp(log(k_, x, z, scale) - sum(own) / 2)
 
 
 # --- graphs: (number of nodes, edges, labels) ---------------------------------------------------
@@ -1170,7 +1188,8 @@ KERNELS = {
     k.Jaccard: lambda k_, x, z, S: jaccard(x, z),
     k.Dice: lambda k_, x, z, S: dice(x, z),
     k.Convolutions: convolutions,
-    k.GlobalAlignment: global_alignment,
+    k.GlobalAlignment: functools.partial(alignment_sum, alignment_log),
+    k.KDTW: functools.partial(alignment_sum, kdtw_log),
     k.MeanMap: mean_map,
     k.VertexHistogram: weisfeiler_lehman,
     k.WeisfeilerLehman: weisfeiler_lehman,

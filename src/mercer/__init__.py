@@ -57,6 +57,8 @@ _HOME = {
     "RadiusNeighborsClassifier": "mercer.learners.neighbours.radius_classifier",
     "RadiusNeighborsRegressor": "mercer.learners.neighbours.radius_regressor",
     "RandomFeatures": "mercer.learners.features.random_features",
+    "SignatureFeatures": "mercer.learners.features.signature_features",
+    "WarpingFeatures": "mercer.learners.features.warping_features",
     "SVC": "mercer.learners.margin.svc",
     "SVR": "mercer.learners.margin.svr",
     "Stolp": "mercer.learners.neighbours.stolp",

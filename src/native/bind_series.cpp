@@ -149,12 +149,13 @@ void warp_series(Points x, List<const int64_t> x_starts, Points z, List<const in
 }
 
 void path_sums(Points x, List<const int64_t> x_starts, Points z, List<const int64_t> z_starts,
-               PairList list, double scale, bool halved, int64_t triangle, List<double> out) {
+               PairList list, double scale, int local, int64_t reach, List<double> out) {
     check_aligned(out);
     const PairsOfSeries pairs({x, x_starts}, {z, z_starts}, list);
-    wants(scale >= 0 && triangle >= 0, "scale and triangle must be >= 0");
+    wants(scale >= 0 && reach >= 0, "scale and reach must be >= 0");
+    wants(local >= 0 && local <= 2, "local must be in 0 .. 2");
     wants(out.shape(0) == pairs.count, "out must have one entry for each pair");
-    const PathTerms terms{scale, halved, std::min(triangle, longest_series)};
+    const PathTerms terms{scale, static_cast<Local>(local), std::min(reach, longest_series)};
     double* values = out.data();
     nb::gil_scoped_release release;
     const auto run = [&](const SeriesGroup& group, const size_t* numbers, size_t filled,
@@ -250,7 +251,7 @@ void bind_series(nb::module_& m) {
           nb::arg("first"), nb::arg("second"), nb::arg("window"), nb::arg("share"),
           nb::arg("limits").noconvert(), nb::arg("out").noconvert());
     lists("path_sums", path_sums, nb::arg("pairs").noconvert(), nb::arg("scale"),
-          nb::arg("halved"), nb::arg("triangle"), nb::arg("out").noconvert());
+          nb::arg("local"), nb::arg("reach"), nb::arg("out").noconvert());
     lists("signature_sums", signature_sums, nb::arg("pairs").noconvert(), nb::arg("gamma"),
           nb::arg("levels"), nb::arg("halvings"), nb::arg("out").noconvert());
     lists("warp_bounds", warp_bounds, nb::arg("window"), nb::arg("share"),

@@ -4,7 +4,8 @@
 // (dtw); Chen & Ng, "On the marriage of Lp-norms and edit distance", 2004 (erp); Stefan, Athitsos &
 // Das, "The move-split-merge metric for time series", 2013 (msm); Marteau, "Time warp edit distance
 // with stiffness adjustment for time series matching", 2009 (twed); Cuturi, "Fast global alignment
-// kernels", 2011, and Cuturi & Blondel, "Soft-DTW", 2017 (paths); Keogh & Ratanamahatana, "Exact
+// kernels", 2011, Cuturi & Blondel, "Soft-DTW", 2017, and Marteau & Gibet, "On recursive edit distance
+// kernels with application to time series classification", 2015 (paths); Keogh & Ratanamahatana, "Exact
 // indexing of dynamic time warping", 2005 (envelope).
 #include <math.h>
 
@@ -272,6 +273,7 @@ void warp(const SeriesGroup& g, const WarpTerms& terms, const double* limits, do
 // --- sums over all ways --------------------------------------------------------------------------
 
 constexpr double ln2 = 0.693147180559945309417;
+constexpr double ln3 = 1.098612288668109691395;
 constexpr double nothing = -1e300;  // the exponent and the logarithm of 0
 constexpr double most_gap = 20;     // exp(-20) for each of the columns of a block is a float
 
@@ -311,18 +313,18 @@ inline double exponent_of(double x) {
 
 // The weight of cells whose places are so far apart.
 inline double weight(const PathTerms& terms, size_t i, size_t j) {
-    if (terms.triangle == 0) return 1;
+    if (terms.reach == 0) return 1;
     const double apart = static_cast<double>(i) - static_cast<double>(j);
-    return larger(0, 1 - larger(apart, -apart) / static_cast<double>(terms.triangle));
+    return larger(0, 1 - larger(apart, -apart) / static_cast<double>(terms.reach));
 }
 
-// The columns [first, end) of a row whose weight is not 0.
-inline void weighted_columns(const PathTerms& terms, size_t i, size_t columns, size_t& first,
+// The columns [first, end) of a row that are in reach.
+inline void reached_columns(const PathTerms& terms, size_t i, size_t columns, size_t& first,
                              size_t& end) {
     first = 0;
     end = columns;
-    if (terms.triangle == 0) return;
-    const size_t reach = static_cast<size_t>(terms.triangle) - 1;
+    if (terms.reach == 0) return;
+    const size_t reach = static_cast<size_t>(terms.reach) - 1;
     if (reach < columns && i > reach) first = i - reach;
     if (reach < columns && i + reach + 1 < columns) end = i + reach + 1;
 }
@@ -373,8 +375,10 @@ void similarities(const SeriesGroup& g, const PathTerms& terms, size_t i, size_t
     scaled_gaps(g, terms.scale, i, j, count, S, worst);
     // one loop over all places: compilers unroll one over the lanes, and then do not vectorise it
     for (size_t k = 0; k < count * lanes; ++k) S[k] = exp_normal(-S[k]);
-    if (!terms.halved) return;
-    for (size_t k = 0; k < count && terms.triangle; ++k) {
+    if (terms.local == Local::third)
+        for (size_t k = 0; k < count * lanes; ++k) S[k] *= 1.0 / 3;
+    if (terms.local != Local::halved) return;
+    for (size_t k = 0; k < count && terms.reach; ++k) {
         const double w = weight(terms, i, j + k);
         for (size_t l = 0; l < lanes; ++l) S[k * lanes + l] *= w;
     }
@@ -396,7 +400,7 @@ bool summed(const SeriesGroup& g, const PathTerms& terms, double* work, double* 
     for (size_t k = 0; k < blocks * lanes; ++k) held[k] = size[k] = nothing;
     for (size_t i = 0; i < g.rows; ++i) {
         size_t first, end;
-        weighted_columns(terms, i, columns, first, end);
+        reached_columns(terms, i, columns, first, end);
         if (first >= end) break;
         Edge edge;
         double now[lanes];  // the exponent of the edge
@@ -444,7 +448,7 @@ void summed_logs(const SeriesGroup& g, const PathTerms& terms, double* work, dou
     for (size_t k = 0; k < columns * lanes; ++k) row[k] = nothing;
     for (size_t i = 0; i < g.rows; ++i) {
         size_t first, end;
-        weighted_columns(terms, i, columns, first, end);
+        reached_columns(terms, i, columns, first, end);
         if (first >= end) break;
         double diagonal[lanes], left[lanes];
         for (size_t l = 0; l < lanes; ++l) {
@@ -454,7 +458,9 @@ void summed_logs(const SeriesGroup& g, const PathTerms& terms, double* work, dou
         for (size_t j = first; j < end; j += block) {
             const size_t count = end - j < block ? end - j : block;
             scaled_gaps(g, terms.scale, i, j, count, S, worst);
-            if (terms.halved)
+            if (terms.local == Local::third)
+                for (size_t k = 0; k < count * lanes; ++k) S[k] += ln3;
+            if (terms.local == Local::halved)
                 for (size_t k = 0; k < count; ++k) {
                     const double w = weight(terms, i, j + k), log_w = log_one(w);
                     double* s = S + k * lanes;
@@ -483,31 +489,61 @@ void summed_logs(const SeriesGroup& g, const PathTerms& terms, double* work, dou
     }
 }
 
+// out <- log(exp(out) + the half of the product of 2 k / (3 - k) over the places) of pairs of one
+// length. A factor is 2 exp(-s) / (3 - exp(-s)) at the scaled gap s.
+void add_places(const SeriesGroup& g, double scale, double* out) {
+    const size_t places = g.rows < g.columns ? g.rows : g.columns;
+    double s[lanes], worst[lanes] = {}, sum[lanes];
+    for (size_t l = 0; l < lanes; ++l) sum[l] = -ln2;
+    for (size_t i = 0; i < places; ++i) {
+        scaled_gaps(g, scale, i, i, 1, s, worst);
+        for (size_t l = 0; l < lanes; ++l) {
+            const double factor = ln2 - s[l] - log_one(3 - exp_normal(-s[l]));
+            sum[l] += static_cast<int64_t>(i) < g.n[l] ? factor : 0;
+        }
+    }
+    for (size_t l = 0; l < lanes; ++l) {
+        if (g.n[l] != g.m[l]) continue;
+        const double most = larger(out[l], sum[l]), least = smaller(out[l], sum[l]);
+        out[l] = most + log_one(1 + exp_normal(least - most));
+    }
+}
+
 void paths(const SeriesGroup& g, const PathTerms& terms, double* work, double* out) {
     if (!summed(g, terms, work, out)) summed_logs(g, terms, work, out);
+    if (terms.local == Local::third) add_places(g, terms.scale, out);
 }
 
 // --- bounds --------------------------------------------------------------------------------------
 
-void envelope(const double* x, size_t n, size_t d, int64_t window, double* low, double* high) {
-    const size_t reach = window < 0 || static_cast<size_t>(window) > n ? n : size_t(window);
-    size_t last_from = n, last_to = n;
-    for (size_t i = 0; i < n; ++i) {
-        const size_t from = i > reach ? i - reach : 0, to = i + reach + 1 < n ? i + reach + 1 : n;
-        const bool again = from == last_from && to == last_to;  // the points of the row above
-        for (size_t c = 0; c < d; ++c) {
-            double least = again ? low[(i - 1) * d + c] : x[from * d + c];
-            double most = again ? high[(i - 1) * d + c] : least;
-            for (size_t k = from; k < (again ? from : to); ++k) {
-                least = smaller(least, x[k * d + c]);
-                most = larger(most, x[k * d + c]);
-            }
-            low[i * d + c] = least;
-            high[i * d + c] = most;
-        }
-        last_from = from;
-        last_to = to;
+// Least values of runs of 1, 2, 4 ... points from each point on, then of the two runs that make up
+// a window: as many steps as the window has binary digits, each of which runs along the series.
+template <bool Least>
+void extremes(const double* x, size_t n, size_t d, size_t reach, double* out) {
+    const auto pick = [](double a, double b) { return Least ? smaller(a, b) : larger(a, b); };
+    for (size_t k = 0; k < n * d; ++k) out[k] = x[k];
+    size_t run = 1;
+    for (; 2 * run <= 2 * reach + 1; run *= 2)
+        for (size_t k = 0; k + run * d < n * d; ++k) out[k] = pick(out[k], out[k + run * d]);
+    // backwards, as both runs of a window begin at its middle or before
+    for (size_t k = n * d; k-- > reach * d;) {
+        const size_t first = k - reach * d;
+        out[k] = pick(out[first], out[first + (2 * reach + 1 - run) * d]);
     }
+    for (size_t c = 0; c < d; ++c) {  // windows that the start cuts
+        double most = x[c];
+        for (size_t i = 1; i < reach && i < n; ++i) most = pick(most, x[i * d + c]);
+        for (size_t i = 0; i < reach && i < n; ++i) {
+            if (i + reach < n) most = pick(most, x[(i + reach) * d + c]);
+            out[i * d + c] = most;
+        }
+    }
+}
+
+void envelope(const double* x, size_t n, size_t d, int64_t window, double* low, double* high) {
+    const size_t reach = window < 0 || static_cast<size_t>(window) >= n ? n - 1 : size_t(window);
+    extremes<true>(x, n, d, reach, low);
+    extremes<false>(x, n, d, reach, high);
 }
 
 double outside(const double* x, const double* low, const double* high, size_t size) {

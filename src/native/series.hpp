@@ -28,12 +28,15 @@ struct WarpTerms {
     double first, second;
 };
 
-// Local similarities of points at the squared distance s: k = exp(-s scale); with `halved`,
-// w k / (2 - w k), where w = max(0, 1 - |i - j| / triangle), or 1 if triangle is 0.
+// Local similarities of points at the squared distance s, whose places are less than `reach` apart
+// (0: any): k = exp(-s scale) if plain; k / 3 if third; and if halved w k / (2 - w k), where
+// w = 1 - |i - j| / reach, or 1 if reach is 0.
+enum class Local : int { plain, halved, third };
+
 struct PathTerms {
     double scale;
-    bool halved;
-    int64_t triangle;
+    Local local;
+    int64_t reach;
 };
 
 struct SeriesLoops {
@@ -41,7 +44,8 @@ struct SeriesLoops {
     // infinity. `work` holds work_size(columns, d) numbers.
     void (*warp)(const SeriesGroup& group, const WarpTerms& terms, const double* limits,
                  double* work, double* out);
-    // out (lanes,): logarithms of the sums over all ways, -infinity for 0.
+    // out (lanes,): logarithms of the sums over all ways, -infinity for 0. If third, pairs of one
+    // length also have half the product of 2 k / (3 - k) over their places.
     void (*paths)(const SeriesGroup& group, const PathTerms& terms, double* work, double* out);
     // The least and the largest value of each channel within the window about each point of a
     // series (n, d).

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.distances import DTW, ERP, MSM, TWED, SoftDTW
-from mercer.kernels import FromDistance, GlobalAlignment, SoftDTWRBF, check_mercer
+from mercer.kernels import KDTW, FromDistance, GlobalAlignment, SoftDTWRBF, check_mercer
 
 rng = np.random.default_rng(3)
 WALKS = [rng.normal(size=n).cumsum() for n in rng.integers(3, 30, 40)]
@@ -45,6 +45,12 @@ def test_sums_over_all_alignments(d):
         total = sum(np.prod([K[cell] for cell in way]) for way in ways)
         with np.errstate(divide="ignore"):
             assert_allclose(GlobalAlignment(1.0, triangle).log([x], [z]), [[np.log(total)]])
+    for window in (None, 1, 2):
+        K = np.exp(-C / 2) / 3
+        if window:
+            K = K * (np.abs(np.arange(5)[:, None] - np.arange(6)) <= window)
+        total = sum(np.prod([K[cell] for cell in way]) for way in ways)
+        assert_allclose(KDTW(1.0, window).log([x], [z]), [[np.log(total)]])
 
 
 def test_soft_dtw_tends_to_the_sum_of_dtw():
@@ -62,6 +68,53 @@ def test_a_triangle_of_one_point_is_a_product_and_a_wide_one_none():
     assert_allclose(wide, GlobalAlignment(1.0)(WALKS[:5]), rtol=1e-4)
 
 
+def test_the_second_term_of_kdtw_is_a_sum_over_alignments_with_all_lengths():
+    """Of both series repeated as an alignment says, which makes k a sum of inner products."""
+    x, z = np.array([0.0, 1.0, 0.5, 2.0]), np.array([0.5, 1.5, 0.5, 0.0])
+    g = np.exp(-((x - z) ** 2) / 2) / 3
+    sums = np.zeros((5, 200))  # over alignments of the first i points with a series of j points
+    sums[0, 0] = 1
+    for i in range(1, 5):
+        for j in range(1, 200):
+            sums[i, j] = g[i - 1] * (sums[i - 1, j] + sums[i, j - 1] + sums[i - 1, j - 1])
+    C = (x[:, None] - z) ** 2
+    K = np.exp(-C / 2) / 3
+    own = sum(np.prod([K[cell] for cell in way]) for way in alignments(4, 4))
+    assert_allclose(KDTW(1.0).log([x], [z]), [[np.log(own + sums[4].sum())]])
+
+
+def published(x, z, scale):
+    """Marteau and Gibet's two recursions."""
+    n, m = len(x), len(z)
+    g = np.exp(-((x[:, None] - z) ** 2) / (2 * scale**2)) / 3
+    at = np.zeros(max(n, m))
+    at[: min(n, m)] = g.diagonal()
+    K = np.zeros((2, n + 1, m + 1))
+    K[:, 0, 0] = 1
+    for i in range(n):
+        for j in range(m):
+            diagonal, above, left = K[:, i, j], K[:, i, j + 1], K[:, i + 1, j]
+            K[0, i + 1, j + 1] = g[i, j] * (diagonal[0] + above[0] + left[0])
+            K[1, i + 1, j + 1] = (
+                at[i] * above[1] + at[j] * left[1] + (i == j) * g[i, j] * diagonal[1]
+            )
+    return K[:, n, m].sum()
+
+
+def test_kdtw_is_positive_semidefinite_where_the_published_recursions_are_not():
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=n) for n in [2] * 30 + [3] * 30]
+    for scale in (1.0, 2.2, 7.0):
+        L = KDTW(scale).log(X)
+        assert np.linalg.eigvalsh(np.exp(L))[0] > -1e-15
+        assert check_mercer(KDTW(scale), X).positive_definite
+    K = np.array([[published(x, z, 2.2) for z in X] for x in X])
+    root = np.sqrt(K.diagonal())
+    assert np.linalg.eigvalsh(K / root / root[:, None])[0] < -1e-7
+    for window in (0, 1):
+        assert check_mercer(KDTW(2.2, window), X).positive_definite
+
+
 def test_long_series_have_finite_logarithms():
     X = [rng.normal(size=n).cumsum() for n in (500, 400)]
     L = GlobalAlignment(1.0).log(X)
@@ -69,6 +122,9 @@ def test_long_series_have_finite_logarithms():
     assert L.min() < -1000  # far below what a float holds
     K = GlobalAlignment("auto")(X)
     assert np.isfinite(K).all()
+    L = KDTW(1.0).log(X)
+    assert L[0, 1] < -1000 < np.diag(L).min()
+    assert np.isfinite(KDTW()(X)).all()
     # all paths of equal points: their number, times κ = 1
     assert_allclose(GlobalAlignment(1.0).log([np.zeros(1000)]), 1756.973506613141)
 
@@ -78,9 +134,9 @@ def test_numbers_with_exponents_and_logarithms_agree(scale):
     """Near the similarity from which on logarithms are used, and in a series that mixes both."""
     x, z = WALKS[0] / 10, WALKS[1] / 10
     z = np.concatenate([z, z[-1:] + 1.0])
-    together = GlobalAlignment(scale).log([x, 1e3 * x], [z])  # in one group of the native loop
-    alone = GlobalAlignment(scale).log([x], [z])
-    assert_allclose(together[0], alone[0], rtol=1e-12)
+    for kernel in (GlobalAlignment(scale), KDTW(scale)):
+        together = kernel.log([x, 1e3 * x], [z])  # in one group of the native loop
+        assert_allclose(together[0], kernel.log([x], [z])[0], rtol=1e-12)
 
 
 def test_series_whose_lengths_differ_by_more_than_the_window_are_endless():
@@ -143,7 +199,7 @@ def test_which_kernels_are_positive_semidefinite():
     "wrong",
     [DTW(-1), DTW(1.5), DTW("wide"), DTW(True), ERP(np.nan), MSM(0), TWED(0), TWED(1, -1),
      SoftDTW(0), GlobalAlignment(-1.0), GlobalAlignment("median"), GlobalAlignment(1.0, 0),
-     SoftDTWRBF(0), SoftDTWRBF(1.0, -1)],
+     SoftDTWRBF(0), SoftDTWRBF(1.0, -1), KDTW("median"), KDTW(0), KDTW(1.0, -1), KDTW(1.0, 0.5)],
     ids=repr,
 )  # fmt: skip
 def test_wrong_parameters_are_named(wrong):

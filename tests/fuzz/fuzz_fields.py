@@ -122,6 +122,8 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("series", lambda: mercer.MiniRocket(n_components=84)),
     ("series", lambda: mercer.MultiRocket(n_components=672)),
     ("series", lambda: mercer.Hydra(n_groups=2)),
+    ("series", lambda: mercer.SignatureFeatures(n_components=30)),
+    ("series", lambda: mercer.WarpingFeatures(n_components=30)),
     ("vectors", lambda: mercer.NuSVC(nu=0.1)),
     ("vectors", lambda: mercer.NuSVR()),
     ("vectors", lambda: mercer.KernelQuantileRegression()),

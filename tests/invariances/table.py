@@ -195,6 +195,9 @@ SERIES = NO_WEIGHTS | {
     "sparse": "series are not sparse", "translation": "zeros stand before and after a series",
     "float32": "numbers of places jump where two responses are equal up to rounding",
 }  # fmt: skip
+UNLIKE_ROWS = NO_WEIGHTS | {
+    "sparse": "series are not sparse", "translation": "each point of a series is moved elsewhere",
+}  # fmt: skip
 EXAMPLES = {"rows": "biases are of rows that are drawn by their numbers"}
 
 SOME = dict.fromkeys(
@@ -281,6 +284,10 @@ TABLE = [
         without=SERIES | EXAMPLES | UNIT),
     Row(mercer.Hydra(n_groups=2, random_state=0), "none", asked("transform"),
         without=SERIES | {"scale": "shares of zeros, which have no unit, are added to spreads"}),
+    Row(mercer.SignatureFeatures(2, n_components=40, random_state=0), "none", asked("transform"),
+        products, without=UNLIKE_ROWS),
+    Row(mercer.WarpingFeatures(n_components=20, random_state=0), "none", asked("transform"),
+        without=UNLIKE_ROWS),
     Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", values, without=NO_WEIGHTS),
     Row(mercer.KernelDiscriminant(0.1, gamma="median"), "classes", asked("transform"),
         without_signs, without=NO_WEIGHTS),

@@ -73,25 +73,27 @@ def test_windows_equal_their_twins(window):
 
 
 @pytest.mark.parametrize(
-    ("scale", "halved", "triangle"), [(0.5, True, 0), (0.5, True, 9), (300.0, False, 0)]
+    ("scale", "local", "reach"),
+    [(0.5, 1, 0), (0.5, 1, 9), (300.0, 0, 0), (0.5, 2, 0), (0.5, 2, 9), (300.0, 2, 9)],
 )
-def test_sums_over_all_ways_equal_their_twins(scale, halved, triangle):
+def test_sums_over_all_ways_equal_their_twins(scale, local, reach):
     values, starts = lists(2)
     X = rows(values, starts)
     buffer, out = guarded(len(PAIRS))
     both = (values, starts) * 2
-    _native.path_sums(*both, PAIRS, scale, halved, triangle, out)
+    _native.path_sums(*both, PAIRS, scale, local, reach, out)
     assert (buffer[:3] == -77).all()
     assert (buffer[-3:] == -77).all()
 
     class Kernel:
-        pass
+        triangle = reach or None
+        window = reach - 1 if reach else None
 
-    Kernel.triangle = triangle or None
     for q in FEW:
         x, z = (X[i] for i in PAIRS[q])
-        if halved:
-            twin = oracles.alignment_log(Kernel, x, z, (0.5 / scale) ** 0.5)
+        if local:
+            log = (oracles.alignment_log, oracles.kdtw_log)[local - 1]
+            twin = log(Kernel, x, z, (0.5 / scale) ** 0.5)
         else:
             twin = oracles.path_log(
                 x, z, lambda i, j, x=x, z=z: -scale * oracles.gap_of(x[i], z[j]) ** 2
@@ -131,6 +133,10 @@ def test_numbers_that_lead_outside_are_refused():
         warp(values, starts, PAIRS, window=0, share=np.nan)
     with pytest.raises(ValueError, match="channel"):
         warp(*lists(2), PAIRS, kind=2)
+    out = np.empty(len(PAIRS))
+    for local, reach, name in ((3, 0, "local"), (-1, 0, "local"), (1, -1, "reach")):
+        with pytest.raises(ValueError, match=name):
+            _native.path_sums(*(values, starts) * 2, PAIRS, 1.0, local, reach, out)
 
 
 def test_bounds_are_written_between_their_guards():
@@ -142,6 +148,29 @@ def test_bounds_are_written_between_their_guards():
     assert (buffer[-3:] == -77).all()
     exact = warp(values, starts, np.argwhere(np.ones((n, n))).copy(order="C"), window=2, share=0.1)
     assert (out * (1 - 1e-12) <= exact).all()
+
+
+def outside(x, z, reach):
+    """The squared distance of x from the least and the largest values of z near each place."""
+    total = 0.0
+    for i, point in enumerate(x):
+        near = z[max(0, i - reach) : i + reach + 1]
+        low, high = near.min(axis=0), near.max(axis=0)
+        total += np.square(np.maximum(np.maximum(low - point, point - high), 0)).sum()
+    return total
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_bounds_of_one_length_equal_their_twins(n, d):
+    values, starts = lists(d, [n] * 3)
+    X = rows(values, starts)
+    for window in (-1, 0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 40, 2**40):
+        out = np.empty((3, 3))
+        _native.warp_bounds(*(values, starts) * 2, window, 0.0, out)
+        reach = n if window < 0 else min(window, n)
+        twin = [[max(outside(x, z, reach), outside(z, x, reach)) for z in X] for x in X]
+        assert_allclose(out, twin, rtol=1e-12)
 
 
 @pytest.mark.parametrize("gamma", [-1.0, 0.4])

@@ -134,3 +134,62 @@ def test_layouts_of_other_libraries_are_converted_when_said():
         series_of([[np.nan, np.nan]], padded=True)
     with pytest.raises(ValueError, match="channels='middle'"):
         series_of([[1.0]], channels="middle")
+
+
+def two_levels(names, times, **columns):
+    index = pd.MultiIndex.from_arrays([names, times], names=["instances", "timepoints"])
+    return pd.DataFrame(columns or {"x": np.arange(len(index)) * 1.0}, index=index)
+
+
+def test_frames_of_two_levels_are_converted_when_said():
+    days = pd.to_datetime(["2024-01-02", "2024-01-03", "2023-05-05", "2023-05-09", "2024-01-01"])
+    X = two_levels(["b", "b", "b9", "b9", "a"], days, x=[1.0, 2, 3, 4, 5], y=[6, 7, 8, 9, 10])
+    with pytest.raises(ValueError, match=r"time .* of series b9 follows .*sort_index"):
+        series_of(X.iloc[[0, 1, 3, 2]])
+    rows = [[[1.0, 6.0], [2.0, 7.0]], [[3.0, 8.0], [4.0, 9.0]], [[5.0, 10.0]]]
+    found = series_of(X)
+    assert [each.tolist() for each in found] == rows  # in the order of the frame
+    assert_array_equal(encoded(found).starts, [0, 2, 4, 5])
+    part = X.loc[["b9", "a"]]  # with levels that no row has
+    assert [each.tolist() for each in series_of(part)] == rows[1:]
+    single = two_levels([0, 0, 1], [0, 1, 0]).astype(np.float32)
+    assert {each.dtype for each in series_of(single)} == {np.dtype(np.float32)}
+    gaps = two_levels([0, 0, 1], [0, 1, 0], x=pd.array([1.0, None, 2.0], dtype="Float64"))
+    assert [each.tolist() for each in series_of(gaps, padded=True)] == [[[1.0]], [[2.0]]]
+    with pytest.raises(ValueError, match=r"X\[0\] holds nan at point 1"):
+        series_of(gaps)
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "words"),
+    [
+        (
+            two_levels([0, 1, 0], [0, 0, 1]),
+            ValueError,
+            r"series 0 do not stand together.*sort_index",
+        ),
+        (two_levels([0, 0], [1, 1]), ValueError, "time 1 of series 0 follows 1"),
+        (two_levels([0, None], [0, 1]), ValueError, "index of X is missing in row 1"),
+        (two_levels([0, 0], [0, None]), ValueError, "index of X is missing in row 1"),
+        (two_levels([0, 0], [0, 1], x=["a", "b"]), TypeError, "column 'x' of X holds no numbers"),
+        (two_levels([0, 0], [0, 1])[[]], TypeError, "X has no columns"),
+        (pd.concat({"u": two_levels([0, 0], [0, 1])}), ValueError, "has 3 levels"),
+    ],
+)
+def test_frames_of_levels_that_are_no_series_are_refused(X, error, words):
+    with pytest.raises(error, match=words):
+        series_of(X)
+
+
+def test_frames_of_levels_are_no_samples_until_said():
+    X = two_levels([0, 0, 1], [0, 1, 0], x=[1.0, 2.0, 3.0], y=[1.0, 2.0, 3.0])
+    for some in (X, X[["x"]]):
+        with pytest.raises(ValueError, match=r"index has levels.*series_of\(X\)"):
+            DTW()(some)
+    with pytest.raises(ValueError, match="leave out channels="):
+        series_of(X, channels="first")
+    assert series_of(X.iloc[:0]) == []
+    nested = pd.DataFrame({c: [pd.Series([1.0, 2.0])] * 3 for c in "xy"})
+    with pytest.raises(TypeError, match=r"cells are no numbers.*one column of series"):
+        DTW()(nested)
+    assert_array_equal(DTW()(nested[["x"]]), np.zeros((3, 3)))

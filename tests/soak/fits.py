@@ -245,6 +245,15 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.MiniRocket: lambda rng: {"n_components": int(rng.integers(1, 500))},
     mercer.MultiRocket: lambda rng: {"n_components": int(rng.integers(1, 1500))},
     mercer.Hydra: lambda rng: {"n_groups": int(rng.integers(1, 9))},
+    mercer.SignatureFeatures: lambda rng: {
+        "levels": int(rng.integers(1, 6)),
+        "time": bool(rng.integers(2)),
+        "n_components": int(rng.integers(1, 300)),
+    },
+    mercer.WarpingFeatures: lambda rng: {
+        "max_length": int(rng.integers(1, 40)),
+        "n_components": int(rng.integers(1, 300)),
+    },
     mercer.KernelDiscriminant: discriminant,
     deep.DeepKernelMachineRegressor: deep_machine,
     deep.DeepKernelMachineClassifier: deep_machine,

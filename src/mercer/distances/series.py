@@ -16,6 +16,7 @@ from mercer.samples import Prepared, Series, is_number, is_whole
 
 DTW_KIND, ERP_KIND, MSM_KIND, TWED_KIND = range(4)  # of the native loop
 ROUNDING = 1 - 1e-12  # a bound is a sum of other terms than the distance
+LOCAL = ("plain", "halved", "third")  # similarities of points in the native loop
 NO_LIMITS = np.empty(0)
 
 
@@ -325,16 +326,19 @@ class SoftDTW(Aligned):
 
 
 def path_sums(
-    X: Series, Z: Series, pairs: np.ndarray, scale: float, halved: bool = False, triangle: int = 0
+    X: Series, Z: Series, pairs: np.ndarray, scale: float, local: str = "plain", reach: int = 0
 ) -> np.ndarray:
     """Logarithms of the sums over all alignments of the products of local similarities, one for
     each pair; -inf for 0.
 
-    The similarity of two points is k = exp(-scale |x - z|²), or, ``halved``, w k / (2 - w k), where
-    w falls from 1 for equal places to 0 for places that are ``triangle`` points apart (0: w = 1).
+    Of two points whose places are less than ``reach`` apart (0: any), ``plain`` is the similarity
+    k = exp(-scale |x - z|²); ``halved`` is w k / (2 - w k), where w falls from 1 for equal places
+    to 0 at the reach; and ``third`` is k / 3, where series of one length also have half the product
+    of 2 k / (3 - k) over their places.
     """
     out = np.empty(len(pairs))
-    _native.path_sums(*_arrays(X), *_arrays(Z), pairs, scale, halved, triangle, out)
+    where = *_arrays(X), *_arrays(Z), pairs
+    _native.path_sums(*where, scale, LOCAL.index(local), min(reach, 2**40), out)
     return out
 
 

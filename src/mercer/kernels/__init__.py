@@ -3,7 +3,7 @@
 from mercer.distances import Meaning
 from mercer.kernels.additive import Additive
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
-from mercer.kernels.alignment import GlobalAlignment, SoftDTWRBF
+from mercer.kernels.alignment import KDTW, GlobalAlignment, SoftDTWRBF
 from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.bags import MeanMap
 from mercer.kernels.base import Kernel, Layer, Radial
@@ -41,19 +41,19 @@ from mercer.kernels.walks import RandomWalk
 from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
-    "ANOVA", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine", "BlendedSpectrum",
-    "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine", "DerivedSubsets", "Dice",
-    "Diffusion", "EditRBF", "Exponential", "ExponentialPower", "FixedLengthSubsequences", "Formula",
-    "FromCallable", "FromDistance", "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment",
-    "Graphlets", "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer",
-    "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "MeanMap", "Meaning",
-    "MercerCheck", "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised",
-    "NormalisedGaussian", "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed",
-    "Product", "Products", "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic",
-    "RegularisedLaplacian", "Scaled", "ShortestPath", "Sigmoid", "Signature", "SoftDTWRBF",
-    "Spectrum", "SubsetTree", "Subtree", "Sum", "TableKernel", "VertexHistogram",
-    "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman", "as_kernel", "check_mercer",
-    "repair",
+    "ANOVA", "KDTW", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine",
+    "BlendedSpectrum", "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine",
+    "DerivedSubsets", "Dice", "Diffusion", "EditRBF", "Exponential", "ExponentialPower",
+    "FixedLengthSubsequences", "Formula", "FromCallable", "FromDistance", "FromFunction",
+    "GapWeighted", "GappedKmer", "GlobalAlignment", "Graphlets", "HistogramIntersection",
+    "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered", "Linear", "LpqLaplace",
+    "Mapped", "Match", "Matern", "MeanMap", "Meaning", "MercerCheck", "Mismatch", "Modulated",
+    "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian", "On", "PStepWalk",
+    "PartialTree", "Polynomial", "Power", "Precomputed", "Product", "Products", "Propagation",
+    "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian", "Scaled",
+    "ShortestPath", "Sigmoid", "Signature", "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree",
+    "Sum", "TableKernel", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree",
+    "WeisfeilerLehman", "as_kernel", "check_mercer", "repair",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

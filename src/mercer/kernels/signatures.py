@@ -115,9 +115,9 @@ class Signature(Kernel):
             return self
         of_points = None
         if sample_weight is not None:
-            of_points = np.repeat(np.asarray(sample_weight), self._path(X).lengths)
+            of_points = np.repeat(np.asarray(sample_weight), self.path(X).lengths)
         return self.copied(
-            length_scale=median_distance(Minkowski(2), self._path(X).values, of_points)
+            length_scale=median_distance(Minkowski(2), self.path(X).values, of_points)
         )
 
     def pair_cost(self, X: Any) -> float:
@@ -130,7 +130,7 @@ class Signature(Kernel):
     def prepare(self, X: Any, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
-        path = self._path(X)
+        path = self.path(X)
         return Prepared((path, self._longest_steps(path)))
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
@@ -149,7 +149,7 @@ class Signature(Kernel):
         X = self.prepare(X)
         return self._values(X, X, own_pairs(X.parts[0])).astype(X.dtype, copy=False)
 
-    def _path(self, X: Series) -> Series:
+    def path(self, X: Series) -> Series:
         """The series with the channels and the points that are added."""
         values, starts = X.values, X.starts
         if self.time:

@@ -86,9 +86,12 @@ def series_of(X: Any, *, channels: str = "last", padded: bool = False) -> list[n
 
     Parameters
     ----------
-    X : array of shape (n, T), (n, T, d) or (n, d, T), or list of arrays
+    X : array of shape (n, T), (n, T, d) or (n, d, T), list of arrays, or pandas data frame
+        In a data frame whose index has two levels, series and time, as in sktime, each column is a
+        channel, and the series are in the order of the frame.
     channels : {"last", "first"}, default="last"
-        Whether points of time are the rows of each series, or channels are, as in aeon and sktime.
+        Whether points of time are the rows of each series, or channels are, as in arrays of aeon
+        and sktime. In a data frame of two levels they are the columns.
     padded : bool, default=False
         Whether points of NaN at the end of a series are not part of it, as in tslearn.
 
@@ -106,11 +109,25 @@ def series_of(X: Any, *, channels: str = "last", padded: bool = False) -> list[n
     (3, 2)
     >>> [len(each) for each in series_of([[1.0, 2.0, 3.0], [4.0, 5.0, np.nan]], padded=True)]
     [3, 2]
+
+    A data frame of sktime:
+
+    >>> import pandas as pd
+    >>> index = pd.MultiIndex.from_tuples([("a", 0), ("a", 1), ("b", 0)])
+    >>> frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0]}, index=index)
+    >>> [each.tolist() for each in series_of(frame)]
+    [[[1.0, 4.0], [2.0, 5.0]], [[3.0, 6.0]]]
     """
     if channels not in LAYOUTS:
         raise ValueError(f'channels={channels!r}: give "last" or "first".')
+    levels = _levels(X)
+    if levels > 1 and channels == "first":
+        raise ValueError(
+            'channels="first", but X is a data frame whose index has levels, and its columns are '
+            "the channels: leave out channels=."
+        )
     found = []
-    for i, row in enumerate(_rows(X, "series_of")):
+    for i, row in enumerate(_by_index(X) if levels > 1 else _rows(X, "series_of")):
         points = _array(row, f"X[{i}]", "series_of")
         if channels == "first" and points.ndim == 2:
             points = points.T
@@ -135,10 +152,69 @@ def are_series(cells: list) -> bool:
     return any(row.dtype.kind == "f" and (row != np.rint(row)).any() for row in numbers)
 
 
+def _levels(X: Any) -> int:
+    """How many levels the index of a data frame has; 0 for what has no index."""
+    if not is_frame(X):
+        return 0
+    import narwhals as nw
+
+    index = nw.maybe_get_index(nw.from_native(X, eager_only=True))
+    return 0 if index is None else index.nlevels
+
+
+def _by_index(X: Any) -> list[np.ndarray]:
+    """The points of each series of a data frame whose index has two levels, series and time."""
+    if X.index.nlevels != 2:
+        raise ValueError(
+            f"the index of X has {X.index.nlevels} levels, but series_of reads two, series and "
+            "time: give a frame for each series of higher level, or X.droplevel(0)."
+        )
+    (names, times), (series, when) = X.index.levels, X.index.codes
+    missing = np.flatnonzero((series < 0) | (when < 0))
+    if len(missing):
+        raise ValueError(
+            f"the index of X is missing in row {missing[0]}: fill it, or drop the row."
+        )
+    fresh = np.flatnonzero(np.diff(series, prepend=-1))
+    again = fresh[~np.isin(np.arange(len(fresh)), np.unique(series[fresh], return_index=True)[1])]
+    if len(again):
+        raise ValueError(
+            f"the rows of series {names[series[again[0]]]} do not stand together: give "
+            "X.sort_index()."
+        )
+    moments = times.take(when)
+    late = np.flatnonzero((series[1:] == series[:-1]) & ~(moments[1:] > moments[:-1]))
+    if len(late):
+        at = late[0] + 1
+        raise ValueError(
+            f"time {moments[at]} of series {names[series[at]]} follows {moments[at - 1]}: "
+            "give X.sort_index(), and each time once."
+        )
+    wrong = [name for name, dtype in X.dtypes.items() if dtype.kind not in "iufb"]
+    if wrong or not X.shape[1]:
+        named = f"column {wrong[0]!r} of X holds no numbers" if wrong else "X has no columns"
+        raise TypeError(f"{named}, but series_of reads one channel from each: give X[columns].")
+    single = all(dtype == np.float32 for dtype in X.dtypes)
+    values = X.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+    return np.split(values, fresh[1:]) if len(values) else []
+
+
 def _rows(X: Any, reader: str) -> list:
     """One object for each series."""
+    if _levels(X) > 1:
+        raise ValueError(
+            f"X is {describe(X)} whose index has levels, as frames of series in sktime: give "
+            "mercer.samples.series_of(X)."
+        )
     if is_frame(X) and X.shape[1] > 1:  # one column for each point of time
-        X = np.asarray(X.to_numpy(), dtype=np.float64)
+        try:
+            X = np.asarray(X.to_numpy(), dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"X is {describe(X)} whose cells are no numbers, but {reader} compares series, and "
+                "reads one point of time from each column: give one column of series, X[name], or "
+                "np.stack the channels of each series."
+            ) from None
     if isinstance(X, np.ndarray) and X.dtype.kind in "iufb":
         if X.ndim in (2, 3) and len(X):
             return list(X)

@@ -6,8 +6,10 @@ from mercer.learners.features.nystroem import Nystroem
 from mercer.learners.features.nystroem_map import DIGITS, different_centres, principal_axes
 from mercer.learners.features.random_features import RandomFeatures
 from mercer.learners.features.random_frequencies import frequencies
+from mercer.learners.features.signature_features import SignatureFeatures
+from mercer.learners.features.warping_features import WarpingFeatures
 
 __all__ = [
     "DIGITS", "Hydra", "MiniRocket", "MultiRocket", "Nystroem", "RandomFeatures",
-    "different_centres", "frequencies", "principal_axes",
+    "SignatureFeatures", "WarpingFeatures", "different_centres", "frequencies", "principal_axes",
 ]  # fmt: skip
