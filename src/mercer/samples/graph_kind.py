@@ -92,7 +92,7 @@ class GraphsKind(Kind):
             return Drawing.none(f"{said}, too many to draw")
         labels = graph_as_given(item, "the graph").labels
         known = graph.node_labels is not None and labels is not None
-        words = [shortened(label) for label in labels] if known else []
+        words = [shortened(label) for label in labels or []] if known else []
         return Drawing(graph_places(n, edges), edges, words, said, directed=graph.directed)
 
     def counter(self, samples: Graphs) -> Any:
