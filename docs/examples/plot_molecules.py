@@ -13,6 +13,7 @@ import numpy as np
 from mercer import SVC, KernelPCA
 from mercer.kernels import ShortestPath, VertexHistogram, WeisfeilerLehman
 from mercer.kernels.graph_counts import colours
+from mercer.plots import GraphDisplay, NeighbourhoodDisplay
 
 rng = np.random.default_rng(0)
 
@@ -86,6 +87,25 @@ for name, kernel in {
 }.items():
     model = SVC(kernel=kernel.normalised(), C=10).fit([X[i] for i in train], y[train])
     print(f"{name:15} {model.score([X[i] for i in test], y[test]):.3f}")
+
+# %%
+# What speaks for activity?
+# -------------------------
+# Each atom of some molecules is left out once, with its bonds, and the machine answers again. Atoms
+# with neighbourhoods that look alike are taken together. In each picture one of them has a ring,
+# and its neighbourhood is coloured; above are the labels of the atom, of those at one bond, and of
+# those at two. The bond between nitrogen and oxygen is found, from both of its ends.
+model = SVC(kernel=WeisfeilerLehman(3).normalised(), C=10).fit([X[i] for i in train], y[train])
+some = [X[i] for i in test[:40]]
+NeighbourhoodDisplay.from_estimator(model, some, of=1)
+plt.show()
+
+# %%
+# In one active molecule and one that is not, what each atom adds to the answer:
+_, axes = plt.subplots(1, 2, figsize=(9, 3), constrained_layout=True)
+for ax, answer in zip(axes, (1, 0)):
+    GraphDisplay.from_estimator(model, X[test[y[test] == answer][0]], of=1, ax=ax)
+plt.show()
 
 # %%
 # The map of all molecules, by the neighbourhoods of one bond:

@@ -1,8 +1,14 @@
-"""Numbers as people write them: 12,300; 0.034; 1.2 million; and years as 2024."""
+"""Numbers as people write them: 12,300; 0.034; 1.2 million; and years as 2024.
+
+`written` shows a single value of any type, as it stands in Python.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 GREAT = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 MOST, LEAST = 1e15, 1e-5  # of sizes that are written without a power of ten
@@ -40,6 +46,17 @@ def spoken(value: float, digits: int = 3, minus: str = "-") -> str:
     if 1e3 <= size < 9999.5:
         return f"{sign}{_plain(size, max(digits, 4)).replace(',', '')}"
     return f"{sign}{_plain(rounded, digits)}"
+
+
+def written(value: Any) -> str:
+    """A value as it is written in Python, for messages; numpy's values as those of Python.
+
+    Examples
+    --------
+    >>> written(np.str_("a")), written(np.float64(2.5)), written("a")
+    ("'a'", '2.5', "'a'")
+    """
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _plain(size: float, digits: int) -> str:

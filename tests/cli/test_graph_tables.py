@@ -9,6 +9,7 @@ from tests.cli.runner import printed
 
 from mercer.cli.errors import TableError
 from mercer.cli.graph_tables import is_gin, is_graph, with_graphs
+from mercer.cli.outcome import new_rows
 from mercer.cli.tables import Reading, Tables, read_table
 from mercer.samples import graph_of_fields
 from mercer.tables import read_columns
@@ -37,6 +38,11 @@ GIN = "2\n3 1\n5 1 1\n6 2 0 2\n5 1 1\n1 0\n-2 0\n"
 def graphs(path, name="graph"):
     """The graphs of a column, as tuples."""
     return read_columns(read_table(path))[name].tolist()
+
+
+def test_the_next_command_names_a_folder_for_a_folder_of_graphs(tmp_path):
+    assert new_rows(tmp_path) == "NEW_FOLDER"
+    assert new_rows(tmp_path / "a.v2.graphs.jsonl") == "NEW.jsonl"
 
 
 def test_graphml(tmp_path):

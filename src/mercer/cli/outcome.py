@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mercer
 from mercer.cli.errors import counted
+from mercer.cli.files import COMPRESSIONS
 from mercer.cli.options import FitOptions
 from mercer.cli.problem import Problem, Split
 from mercer.cli.screen import (
@@ -24,6 +26,8 @@ from mercer.cli.terminal import Terminal, line
 from mercer.plots.report import ReportData
 from mercer.selection.automatic import METRICS, RARE, HeldOut, ranks_of
 from mercer.tables import EncodedTable
+
+PACKED = {*COMPRESSIONS, ".zst", ".zip"}
 
 
 @dataclass(frozen=True)
@@ -152,9 +156,24 @@ def show_files(outcome: Outcome, options: FitOptions, spent: float, screen: Term
         )
     model = shlex.quote(str(options.output))
     screen.print(
-        f"Next:   mercer predict {model} NEW.csv -o predictions.csv   ({spent:.0f} s)",
+        f"Next:   mercer predict {model} {new_rows(options.train)} -o predictions.csv   "
+        f"({spent:.0f} s)",
         soft_wrap=True,
     )
+
+
+def new_rows(table: Path) -> str:
+    """What stands for new rows in a command: a name in the form of the training table.
+
+    Examples
+    --------
+    >>> new_rows(Path("old/part-*.parquet")), new_rows(Path("table.csv.gz")), new_rows(Path("-"))
+    ('NEW.parquet', 'NEW.csv.gz', 'NEW.csv')
+    """
+    if table.is_dir():
+        return "NEW_FOLDER"
+    packed = table.suffix.lower() in PACKED
+    return f"NEW{''.join(table.suffixes[-2 if packed else -1 :]) or '.csv'}"
 
 
 def summary(

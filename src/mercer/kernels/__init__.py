@@ -60,6 +60,7 @@ __all__ = [
 from mercer.kernels.algebra import Node
 from mercer.kernels.bags import bag_kernel
 from mercer.kernels.bandwidths import scale_gamma
+from mercer.kernels.graph_counts import colours as node_colours
 from mercer.kernels.graph_counts import graph_distance, graph_kernel, label_counter
 from mercer.kernels.histograms import histogram_gamma
 from mercer.kernels.names import NAMED

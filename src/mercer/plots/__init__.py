@@ -8,6 +8,7 @@ from mercer.plots.displays import (
     DecisionSurfaceDisplay,
     EmbeddingDisplay,
     GramDisplay,
+    GraphDisplay,
     HashingDisplay,
     InfluenceDisplay,
     KernelWeightsDisplay,
@@ -16,6 +17,7 @@ from mercer.plots.displays import (
     LevelSetDisplay,
     MarginDisplay,
     MistakeDisplay,
+    NeighbourhoodDisplay,
     NoiseFeatureDisplay,
     PartialDependenceDisplay,
     RankErrorDisplay,
@@ -32,9 +34,10 @@ from mercer.plots.report import save_report
 
 __all__ = [
     "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay", "ConvergenceDisplay",
-    "DecisionSurfaceDisplay", "EmbeddingDisplay", "GramDisplay", "HashingDisplay",
+    "DecisionSurfaceDisplay", "EmbeddingDisplay", "GramDisplay", "GraphDisplay", "HashingDisplay",
     "InfluenceDisplay", "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
-    "LevelSetDisplay", "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay",
+    "LevelSetDisplay", "MarginDisplay", "MistakeDisplay", "NeighbourhoodDisplay",
+    "NoiseFeatureDisplay",
     "PartialDependenceDisplay", "RankErrorDisplay", "RecallTimeDisplay", "RelevanceDisplay",
     "RelianceDisplay", "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "StretchDisplay",
     "half_axes", "save_report",

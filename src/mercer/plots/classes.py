@@ -6,6 +6,7 @@ first two colours also differ in lightness, and marks distinguish classes withou
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,23 @@ def class_codes(y: Any, classes: np.ndarray, name: str = "y") -> np.ndarray:
             f"{classes.tolist()[:10]}: give labels of the classes that the estimator was fitted to."
         )
     return codes
+
+
+def label_codes(labels: list[str]) -> tuple[list[str], list[int]]:
+    """Which labels the colours say, the most frequent first, and the colour of each label.
+
+    If there are more labels than colours, the rarest share the last one, "others".
+
+    Examples
+    --------
+    >>> label_codes(["C", "O", "C"])
+    (['C', 'O'], [0, 1, 0])
+    """
+    names = [name for name, _ in Counter(sorted(labels)).most_common()]
+    if len(names) > len(COLOURS):
+        names = [*names[: len(COLOURS) - 1], "others"]
+    code = {name: i for i, name in enumerate(names)}
+    return names, [code.get(label, len(names) - 1) for label in labels]
 
 
 def class_handles(classes: Any) -> list:

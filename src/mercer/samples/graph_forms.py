@@ -21,13 +21,14 @@ LABEL, ATTRIBUTES, WEIGHT = "label", "attributes", "weight"
 class GraphParts(NamedTuple):
     """One graph of n nodes: edges (m, 2), and what stands at its nodes and edges, if anything.
 
-    Weights of edges are read by kernels between the nodes of one graph alone.
+    Labels are as they were given (`graph_as_given`), or a number for each (`parts_of`). Weights of
+    edges are read by kernels between the nodes of one graph alone.
     """
 
     n: int
     edges: np.ndarray
-    labels: np.ndarray | None = None
-    edge_labels: np.ndarray | None = None
+    labels: Any = None
+    edge_labels: Any = None
     attributes: np.ndarray | None = None
     directed: bool = False
     weights: np.ndarray | None = None
@@ -81,13 +82,20 @@ def nodes_of(item: Any) -> int:
 
 
 def parts_of(item: Any, name: str) -> GraphParts:
-    """Read one graph.
+    """Read one graph, with a number for each label.
 
     Raises
     ------
     TypeError, ValueError
         It says, with the name of the graph, which node or edge is wrong.
     """
+    found = graph_as_given(item, name)
+    labels, marks = _hashed(found.labels, name, "node"), _hashed(found.edge_labels, name, "edge")
+    return found._replace(labels=labels, edge_labels=marks)
+
+
+def graph_as_given(item: Any, name: str) -> GraphParts:
+    """Read one graph, with its labels as they are; errors are those of `parts_of`."""
     if isinstance(item, (tuple, list)):
         return _of_tuple(item, name) if _is_counted(item) else _of_grakel(item, name)
     if sp.issparse(item) or isinstance(item, np.ndarray):
@@ -153,8 +161,7 @@ def _with_fields(
     n: int, ends: list, data: list[Mapping], fields: list[Mapping], directed: bool, name: str
 ) -> GraphParts:
     edges = np.array(ends, np.int64).reshape(-1, 2)
-    labels = _hashed([d.get(LABEL) for d in data], name, "node")
-    marks = _hashed([d.get(LABEL) for d in fields], name, "edge")
+    labels, marks = [d.get(LABEL) for d in data], [d.get(LABEL) for d in fields]
     attributes = _numbers([d.get(ATTRIBUTES) for d in data], name)
     return GraphParts(n, edges, labels, marks, attributes, directed, _weights(fields, name))
 
@@ -262,9 +269,7 @@ def _of_tuple(item: Any, name: str) -> GraphParts:
     for found, count, noun in ((labels, n, "nodes"), (marks, len(pairs), "edges")):
         if found is not None and len(found) != count:
             raise ValueError(f"{name} has {len(found)} labels for {count} {noun}.")
-    return GraphParts(
-        int(n), pairs.astype(np.int64), _hashed(labels, name, "node"), _hashed(marks, name, "edge")
-    )
+    return GraphParts(int(n), pairs.astype(np.int64), labels, marks)
 
 
 def _of_grakel(item: Any, name: str) -> GraphParts:
@@ -297,9 +302,7 @@ def _of_grakel(item: Any, name: str) -> GraphParts:
     of_edges = None
     if marks is not None:
         of_edges = [marks.get((u, v), marks.get((v, u))) for u, v in ends]
-    return GraphParts(
-        len(order), pairs, _hashed(found, name, "node"), _hashed(of_edges, name, "edge")
-    )
+    return GraphParts(len(order), pairs, found, of_edges)
 
 
 def _mapped_edges(edges: Mapping, name: str) -> list:

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.graph_forms import GraphParts, holds_graph, nodes_of, parts_of
+from mercer.samples.drawing import EDGES, NODES, Drawing, graph_places, shortened
+from mercer.samples.graph_forms import (
+    GraphParts,
+    graph_as_given,
+    holds_graph,
+    nodes_of,
+    parts_of,
+)
 from mercer.samples.graphs import Graphs, finite_attributes, rows_of_neighbours
 from mercer.samples.kind import Kind, named
 from mercer.samples.raw_data import as_objects, describe_entry
@@ -76,13 +83,26 @@ class GraphsKind(Kind):
 
     def text(self, item: Any) -> str:
         graph = self.encode([item], None, "this report")
-        loops = (graph.neighbours == np.repeat(np.arange(len(graph.degrees)), graph.degrees)).sum()
-        edges = len(graph.neighbours)
-        edges = edges if graph.directed else (edges + int(loops)) // 2
-        return f"{len(graph.degrees)} nodes, {edges} edges"
+        return f"{len(graph.degrees):,} nodes, {len(_edges(graph)):,} edges"
+
+    def drawing(self, item: Any) -> Drawing:
+        graph, said = self.encode([item], None, "this report"), self.text(item)
+        n, edges = len(graph.degrees), _edges(graph)
+        if n > NODES or len(edges) > EDGES:
+            return Drawing.none(f"{said}, too many to draw")
+        labels = graph_as_given(item, "the graph").labels
+        known = graph.node_labels is not None and labels is not None
+        words = [shortened(label) for label in labels or []] if known else []
+        return Drawing(graph_places(n, edges), edges, words, said, directed=graph.directed)
 
     def counter(self, samples: Graphs) -> Any:
         return named("mercer.kernels:label_counter")(samples)
+
+
+def _edges(graph: Graphs) -> np.ndarray:
+    """The edges of one graph, each once, (m, 2)."""
+    edges = np.stack(graph.ends(), axis=1)
+    return edges if graph.directed else edges[edges[:, 0] <= edges[:, 1]]
 
 
 def _encoded(parts: list[GraphParts], like: Graphs | None, reader: str) -> Graphs:

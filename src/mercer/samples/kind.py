@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils import InputTags
 
+from mercer.samples.drawing import Drawing
 from mercer.samples.raw_data import as_objects, describe_entry
 
 
@@ -126,6 +127,10 @@ class Kind(ABC):
     def text(self, item: Any) -> str:
         """A sample in words, as a report shows it."""
         return str(item)
+
+    def drawing(self, item: Any) -> Drawing | None:
+        """A sample as nodes and edges, or None if it is nothing of the sort."""
+        return None
 
     # --- what suits it ----------------------------------------------------------------------------
 

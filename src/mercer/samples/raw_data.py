@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.spoken import written
+
 
 def describe(X: Any) -> str:
     """Say in a few words what raw data are, for error messages.
@@ -54,7 +56,7 @@ def describe_entry(row: Any) -> str:
     if is_missing_value(row):
         return f"missing ({row!r})"
     named = type(row).__name__
-    return repr(row) if isinstance(row, (int, float, np.number)) else f"a {named}"
+    return written(row) if isinstance(row, (int, float, np.number)) else f"a {named}"
 
 
 def as_objects(X: Any, kind: str, reader: str) -> list:

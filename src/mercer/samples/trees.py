@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.persistence import fields, whole
+from mercer.samples.drawing import Drawing, tree_drawing
 from mercer.samples.kind import Kind, named
 from mercer.samples.label_hashes import hash_labels
 from mercer.samples.ragged import Ragged, joined_rows
@@ -107,6 +108,10 @@ class TreesKind(Kind):
             if len(said) > SHOWN:
                 return said.strip()[:SHOWN] + " ..."
         return said.strip()
+
+    def drawing(self, item: Any) -> Drawing:
+        labels, children = preorder(item, "the tree")
+        return tree_drawing(labels, children, f"{len(labels):,} nodes")
 
     def counter(self, samples: Trees) -> Any:
         return named("mercer.kernels:subtree_counter")(samples)

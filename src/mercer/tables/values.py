@@ -21,6 +21,7 @@ from mercer.samples import (
     is_missing_value,
     kind_that_holds,
 )
+from mercer.spoken import written
 from mercer.tables.spellings import (
     ORDERS,
     decimal_of,
@@ -324,7 +325,7 @@ def short(value: Any) -> str:
     """A value for messages, in 30 characters at most."""
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = repr(value.item() if isinstance(value, np.generic) else value)
+    text = written(value)
     return text if len(text) <= 30 else text[:27] + "..."
 
 

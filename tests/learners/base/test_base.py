@@ -69,7 +69,7 @@ def test_not_finite(bad):
         (None, "requires y to be passed"),
         (y[:-1], "y has 24 rows, but X has 25"),
         (y[:, None, None], "y has shape"),
-        (["a"] * 25, "y has values that are not numbers, such as .*'a'"),
+        (["a"] * 25, "y has values that are not numbers, such as 'a': a"),
     ],
 )
 def test_wrong_targets(target, message):

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.spoken import written
+
 
 def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.ndarray:
     """y as an array with one entry or row for each row of X; finite floats if ``numeric``."""
@@ -30,8 +32,8 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
             y = y.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(
-                f"y has values that are not numbers, such as {y.ravel()[0]!r}: a regression "
-                "needs numbers; for classes use a classifier."
+                f"y has values that are not numbers, such as {written(_first_word(y))}: a "
+                "regression needs numbers; for classes use a classifier."
             ) from None
     if numeric:
         y = y.astype(np.float64 if y.dtype != np.float32 else np.float32, copy=False)
@@ -42,6 +44,16 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
             "such rows."
         )
     return y
+
+
+def _first_word(y: np.ndarray) -> Any:
+    """The first value that is no number."""
+    for value in y.flat:
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return y.flat[0]
 
 
 def check_weights(X: Any, sample_weight: Any) -> np.ndarray | None:
@@ -78,6 +90,6 @@ def refuse_complex(name: str, values: np.ndarray) -> None:
     """Raise ValueError if values are complex numbers, whose imaginary parts would be dropped."""
     if values.dtype.kind == "c" or any(isinstance(v, complex) for v in values.flat[:1]):
         raise ValueError(
-            f"{name} has complex numbers, such as {values.flat[0]!r}. Complex data not supported: "
-            f"give real numbers, such as {name}.real."
+            f"{name} has complex numbers, such as {written(values.flat[0])}. Complex data "
+            f"not supported: give real numbers, such as {name}.real."
         )

@@ -7,6 +7,7 @@ from mercer.plots.displays.correlations import CanonicalCorrelationDisplay
 from mercer.plots.displays.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.displays.embedding import EmbeddingDisplay
 from mercer.plots.displays.gram_map import GramDisplay
+from mercer.plots.displays.graph import GraphDisplay
 from mercer.plots.displays.hashing import HashingDisplay, RecallTimeDisplay
 from mercer.plots.displays.influence import InfluenceDisplay
 from mercer.plots.displays.kernel_weights import KernelWeightsDisplay
@@ -15,6 +16,7 @@ from mercer.plots.displays.left_out import LeaveOneOutDisplay
 from mercer.plots.displays.level_sets import LevelSetDisplay, half_axes
 from mercer.plots.displays.margin import MarginDisplay
 from mercer.plots.displays.mistakes import MistakeDisplay
+from mercer.plots.displays.neighbourhoods import Neighbourhood, NeighbourhoodDisplay
 from mercer.plots.displays.noise import NoiseFeatureDisplay
 from mercer.plots.displays.partial_dependence import Dependence, PartialDependenceDisplay, direction
 from mercer.plots.displays.rank_error import RankErrorDisplay
@@ -26,11 +28,35 @@ from mercer.plots.displays.spectrum import SpectrumDisplay
 from mercer.plots.displays.stretches import StretchDisplay
 
 __all__ = [
-    "ActingPair", "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay",
-    "ConvergenceDisplay", "DecisionSurfaceDisplay", "Dependence", "EmbeddingDisplay", "GramDisplay",
-    "HashingDisplay", "InfluenceDisplay",
-    "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay", "LevelSetDisplay",
-    "MarginDisplay", "MistakeDisplay", "NoiseFeatureDisplay", "PartialDependenceDisplay",
-    "RankErrorDisplay", "RecallTimeDisplay", "RelevanceDisplay", "RelianceDisplay",
-    "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "StretchDisplay", "half_axes",
+    "ActingPair",
+    "AttentionDisplay",
+    "CanonicalCorrelationDisplay",
+    "ClusterDisplay",
+    "ConvergenceDisplay",
+    "DecisionSurfaceDisplay",
+    "Dependence",
+    "EmbeddingDisplay",
+    "GramDisplay",
+    "GraphDisplay",
+    "HashingDisplay",
+    "InfluenceDisplay",
+    "KernelWeightsDisplay",
+    "LayerDisplay",
+    "LeaveOneOutDisplay",
+    "LevelSetDisplay",
+    "MarginDisplay",
+    "MistakeDisplay",
+    "Neighbourhood",
+    "NeighbourhoodDisplay",
+    "NoiseFeatureDisplay",
+    "PartialDependenceDisplay",
+    "RankErrorDisplay",
+    "RecallTimeDisplay",
+    "RelevanceDisplay",
+    "RelianceDisplay",
+    "ShapeDisplay",
+    "SpectrogramDisplay",
+    "SpectrumDisplay",
+    "StretchDisplay",
+    "half_axes",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.plots.displays.answers import answers
 from mercer.plots.displays.display import Display
 from mercer.samples import as_samples
 
@@ -101,7 +102,7 @@ class StretchDisplay(Display):
         step = max(1, size // STARTS)
         starts = np.unique([*range(0, len(x) - size + 1, step), max(len(x) - size, 0)])
         windows = [_straightened(x, s, s + size) for s in starts]
-        values, answer = _answers(estimator, [x, *windows], of)
+        values, answer = answers(estimator, [x, *windows], of)
         total, times = np.zeros(len(x)), np.zeros(len(x))
         for s, value in zip(starts, values[1:]):
             total[s : s + size] += values[0] - value
@@ -132,27 +133,3 @@ def _straightened(x: np.ndarray, start: int, end: int) -> np.ndarray:
     found = x.copy()
     found[start:end] = before + share * (after - before)
     return found
-
-
-def _answers(model: Any, rows: list, of: Any) -> tuple[np.ndarray, str]:
-    """One number for each series, and what it is."""
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        if of is not None:
-            raise ValueError(f"of={of!r}: {type(model).__name__} has no classes; leave it out.")
-        return np.asarray(model.predict(rows), np.float64), "prediction"
-    wanted = model.predict(rows[:1])[0] if of is None else of
-    places = np.flatnonzero(np.asarray(classes) == wanted)
-    if len(places) != 1:
-        raise ValueError(f"of={of!r}: give one of the classes {np.asarray(classes).tolist()}.")
-    if callable(getattr(model, "predict_proba", None)):
-        return np.asarray(model.predict_proba(rows))[:, places[0]], f"P({wanted})"
-    values = np.asarray(model.decision_function(rows), np.float64)
-    if values.ndim == 1:  # of two classes, positive for the second
-        values = np.stack([-values, values], axis=1)
-    if values.shape[1] != len(classes):
-        raise ValueError(
-            f"{type(model).__name__} has a value for each pair of classes, and none for a class: "
-            "give a model with predict_proba."
-        )
-    return values[:, places[0]], f"value of {str(wanted)!r}"

@@ -32,6 +32,7 @@ from mercer.plots.report.failures import (
 from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
 from mercer.plots.report.shapes import AddedShapes
+from mercer.samples import Drawing
 from mercer.selection.automatic import Comparison, Coverage, as_good, verdict
 from mercer.spoken import spoken
 from mercer.tables import column_kind
@@ -111,7 +112,7 @@ class ColumnSummary:
     ``counts`` has the rows in twelve equal intervals from ``low`` to ``high`` for numbers and for
     sizes of texts and other samples; for other kinds the rows of the most frequent ``levels`` or
     items. ``shown`` says it in words. ``curve`` is the mean of time series, each stretched to the
-    same number of points.
+    same number of points, and ``drawing`` a sample of median size, such as a graph.
     """
 
     name: str
@@ -126,6 +127,7 @@ class ColumnSummary:
     levels: list[str] = field(default_factory=list)
     shown: str = ""
     curve: list[float] = field(default_factory=list)
+    drawing: Drawing | None = None
 
 
 @dataclass(frozen=True)
@@ -315,6 +317,7 @@ class ReportData:
                 high=None,
                 counts=[] if c.levels else c.counts,
                 shown=f"{c.distinct:,} different",
+                drawing=None,
             )
             for c in self.columns
         ]

@@ -35,6 +35,7 @@ from mercer.plots.report.drawings import (
     spectrum_drawing,
 )
 from mercer.plots.report.measure import report_data
+from mercer.plots.report.node_drawing import node_drawing
 from mercer.plots.report.png import ANCHORS, indexed_png, levels
 from mercer.visible import visible
 
@@ -145,6 +146,11 @@ def _drawings(data: ReportData) -> dict[str, Any]:
         "histogram": histogram_drawing(data.target_summary) if regression else None,
         "class_bars": None if regression else _class_bars(data),
         "curve_points": curve_points,
+        "typical": [
+            (c, node_drawing(c.drawing) if len(c.drawing.places) else None)
+            for c in data.columns
+            if c.drawing is not None
+        ],
         "sparkline": sparkline,
         "spectrum": spectrum_drawing(data.spectrum),
         "embedding": None if data.embedding is None else embedding_drawing(data.embedding),

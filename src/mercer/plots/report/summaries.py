@@ -9,25 +9,27 @@ import numpy as np
 from mercer.plots.axes import brief
 from mercer.plots.fitted import is_precomputed, kernel_machine
 from mercer.plots.report.contents import ColumnSummary, TargetSummary
-from mercer.tables import Column, histogram, infer_columns, read_columns
+from mercer.tables import Column, histogram, infer_columns, is_object_list, read_columns
 
 
 def column_summaries(model: Any, X: Any) -> list[ColumnSummary]:
-    """The columns of a table with their distributions; none for other samples."""
-    shape = getattr(X, "shape", ())
+    """The columns of a table, or a list of objects, with their distributions."""
     machine = kernel_machine(model)[1]
-    if len(shape) != 2 or is_precomputed(machine):
+    alone = is_object_list(X)
+    if not (alone or len(getattr(X, "shape", ())) == 2) or is_precomputed(machine):
         return []
     table = read_columns(X)
     inferred = getattr(model, "columns_", None)
     automatic = inferred is not None
     if inferred is None:
         inferred = infer_columns(table)
+    if alone and not automatic and hasattr(machine, "kernel_"):  # which may read texts as trees
+        inferred = [c for c in inferred if c.of.samples is machine.kernel_.reads]
     return [_column(c, table[c.name], automatic) for c in inferred]
 
 
 def _column(column: Column, values: np.ndarray, automatic: bool) -> ColumnSummary:
-    counts, low, high, levels, curve = column.of.distribution(column, values)
+    counts, low, high, levels, curve, drawing = column.of.distribution(column, values)
     if not counts:
         shown = f"{column.distinct:,} different"
     elif low is None or high is None:
@@ -37,6 +39,7 @@ def _column(column: Column, values: np.ndarray, automatic: bool) -> ColumnSummar
     return ColumnSummary(
         str(column.name), column.kind, column.reason, column.used or not automatic,
         column.missing, column.distinct, counts, low, high, levels, shown, curve,
+        drawing,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.base import SoftmaxCalibration, check_labels, fit_softmax, refuse_complex
 from mercer.selection.automatic.ordered import ranks_of
+from mercer.spoken import written
 
 MOST_CLASSES = 20  # an integer target with more different values is a number
 NUMBERS_PER_CLASS = 10  # an integer target with fewer rows per value is a number too
@@ -102,7 +103,7 @@ class Classification(Task):
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class, {_plain(classes[0])!r}, in all {n} rows: a classifier needs at "
+                f"y has one class, {written(classes[0])}, in all {n} rows: a classifier needs at "
                 "least two classes."
             )
         return cls(classes, ranks_of(classes, order)), classes[codes]
@@ -192,7 +193,7 @@ class Regression(Task):
         except (ValueError, TypeError):
             row = next(i for i, value in enumerate(y) if not _is_number(value))
             raise ValueError(
-                f"y has {_plain(y[row])!r} in row {row}, which is not a number: regression needs "
+                f"y has {written(y[row])} in row {row}, which is not a number: regression needs "
                 "numbers; for classes use KernelClassifier."
             ) from None
         _check_target(y, n)
@@ -304,11 +305,6 @@ def _check_size(y: np.ndarray) -> None:
             f"y reaches {largest:.3g} and differs by {spread:.3g}, too {much} for squared errors: "
             "give it in other units."
         )
-
-
-def _plain(value: Any) -> Any:
-    """A numpy value as a Python value."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_number(value: Any) -> bool:

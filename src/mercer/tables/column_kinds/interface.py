@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.samples import Kind
+from mercer.samples import Drawing, Kind
 
 #: the smallest and the largest value of a column, and its most frequent levels
 Extent = tuple[Any, Any, list[str]]
@@ -27,6 +27,8 @@ class Distribution(NamedTuple):
     levels: list[str] = []  # noqa: RUF012 - never written to
     #: the mean of time series, each stretched to one length
     curve: list[float] = []  # noqa: RUF012 - never written to
+    #: a sample of median size, if samples of this kind can be drawn
+    drawing: Drawing | None = None
 
 
 class ColumnKind(ABC):

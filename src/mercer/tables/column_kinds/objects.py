@@ -53,11 +53,13 @@ class ObjectColumns(ColumnKind):
         return {str(column.name): self.samples.name}
 
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:
-        sizes = self._sizes(self._shown(column, values))
+        cells = self._shown(column, values)
+        sizes = self._sizes(cells)
         if not sizes:
             return Distribution([])
         counts = histogram(np.array(sizes), BINS)[0].tolist()
-        return Distribution(counts, min(sizes), max(sizes))
+        typical = cells[int(np.argsort(sizes, kind="stable")[len(sizes) // 2])]
+        return Distribution(counts, min(sizes), max(sizes), drawing=self.samples.drawing(typical))
 
     def range_in_words(self, low: str, high: str) -> str:
         return f"{low} to {high} {self.samples.size_of}"
