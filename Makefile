@@ -12,7 +12,7 @@ NATIVE := CMakeLists.txt $(wildcard src/native/*)
 .PHONY: soak mutants clean
 help:
 	@echo "make demo    fit, explain and use a model of throws at a basket"
-	@echo "make test    lint, types, import direction, doctests, and the tests of the quick lane"
+	@echo "make test    lint, spelling, types, import direction, doctests, and the tests of the quick lane"
 	@echo "make test-all     these, and then everything else: every pair, scikit-learn's tests, soak, fuzzing"
 	@echo "make test-torch   what needs torch, which it installs; the other two leave it out"
 	@echo "make test-oldest  the quick lane with the oldest versions of what Mercer needs"
@@ -53,6 +53,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
 test: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/codespell src docs tests README.md CHANGELOG.md
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 	$(PYTEST)

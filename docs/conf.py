@@ -5,7 +5,7 @@ from pathlib import Path
 
 import mercer
 
-sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py, as_markdown.py
+sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py, ratios.py, as_markdown.py
 
 project = "Mercer"
 author = "The Mercer developers"
@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "mathml",
     "chapters",
+    "ratios",
     "as_markdown",
     "sphinx_gallery.gen_gallery",
 ]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.cli.advice import advice
 from mercer.cli.errors import OptionError, counted
 from mercer.cli.options import kinds_given
 from mercer.cli.problem import columns_of, judged_by
@@ -112,7 +113,13 @@ def check_table(
     screen.print(line(("\nTo look at:", "bold")) if findings else "\nNothing else was found.")
     for finding in findings:
         screen.print(line(("• ", "yellow"), finding.text))
+    fitting = advice(frame.height, columns, task if y is not None else None)
+    if fitting:
+        screen.print(line(("\nWhat fits:", "bold")))
+    for said in fitting:
+        screen.print(f"• {said}")
     facts |= {"columns": _facts(columns), "notices": notices, "findings": listed(findings)}
+    facts["advice"] = fitting
     if y is not None:
         facts["target"] = _target_facts(y, str(task))
     if kernel is not None:

@@ -21,6 +21,12 @@ class Coordinates(NamedTuple):
     p : float
     weights : ndarray of shape (r,) or None
         As in `mercer.distances.Minkowski`.
+
+    Examples
+    --------
+    >>> place = Coordinates(np.zeros((3, 2)), 2.0, None)
+    >>> place.rows.shape, place.p
+    ((3, 2), 2.0)
     """
 
     rows: np.ndarray

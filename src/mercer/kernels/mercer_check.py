@@ -33,6 +33,13 @@ class MercerCheck:
         Otherwise None.
     gram : ndarray of shape (n, n)
         The matrix that was checked.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Sigmoid
+    >>> check = check_mercer(Sigmoid(coef0=-1.0), [[0.0], [1.0], [2.0]])
+    >>> bool(np.isclose(check.offender @ check.gram @ check.offender, check.eigenvalues[-1]))
+    True
     """
 
     positive_definite: bool

@@ -61,6 +61,11 @@ def as_kernel(
         If the name is not known, or if arguments are given together with a kernel object.
     TypeError
         If ``kernel`` is not a kernel object, a name or a function.
+
+    Examples
+    --------
+    >>> as_kernel("rbf", gamma=0.5, degree=3)
+    RBF(gamma=0.5)
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     if isinstance(kernel, Kernel):
