@@ -14,6 +14,7 @@ from mercer.kernels.edit import EditRBF
 from mercer.kernels.formula import Formula
 from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.from_function import FromCallable, FromFunction
+from mercer.kernels.gaussians import Bhattacharyya, GaussianMeanMap
 from mercer.kernels.graph_counts import VertexHistogram, WeisfeilerLehman, WLOptimalAssignment
 from mercer.kernels.graph_parts import Graphlets, Propagation, ShortestPath
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
@@ -41,10 +42,12 @@ from mercer.kernels.walks import RandomWalk
 from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
-    "ANOVA", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine", "BlendedSpectrum",
+    "ANOVA", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine", "Bhattacharyya",
+    "BlendedSpectrum",
     "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine", "DerivedSubsets", "Dice",
     "Diffusion", "EditRBF", "Exponential", "ExponentialPower", "FixedLengthSubsequences", "Formula",
-    "FromCallable", "FromDistance", "FromFunction", "GapWeighted", "GappedKmer", "GlobalAlignment",
+    "FromCallable", "FromDistance", "FromFunction", "GapWeighted", "GappedKmer", "GaussianMeanMap",
+    "GlobalAlignment",
     "Graphlets", "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer",
     "Layered", "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "MeanMap", "Meaning",
     "MercerCheck", "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised",
