@@ -355,6 +355,8 @@ KERNELS = [
     (k.Convolutions(3), channels()),
     *[(k.MeanMap(kernel), bags()) for kernel in (None, k.Linear(), k.RBF(0.3), k.RBF(0.3) ** 4)],
     (k.MeanMap(k.Laplacian(0.5)).normalised(), bags()),
+    *[(k.Bhattacharyya(*ridge), bags()) for ridge in ((), (1.0,))],
+    *[(k.GaussianMeanMap(*gamma), bags()) for gamma in ((), (0.3,))],
     (k.RBF(0.5, d.KernelDistance(k.MeanMap(k.RBF(0.3)))), bags()),
     (k.RBF("median", d.SlicedWasserstein(4, 16)), bags()),
     (k.VertexHistogram(), graphs()),

@@ -326,6 +326,31 @@ def mean_map(k_, x, z, S):
     return statistics.fmean(kernel(inner, list(a), list(b), None) for a in x for b in z)
 
 
+def bhattacharyya(k_, x, z, S):
+    (m, A), (n, B) = gaussian(x), gaussian(z)
+    ridge = k_.ridge * np.eye(len(m))
+    A, B = A + ridge, B + ridge
+    both, gap = (A + B) / 2, m - n
+    det = np.linalg.det
+    size = (det(A) * det(B)) ** 0.25 / det(both) ** 0.5
+    return float(size * math.exp(-(gap @ np.linalg.inv(both) @ gap) / 8))
+
+
+def gaussian_mean_map(k_, x, z, S):
+    gamma = k_.gamma
+    if gamma == "median":
+        gamma = median_of_points(tuple(tuple(point) for bag in S for point in bag))
+    (m, A), (n, B) = gaussian(x), gaussian(z)
+    both, gap = np.eye(len(m)) + 2 * gamma * (A + B), m - n
+    return float(math.exp(-gamma * (gap @ np.linalg.inv(both) @ gap)) / np.linalg.det(both) ** 0.5)
+
+
+def gaussian(bag):
+    """The mean and the covariance of a bag."""
+    of_bag = np.asarray(bag, float)
+    return of_bag.mean(axis=0), np.cov(of_bag.T, bias=True).reshape(of_bag.shape[1], -1)
+
+
 # --- series: one number or one list of channels for each point of time --------------------------
 
 
@@ -1191,6 +1216,8 @@ KERNELS = {
     k.GlobalAlignment: functools.partial(alignment_sum, alignment_log),
     k.KDTW: functools.partial(alignment_sum, kdtw_log),
     k.MeanMap: mean_map,
+    k.Bhattacharyya: bhattacharyya,
+    k.GaussianMeanMap: gaussian_mean_map,
     k.VertexHistogram: weisfeiler_lehman,
     k.WeisfeilerLehman: weisfeiler_lehman,
     k.WLOptimalAssignment: weisfeiler_lehman,

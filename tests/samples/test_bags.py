@@ -9,7 +9,17 @@ from scipy.optimize import linprog
 import mercer
 from mercer import SVC, KernelClassifier, KNeighborsClassifier
 from mercer.distances import KernelDistance, SlicedWasserstein
-from mercer.kernels import RBF, Linear, MeanMap, Spectrum, bags, check_mercer
+from mercer.kernels import (
+    RBF,
+    Bhattacharyya,
+    GaussianMeanMap,
+    Linear,
+    MeanMap,
+    Spectrum,
+    bags,
+    check_mercer,
+    gaussians,
+)
 from mercer.samples import Bags, as_samples
 from mercer.tables import infer_columns
 from mercer.testing import DistanceContract, KernelContract
@@ -114,9 +124,50 @@ def test_what_is_positive_semidefinite_says_so():
         assert check_mercer(kernel, BAGS).positive_definite
 
 
+def density(bag, grid, ridge):
+    S = np.cov(bag.T, bias=True) + ridge * np.eye(2)
+    away = grid - bag.mean(axis=0)
+    forms = np.einsum("id,de,ie->i", away, np.linalg.inv(S), away)
+    return np.exp(-forms / 2) / (2 * np.pi * np.sqrt(np.linalg.det(S)))
+
+
+def test_the_overlap_of_two_gaussians_is_an_integral():
+    draw = np.random.default_rng(1)
+    a, b = draw.normal(size=(6, 2)), draw.normal(0.5, 1.5, (3, 2))
+    line = np.linspace(-12, 12, 601)
+    grid = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
+    both = np.sqrt(density(a, grid, 0.2) * density(b, grid, 0.2)).sum() * (line[1] - line[0]) ** 2
+    assert_allclose(Bhattacharyya(0.2)([a], [b])[0, 0], both, rtol=1e-6)
+
+
+def test_the_mean_map_of_gaussians_is_that_of_many_points_they_draw():
+    draw = np.random.default_rng(2)
+    pair = [draw.normal(size=(6, 2)), draw.normal(0.5, 1.5, (5, 2))]
+    drawn = [
+        draw.multivariate_normal(bag.mean(axis=0), np.cov(bag.T, bias=True), 3000) for bag in pair
+    ]
+    assert_allclose(GaussianMeanMap(0.4)(pair), MeanMap(RBF(0.4))(drawn), atol=0.02)
+
+
+@pytest.mark.parametrize("kernel", [Bhattacharyya(0.3), GaussianMeanMap(0.3), GaussianMeanMap()])
+def test_kernels_of_gaussians_are_positive_semidefinite_in_any_number_of_runs(kernel, monkeypatch):
+    assert kernel.positive_definite
+    assert check_mercer(kernel, BAGS).positive_definite
+    K = kernel(BAGS)
+    single = kernel([bag.astype(np.float32) for bag in BAGS])
+    assert single.dtype == np.float32
+    assert_allclose(single, K, atol=1e-5)
+    assert_allclose(kernel.bind(read(BAGS)).diag(read(BAGS)), K.diagonal())
+    monkeypatch.setattr(gaussians, "VALUES", 40)
+    assert_allclose(kernel(BAGS), K)
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
+        (Bhattacharyya(0), "ridge=0: give a number > 0"),
+        (Bhattacharyya(float("nan")), "ridge=nan: give a number > 0"),
+        (GaussianMeanMap(-1), "gamma=-1"),
         (MeanMap("rbf"), "give a kernel on vectors"),
         (MeanMap(Spectrum(2)), "compares strings, but the points of bags are vectors"),
         (MeanMap(RBF(-1)), "gamma=-1"),
@@ -171,6 +222,26 @@ class TestKernelOfBags(KernelContract):
     @pytest.fixture
     def kernel(self):
         return MeanMap(RBF(0.4))
+
+    @pytest.fixture
+    def samples(self):
+        return BAGS[:9]
+
+
+class TestKernelOfGaussians(KernelContract):
+    @pytest.fixture
+    def kernel(self):
+        return GaussianMeanMap(0.4)
+
+    @pytest.fixture
+    def samples(self):
+        return BAGS[:9]
+
+
+class TestOverlapOfGaussians(KernelContract):
+    @pytest.fixture
+    def kernel(self):
+        return Bhattacharyya(0.4)
 
     @pytest.fixture
     def samples(self):

@@ -14,6 +14,7 @@ from mercer.kernels.edit import EditRBF
 from mercer.kernels.formula import Formula
 from mercer.kernels.from_distance import FromDistance
 from mercer.kernels.from_function import FromCallable, FromFunction
+from mercer.kernels.gaussians import Bhattacharyya, GaussianMeanMap
 from mercer.kernels.graph_counts import VertexHistogram, WeisfeilerLehman, WLOptimalAssignment
 from mercer.kernels.graph_parts import Graphlets, Propagation, ShortestPath
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
@@ -42,17 +43,17 @@ from mercer.kernels.weighted_degree import WeightedDegree
 
 __all__ = [
     "ANOVA", "KDTW", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine",
-    "BlendedSpectrum", "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine",
+    "Bhattacharyya", "BlendedSpectrum", "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine",
     "DerivedSubsets", "Dice", "Diffusion", "EditRBF", "Exponential", "ExponentialPower",
     "FixedLengthSubsequences", "Formula", "FromCallable", "FromDistance", "FromFunction",
-    "GapWeighted", "GappedKmer", "GlobalAlignment", "Graphlets", "HistogramIntersection",
-    "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered", "Linear", "LpqLaplace",
-    "Mapped", "Match", "Matern", "MeanMap", "Meaning", "MercerCheck", "Mismatch", "Modulated",
-    "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian", "On", "PStepWalk",
-    "PartialTree", "Polynomial", "Power", "Precomputed", "Product", "Products", "Propagation",
-    "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian", "Scaled",
-    "ShortestPath", "Sigmoid", "Signature", "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree",
-    "Sum", "TableKernel", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree",
+    "GapWeighted", "GappedKmer", "GaussianMeanMap", "GlobalAlignment", "Graphlets",
+    "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered",
+    "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "MeanMap", "Meaning", "MercerCheck",
+    "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian",
+    "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed", "Product", "Products",
+    "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian",
+    "Scaled", "ShortestPath", "Sigmoid", "Signature", "SoftDTWRBF", "Spectrum", "SubsetTree",
+    "Subtree", "Sum", "TableKernel", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree",
     "WeisfeilerLehman", "as_kernel", "check_mercer", "repair",
 ]  # fmt: skip
 

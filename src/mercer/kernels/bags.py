@@ -94,12 +94,12 @@ class MeanMap(Kernel):
         kernel.validate()
 
     def check(self, X: Bags, like: Bags | None = None) -> None:
-        self.of_points.check(_points(X), None if like is None else _points(like))
+        self.of_points.check(points_of(X), None if like is None else points_of(like))
 
     def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
         weights = None if sample_weight is None else np.repeat(sample_weight, X.lengths)
-        bound = self.of_points.bind(_points(X), None, weights)
+        bound = self.of_points.bind(points_of(X), None, weights)
         return self if bound is self.kernel else self.copied(kernel=bound)
 
     def pair_cost(self, X: Bags) -> float:
@@ -108,10 +108,10 @@ class MeanMap(Kernel):
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         same = X is Z
-        points = _points(Z)
+        points = points_of(Z)
         K = np.empty((len(X), len(Z)), np.result_type(X.dtype, Z.dtype))
         for rows in _strips(X, len(points)):
-            values = self.of_points.block(_points(X[rows]), points)
+            values = self.of_points.block(points_of(X[rows]), points)
             sums = np.add.reduceat(values, X.starts[rows] - X.starts[rows.start], axis=0)
             sums = np.add.reduceat(sums, Z.starts[:-1], axis=1, dtype=np.float64)
             K[rows] = sums / X.lengths[rows, None] / Z.lengths
@@ -122,7 +122,7 @@ class MeanMap(Kernel):
 
     def _own(self, bag: Bags) -> float:
         """The mean of κ over all pairs of points of one bag."""
-        points = _points(bag)
+        points = points_of(bag)
         strips = _strips(Bags(points, np.arange(len(points) + 1)), len(points))
         total = sum(
             float(self.of_points.block(points[rows], points).sum(dtype=np.float64))
@@ -136,7 +136,7 @@ def bag_kernel() -> Kernel:
     return MeanMap().normalised()
 
 
-def _points(X: Bags) -> Any:
+def points_of(X: Bags) -> Any:
     """All points, as vectors."""
     return as_samples(X.values.astype(X.dtype, copy=False))
 

@@ -122,7 +122,10 @@ def _minimise(
 
 
 def _factored(Q: np.ndarray, diagonal: np.ndarray, A: np.ndarray, rounding: float):
-    """A function that solves (Q + diagonal) a - A ν = r, Aᵀ a = t; None if Q is indefinite."""
+    """A function that solves (Q + diagonal) a - A ν = r, Aᵀ a = t.
+
+    None if Q is indefinite, or if a sum has no row left that is not at a bound, up to rounding.
+    """
     for ridge in RIDGES:
         L = Q.copy().T
         L[np.diag_indices(len(L))] += diagonal + ridge * rounding
@@ -131,11 +134,13 @@ def _factored(Q: np.ndarray, diagonal: np.ndarray, A: np.ndarray, rounding: floa
     else:
         return None
     solved = solve_factored(L, A)
-    inner = A.T @ solved
+    inner = np.asfortranarray(A.T @ solved)
+    if not cholesky_factor(inner):
+        return None
 
     def solve(r: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         free = solve_factored(L, r[:, None])[:, 0]
-        nu = np.linalg.solve(inner, t - A.T @ free)
+        nu = solve_factored(inner, (t - A.T @ free)[:, None])[:, 0]
         return free + solved @ nu, nu
 
     return solve
