@@ -5,6 +5,7 @@ The end is an error that names the parameter, or a fit that predicts finite numb
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from learners.margin.machines import overlapping
 from mercer import (
@@ -49,6 +50,8 @@ from mercer.deep import (
     DeepKernelMachineRegressor,
     MultilayerKernelMachine,
 )
+from mercer.distances import KernelDistance
+from mercer.kernels import RBF, MeanMap
 
 LEARNERS = [
     KernelRidge,
@@ -129,3 +132,14 @@ def test_wrong_values_are_named_or_harmless(Learner, name, capsys):
                     raise AssertionError(f"{name}={value!r}, {others}: {error}") from error
             else:
                 assert np.isfinite(predicted.astype(float)).all(), repr(model)
+
+
+@pytest.mark.parametrize("kernel", [MeanMap("linear"), RBF(1.0, KernelDistance("linear"))], ids=str)
+@pytest.mark.parametrize("learner", [SVC(), KernelPCA(), KNeighborsClassifier()], ids=str)
+def test_a_kernel_inside_of_another_is_checked_before_samples_are_read(learner, kernel):
+    if isinstance(learner, KNeighborsClassifier):
+        learner = clone(learner).set_params(metric=KernelDistance(kernel))
+    else:
+        learner = clone(learner).set_params(kernel=kernel)
+    with pytest.raises(TypeError, match="kernel='linear'"):
+        learner.fit([[[0.0]], [[1.0]]], [0, 1])

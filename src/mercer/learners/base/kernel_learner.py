@@ -262,6 +262,7 @@ class KernelLearner(GramPlaced, BaseEstimator):
         check_seed(getattr(self, "random_state", None))
         _ = self.place  # it is checked before the samples are read
         kernel = self.resolve_kernel()
+        kernel.validate()
         encoded = float_range(kernel.encode(X))
         training = check_training(
             self, X, encoded, y, sample_weight, targets=targets, numeric=numeric
