@@ -41,7 +41,7 @@ class WarpingFeatures(SeriesFeatures):
 
     .. math::
         φ_k(x) = \frac{1}{\sqrt{R}} \, e^{-\gamma \, \mathrm{dtw}(x, \, ω_k)}, \qquad
-        k = 1, \dots, R,
+        k = 1, \ldots, R,
 
     for random series ω of 1 to L points, whose values are normal with the mean and the deviation
     of each channel in the training series.

@@ -14,8 +14,8 @@ class MistakeDisplay:
     r"""Novikoff's proof along the mistakes k of a perceptron from 0 with η = 1.
 
     With the unit normal θ* of a plane with margin γ, and all samples within R: each mistake adds at
-    least γ to <θ*, θ_k> and at most R² to |θ_k|², so that the cosine between the two is at least
-    √k γ / R. It is at most 1, hence k <= (R/γ)².
+    least γ to ``<θ*, θ_k>`` and at most R² to the square of the length of θ_k, so that the cosine
+    between the two is at least √k γ / R. It is at most 1, hence k <= (R/γ)².
 
     Parameters
     ----------

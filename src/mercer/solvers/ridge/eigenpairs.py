@@ -129,7 +129,7 @@ class EigenFactor:
         )
 
     def leave_one_out(self, y: np.ndarray, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
-        """For each λ and row, the prediction of the fit without that row: (penalties, *y.shape).
+        """For each λ, the predictions of the fits without each row, of the shape of y.
 
         A row of weight w is left out with all its copies; a row of weight 0 gets the ordinary
         prediction. Needs λ > 0.

@@ -122,7 +122,7 @@ class LowRankFactor:
         return w @ y - self._right_side(np.ones((len(w), 1)))[:, 0] @ (self.K.L.T @ coef)
 
     def leave_one_out(self, y: np.ndarray, penalties: Sequence[float] | np.ndarray) -> np.ndarray:
-        """For each λ and row, the prediction of the fit without that row: (penalties, *y.shape).
+        """For each λ, the predictions of the fits without each row, of the shape of y.
 
         As `EigenFactor.leave_one_out`, with the centres kept: the factor stays as it is.
         """
