@@ -24,6 +24,7 @@ from mercer.cli.errors import TableError
 
 STDIN = Path("-")
 COMPRESSIONS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+PACKED = (*COMPRESSIONS, ".zst", ".zip")
 #: the first bytes of what may come through a pipe
 MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 PATTERN = set("*?[")
@@ -80,7 +81,7 @@ class Source:
         self._piped = _read_stdin() if path == STDIN else b""
         self._stamp = None if path == STDIN else _stamp(path)
         suffix = path.suffix.lower() if path != STDIN else _magic(self._piped, MAGIC)
-        self.compression = suffix if suffix in (*COMPRESSIONS, ".zst", ".zip") else ""
+        self.compression = suffix if suffix in PACKED else ""
         self.name = path.stem if self.compression else path.name
         if self.compression == ".zip":
             with self._bytes() as file, self._blamed(), zipfile.ZipFile(file) as archive:

@@ -12,7 +12,7 @@ import numpy as np
 
 import mercer
 from mercer.cli.errors import counted
-from mercer.cli.files import COMPRESSIONS
+from mercer.cli.files import PACKED
 from mercer.cli.options import FitOptions
 from mercer.cli.problem import Problem, Split
 from mercer.cli.screen import (
@@ -26,8 +26,6 @@ from mercer.cli.terminal import Terminal, line
 from mercer.plots.report import ReportData
 from mercer.selection.automatic import METRICS, RARE, HeldOut, ranks_of
 from mercer.tables import EncodedTable
-
-PACKED = {*COMPRESSIONS, ".zst", ".zip"}
 
 
 @dataclass(frozen=True)

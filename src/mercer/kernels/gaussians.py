@@ -13,6 +13,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.radial import RBF
 from mercer.samples import Bags, is_number
 
+Moments = tuple[np.ndarray, np.ndarray]  # the means and the covariances of bags
 VALUES = 2**21  # values of matrices that are held at a time, one d x d matrix for each pair
 
 
@@ -70,8 +71,9 @@ class Bhattacharyya(Kernel):
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         ridge = float(self.ridge)
-        K = _of_pairs(X, Z, ridge, 0.5, 1 / 8)
-        own_x, own_z = (_log_determinants(_moments(side)[1], ridge, 1.0) for side in (X, Z))
+        sides = _moments(X), _moments(Z)
+        K = _of_pairs(*sides, ridge, 0.5, 1 / 8)
+        own_x, own_z = (_log_determinants(C, ridge, 1.0) for _, C in sides)
         K += (own_x[:, None] + own_z) / 4
         return np.exp(K).astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
@@ -140,7 +142,7 @@ class GaussianMeanMap(Kernel):
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         gamma = float(self.gamma)
-        K = _of_pairs(X, Z, 1.0, 2 * gamma, gamma)
+        K = _of_pairs(_moments(X), _moments(Z), 1.0, 2 * gamma, gamma)
         return np.exp(K).astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
     def diag(self, X: Any) -> np.ndarray:
@@ -148,7 +150,7 @@ class GaussianMeanMap(Kernel):
         return np.exp(-logs / 2).astype(X.dtype, copy=False)
 
 
-def _moments(X: Bags) -> tuple[np.ndarray, np.ndarray]:
+def _moments(X: Bags) -> Moments:
     """The means (n, d) and the covariances (n, d, d) of bags."""
     means = np.add.reduceat(X.values, X.starts[:-1], axis=0) / X.lengths[:, None]
     centred = X.values - np.repeat(means, X.lengths, axis=0)
@@ -159,17 +161,17 @@ def _moments(X: Bags) -> tuple[np.ndarray, np.ndarray]:
     return means, covariances
 
 
-def _of_pairs(X: Bags, Z: Bags, ridge: float, factor: float, rate: float) -> np.ndarray:
+def _of_pairs(x: Moments, z: Moments, ridge: float, factor: float, rate: float) -> np.ndarray:
     """-rate δᵀM⁻¹δ - log|M| / 2 of all pairs (n, m), with M = ridge I + factor (Σ_x + Σ_z)."""
-    (means_x, C_x), (means_z, C_z) = _moments(X), _moments(Z)
-    found = np.empty(len(X) * len(Z))
-    for pairs in _runs(len(found), X.columns):
-        i, j = np.divmod(np.arange(pairs.start, pairs.stop), len(Z))
+    (means_x, C_x), (means_z, C_z) = x, z
+    found = np.empty(len(C_x) * len(C_z))
+    for pairs in _runs(len(found), C_x.shape[1]):
+        i, j = np.divmod(np.arange(pairs.start, pairs.stop), len(C_z))
         L = _roots(C_x[i] + C_z[j], ridge, factor)
         delta = np.linalg.solve(L, (means_x[i] - means_z[j])[:, :, None])[:, :, 0]
         logs = np.log(np.diagonal(L, axis1=1, axis2=2)).sum(axis=1)
         found[pairs] = -rate * np.square(delta).sum(axis=1) - logs
-    return found.reshape(len(X), len(Z))
+    return found.reshape(len(C_x), len(C_z))
 
 
 def _log_determinants(C: np.ndarray, ridge: float, factor: float) -> np.ndarray:

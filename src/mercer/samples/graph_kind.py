@@ -82,12 +82,11 @@ class GraphsKind(Kind):
         )
 
     def text(self, item: Any) -> str:
-        graph = self.encode([item], None, "this report")
-        return f"{len(graph.degrees):,} nodes, {len(_edges(graph)):,} edges"
+        return _sizes(self.encode([item], None, "this report"))
 
     def drawing(self, item: Any) -> Drawing:
-        graph, said = self.encode([item], None, "this report"), self.text(item)
-        n, edges = len(graph.degrees), _edges(graph)
+        graph = self.encode([item], None, "this report")
+        n, edges, said = len(graph.degrees), _edges(graph), _sizes(graph)
         if n > NODES or len(edges) > EDGES:
             return Drawing.none(f"{said}, too many to draw")
         labels = graph_as_given(item, "the graph").labels
@@ -97,6 +96,10 @@ class GraphsKind(Kind):
 
     def counter(self, samples: Graphs) -> Any:
         return named("mercer.kernels:label_counter")(samples)
+
+
+def _sizes(graph: Graphs) -> str:
+    return f"{len(graph.degrees):,} nodes, {len(_edges(graph)):,} edges"
 
 
 def _edges(graph: Graphs) -> np.ndarray:

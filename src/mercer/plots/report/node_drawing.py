@@ -24,8 +24,9 @@ def node_drawing(drawing: Drawing) -> dict[str, Any]:
     names, codes = label_codes(drawing.labels)
     P = drawing.places * [1, -1]
     # words are centred at their nodes, and go beyond them
-    beyond = np.array([len(word) / 2 + 1 if drawing.written else 0 for word in drawing.labels])
-    beyond = beyond if drawing.written else np.zeros(len(P))
+    beyond = np.zeros(len(P))
+    if drawing.written:
+        beyond += [len(word) / 2 + 1 for word in drawing.labels]
     left, right = float((P[:, 0] - beyond).min()), float((P[:, 0] + beyond).max())
     top, high = float(P[:, 1].min()), float(np.ptp(P[:, 1]))
     room = WIDTH - 2 * MARGIN
