@@ -33,6 +33,14 @@ def test_it_finds_the_columns_and_the_pair():
         assert abs(shape.counts @ shape.values[:, 0]) < 1e-8
 
 
+def test_pairs_that_others_hide_come_in_a_later_round():
+    Z = rng.uniform(-1, 1, (400, 4))
+    target = 10 * Z[:, 0] * Z[:, 1] + Z[:, 2] * Z[:, 3] + rng.normal(scale=0.05, size=400)
+    assert set(AdditiveRegressor().fit(Z, target).pairs_) == {(0, 1), (2, 3)}
+    assert len(AdditiveRegressor(1).fit(Z, target).pairs_) == 1
+    assert AdditiveRegressor([(2, 3)]).fit(Z, target).pairs_ == [(2, 3)]
+
+
 def test_contributions_add_up_to_the_prediction():
     model = AdditiveRegressor().fit(X, y)
     assert_allclose(

@@ -1,6 +1,7 @@
 """Functions at rows: products, and solutions with the Gram matrix of some rows."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -12,12 +13,17 @@ from mercer.kernels.additive import (
     pair_functions,
 )
 from mercer.solvers.additive import (
+    SCORED,
     CountTables,
     EvidenceRidge,
     PartNewton,
     RowDesign,
     RowRidge,
+    choose_pairs,
+    score_pairs,
 )
+from mercer.solvers.additive.evidence import next_penalties
+from mercer.solvers.additive.part_newton import SHARED
 
 rng = np.random.default_rng(0)
 N, LEVELS = 800, 9
@@ -71,3 +77,42 @@ def test_newton_with_some_rows_ends_where_all_rows_do():
     f = PHI @ full.coef[:, 0] + full.intercept[0]
     slope = PHI.T @ (W * (Y[0] - 1 / (1 + np.exp(-f)))) - full.coef[:, 0]
     assert np.abs(slope).max() < 1e-3
+
+
+def test_newton_goes_on_until_its_penalties_fit_its_coefficients():
+    """They are those of the rule at the solution, and not where they were after one step."""
+    columns = RowDesign(CODES, FUNCTIONS)
+    dense = PHI[:, : columns.width]
+    f = 3 * np.sin(4 * dense[:, 0]) + dense[:, columns.parts[1]].sum(axis=1)
+    Y = (rng.random((1, N)) < 1 / (1 + np.exp(-f))).astype(float)
+    found = PartNewton().solve(columns, Y, W)
+    wanted = next_penalties(found.freedom[0], found.coef[:, 0], columns.parts, shared=SHARED)
+    used = found.penalties[0] < 1e4
+    assert used.any()
+    assert_allclose(np.log(found.penalties[0])[used], np.log(wanted)[used], atol=0.2)
+    assert np.abs(np.log(found.penalties[0])).max() > 0.5  # far from the first ones
+
+
+def test_parts_share_a_penalty_as_much_as_is_said():
+    parts = [slice(0, 2), slice(2, 4), slice(4, 4)]
+    beta, freedom = np.array([1.0, 1.0, 3.0, 4.0]), np.array([1.0, 1.5, 0.0])
+    own = next_penalties(freedom, beta, parts, noise=2.0)
+    assert_allclose(own[:2], [2 * 1 / 2, 2 * 1.5 / 25])
+    alike = next_penalties(freedom, beta, parts, noise=2.0, shared=1e9)
+    assert_allclose(alike, 2 * 2.5 / 27)  # σ² Σe / Σ‖β‖², of a part without functions too
+
+
+def test_useless_pairs_have_scores_as_of_the_normal_distribution():
+    numbers = np.random.default_rng(3)
+    codes = numbers.integers(0, 20, (25, 1000)).astype(np.uint8)
+    places = np.append(np.linspace(0, 1, 20), np.nan)
+    coarse = [coarse_column(places, np.bincount(row, minlength=21), SCORED) for row in codes]
+    pairs = list(combinations(range(25), 2))
+    noise = numbers.normal(size=(1, 1000))
+    scores = score_pairs(codes, coarse, pairs, noise, np.ones((1, 1000)), np.ones(1))
+    z = np.array(list(scores.values()))
+    assert list(scores) == pairs
+    assert abs(z.mean()) < 0.2
+    assert abs(z.std() - 1) < 0.15
+    assert (z > 2.33).mean() < 0.03  # a hundredth, if they were independent
+    assert choose_pairs(scores, 20) == []

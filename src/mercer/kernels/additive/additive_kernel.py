@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer import _native
 from mercer.distances import Meaning, dense_rows
 from mercer.kernels.additive.bins import MOST, TableBins
 from mercer.kernels.additive.functions_of_levels import laplacian, level_functions
@@ -184,11 +183,7 @@ class Additive(Kernel):
         ordered = [tuple(sorted(map(int, pair))) for pair in self.pairs]
         grid = {j: coarse_column(places[j], counts[j], FITTED) for j in {*sum(ordered, ())}}
         made = [pair_functions((j, k), grid[j], grid[k], PAIR_FUNCTIONS) for j, k in ordered]
-        centred = []
-        for pair in made:
-            count = np.zeros(len(pair.functions))
-            _native.add_bin_sums(pair.cells(codes), w, count)
-            centred.append(pair.centred(count))
+        centred = [pair.centred(pair.counts(codes, w)) for pair in made]
         bound = self.copied(parts=AdditiveParts(bins, functions, centred))
         _ = bound._scales()
         return bound

@@ -95,6 +95,12 @@ class PairFunctions:
         _native.pair_cells(a, b, self.shape[1], cells)
         return cells
 
+    def counts(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The weight of the rows in each cell, (cells,)."""
+        found = np.zeros(len(self.functions))
+        _native.add_bin_sums(self.cells(codes), weights, found)
+        return found
+
     def centred(self, counts: np.ndarray) -> PairFunctions:
         """The functions with mean 0 over rows, of which ``counts`` (cells,) are in each cell."""
         mean = counts @ self.functions / max(counts.sum(), np.finfo(float).tiny)

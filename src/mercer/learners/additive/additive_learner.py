@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, field
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ from mercer.learners.base import (
     take_rows,
 )
 from mercer.samples import is_whole
-from mercer.solvers.additive import SCORED, PartResult, choose_pairs, score_pairs
+from mercer.solvers.additive import SCORED, PartResult, RowDesign, choose_pairs, score_pairs
 from mercer.threads import ordered_map
 
 GAMMAS = (1.0, 10.0)  # of single columns, one of which suits nearly all tables
@@ -46,6 +46,7 @@ FLAT, FUNCTIONS = 2.0, (32, 64)  # most functions of a column, up to this γ and
 ALL_FUNCTIONS = 20  # times as many of all columns, unless each would have fewer than 8
 LEAST_FUNCTIONS, MOST_FUNCTIONS = 8, 3000
 PAIR_FUNCTIONS = 60
+ROUNDS = 3  # of adding pairs by what the ones before have left
 BIN_ROWS = 100_000  # rows of which the bins are made
 TABLES = 2**29  # bytes of the tables of all pairs of columns
 PART = 2**16  # rows of a prediction at a time
@@ -114,8 +115,9 @@ class AdditiveLearner(Placed, BaseEstimator):
     Parameters
     ----------
     pairs : int or list of pairs
-        Most pairs of columns that get a function: those whose score on what is left of the targets
-        is beyond all noise. Or the pairs themselves, as names of columns.
+        Most pairs of columns that get a function: those that explain more of what is left of the
+        targets than noise would. What these leave is looked at twice more for others. Or the pairs
+        themselves, as names of columns.
     alpha : float >= 0 or "auto"
         Penalty λ of each function. "auto" finds one for each of them by the marginal likelihood.
     gamma : float > 0 or "auto"
@@ -209,23 +211,31 @@ class AdditiveLearner(Placed, BaseEstimator):
     def _most_pairs(self) -> int:
         return int(self.pairs) if is_whole(self.pairs) else len(self.pairs)
 
-    def _chosen_pairs(
+    def _with_more_pairs(
         self,
-        codes: np.ndarray,
+        design: RowDesign,
         counts: Sequence[np.ndarray],
+        w: np.ndarray,
         residuals: np.ndarray,
-        weights: np.ndarray,
+        spreads: np.ndarray,
         noise: np.ndarray,
-    ) -> list[PairFunctions]:
-        """The functions of the pairs that are given, or of those with the largest scores."""
-        places = [column.positions for column in self._bins.columns]
+    ) -> RowDesign | None:
+        """The design with the pairs that are given, or with those that explain most of the
+        residuals (see `score_pairs`); None if it has them all. ``w`` are the weights of the rows.
+        """
+        held = {pair.columns for pair in design.pairs}
         if is_whole(self.pairs):
+            places = [column.positions for column in self._bins.columns]
             coarse = [coarse_column(t, c, SCORED) for t, c in zip(places, counts)]
-            scores = score_pairs(codes, coarse, residuals, weights, noise, self.n_jobs)
-            chosen = choose_pairs(scores, int(self.pairs))
+            left = [p for p in combinations(range(len(places)), 2) if p not in held]
+            scores = score_pairs(design.codes, coarse, left, residuals, spreads, noise, self.n_jobs)
+            chosen = choose_pairs(scores, int(self.pairs) - len(held))
         else:
-            chosen = self._given_pairs()
-        return self._pair_functions(chosen, counts)
+            chosen = [pair for pair in self._given_pairs() if pair not in held]
+        if not chosen:
+            return None
+        made = self._pair_functions(chosen, counts)
+        return design.with_pairs([pair.centred(pair.counts(design.codes, w)) for pair in made])
 
     def _pair_functions(
         self, pairs: Sequence[tuple[int, int]], counts: Sequence[np.ndarray]
@@ -254,12 +264,14 @@ class AdditiveLearner(Placed, BaseEstimator):
         self,
         counts: Sequence[np.ndarray],
         functions: Sequence[np.ndarray],
-        pairs: Sequence[PairFunctions],
-        cells: Sequence[np.ndarray],
+        pairs: Sequence[tuple[PairFunctions, np.ndarray]],
         results: Sequence[PartResult],
         intercepts: np.ndarray,
     ) -> None:
-        """Store the shapes: the functions times their coefficients, of one result an output."""
+        """Store the shapes: the functions times their coefficients, of one result an output.
+
+        ``counts`` and the second of ``pairs`` are the weights of the rows of each level and cell.
+        """
         self._intercepts = intercepts
         beta = np.column_stack([result.coef for result in results])
         ends = np.cumsum([0, *(Phi.shape[1] for Phi in functions)])
@@ -282,7 +294,7 @@ class AdditiveLearner(Placed, BaseEstimator):
                 )
             )
         surfaces, start = [], int(ends[-1])
-        for pair, count in zip(pairs, cells):
+        for pair, count in pairs:
             stop = start + pair.functions.shape[1]
             values = (pair.functions @ beta[start:stop]).reshape(*pair.shape, -1)
             j, k = pair.columns
@@ -430,13 +442,6 @@ class AdditiveLearner(Placed, BaseEstimator):
         return tags
 
 
-def with_cells(
-    pairs: Sequence[PairFunctions], codes: np.ndarray, weights: np.ndarray
-) -> tuple[list[PairFunctions], list[np.ndarray]]:
-    """Functions of pairs with mean 0 over the rows, and the weight of the rows of each cell."""
-    counts = []
-    for pair in pairs:
-        count = np.zeros(len(pair.functions))
-        _native.add_bin_sums(pair.cells(codes), weights, count)
-        counts.append(count)
-    return [pair.centred(count) for pair, count in zip(pairs, counts)], counts
+def counted_pairs(design: RowDesign, w: np.ndarray) -> list[tuple[PairFunctions, np.ndarray]]:
+    """The pairs of a design, each with the weight of the rows in its cells."""
+    return [(pair, pair.counts(design.codes, w)) for pair in design.pairs]

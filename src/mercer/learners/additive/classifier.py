@@ -13,10 +13,11 @@ from mercer.estimator import estimator
 from mercer.learners.additive.additive_learner import (
     BIN_ROWS,
     GAMMAS,
+    ROUNDS,
     AdditiveLearner,
     CodedRows,
     Training,
-    with_cells,
+    counted_pairs,
 )
 from mercer.learners.additive.in_parts import ClassificationParts
 from mercer.learners.additive.table_columns import TableColumns, checked_table
@@ -193,28 +194,43 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         counts = [np.bincount(row, w, size) for row, size in zip(codes, self._bins.sizes)]
         with blas_limit(0):
             functions, result = self._solve_columns(codes, counts, Y, w)
-        pairs, cells = [], []
+        design = RowDesign(codes, functions, (), self.n_jobs)
         if self._wants_pairs:
-            design = RowDesign(codes, functions, (), self.n_jobs)
-            p = probabilities(outputs_of(design, result))
-            noise = np.ones(len(Y))
-            with blas_limit(0):
-                chosen = self._chosen_pairs(codes, counts, w * (Y - p), w * p * (1 - p), noise)
-            if chosen:
-                pairs, cells = with_cells(chosen, codes, w)
-                design = RowDesign(codes, functions, pairs, self.n_jobs)
-                start = np.hstack([result.penalties, np.ones((len(Y), len(pairs)))])
-                with blas_limit(design.width):
-                    result = self._solver.solve(design, Y, w, start)
+            design, result = self._solve_pairs(design, counts, Y, w, result)
         self.intercept_ = np.asarray(result.intercept)
         self.penalties_, self.n_iter_ = result.penalties, result.iterations
-        each = len(functions) + len(pairs)
+        each = len(design.parts)
         outputs = [
             replace(result, coef=beta, spreads=result.spreads[c * each : (c + 1) * each])
             for c, beta in enumerate(result.coef.T)
         ]
-        self._keep(counts, functions, pairs, cells, outputs, self.intercept_)
+        self._keep(counts, functions, counted_pairs(design, w), outputs, self.intercept_)
         result.conclude()
+
+    def _solve_pairs(
+        self,
+        design: RowDesign,
+        counts: list[np.ndarray],
+        Y: np.ndarray,
+        w: np.ndarray,
+        result: PartResult,
+    ) -> tuple[RowDesign, PartResult]:
+        """Add pairs by what is left of the classes, and solve, until nothing is left for others."""
+        noise = np.ones(len(Y))
+        for _ in range(ROUNDS):
+            p = probabilities(outputs_of(design, result))
+            with blas_limit(0):
+                wider = self._with_more_pairs(
+                    design, counts, w, w * (Y - p), w * p * (1 - p), noise
+                )
+            if wider is None:
+                break
+            more = np.ones((len(Y), len(wider.pairs) - len(design.pairs)))
+            design = wider
+            with blas_limit(design.width):
+                start = np.hstack([result.penalties, more])
+                result = self._solver.solve(design, Y, w, start)
+        return design, result
 
     @property
     def _solver(self) -> PartNewton:

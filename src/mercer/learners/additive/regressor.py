@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
@@ -13,10 +14,11 @@ from mercer.kernels.additive import TableBins
 from mercer.learners.additive.additive_learner import (
     BIN_ROWS,
     GAMMAS,
+    ROUNDS,
     AdditiveLearner,
     CodedRows,
     Training,
-    with_cells,
+    counted_pairs,
 )
 from mercer.learners.additive.in_parts import RegressionParts
 from mercer.learners.additive.table_columns import TableColumns, checked_table
@@ -108,7 +110,7 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
     --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (2000, 3))
-    >>> y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
+    >>> y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(scale=0.05, size=2000)
     >>> model = AdditiveRegressor().fit(X, y)
     >>> model.pairs_, bool(model.score(X, y) > 0.98)
     ([(1, 2)], True)
@@ -215,27 +217,19 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
         mean = tables.sums[0].sum(axis=1) / tables.rows
         with blas_limit(0):
             functions, results = self._solve_columns(tables)
-        pairs, cells = [], []
+        pairs = []
         if data is not None:
             codes, Y, w = data
             Y = Y - mean[:, None]
-            mains = RowDesign(codes, functions, (), self.n_jobs)
-            residuals = np.array([y - mains.read(r.coef) for y, r in zip(Y, results)])
-            noise = np.array([r.noise for r in results])
-            alike = np.broadcast_to(w, residuals.shape)
-            with blas_limit(0):
-                chosen = self._chosen_pairs(codes, tables.counts, residuals * w, alike, noise)
-            if chosen:
-                pairs, cells = with_cells(chosen, codes, w)
-                design = RowDesign(codes, functions, pairs, self.n_jobs)
-                with blas_limit(design.width):
-                    results = self._solve_pairs(design, Y, w, results)
+            design = RowDesign(codes, functions, (), self.n_jobs)
+            design, results = self._solve_pairs(design, tables.counts, Y, w, results)
+            pairs = counted_pairs(design, w)
         intercepts = self._offsets + mean
         self.intercept_ = float(intercepts[0]) if self._flat else intercepts
         self.penalties_ = np.array([r.penalties for r in results])
         self.noise_ = np.array([r.noise for r in results])
         self.n_iter_ = max(r.iterations for r in results)
-        self._keep(tables.counts, functions, pairs, cells, results, intercepts)
+        self._keep(tables.counts, functions, pairs, results, intercepts)
         worst(results).conclude()
 
     def _solve_columns(self, tables: CountTables) -> tuple[list[np.ndarray], list[PartResult]]:
@@ -261,18 +255,36 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
         return functions, found
 
     def _solve_pairs(
-        self, design: RowDesign, Y: np.ndarray, w: np.ndarray, columns: list[PartResult]
-    ) -> list[PartResult]:
-        evidence = EvidenceRidge(
-            None if is_auto(self.alpha) else float(self.alpha), tol=0.2, max_iter=TO_PAIRS
+        self,
+        design: RowDesign,
+        counts: Sequence[np.ndarray],
+        Y: np.ndarray,
+        w: np.ndarray,
+        results: list[PartResult],
+    ) -> tuple[RowDesign, list[PartResult]]:
+        """Add pairs by what is left of the targets, and solve, until nothing is left for others."""
+        solver = RowRidge(
+            EvidenceRidge(
+                None if is_auto(self.alpha) else float(self.alpha), tol=0.2, max_iter=TO_PAIRS
+            )
         )
-        solver = RowRidge(evidence)
-        prepared = solver.prepare(design, w)
-        more = np.ones(len(design.pairs))
-        return [
-            solver.solve(design, prepared, y, w, np.append(r.penalties, more))
-            for y, r in zip(Y, columns)
-        ]
+        alike = np.broadcast_to(w, Y.shape)
+        for _ in range(ROUNDS):
+            left = np.array([y - design.read(r.coef) for y, r in zip(Y, results)])
+            noise = np.array([r.noise for r in results])
+            with blas_limit(0):
+                wider = self._with_more_pairs(design, counts, w, left * w, alike, noise)
+            if wider is None:
+                break
+            more = np.ones(len(wider.pairs) - len(design.pairs))
+            design = wider
+            with blas_limit(design.width):
+                prepared = solver.prepare(design, w)
+                results = [
+                    solver.solve(design, prepared, y, w, np.append(r.penalties, more))
+                    for y, r in zip(Y, results)
+                ]
+        return design, results
 
     @fitting
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

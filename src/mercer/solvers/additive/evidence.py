@@ -111,10 +111,7 @@ class EvidenceRidge:
             noise = max(missed / max(rows - system.freedom.sum() - 1, 1e-3 * rows), least)
             if reason is Reason.CONVERGED or steps == self.max_iter:
                 break
-            norms = np.array([system.beta[part] @ system.beta[part] for part in parts])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                wanted = np.nan_to_num(noise * system.freedom / norms, nan=LARGEST, posinf=LARGEST)
-                step = np.log(wanted / penalties)
+            step = np.log(next_penalties(system.freedom, system.beta, parts, noise) / penalties)
             step[(penalties >= SETTLED) | (sizes == 0)] = 0
             wanted = (penalties * np.exp(HASTE * step)).clip(SMALLEST, LARGEST)
             moved = float(np.abs(np.log(wanted / penalties)).max(initial=0.0)) / HASTE
@@ -141,6 +138,29 @@ class EvidenceRidge:
             evidence=float(evidence),
             spreads=tuple(noise * spread for spread in system.spreads()),
         )
+
+
+def next_penalties(
+    freedom: np.ndarray,
+    beta: np.ndarray,
+    parts: Sequence[slice],
+    noise: float = 1.0,
+    shared: float = 0.0,
+) -> np.ndarray:
+    r"""λ of each part from its degrees of freedom e_j and its coefficients.
+
+    .. math:: λ_j = σ^2 \frac{e_j + κ}{\|β_j\|^2 + κ σ^2 / λ_0},
+        \qquad λ_0 = σ^2 \frac{\sum_j e_j}{\sum_j \|β_j\|^2}
+
+    With κ = ``shared`` = 0 it is MacKay's fixed point. A positive κ is a gamma prior of 1 / λ_j
+    about that of all parts together, which counts as much as κ degrees of freedom: parts without
+    much evidence have about the common penalty, and are neither left out nor followed too closely.
+    """
+    norms = np.array([beta[part] @ beta[part] for part in parts])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        common = norms.sum() / freedom.sum()  # σ² / λ0
+        wanted = noise * (freedom + shared) / (norms + shared * common)
+    return np.nan_to_num(wanted, nan=LARGEST, posinf=LARGEST)
 
 
 class PartSystem:

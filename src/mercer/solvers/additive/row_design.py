@@ -50,6 +50,11 @@ class RowDesign:
     def rows(self) -> int:
         return self.codes.shape[1]
 
+    def with_pairs(self, more: Sequence[PairFunctions]) -> RowDesign:
+        """The same rows, with more pairs."""
+        columns = self.functions[: len(self.codes)]
+        return RowDesign(self.codes, columns, [*self.pairs, *more], self.n_jobs)
+
     def some(self, most: int) -> RowDesign:
         """At most so many of the rows, at equal steps."""
         step = max(1, -(-self.rows // most))
