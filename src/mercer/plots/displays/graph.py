@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.classes import COLOURS, label_codes
+from mercer.plots.classes import COLOURS, node_codes
 from mercer.plots.displays.answers import answers
 from mercer.plots.displays.display import Display
 from mercer.samples import Drawing, graph_as_given, kind_that_holds
@@ -177,8 +177,8 @@ def draw_nodes(ax: Any, drawing: Drawing, **options: Any) -> Any:
     high = max(high, wide / 2)
     ax.set_xlim(middle[0] - wide - ROOM, middle[0] + wide + ROOM)
     ax.set_ylim(middle[1] - high - ROOM, middle[1] + high + ROOM)
-    names, codes = label_codes(drawing.labels)
-    colours = [COLOURS[code] for code in codes] or COLOURS[1]
+    names, codes = node_codes(drawing)
+    colours = [COLOURS[code] for code in codes]
     look = {"s": AREA * min(1.0, 30 / max(len(P), 1)), "edgecolors": "0.25", "linewidths": 0.7}
     image = ax.scatter(*P.T, **({"c": colours, "zorder": 2} | look | options))
     written = few and max(map(len, names), default=9) <= 2  # as the signs of atoms are

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 from mercer.kernels import WeisfeilerLehman, node_colours
-from mercer.plots.classes import COLOURS, label_codes
+from mercer.plots.classes import COLOURS, node_codes
 from mercer.plots.displays.answers import answers
 from mercer.plots.displays.display import Display
 from mercer.plots.displays.graph import draw_nodes, small, without_each_node
@@ -152,8 +152,8 @@ class NeighbourhoodDisplay(Display):
         self.axes_ = np.asarray(axes).ravel()
         self.figure_ = self.axes_[0].figure
         for ax, each in zip(self.axes_, self.found):
-            _, codes = label_codes(each.example.labels)
-            hues = [COLOURS[code] for code in codes] or [COLOURS[1]] * len(each.example.places)
+            _, codes = node_codes(each.example)
+            hues = [COLOURS[code] for code in codes]
             inside = set(each.near)
             shown = [hue if v in inside else "0.92" for v, hue in enumerate(hues)]
             draw_nodes(ax, each.example, c=shown)
