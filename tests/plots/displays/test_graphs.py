@@ -9,7 +9,6 @@ from mercer import SVC
 from mercer.kernels import WeisfeilerLehman
 from mercer.plots import GraphDisplay, NeighbourhoodDisplay
 from mercer.plots.classes import COLOURS
-from mercer.plots.displays.graph import without_each_node
 from mercer.plots.displays.neighbourhoods import Neighbourhood
 from mercer.plots.report.node_drawing import node_drawing
 from mercer.samples import kind_named
@@ -43,14 +42,6 @@ def close_figures():
     import matplotlib.pyplot as plt
 
     plt.close("all")
-
-
-def test_each_node_is_left_out_with_its_edges():
-    graph = (3, [(0, 1), (1, 2)], ["C", "N", "O"], ["single", "double"])
-    first, second, third = without_each_node(graph)
-    assert (first[0], first[1].tolist(), *first[2:]) == (2, [[0, 1]], ["N", "O"], ["double"])
-    assert (second[0], second[1].tolist(), *second[2:]) == (2, [], ["C", "O"], [])
-    assert (third[0], third[1].tolist(), *third[2:]) == (2, [[0, 1]], ["C", "N"], ["single"])
 
 
 def test_only_nodes_of_the_bond_lose_something():

@@ -13,7 +13,7 @@ from mercer.kernels import WeisfeilerLehman, node_colours
 from mercer.plots.classes import COLOURS, node_codes
 from mercer.plots.displays.answers import answers
 from mercer.plots.displays.display import Display
-from mercer.plots.displays.graph import draw_nodes, small, without_each_node
+from mercer.plots.displays.graph import draw_nodes, small
 from mercer.samples import Drawing, kind_named
 
 FEWEST = 3  # least graphs that have a neighbourhood
@@ -112,12 +112,12 @@ class NeighbourhoodDisplay(Display):
         most : int, default=4
             Most neighbourhoods that are found.
         """
-        kind = kind_named("graphs")
+        kind: Any = kind_named("graphs")
         rows = kind.rows(graphs, "NeighbourhoodDisplay")
         kernel = WeisfeilerLehman(rounds)
         kernel.validate()
         X = kernel.encode(rows)
-        asked = [other for graph in rows for other in without_each_node(graph)]
+        asked = [other for graph in rows for other in kind.without_each_node(graph)]
         values, answer = answers(estimator, [*rows, *asked], of)
         loss = np.repeat(values[: len(rows)], X.sizes) - values[len(rows) :]
         hues = node_colours(X, rounds)
@@ -126,8 +126,7 @@ class NeighbourhoodDisplay(Display):
             means = _means(loss[nodes], X.owners[nodes])
             node = int(nodes[np.argmin(X.sizes[X.owners[nodes]])])  # of the smallest graph
             i = int(X.owners[node])
-            drawing: Any = kind.drawing(rows[i])
-            example, centre = small(drawing), node - int(X.node_starts[i])
+            example, centre = small(kind.drawing(rows[i])), node - int(X.node_starts[i])
             near, words = _around(example, centre, t)
             mean = float(means.mean())
             found.append(Neighbourhood(words, t, mean, len(means), example, centre, near))
