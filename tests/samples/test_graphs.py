@@ -11,7 +11,15 @@ from numpy.testing import assert_array_equal
 
 import cases
 from mercer.kernels import WeisfeilerLehman
-from mercer.samples import as_samples, graphs_of, joined, kind_of, kind_that_holds, row_keys
+from mercer.samples import (
+    as_samples,
+    graphs_of,
+    joined,
+    kind_named,
+    kind_of,
+    kind_that_holds,
+    row_keys,
+)
 
 
 def encoded(X, like=None):
@@ -281,3 +289,12 @@ def test_a_graph_in_words():
     kind = kind_of(encoded([(1, [])]))
     assert kind.text((3, [(0, 0), (0, 1)])) == "3 nodes, 2 edges"
     assert kind.size((3, [])) == 3
+
+
+def test_each_node_is_left_out_with_its_edges():
+    graph = (3, [(0, 1), (1, 2)], ["C", "N", "O"], ["single", "double"])
+    first, second, third = kind_named("graphs").without_each_node(graph)
+    assert (first[0], first[1].tolist(), *first[2:]) == (2, [[0, 1]], ["N", "O"], ["double"])
+    assert (second[0], second[1].tolist(), *second[2:]) == (2, [], ["C", "O"], [])
+    assert (third[0], third[1].tolist(), *third[2:]) == (2, [[0, 1]], ["C", "N"], ["single"])
+    assert kind_named("trees").without_each_node(("S", "a")) is None

@@ -14,7 +14,7 @@ from mercer.dedup import Bands, Characters, CorpusIndex, Shingles, Signer, Words
 
 @dataclass(frozen=True, kw_only=True)
 class DedupOptions:
-    """The options of ``mercer dedup``, as `mercer.cli.app.dedup` describes them."""
+    """The options of ``mercer dedup``, which search_commands.py describes."""
 
     files: list[Path]
     column: str

@@ -31,7 +31,7 @@ SAID = 3  # columns that an explanation names
 
 @dataclass(frozen=True, kw_only=True)
 class NeighborOptions:
-    """The options of ``mercer neighbors``, as `mercer.cli.app.neighbors` describes them."""
+    """The options of ``mercer neighbors``, which search_commands.py describes."""
 
     items: Path
     query: Path | None

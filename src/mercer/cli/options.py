@@ -32,7 +32,7 @@ RECORDED = ("target", "test", "task", "order", "metric", "time", "trials", "memo
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
-    """The options of ``mercer fit``, as `mercer.cli.app.fit` describes them."""
+    """The options of ``mercer fit``, which model_commands.py describes."""
 
     train: Path
     target: str

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.samples import Drawing
+
 INK = "#1b1f24"  # colour of lines on a surface, which has pale colours on a dark page too
 COLOURS = (
     "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8a8f98",
@@ -58,21 +60,26 @@ def class_codes(y: Any, classes: np.ndarray, name: str = "y") -> np.ndarray:
     return codes
 
 
-def label_codes(labels: list[str]) -> tuple[list[str], list[int]]:
-    """Which labels the colours say, the most frequent first, and the colour of each label.
+def node_codes(drawing: Drawing) -> tuple[list[str], list[int]]:
+    """Which labels the colours of nodes say, the most frequent first, and the colour of each node.
 
-    If there are more labels than colours, the rarest share the last one, "others".
+    If there are more labels than colours, the rarest share the last one, "others". Nodes without
+    labels have the second colour.
 
     Examples
     --------
-    >>> label_codes(["C", "O", "C"])
+    >>> from mercer.samples import kind_named
+    >>> path = kind_named("graphs").drawing((3, [(0, 1), (1, 2)], ["C", "O", "C"]))
+    >>> node_codes(path)
     (['C', 'O'], [0, 1, 0])
     """
-    names = [name for name, _ in Counter(sorted(labels)).most_common()]
+    names = [name for name, _ in Counter(sorted(drawing.labels)).most_common()]
+    if not names:
+        return [], [1] * len(drawing.places)
     if len(names) > len(COLOURS):
         names = [*names[: len(COLOURS) - 1], "others"]
     code = {name: i for i, name in enumerate(names)}
-    return names, [code.get(label, len(names) - 1) for label in labels]
+    return names, [code.get(label, len(names) - 1) for label in drawing.labels]
 
 
 def class_handles(classes: Any) -> list:

@@ -61,7 +61,7 @@ __all__ = [
 # what other rooms use, and no user needs
 from mercer.samples.copies import row_keys
 from mercer.samples.drawing import Drawing
-from mercer.samples.graph_forms import graph_as_given, graph_of_fields
+from mercer.samples.graph_forms import graph_of_fields
 from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
 from mercer.samples.node_graph import LAPLACIANS, largest_at_most, scaled_rows

@@ -94,6 +94,23 @@ class GraphsKind(Kind):
         words = [shortened(label) for label in labels or []] if known else []
         return Drawing(graph_places(n, edges), edges, words, said, directed=graph.directed)
 
+    def without_each_node(self, item: Any) -> list:
+        parts = graph_as_given(item, "graph")
+        if parts.directed or parts.attributes is not None:
+            raise ValueError(
+                "graph has directed edges or attributes of nodes: give a graph that a tuple (n, "
+                "edges, labels, labels of edges) can hold."
+            )
+        found = []
+        for v in range(parts.n):
+            kept = (parts.edges != v).all(axis=1)
+            edges = parts.edges[kept] - (parts.edges[kept] > v)
+            labels, marks = parts.labels, parts.edge_labels
+            labels = None if labels is None else [x for u, x in enumerate(labels) if u != v]
+            marks = None if marks is None else [x for x, stays in zip(marks, kept) if stays]
+            found.append((parts.n - 1, edges, labels, marks))
+        return found
+
     def counter(self, samples: Graphs) -> Any:
         return named("mercer.kernels:label_counter")(samples)
 

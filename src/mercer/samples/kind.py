@@ -132,6 +132,11 @@ class Kind(ABC):
         """A sample as nodes and edges, or None if it is nothing of the sort."""
         return None
 
+    def without_each_node(self, item: Any) -> list | None:
+        """A sample without its first node, without its second one, and so on; or None if its nodes
+        cannot be left out one by one."""
+        return None
+
     # --- what suits it ----------------------------------------------------------------------------
 
     def make_distance(self) -> Any:

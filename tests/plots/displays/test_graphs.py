@@ -8,7 +8,10 @@ from sklearn.base import BaseEstimator
 from mercer import SVC
 from mercer.kernels import WeisfeilerLehman
 from mercer.plots import GraphDisplay, NeighbourhoodDisplay
-from mercer.plots.displays.graph import without_each_node
+from mercer.plots.classes import COLOURS
+from mercer.plots.displays.neighbourhoods import Neighbourhood
+from mercer.plots.report.node_drawing import node_drawing
+from mercer.samples import kind_named
 
 pytest.importorskip("matplotlib").use("agg")
 
@@ -41,14 +44,6 @@ def close_figures():
     plt.close("all")
 
 
-def test_each_node_is_left_out_with_its_edges():
-    graph = (3, [(0, 1), (1, 2)], ["C", "N", "O"], ["single", "double"])
-    first, second, third = without_each_node(graph)
-    assert (first[0], first[1].tolist(), *first[2:]) == (2, [[0, 1]], ["N", "O"], ["double"])
-    assert (second[0], second[1].tolist(), *second[2:]) == (2, [], ["C", "O"], [])
-    assert (third[0], third[1].tolist(), *third[2:]) == (2, [[0, 1]], ["C", "N"], ["single"])
-
-
 def test_only_nodes_of_the_bond_lose_something():
     loss, full, answer = GraphDisplay.losses(Bonds(), chain("CCNOCC"))
     assert_allclose(loss, [0, 0, 1, 1, 0, 0])
@@ -76,6 +71,20 @@ def test_it_draws_losses_or_labels():
     assert high - low > 1  # a path is not squeezed
     tree = GraphDisplay.of(("S", ("NP", "she"), ("VP", "runs")))
     assert [text.get_text() for text in tree.ax_.texts] == ["S", "NP", "she", "VP", "runs"]
+
+
+def test_nodes_without_labels_have_one_colour_in_all_pictures():
+    from matplotlib.colors import to_rgba
+
+    pair = (2, [(0, 1)])
+    shown = GraphDisplay.of(pair).image_.get_facecolors()
+    assert {tuple(colour) for colour in shown} == {to_rgba(COLOURS[1])}
+    nodes = node_drawing(kind_named("graphs").drawing(pair))["nodes"]
+    assert [colour for _, _, colour, _ in nodes] == [1, 1]
+    example = kind_named("graphs").drawing(pair)
+    found = [Neighbourhood("", 0, 1.0, 1, example, 0, [0, 1])]
+    ax = NeighbourhoodDisplay(found, "").plot().axes_[0]
+    assert {tuple(colour) for colour in ax.collections[0].get_facecolors()} == {to_rgba(COLOURS[1])}
 
 
 def test_the_neighbourhood_of_the_bond_comes_first():

@@ -32,7 +32,7 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
             y = y.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(
-                f"y has values that are not numbers, such as {written(_first_word(y))}: a "
+                f"y has values that are not numbers, such as {written(y.flat[first_word(y)])}: a "
                 "regression needs numbers; for classes use a classifier."
             ) from None
     if numeric:
@@ -46,14 +46,14 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
     return y
 
 
-def _first_word(y: np.ndarray) -> Any:
-    """The first value that is no number."""
-    for value in y.flat:
+def first_word(y: np.ndarray) -> int:
+    """The place of the first value that is no number, in ``y.flat``; 0 if all are."""
+    for place, value in enumerate(y.flat):
         try:
             float(value)
         except (TypeError, ValueError):
-            return value
-    return y.flat[0]
+            return place
+    return 0
 
 
 def check_weights(X: Any, sample_weight: Any) -> np.ndarray | None:

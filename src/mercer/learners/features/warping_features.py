@@ -9,10 +9,10 @@ import numpy as np
 from mercer.distances import DTW
 from mercer.estimator import estimator
 from mercer.kernels.convolutions import FeatureMap
-from mercer.learners.base import check_count
+from mercer.learners.base import check_count, check_positive, is_auto
 from mercer.learners.features.series_features import SeriesFeatures
 from mercer.persistence import fields, number
-from mercer.samples import Series, is_number
+from mercer.samples import Series
 
 SCALED_BY = 200  # training series whose distances tell gamma
 
@@ -103,16 +103,14 @@ class WarpingFeatures(SeriesFeatures):
         for name in ("n_components", "max_length"):
             check_count(name, getattr(self, name), optional=False)
         gamma = self.gamma
-        if not (gamma == "auto" if isinstance(gamma, str) else is_number(gamma)):
-            raise TypeError(f'gamma={gamma!r}: give a number > 0, or "auto".')
-        if is_number(gamma) and not 0 < gamma < np.inf:
-            raise ValueError(f"gamma={gamma!r}: give a finite number > 0.")
+        if not is_auto(gamma):
+            check_positive("gamma", gamma, ', or "auto"')
         lengths = random.randint(1, int(self.max_length) + 1, int(self.n_components))
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         drawn = random.normal(size=(starts[-1], X.channels))
         values = X.values.mean(axis=0) + X.values.std(axis=0) * drawn
         series = Series(values, starts, X.dtype)
-        if isinstance(gamma, str):
+        if is_auto(gamma):
             some = X[np.sort(random.permutation(len(X))[:SCALED_BY])]
             middle = float(np.median(DTW().block(some, series)))
             gamma = 1 / middle if middle > 0 else 1.0

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.classes import COLOURS, label_codes
+from mercer.plots.classes import COLOURS, node_codes
 from mercer.plots.displays.answers import answers
 from mercer.plots.displays.display import Display
-from mercer.samples import Drawing, graph_as_given, kind_that_holds
+from mercer.samples import Drawing, kind_that_holds
 
 AREA = 170.0  # of a node among few, in square points
 ROOM = 0.7  # around the nodes, in lengths of an edge
@@ -93,12 +93,9 @@ class GraphDisplay(Display):
         of : label, optional
             The class whose answer it is. None means the predicted one.
         """
-        kind = kind_that_holds(graph)
-        if kind is None or kind.name != "graphs":
-            raise TypeError(f"graph is a {type(graph).__name__}: give one graph.")
         loss, full, answer = cls.losses(estimator, graph, of=of)
-        drawing: Any = kind.drawing(graph)
-        return cls(small(drawing), loss, answer, full).plot(ax)
+        kind: Any = kind_that_holds(graph)
+        return cls(small(kind.drawing(graph)), loss, answer, full).plot(ax)
 
     @staticmethod
     def losses(estimator: Any, graph: Any, *, of: Any = None) -> tuple[np.ndarray, float, str]:
@@ -108,7 +105,11 @@ class GraphDisplay(Display):
         the decision function; of a regressor it is the prediction. Parameters are those of
         `from_estimator`.
         """
-        values, answer = answers(estimator, [graph, *without_each_node(graph)], of)
+        kind = kind_that_holds(graph)
+        others = None if kind is None else kind.without_each_node(graph)
+        if others is None:
+            raise TypeError(f"graph is a {type(graph).__name__}: give one graph.")
+        values, answer = answers(estimator, [graph, *others], of)
         return values[0] - values[1:], float(values[0]), answer
 
     def plot(self, ax: Any = None, **kwargs: Any) -> GraphDisplay:
@@ -128,25 +129,6 @@ class GraphDisplay(Display):
             self.figure_.colorbar(self.image_, ax=ax, label=f"loss of {self.answer}")
             ax.set_title(f"{self.answer} = {self.full:.3g}")
         return self
-
-
-def without_each_node(graph: Any) -> list[tuple]:
-    """A graph without its first node, without its second one, and so on, as tuples."""
-    parts = graph_as_given(graph, "graph")
-    if parts.directed or parts.attributes is not None:
-        raise ValueError(
-            "graph has directed edges or attributes of nodes: give a graph that a tuple (n, edges, "
-            "labels, labels of edges) can hold."
-        )
-    found = []
-    for v in range(parts.n):
-        kept = (parts.edges != v).all(axis=1)
-        edges = parts.edges[kept] - (parts.edges[kept] > v)
-        labels = None if parts.labels is None else [x for u, x in enumerate(parts.labels) if u != v]
-        marks = parts.edge_labels
-        marks = None if marks is None else [x for x, stays in zip(marks, kept) if stays]
-        found.append((parts.n - 1, edges, labels, marks))
-    return found
 
 
 def draw_nodes(ax: Any, drawing: Drawing, **options: Any) -> Any:
@@ -177,8 +159,8 @@ def draw_nodes(ax: Any, drawing: Drawing, **options: Any) -> Any:
     high = max(high, wide / 2)
     ax.set_xlim(middle[0] - wide - ROOM, middle[0] + wide + ROOM)
     ax.set_ylim(middle[1] - high - ROOM, middle[1] + high + ROOM)
-    names, codes = label_codes(drawing.labels)
-    colours = [COLOURS[code] for code in codes] or COLOURS[1]
+    names, codes = node_codes(drawing)
+    colours = [COLOURS[code] for code in codes]
     look = {"s": AREA * min(1.0, 30 / max(len(P), 1)), "edgecolors": "0.25", "linewidths": 0.7}
     image = ax.scatter(*P.T, **({"c": colours, "zorder": 2} | look | options))
     written = few and max(map(len, names), default=9) <= 2  # as the signs of atoms are

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 from mercer.kernels import WeisfeilerLehman, node_colours
-from mercer.plots.classes import COLOURS, label_codes
+from mercer.plots.classes import COLOURS, node_codes
 from mercer.plots.displays.answers import answers
 from mercer.plots.displays.display import Display
-from mercer.plots.displays.graph import draw_nodes, small, without_each_node
+from mercer.plots.displays.graph import draw_nodes, small
 from mercer.samples import Drawing, kind_named
 
 FEWEST = 3  # least graphs that have a neighbourhood
@@ -112,12 +112,12 @@ class NeighbourhoodDisplay(Display):
         most : int, default=4
             Most neighbourhoods that are found.
         """
-        kind = kind_named("graphs")
+        kind: Any = kind_named("graphs")
         rows = kind.rows(graphs, "NeighbourhoodDisplay")
         kernel = WeisfeilerLehman(rounds)
         kernel.validate()
         X = kernel.encode(rows)
-        asked = [other for graph in rows for other in without_each_node(graph)]
+        asked = [other for graph in rows for other in kind.without_each_node(graph)]
         values, answer = answers(estimator, [*rows, *asked], of)
         loss = np.repeat(values[: len(rows)], X.sizes) - values[len(rows) :]
         hues = node_colours(X, rounds)
@@ -126,8 +126,7 @@ class NeighbourhoodDisplay(Display):
             means = _means(loss[nodes], X.owners[nodes])
             node = int(nodes[np.argmin(X.sizes[X.owners[nodes]])])  # of the smallest graph
             i = int(X.owners[node])
-            drawing: Any = kind.drawing(rows[i])
-            example, centre = small(drawing), node - int(X.node_starts[i])
+            example, centre = small(kind.drawing(rows[i])), node - int(X.node_starts[i])
             near, words = _around(example, centre, t)
             mean = float(means.mean())
             found.append(Neighbourhood(words, t, mean, len(means), example, centre, near))
@@ -152,8 +151,8 @@ class NeighbourhoodDisplay(Display):
         self.axes_ = np.asarray(axes).ravel()
         self.figure_ = self.axes_[0].figure
         for ax, each in zip(self.axes_, self.found):
-            _, codes = label_codes(each.example.labels)
-            hues = [COLOURS[code] for code in codes] or [COLOURS[1]] * len(each.example.places)
+            _, codes = node_codes(each.example)
+            hues = [COLOURS[code] for code in codes]
             inside = set(each.near)
             shown = [hue if v in inside else "0.92" for v, hue in enumerate(hues)]
             draw_nodes(ax, each.example, c=shown)

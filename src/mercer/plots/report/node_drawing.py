@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.classes import COLOURS, label_codes
+from mercer.plots.classes import COLOURS, node_codes
 from mercer.samples import Drawing
 
 WIDTH, HEIGHT, MARGIN = 360.0, 260.0, 14.0
@@ -21,7 +21,7 @@ RADIUS = 6.5  # of a node; smaller where nodes are many
 
 def node_drawing(drawing: Drawing) -> dict[str, Any]:
     """The nodes (x, y, colour, label), the edges (x, y, x, y), and what the colours say."""
-    names, codes = label_codes(drawing.labels)
+    names, codes = node_codes(drawing)
     P = drawing.places * [1, -1]
     # words are centred at their nodes, and go beyond them
     beyond = np.zeros(len(P))
@@ -41,7 +41,7 @@ def node_drawing(drawing: Drawing) -> dict[str, Any]:
         if u != v
     ]
     nodes = [
-        (*place, codes[i] if codes else 1, drawing.labels[i] if drawing.labels else "")
+        (*place, codes[i], drawing.labels[i] if drawing.labels else "")
         for i, place in enumerate(at.round(1).tolist())
     ]
     return {

@@ -16,7 +16,13 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
 
-from mercer.learners.base import SoftmaxCalibration, check_labels, fit_softmax, refuse_complex
+from mercer.learners.base import (
+    SoftmaxCalibration,
+    check_labels,
+    first_word,
+    fit_softmax,
+    refuse_complex,
+)
 from mercer.selection.automatic.ordered import ranks_of
 from mercer.spoken import written
 
@@ -191,7 +197,7 @@ class Regression(Task):
         try:
             y = y.astype(np.float64)
         except (ValueError, TypeError):
-            row = next(i for i, value in enumerate(y) if not _is_number(value))
+            row = first_word(y)
             raise ValueError(
                 f"y has {written(y[row])} in row {row}, which is not a number: regression needs "
                 "numbers; for classes use KernelClassifier."
@@ -305,11 +311,3 @@ def _check_size(y: np.ndarray) -> None:
             f"y reaches {largest:.3g} and differs by {spread:.3g}, too {much} for squared errors: "
             "give it in other units."
         )
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (ValueError, TypeError):
-        return False
-    return True
