@@ -22,6 +22,7 @@ from mercer.solvers.additive import (
     choose_pairs,
     score_pairs,
 )
+from mercer.solvers.additive.column_pairs import MANY
 from mercer.solvers.additive.evidence import next_penalties
 from mercer.solvers.additive.part_newton import SHARED
 
@@ -103,16 +104,33 @@ def test_parts_share_a_penalty_as_much_as_is_said():
 
 
 def test_useless_pairs_have_scores_as_of_the_normal_distribution():
+    """Also if the noise has another size at each level of a column."""
     numbers = np.random.default_rng(3)
     codes = numbers.integers(0, 20, (25, 1000)).astype(np.uint8)
     places = np.append(np.linspace(0, 1, 20), np.nan)
     coarse = [coarse_column(places, np.bincount(row, minlength=21), SCORED) for row in codes]
     pairs = list(combinations(range(25), 2))
-    noise = numbers.normal(size=(1, 1000))
-    scores = score_pairs(codes, coarse, pairs, noise, np.ones((1, 1000)), np.ones(1))
-    z = np.array(list(scores.values()))
-    assert list(scores) == pairs
-    assert abs(z.mean()) < 0.2
-    assert abs(z.std() - 1) < 0.15
-    assert (z > 2.33).mean() < 0.03  # a hundredth, if they were independent
-    assert choose_pairs(scores, 20) == []
+    ones = np.ones((1, 1000))
+    for size in (1.0, 0.1 + codes[0] / 10):
+        noise = size * numbers.normal(size=(1, 1000))
+        scores = score_pairs(codes, coarse, pairs, noise, ones, noise**2)
+        z = np.array(list(scores.values()))
+        assert list(scores) == pairs
+        assert abs(z.mean()) < 0.2
+        assert abs(z.std() - 1) < 0.15
+        assert (z > 2.33).mean() < 0.03  # a hundredth, if they were independent
+        assert choose_pairs(scores, 20, among=len(pairs)) == []
+
+
+def test_of_very_many_pairs_the_best_are_scored():
+    numbers = np.random.default_rng(4)
+    codes = numbers.integers(0, 8, (100, 500)).astype(np.uint8)
+    places = np.append(np.linspace(0, 1, 8), np.nan)
+    coarse = [coarse_column(places, np.bincount(row, minlength=9), SCORED) for row in codes]
+    pairs = list(combinations(range(100), 2))
+    r = ((codes[3] - 3.5) * (codes[77] - 3.5) + numbers.normal(size=500))[None]
+    scores = score_pairs(codes, coarse, pairs, r, np.ones_like(r), r**2)
+    assert len(scores) == MANY < len(pairs)
+    assert choose_pairs(scores, 20, among=len(pairs)) == [(3, 77)]
+    alone = score_pairs(codes, coarse, [(3, 77)], r, np.ones_like(r), r**2)
+    assert alone[3, 77] == scores[3, 77]

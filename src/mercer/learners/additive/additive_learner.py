@@ -218,18 +218,23 @@ class AdditiveLearner(Placed, BaseEstimator):
         w: np.ndarray,
         residuals: np.ndarray,
         spreads: np.ndarray,
-        noise: np.ndarray,
     ) -> RowDesign | None:
         """The design with the pairs that are given, or with those that explain most of the
-        residuals (see `score_pairs`); None if it has them all. ``w`` are the weights of the rows.
+        residuals; None if it has them all.
+
+        ``w`` (n,) are the weights of the rows; ``residuals`` and ``spreads``, the weights of their
+        squares for weight 1, are (outputs, n).
         """
         held = {pair.columns for pair in design.pairs}
         if is_whole(self.pairs):
             places = [column.positions for column in self._bins.columns]
             coarse = [coarse_column(t, c, SCORED) for t, c in zip(places, counts)]
             left = [p for p in combinations(range(len(places)), 2) if p not in held]
-            scores = score_pairs(design.codes, coarse, left, residuals, spreads, noise, self.n_jobs)
-            chosen = choose_pairs(scores, int(self.pairs) - len(held))
+            scores = score_pairs(
+                design.codes, coarse, left, w * residuals, w * spreads, w * residuals**2,
+                self.n_jobs,
+            )  # fmt: skip
+            chosen = choose_pairs(scores, int(self.pairs) - len(held), among=len(left))
         else:
             chosen = [pair for pair in self._given_pairs() if pair not in held]
         if not chosen:

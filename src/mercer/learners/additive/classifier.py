@@ -216,13 +216,10 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         result: PartResult,
     ) -> tuple[RowDesign, PartResult]:
         """Add pairs by what is left of the classes, and solve, until nothing is left for others."""
-        noise = np.ones(len(Y))
         for _ in range(ROUNDS):
             p = probabilities(outputs_of(design, result))
             with blas_limit(0):
-                wider = self._with_more_pairs(
-                    design, counts, w, w * (Y - p), w * p * (1 - p), noise
-                )
+                wider = self._with_more_pairs(design, counts, w, Y - p, p * (1 - p))
             if wider is None:
                 break
             more = np.ones((len(Y), len(wider.pairs) - len(design.pairs)))

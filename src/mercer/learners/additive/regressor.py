@@ -47,6 +47,7 @@ from mercer.threads import blas_limit, fitting, forget
 TRIED = 8  # steps after which a kernel of columns is judged
 SOLVERS = ("bins", "exact")
 EXACT_ROWS = 20_000  # most rows of an exact fit: their numbers have codes of 16 bits
+LITTLE = 1e-3  # what the first pairs leave, in parts of the targets, and no others are looked for
 TO_PAIRS = 20  # steps with pairs, which begin at the penalties of the columns
 
 
@@ -268,12 +269,12 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
                 None if is_auto(self.alpha) else float(self.alpha), tol=0.2, max_iter=TO_PAIRS
             )
         )
-        alike = np.broadcast_to(w, Y.shape)
-        for _ in range(ROUNDS):
+        for attempt in range(ROUNDS):
             left = np.array([y - design.read(r.coef) for y, r in zip(Y, results)])
-            noise = np.array([r.noise for r in results])
+            if attempt and (left**2 @ w <= LITTLE * (Y**2 @ w)).all():
+                break
             with blas_limit(0):
-                wider = self._with_more_pairs(design, counts, w, left * w, alike, noise)
+                wider = self._with_more_pairs(design, counts, w, left, np.ones_like(left))
             if wider is None:
                 break
             more = np.ones(len(wider.pairs) - len(design.pairs))

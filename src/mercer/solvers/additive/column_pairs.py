@@ -15,8 +15,9 @@ from mercer.threads import ordered_map
 SCORED = 32  # levels of a column on the grid of a score
 SCORED_FUNCTIONS = 60
 PENALTY = 0.002  # of a score, in parts of the rows and of the noise
+MANY, LEADING = 2000, 3  # more pairs are first compared by so many functions of each column
 WORK = 4e8  # rows times pairs that are looked at for a choice
-FALSE = 0.05  # the share of chosen pairs that may be useless
+CHANCE = 0.05  # of choosing any useless pair
 
 
 def score_pairs(
@@ -25,83 +26,103 @@ def score_pairs(
     pairs: Sequence[tuple[int, int]],
     residuals: np.ndarray,
     weights: np.ndarray,
-    noise: np.ndarray,
+    squares: np.ndarray,
     n_jobs: int | None = None,
 ) -> dict[tuple[int, int], float]:
     r"""How sure it is that each pair of columns explains something that their sum does not.
 
-    With u = Φᵀr, G = ΦᵀWΦ for the functions of a pair and the residuals r, the score is
+    With u = Φᵀr, G = ΦᵀWΦ for the functions of a pair and the residuals r, a fit of r gains
 
-    .. math:: u^\top (G + l)^{-1} u / σ^2 - \operatorname{tr} (G + l)^{-1} G,
+    .. math:: Q = u^\top (G + l)^{-1} u.
 
-    what a fit of r gains less what it would gain from noise: an estimate of the gain on new rows.
-    It is given in standard deviations that noise would give, by Wilson and Hilferty's normal
-    approximation, so that pairs with more functions have no advantage.
+    The score says how many standard deviations Q is above what noise would gain. This noise may
+    have another size in each cell of the grid: residuals of a function of other columns do.
 
     Parameters
     ----------
     codes : ndarray of shape (columns, n), uint8
     coarse : sequence of CoarseColumn
     pairs : sequence of tuple
-        The columns of each pair.
-    residuals, weights : ndarray of shape (outputs, n)
-        Residuals times the weights of their rows; the weights of squares.
-    noise : ndarray of shape (outputs,)
-        Variance of the residuals for weight 1.
+        The columns of each pair. Of more than 2,000, those are scored of which products of few
+        functions say most.
+    residuals, weights, squares : ndarray of shape (outputs, n)
+        w r, the weights W, and w r², for rows of weight w.
     """
     n = codes.shape[1]
-    step = max(1, int(len(pairs) * n // WORK))
+    step = max(1, int(min(len(pairs), MANY) * n // WORK))
     groups = [np.ascontiguousarray(c.group[row[::step]]) for c, row in zip(coarse, codes)]
-    residuals = np.ascontiguousarray(residuals[:, ::step])
-    weights = np.ascontiguousarray(weights[:, ::step])
+    rows = [np.ascontiguousarray(part[:, ::step]) for part in (residuals, weights, squares)]
+    if len(pairs) > MANY:
+        pairs = _promising(groups, coarse, pairs, rows[0], rows[2])
 
     def score(pair: tuple[int, int]) -> float:
         j, k = pair
         made = pair_functions(pair, coarse[j], coarse[k], SCORED_FUNCTIONS)
         total = 0.0
-        for r, w, variance in zip(residuals, weights, noise):
-            sums, counts = np.zeros(made.shape), np.zeros(made.shape)
-            _native.add_pair_table(groups[j], groups[k], r, sums)
-            _native.add_pair_table(groups[j], groups[k], w, counts)
-            total += _score(made.centred(counts.ravel()).functions, counts, sums, variance)
-        return total / np.sqrt(len(noise))
+        for output in zip(*rows):
+            tables = np.zeros((3, *made.shape))
+            for values, table in zip(output, tables):
+                _native.add_pair_table(groups[j], groups[k], values, table)
+            sums, counts, noise = tables.reshape(3, -1)
+            total += _score(made.centred(counts).functions, sums, counts, noise)
+        return total / np.sqrt(len(residuals))
 
     return dict(zip(pairs, ordered_map(score, pairs, n_jobs)))
 
 
-def _score(Phi: np.ndarray, counts: np.ndarray, sums: np.ndarray, noise: float) -> float:
-    G = Phi.T @ (counts.reshape(-1, 1) * Phi)
-    if not noise > 0 or not G.size:
+def _score(Phi: np.ndarray, sums: np.ndarray, counts: np.ndarray, noise: np.ndarray) -> float:
+    G = Phi.T @ (counts[:, None] * Phi)
+    if not G.size:
         return 0.0
     values, Q = eigh(G)
-    values = values.clip(0)
-    u = Q.T @ (Phi.T @ sums.ravel())
-    shrunk = values + PENALTY * counts.sum()
-    kept = values / shrunk
-    # by noise alone Q is a sum of kept_i χ²: nearly a multiple of χ² with ν degrees of freedom,
-    # whose cube root is nearly normal (Wilson and Hilferty, PNAS 17, 1931)
-    Q = float((u**2 / shrunk).sum()) / noise
-    size = float(kept.sum())
-    freedom = size**2 / max(float((kept**2).sum()), np.finfo(float).tiny)
-    if not freedom:
+    roots = np.sqrt(values.clip(0) + PENALTY * counts.sum())
+    scaled = Phi @ (Q / roots)
+    gain = float(((sums @ scaled) ** 2).sum())
+    # By noise alone the gain is a sum of λ χ², with λ the eigenvalues of M: nearly a multiple of
+    # χ², whose cube root is nearly normal (Wilson and Hilferty, PNAS 17, 1931).
+    M = scaled.T @ (noise[:, None] * scaled)
+    size = float(np.trace(M))
+    if not size > 0:
         return 0.0
-    spread = 2 / (9 * freedom)
-    return (np.cbrt(Q / size) - (1 - spread)) / np.sqrt(spread)
+    spread = 2 / 9 * float((M**2).sum()) / size**2
+    return float((np.cbrt(gain / size) - (1 - spread)) / np.sqrt(spread))
 
 
-def choose_pairs(scores: dict[tuple[int, int], float], most: int) -> list[tuple[int, int]]:
-    """The pairs with the largest scores, of those that noise would hardly reach.
+def _promising(
+    groups: Sequence[np.ndarray],
+    coarse: Sequence[CoarseColumn],
+    pairs: Sequence[tuple[int, int]],
+    residuals: np.ndarray,
+    squares: np.ndarray,
+) -> list[tuple[int, int]]:
+    """The pairs with the largest Σ u² / v over products of the first functions of both columns."""
+    d = len(coarse)
+    F = np.zeros((groups[0].size, d, LEADING))
+    for j, (group, column) in enumerate(zip(groups, coarse)):
+        first = column.functions[:, :LEADING]
+        F[:, j, : first.shape[1]] = first[group]
+    F = F.reshape(len(F), -1)
+    found = np.zeros((d, d))
+    for r, square in zip(residuals, squares):
+        u, v = F.T @ (r[:, None] * F), (F**2).T @ (square[:, None] * F**2)
+        parts = np.divide(u**2, v, out=np.zeros_like(u), where=v > 0)
+        found += parts.reshape(d, LEADING, d, LEADING).sum(axis=(1, 3))
+    J, K = np.array(pairs).T
+    best = np.argsort(-found[J, K], kind="stable")[:MANY]
+    return [pairs[i] for i in np.sort(best)]
 
-    At most a twentieth of them is expected to be useless, by the rule of Benjamini and Hochberg
-    ("Controlling the false discovery rate", Journal of the Royal Statistical Society B 57, 1995).
+
+def choose_pairs(
+    scores: dict[tuple[int, int], float], most: int, among: int
+) -> list[tuple[int, int]]:
+    """The pairs with the largest scores: those that the best of ``among`` useless pairs would reach
+    once in twenty times, or less.
 
     Examples
     --------
-    >>> choose_pairs({(0, 1): 40.0, (0, 2): 1.0, (1, 2): 90.0}, 5)
+    >>> choose_pairs({(0, 1): 40.0, (0, 2): 1.0, (1, 2): 90.0}, 5, among=3)
     [(1, 2), (0, 1)]
     """
-    order = sorted(scores, key=lambda pair: (-scores[pair], pair))
-    chance = norm.sf([scores[pair] for pair in order])
-    allowed = FALSE * np.arange(1, len(order) + 1) / max(len(order), 1)
-    sure = np.flatnonzero(chance <= allowed)
-    return order[: min(most, sure[-1] + 1 if len(sure) else 0)]
+    least = norm.isf(CHANCE / max(among, 1))
+    sure = [pair for pair, score in scores.items() if score > least]
+    return sorted(sure, key=lambda pair: (-scores[pair], pair))[:most]
