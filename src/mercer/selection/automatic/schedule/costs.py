@@ -41,6 +41,8 @@ JUDGING = 7  # leaves that are solved to choose a penalty: two for each of some 
 EACH_CENTRE = 2.3e-8  # seconds for each row and centre of a low-rank fit
 FACTOR = 2e-11  # the same for each row and squared centre
 AGAIN = 4.0  # times as long where the factor is computed whenever it is read, for lack of memory
+#: samples on which a kernel is measured, more of them until it takes enough seconds
+FEWEST_MEASURED, MOST_MEASURED, ENOUGH = 16, 256, 0.005
 EIGEN = 1.6e-10  # seconds for each cubed centre of a low-rank fit, or row of an exact one
 
 
@@ -175,7 +177,16 @@ def row_features(kernel: Any, X: Any) -> Row:
 
 
 def entry_seconds(kernel: Any, X: Any) -> float:
-    """Time of one value of a kernel, in one thread, measured on some of its encoded samples."""
-    some = X[np.arange(min(256, X.shape[0]))]
-    # what is computed once for all is in the first time only, which is not the least one
-    return least_seconds(lambda: kernel.block(some, some)) / some.shape[0] ** 2
+    """Time of one value of a kernel, in one thread, measured on some of its encoded samples.
+
+    They are few where a value takes long, as of series: else the measurement would take as long as
+    the matrix of a small table.
+    """
+    rows, most = FEWEST_MEASURED, min(MOST_MEASURED, X.shape[0])
+    while True:
+        some = X[np.arange(min(rows, most))]
+        # what is computed once for all is in the first time only, which is not the least one
+        seconds = least_seconds(lambda some=some: kernel.block(some, some))
+        if rows >= most or seconds > ENOUGH:
+            return seconds / some.shape[0] ** 2
+        rows *= 4
