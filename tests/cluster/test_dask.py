@@ -66,6 +66,35 @@ def test_a_killed_worker_changes_no_count(tmp_path):
 
 
 @pytest.mark.full
+def test_workers_need_memory_for_a_few_partitions():
+    """A table of 320 MB, in partitions of 13 MB that tasks make."""
+    pytest.importorskip("resource")
+
+    def most():
+        import resource
+
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def block(i):
+        import numpy as np
+
+        return np.random.default_rng(i).uniform(-1, 1, (400_000, 4))
+
+    parts = [da.from_delayed(dask.delayed(block)(i), (400_000, 4), float) for i in range(25)]
+    table = da.concatenate(parts)
+    client = started()
+    try:
+        Distributed(ADDITIVE, client).fit(table[:800_000], table[:800_000, 0])
+        before = client.run(most)
+        Distributed(ADDITIVE, client).fit(table, table[:, 0])
+        for address, after in client.run(most).items():
+            assert after - before[address] < 100e6, (before, after)
+    finally:
+        client.cluster.close()
+        client.close()
+
+
+@pytest.mark.full
 def test_what_was_sent_is_sent_again():
     """Both workers die, and with them the samples that were broadcast."""
     client = started()

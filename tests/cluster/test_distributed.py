@@ -227,6 +227,28 @@ def test_the_centres_do_not_depend_on_the_partitions(monkeypatch):
     assert_array_equal(streamed.centres_, first.centres_)
 
 
+@pytest.mark.parametrize("learner", [ADDITIVE, RIDGE], ids=["additive", "ridge"])
+def test_few_partitions_are_in_memory_at_a_time(learner):
+    """Of a table that is larger than memory: on one thread at most the next one beside each."""
+    import weakref
+
+    import dask
+
+    there, most = set(), 0
+
+    def block(i):
+        nonlocal most
+        rows = np.random.default_rng(i).uniform(-1, 1, (100, 4))
+        there.add(i)
+        weakref.finalize(rows, there.discard, i)
+        most = max(most, len(there))
+        return rows
+
+    made = [da.from_delayed(dask.delayed(block)(i), (100, 4), float) for i in range(16)]
+    Distributed(learner, ThreadEngine(1)).fit(da.concatenate(made), np.tile(y[:400], 4))
+    assert 1 <= most <= 3
+
+
 def test_bins_are_those_of_equal_steps(monkeypatch):
     from mercer.learners.additive import additive_learner, in_parts
 
@@ -311,7 +333,8 @@ def blocks_of(*parts):
 @pytest.mark.parametrize("learner", [ADDITIVE, RIDGE], ids=["additive", "ridge"])
 def test_partitions_of_other_columns(learner):
     odd = blocks_of(X[:200], X[200:400], X[400:, :3])
-    with pytest.raises(ValueError, match=r"(?i)columns|features"):
+    words = r"partitions 0 and 2 of X have different columns, .*: give the same ones in all"
+    with pytest.raises(ValueError, match=words):
         Distributed(learner).fit(odd, chunked(y))
 
 

@@ -199,6 +199,23 @@ def test_sparse_samples_and_missing_devices_are_refused():
             mercer.KernelRidge(kernel=RBF(1.0), device="cuda").fit(X, Y)
 
 
+@pytest.mark.parametrize("step", ["cholesky_ex", "from_numpy", "cat"])
+def test_a_device_without_room_is_told(step, monkeypatch):
+    def full(*given, **named):
+        raise torch.OutOfMemoryError(
+            "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 7.79 GiB"
+            " of which 0.50 GiB is free. If reserved memory is large, try a setting of torch."
+        )
+
+    monkeypatch.setattr(torch.linalg if step == "cholesky_ex" else torch, step, full)
+    solver = "conjugate_gradient" if step == "cat" else "cholesky"
+    model = mercer.KernelRidge(kernel=RBF(1.0), device="cpu:torch", solver=solver, memory=30_000)
+    words = r"device= has no room.*2.00 GiB.*0.50 GiB is free\). Give memory= below.*device="
+    with pytest.raises(MemoryError, match=words) as told:
+        model.set_params(memory=None if step == "cholesky_ex" else 30_000).fit(X, Y)
+    assert "setting" not in str(told.value)
+
+
 def test_a_matrix_that_is_singular_there():
     A = np.ones((5, 2))
     with pytest.warns(mercer.solvers.ConvergenceWarning):

@@ -8,7 +8,8 @@ import pytest
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.tables import RowHashes, TableEncoder, row_hashes
+from mercer.tables import RowHashes, TableEncoder, infer_columns, row_hashes
+from mercer.tables.cell_bytes import cell_bytes, column_bytes
 from mercer.tables.row_hashes import hash_rows
 
 RNG = np.random.default_rng(0)
@@ -45,6 +46,34 @@ def test_numbers_of_any_type_are_the_same_rows():
     X, y = pd.DataFrame({"a": np.arange(20), "b": np.arange(20)[::-1] ** 2}), np.arange(20)
     model = KernelRegressor(trials=1).fit(X, y)
     assert model.row_hashes_.count(model.encode_table(X.astype(float)), y.astype(float)) == 20
+
+
+def test_lists_and_arrays_of_numbers_are_the_same_rows():
+    cells = [[1, 2], [0.5, -0.0], [[1, 2], [3, 4]], [[1, 2], [3]], ["a", 1], [], [None, 1]]
+    arrays = [np.array(cell, np.float32) for cell in cells[:3]]
+    assert [cell_bytes(cell) for cell in arrays] == [cell_bytes(cell) for cell in cells[:3]]
+    assert len({cell_bytes(cell) for cell in [*cells, [[1, 2, 3, 4]], [1, 2, 3, 4]]}) == 9
+    assert cell_bytes({"a", "b"}) == cell_bytes(frozenset({"b", "a"})) != cell_bytes(["a", "b"])
+
+
+def test_long_arrays_that_differ_in_the_middle_are_not_equal():
+    """Their texts are: numpy writes three numbers of each end of more than a thousand."""
+    first = [np.arange(1500.0) + i for i in range(12)]
+    second = [cell.copy() for cell in first]
+    for cell in second:
+        cell[700] = -1
+    assert repr(first[0]) == repr(second[0])
+    kinds = {column.name: column.kind for column in infer_columns(
+        {"a": as_cells(first), "b": as_cells(second), "c": as_cells(first)}
+    )}  # fmt: skip
+    assert (kinds["b"], kinds["c"]) == (kinds["a"], "duplicate")
+    assert column_bytes(as_cells(first)) != column_bytes(as_cells(second))
+
+
+def as_cells(arrays):
+    cells = np.empty(len(arrays), object)
+    cells[:] = arrays
+    return cells
 
 
 def test_of_many_rows_some_hashes_are_kept_and_the_others_estimated(monkeypatch):

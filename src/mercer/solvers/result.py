@@ -25,6 +25,10 @@ class Reason(Enum):
         "stopped without further progress: the tolerance is below what the precision allows; "
         "loosen tol, or use float64"
     )
+    ILL_CONDITIONED = (
+        "stopped without further progress, because the matrix is singular, or so nearly that "
+        "rounding hides the penalty: raise the penalty, or remove duplicate samples"
+    )
     UNCHANGED = (
         "stopped because its loss, or that of the rows held out, no longer falls by tol while "
         "mistakes remain: with tol=None it goes on until there are none, or to max_iter"

@@ -6,6 +6,7 @@ review.py says what is wrong with a table before a fit. Files of the command are
 cli/text_types.py first.
 """
 
+from mercer.tables.cell_bytes import column_bytes
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
@@ -58,8 +59,8 @@ __all__ = [
     "BLANKS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "Column", "ColumnKind",
     "EncodedRows", "EncodedTable", "Feature", "Finding", "KeepsRecords", "ReadTable", "Related",
     "RowHashes", "Surprises", "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts",
-    "column_kind", "column_kinds", "column_notices", "date_parts", "encoder_of", "find_codes",
-    "find_leaks",
+    "column_bytes", "column_kind", "column_kinds", "column_notices", "date_parts", "encoder_of",
+    "find_codes", "find_leaks",
     "find_order_in_time", "find_repeated_rows", "find_shared_rows", "find_strange_values",
     "find_variants", "histogram", "infer_columns", "is_missing_mark", "is_object_list",
     "is_one_zone", "items_of", "level_text", "listed", "missing_values", "read_as",

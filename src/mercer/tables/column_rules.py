@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import are_series
+from mercer.tables.cell_bytes import column_bytes
 from mercer.tables.cells import SETS, clear_separator, items_of, separator_of
 from mercer.tables.column_kinds import (
     are_sequences,
@@ -334,8 +335,4 @@ def _fingerprint(values: np.ndarray) -> bytes:
     """Equal for columns that are equal in every row."""
     import hashlib
 
-    if values.dtype.kind in "fM":
-        content = (values + 0.0 if values.dtype.kind == "f" else values).tobytes()  # -0 is 0
-    else:
-        content = "\0".join(map(repr, values.tolist())).encode()
-    return values.dtype.kind.encode() + hashlib.sha256(content).digest()
+    return values.dtype.kind.encode() + hashlib.sha256(column_bytes(values)).digest()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.tables.cell_bytes import cell_bytes
 from mercer.tables.column_kinds import level_text
 from mercer.tables.review import Finding
 from mercer.tables.values import missing_values
@@ -75,7 +76,7 @@ def _row_keys(values: dict[Any, np.ndarray]) -> list[int]:
     for cells in values.values():
         gone = missing_values(cells)
         texts = [
-            None if m else level_text(v) if cells.dtype.kind == "f" else repr(v)
+            None if m else level_text(v) if cells.dtype.kind == "f" else cell_bytes(v)
             for v, m in zip(cells.tolist(), gone)
         ]
         columns.append(texts)

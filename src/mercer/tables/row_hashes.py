@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.persistence import fields
+from mercer.tables.cell_bytes import cell_bytes
 from mercer.tables.column_kinds import level_text
 from mercer.tables.encoding import EncodedTable
 
@@ -88,20 +89,11 @@ def _hashes_of(values: np.ndarray) -> np.ndarray:
     """A hash of each cell; 1 and 1.0 have the same."""
     if values.dtype.kind in "fiub":
         return (values.astype(np.float64) + 0.0).view(np.uint64)
-    known: dict[str, int] = {}
-    return np.array([_hash(_text(v), known) for v in values.tolist()], np.uint64)
+    known: dict[bytes, int] = {}
+    return np.array([_hash(cell_bytes(v, level_text), known) for v in values.tolist()], np.uint64)
 
 
-def _hash(text: str, known: dict[str, int]) -> int:
-    if text not in known:
-        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        known[text] = int.from_bytes(digest, "little")
-    return known[text]
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, (set, frozenset)):
-        return " ".join(sorted(map(repr, cell)))
-    if isinstance(cell, (list, tuple, np.ndarray)):
-        return " ".join(map(level_text, cell))
-    return level_text(cell)
+def _hash(content: bytes, known: dict[bytes, int]) -> int:
+    if content not in known:
+        known[content] = int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
+    return known[content]

@@ -8,6 +8,7 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic import budget, final_fit
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.trials import trials
+from mercer.threads import raise_if_stopped
 from selection.automatic.small_searches import RING, TABLE, WAVE, same_model, search_of
 
 
@@ -157,6 +158,50 @@ def test_a_late_support_vector_machine_has_fewer_rows(rungs, late, clock, sizes,
     late()
     again = KernelClassifier(replay=model.schedule_).fit(TABLE, RING)
     assert_array_equal(again.predict(TABLE), model.predict(TABLE))
+
+
+@pytest.mark.parametrize("machine", ["svc", "ridge"])
+def test_what_nothing_quicker_could_replace_is_not_begun_twice(
+    late, clock, sizes, machine, monkeypatch
+):
+    """Of 192 series, beside busy processes, the late final fit was repeated as it was, which took
+    as long again."""
+    sizes(quick_rows=5000)
+    monkeypatch.setattr(trials, "candidates", lambda *_: [Candidate("gaussian", machine=machine)])
+    model = KernelClassifier(time=100, progress=clock).fit(TABLE, RING)
+    assert model.winner_["machine"] == machine
+    assert not {"quick", "instead", "early"} & set(model.schedule_[-1])
+    assert not any(notice.startswith("The time was over") for notice in model.notices_)
+    assert model.score(TABLE, RING) > 0.8
+
+
+def test_the_notice_of_a_quick_fit_tells_of_rows_that_there_are(late, clock, sizes):
+    """It spoke of 300 centres and 5,000 rows of a table of 192."""
+    sizes(quick_rows=5000, smallest_rank=200)
+    model = KernelRegressor(time=100, progress=clock).fit(TABLE, WAVE)
+    assert model.schedule_[-1]["quick"]
+    said = "the model is a quicker one, kernel ridge with 200 centres on 240 rows."
+    assert f"The time was over in the final fit: {said}" in model.notices_
+
+
+def test_a_trial_that_takes_the_time_of_the_final_fit_is_left(clock, monkeypatch):
+    """A busy machine made one of them ten times as long as it was expected to be."""
+    original, asked = trials.FoldFits.judge, []
+
+    def judge(self, candidate, *given):
+        if not candidate.simple:
+            asked.append(candidate)
+            if len(asked) == 3:
+                clock.now += 95.0
+                raise_if_stopped()
+        return original(self, candidate, *given)
+
+    monkeypatch.setattr(trials.FoldFits, "judge", judge)
+    model = KernelRegressor(time=100, progress=clock).fit(TABLE, WAVE)
+    assert [entry["family"] for entry in model.schedule_[:-1]] == [c.family for c in asked[:2]]
+    assert any("took too long to be tried" in notice for notice in model.notices_)
+    assert any("had room for 2 of" in notice for notice in model.notices_)
+    assert model.interrupted_ is None
 
 
 def test_a_quick_fit_of_a_small_table_has_the_kernel_of_a_fold(told):

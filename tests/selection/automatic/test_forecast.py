@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from mercer import KernelRegressor
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines import linear
+from mercer.selection.automatic.schedule import costs
 from mercer.selection.automatic.schedule.costs import AT_FIRST, CARE, LAST, Costs
 from mercer.selection.automatic.speed import REFERENCE, Speed
 from mercer.selection.automatic.tasks import Classification, Regression
@@ -97,6 +98,26 @@ def test_predictions_follow_the_speed_of_the_machine():
     }  # fmt: skip
     for name, args in steps.items():
         assert_allclose(getattr(slow, name)(*args), 4 * getattr(usual, name)(*args))
+
+
+@pytest.mark.parametrize(
+    ("each", "power", "rows"),
+    [
+        (1e-3, 2, [16]),  # a value, and of how many samples it was measured
+        (1e-4, 2, [16, 64]),
+        (1e-5, 2, [16, 64, 192]),
+        (3e-3, 1, [16, 64]),  # features of a sample
+        (1e-3, 1, [16, 64, 192]),
+    ],
+)
+def test_a_slow_kernel_is_measured_on_few_rows(each, power, rows, monkeypatch):
+    """Of 192 series the measurement took as long as their whole matrix."""
+    asked = []
+    kernel = SimpleNamespace(block=lambda X, Z: asked.append(len(X)))
+    monkeypatch.setattr(costs, "least_seconds", lambda step: (step(), each * asked[-1] ** power)[1])
+    found = costs.entry_seconds(kernel, np.zeros((192, 1)))
+    assert_allclose(found, each * 192**power / 192**2)
+    assert asked == rows
 
 
 def test_the_speed_is_measured_where_the_clock_decides(monkeypatch):

@@ -1,4 +1,4 @@
-"""Searches with one row in each fold: SVC answers from one fit, as single fits would."""
+"""Searches with one row in each fold: SVC and SVR answer from one fit, as single fits would."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut
 
-from mercer import SVC, KernelRidge, KernelSearchCV, NuSVC
+from mercer import SVC, SVR, KernelRidge, KernelSearchCV, NuSVC, NuSVR
 from mercer.gram import gram
 from mercer.kernels import RBF, Spectrum
 from mercer.solvers.smo import DualProblem, SmoSolver, leave_out
@@ -19,15 +19,18 @@ CLASSES = {2: np.where(Y > 0, "b", "a"), 3: np.digitize(Y, [-0.6, 0.5])}
 WEIGHTS = RNG.integers(0, 3, 48).astype(float)
 C = [0.05, 0.7, 20.0]
 TIGHT = SVC(gamma=0.4, tol=1e-8)
+TUBE = SVR(gamma=0.4, tol=1e-8)
 
 
 def one_by_one(model, X, y, weights=None):
-    """Decision values of each row by a fit to all others."""
+    """Values of each row by a fit to all others."""
+    answer = "predict" if isinstance(model, SVR) else "decision_function"
     found = []
     for i in range(len(y)):
         rest = np.arange(len(y)) != i
         w = None if weights is None else weights[rest]
-        found.append(clone(model).fit(X[rest], y[rest], w).decision_function(X[i : i + 1])[0])
+        single = clone(model).fit(X[rest], y[rest], w)
+        found.append(getattr(single, answer)(X[i : i + 1])[0])
     return np.array(found)
 
 
@@ -49,6 +52,47 @@ def test_values_are_those_of_single_fits(classes, changes, c, dtype):
     wanted = one_by_one(model, X.astype(dtype), CLASSES[classes])
     atol = 1e-6 if dtype == np.float64 else 1e-3
     assert_allclose(answers.decision_function(samples), wanted, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 5.0])
+@pytest.mark.parametrize("c", C)
+def test_values_of_a_regression_are_those_of_single_fits(c, epsilon, dtype):
+    """With a tube around all rows none is a support vector, and with none all of them are."""
+    model = clone(TUBE).set_params(C=c, epsilon=epsilon)
+    answers, samples = clone(model).leave_one_out(X.astype(dtype), Y)
+    wanted = one_by_one(model, X.astype(dtype), Y)
+    assert_allclose(answers.predict(samples), wanted, atol=1e-5 if dtype == np.float64 else 1e-3)
+
+
+def test_a_search_of_regressions():
+    weights = {"sample_weight": WEIGHTS + 1}
+    arguments = {"cv": LeaveOneOut(), "scoring": "neg_mean_absolute_error"}
+    grid = {"C": C, "epsilon": [0.05, 0.3]}
+    for given in ({}, weights):
+        ours = KernelSearchCV(TUBE, grid, **arguments).fit(X, Y, **given)
+        theirs = GridSearchCV(TUBE, grid, **arguments).fit(X, Y, **given)
+        assert all(s.left_out for s in ours.sharing_)
+        for i in range(len(Y)):
+            name = f"split{i}_test_score"
+            assert_allclose(ours.cv_results_[name], theirs.cv_results_[name], atol=1e-5)
+        assert ours.best_params_ == theirs.best_params_
+
+
+def test_an_intercept_that_no_free_vector_tells():
+    """It is in the middle of an interval, which ends at rows that are no support vectors."""
+    model, y = SVC(C=0.1, kernel="linear", tol=1e-8), np.array([0, 0, 1, 1])
+    A = np.array([[-6.0], [-1.0], [1.0], [6.0]])
+    assert sorted(clone(model).fit(A, y).support_) == [1, 2]
+    answers, samples = clone(model).leave_one_out(A, y)
+    wanted = one_by_one(model, A, y)
+    assert_allclose(answers.decision_function(samples), wanted, atol=1e-7)
+    assert_allclose(wanted[3], 0.9)
+
+
+def test_two_rows_of_a_regression():
+    answers, samples = clone(TUBE).leave_one_out(X[:2], Y[:2])
+    assert_allclose(answers.predict(samples), Y[[1, 0]], atol=0.1 + 1e-8)
 
 
 def test_samples_of_other_kinds():
@@ -98,12 +142,15 @@ def test_search(classes, scoring):
         (SVC(gamma="scale"), {"C": C}, LeaveOneOut()),
         (SVC(gamma=0.4, class_weight="balanced"), {"C": C}, LeaveOneOut()),
         (NuSVC(gamma=0.4), {"nu": [0.2, 0.3]}, LeaveOneOut()),
+        (NuSVR(gamma=0.4), {"nu": [0.2, 0.3]}, LeaveOneOut()),
+        (SVR(gamma="scale"), {"C": C}, LeaveOneOut()),
         (KernelRidge(kernel="rbf"), {"alpha": [0.1]}, LeaveOneOut()),
     ],
 )
 def test_other_searches_fit_each_fold(given, grid, cv):
     y = np.where(CLASSES[2] == "a", 0.0, 1.0)
-    scoring = "neg_mean_squared_error" if isinstance(given, KernelRidge) else None
+    regression = isinstance(given, (KernelRidge, NuSVR, SVR))
+    scoring = "neg_mean_squared_error" if regression else None
     search = KernelSearchCV(given, grid, cv=cv, scoring=scoring, refit=False).fit(X, y)
     assert not any(s.left_out for s in search.sharing_)
 

@@ -17,12 +17,22 @@ from mercer.threads import count_jobs
 
 
 @contextmanager
-def torch_threads(n_jobs: int | None) -> Iterator[None]:
-    """Torch uses this many threads meanwhile."""
+def torch_threads(
+    n_jobs: int | None, less: str = "fewer rows, or a smaller batch_size="
+) -> Iterator[None]:
+    """Torch uses this many threads meanwhile.
+
+    Where its device has no room for the work, MemoryError says so, and what takes ``less``.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(count_jobs(n_jobs))
     try:
         yield
+    except torch.OutOfMemoryError as error:
+        said = ". ".join(str(error).split(". ")[:3])  # the rest is about settings of torch
+        raise MemoryError(
+            f'device= has no room for this work ({said}). Give {less}, or device="cpu".'
+        ) from error
     finally:
         torch.set_num_threads(before)
 

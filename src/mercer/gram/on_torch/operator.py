@@ -5,7 +5,7 @@ Only what solvers ask for leaves the device: products, rows, factors applied to 
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,8 @@ from mercer.kernels import Formula
 
 STRIP = 2**26  # numbers in a strip of rows that is not kept
 PLAIN = "cpu:torch"
+#: what a matrix with no room on its device can do with
+LESS = "memory= below what is free there, so that K is not kept, fewer rows, or a smaller rank="
 
 
 def torch_gram(kernel: Any, X: Any, Z: Any, place: Place) -> TorchGram:
@@ -41,12 +43,14 @@ def torch_gram(kernel: Any, X: Any, Z: Any, place: Place) -> TorchGram:
     device = choose_device("cpu" if place.device == PLAIN else place.device)
     # distances do not depend on where 0 is, and near 0 they are rounded less
     shift = X.mean(axis=0) if formula.coordinates == "distance" else 0
-    x = torch.from_numpy(np.ascontiguousarray(formula.rows(X - shift), X.dtype)).to(device)
-    if Z is X:
-        z = x
-    else:
-        z = torch.from_numpy(np.ascontiguousarray(formula.rows(Z - shift), X.dtype)).to(device)
-    return TorchGram(formula, x, z, place)
+
+    def there(rows: np.ndarray) -> Tensor:
+        values = np.ascontiguousarray(formula.rows(rows - shift), X.dtype)
+        with torch_threads(place.n_jobs, LESS):
+            return torch.from_numpy(values).to(device)
+
+    x = there(X)
+    return TorchGram(formula, x, x if Z is X else there(Z), place)
 
 
 class TorchGram(GramOperator):
@@ -96,8 +100,8 @@ class TorchGram(GramOperator):
         return np.array([float(pair) for pair in pairs], self.dtype)
 
     def __matmul__(self, V: Any) -> np.ndarray:
-        V = torch.as_tensor(np.asarray(V), device=self.x.device)
-        with self._threads():
+        with self._working():
+            V = torch.as_tensor(np.asarray(V), device=self.x.device)
             if self.kept is not None:
                 return _product(self.kept, V).cpu().numpy()
             step = max(1, STRIP // max(self.shape[1], 1))
@@ -123,15 +127,15 @@ class TorchGram(GramOperator):
         return TorchGram(self.formula, self.x, self.z, self.place, s)
 
     def factorise(self, shift: float = 0.0, dtype: np.dtype | None = None) -> TorchFactor:
-        K = self._values(slice(None), slice(None)) if self.kept is None else self.kept.clone()
-        K = K.double() if dtype == np.float64 else K
-        with self._threads():
+        with self._working():
+            K = self._values(slice(None), slice(None)) if self.kept is None else self.kept.clone()
+            K = K.double() if dtype == np.float64 else K
             K.diagonal().add_(shift)
             return TorchFactor(K)
 
     def eigenpairs(self, memory: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        K = self._values(slice(None), slice(None)) if self.kept is None else self.kept
-        with self._threads():
+        with self._working():
+            K = self._values(slice(None), slice(None)) if self.kept is None else self.kept
             values, vectors = torch.linalg.eigh(K)
         return values.cpu().numpy(), vectors.cpu().numpy()
 
@@ -139,15 +143,14 @@ class TorchGram(GramOperator):
         i, j = _index(i), _index(j)
         x, z = self.x[i], self.z[j]
         same = self.symmetric and isinstance(i, slice) and isinstance(j, slice) and i == j
-        with self._threads():
+        with self._working():
             K = kernel_values(self.formula, x, z, same)
             if self.factors is not None:
                 K = K * self.factors[i][:, None] * self.factors[j]
         return K
 
-    def _threads(self) -> Any:
-        threads = self.place.n_jobs
-        return nullcontext() if self.x.device.type != "cpu" else torch_threads(threads)
+    def _working(self) -> AbstractContextManager:
+        return torch_threads(self.place.n_jobs, LESS)
 
 
 class TorchFactor(GramFactor):

@@ -115,7 +115,8 @@ class SVC(ManyClasses):
             return None
         values = self._values(X)
         solver, whole = self._solver(K.shape[0]), values[training.rows]
-        values[training.rows] = values_left_out(self, solver, K, codes, bounds, path, whole)
+        machines = self.machines(codes, bounds)
+        values[training.rows] = values_left_out(solver, K, machines, path, whole)
         return looked_up(self, values)
 
 

@@ -11,10 +11,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, finite_fit
+from mercer.learners.base import LIMITS, Training, finite_fit, is_value
+from mercer.learners.margin.left_out import looked_up, values_left_out
 from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine
 from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.solvers.smo import DualProblem, SmoResult
+from mercer.streams import count_rows
 from mercer.threads import fitting
 
 
@@ -102,6 +104,28 @@ class SVR(_SupportVectorRegressor):
 
     def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
         return DualProblem.regression(y, bounds, float(self.epsilon))
+
+    def leave_one_out(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *,
+        fit_path: Any = None,
+    ) -> tuple[Any, Any] | None:  # fmt: skip
+        exact = LIMITS["support vectors"].exact(self.solver, count_rows(X))
+        if is_value(self.solver) or not exact:
+            return None
+        path: WarmStarts = self.new_path([self.C]) if fit_path is None else fit_path
+        self.fit(X, y, sample_weight, fit_path=path)
+        assert path.training is not None
+        training = path.training
+        bounds = self._bounds(training)
+        K = self._exact_operator(training.X, bounds, path)
+        if "dense" not in K.cheap or K.shape[0] < 2:
+            return None
+        targets = column_or_1d(training.y).astype(np.float64)
+        machine = np.arange(K.shape[0]), self._problem(targets, bounds)
+        values = self._values(X)
+        solver, whole = self._solver(K.shape[0]), values[training.rows]
+        values[training.rows] = values_left_out(solver, K, [machine], path, whole)
+        return looked_up(self, values)
 
 
 @estimator

@@ -5,6 +5,7 @@ What Ctrl-C or the clock cuts short leaves a quicker machine, or fewer of them.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -124,10 +125,12 @@ class FinalFit:
         """Fit one machine to all rows; returns whether it was not cut short."""
         budget, tried = self.search.budget, len(self.search.state.schedule) - 1
         deadline = Deadline(budget, budget.part(LATE, LEAST_LATE))
+        # what nothing quicker could replace is not begun twice
+        limit = deadline if self.candidates or self._has_quicker(candidate) else nullcontext()
         kernel = self.search.state.learnt.of(candidate).kernel
         try:
             self.search.report(f"final fit: {candidate.name}", tried, tried)
-            with deadline:
+            with limit:
                 fitted = self.fitter.fit(candidate, plan, kernel)
         except KeyboardInterrupt:
             self.cut = not deadline.is_over()
@@ -154,18 +157,23 @@ class FinalFit:
         if done:
             self.plan["mean"] = done
 
+    def _has_quicker(self, winner: Candidate) -> bool:
+        """Whether `_replace` has a machine that takes less time than that of all rows."""
+        n = len(self.fitter.settings.M)
+        if winner.machine == "svc":
+            return n > self.sizes.fewest_rows
+        few = min(self.sizes.smallest_rank, self.sizes.quick_rows)
+        return self.early is not None or winner.learn or winner.reads_columns or n > few
+
     def _replace(self, winner: Candidate) -> None:
         """Put a quicker machine in the place of a final fit that was cut short."""
         winner = self._with_kernel(winner)
         why = "Interrupted" if self.cut else "The time was over"
         rank = self.search.state.finals.affordable(self.sizes.smallest_rank)
         if not self.cut and winner.machine == "svc":  # as good as in the search, on as few rows
-            rows = min(self.sizes.fewest_rows, len(self.fitter.settings.M))
+            rows = self.sizes.fewest_rows
             plan = self.plan | {"rows": rows, "instead": True}
-            if rows < len(self.fitter.settings.M):
-                self.notices.append(
-                    f"{why} in the final fit: it was repeated with {rows} of the rows."
-                )
+            self.notices.append(f"{why} in the final fit: it was repeated with {rows} of the rows.")
         elif not self.cut and self.early is not None:
             plan = {"final": True, "early": True, "rank": rank}
             self.notices.append(
@@ -174,9 +182,10 @@ class FinalFit:
             )
         else:
             plan = {"final": True, "rank": rank, "quick": True}
+            rows = min(self.sizes.quick_rows, len(self.fitter.settings.M))
             self.notices.append(
-                f"{why} in the final fit: it was repeated with at most {self.sizes.smallest_rank} "
-                f"centres on at most {self.sizes.quick_rows} rows."
+                f"{why} in the final fit: the model is a quicker one, kernel ridge with "
+                f"{min(rank, rows):,} centres on {rows:,} rows."
             )
         self._fit_quickly(winner, plan)
 

@@ -46,7 +46,7 @@ class KernelSearchCV(GridSearchCV):
     Distances are computed once per data set. All penalties and folds use one Gram matrix. Ridge
     regressions share their factorisations for all ``alpha``, and support vector machines start
     from the solution for the last ``C``. With ``cv=LeaveOneOut()`` and a kernel of fixed parameters
-    `SVC` answers for each row from one fit. Candidates that cannot share are evaluated as
+    `SVC` and `SVR` answer for each row from one fit. Candidates that cannot share are evaluated as
     GridSearchCV does: see ``sharing_``.
 
     Parameters

@@ -71,6 +71,8 @@ class ConjugateGradientSolver:
             return s * np.asarray(K @ (s * V), dtype=np.float64) + penalty[outputs] * V
 
         z, gap, iterations, reason = self._iterate(product, precondition, b)
+        if reason is Reason.STALLED and penalty.min() <= _rounding(K, s):
+            reason = Reason.ILL_CONDITIONED
         error = b - product(z, np.arange(len(penalty))) + penalty * z  # s (y - K a)
         return Result(
             (s * z).reshape(np.shape(y)),
@@ -150,3 +152,9 @@ class ConjugateGradientSolver:
     @staticmethod
     def _gap(r: np.ndarray, size: np.ndarray) -> float:
         return float((np.linalg.norm(r, axis=0) / np.where(size > 0, size, 1)).max(initial=0))
+
+
+def _rounding(K: GramOperator, s: np.ndarray) -> float:
+    """What rounding of the entries of s K s may add to its eigenvalues, as λ does."""
+    peak = float((s[:, 0] ** 2 * K.diag()).max(initial=0))
+    return float(np.finfo(K.dtype).eps) * K.shape[0] * peak

@@ -144,12 +144,13 @@ class LocalSolver:
             sums += F.T @ (s[rows, None] * z[rows]).astype(dtype)
         gap = _gap(K, s, b, squares, beta, beta - sums, raised * z)
         converged = gap <= TOLERANCES[np.dtype(K.dtype)]
+        failed = Reason.ILL_CONDITIONED if raised.any() else Reason.STALLED
         result = Result(
             (s[:, None] * z).reshape(np.shape(y)),
             objective=penalty * float(np.sum(z * b)),  # Σ w (y - f)² + λ aᵀ K̂ a at the optimum
             gap=gap,
             converged=converged,
-            reason=Reason.CONVERGED if converged else Reason.STALLED,
+            reason=Reason.CONVERGED if converged else failed,
             solver="LocalSolver",
             certificate="relative residual",
         )

@@ -1,9 +1,10 @@
 """Exact leave-one-out of a support vector machine: the value of each row by the machine without it.
 
-Only support vectors change the machine: without a row whose α is 0 it stays the same. Without
-another row the dual has a bound of 0 for its variables, and the solution of all rows is near: other
-rows of the same sign take over the α, the most similar ones first (alpha seeding: DeCoste &
-Wagstaff, KDD 2000). The row's value is then in Kβ, which the solver keeps.
+Only support vectors change the function, and the two rows at whose values its intercept ends may
+change that, where no α is between its bounds: without another row the machine stays the same.
+Without one of these the dual has a bound of 0 for its variables, and the solution of all rows is
+near: other rows of the same sign take over the α, the most similar ones first (alpha seeding:
+DeCoste & Wagstaff, KDD 2000). The row's value is then in Kβ, which the solver keeps.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class LeftOut(NamedTuple):
     Attributes
     ----------
     rows : ndarray of int
-        The support vectors.
+        The support vectors, and two rows that may tell the intercept.
     values : ndarray
         f at each of them, by the machine that is fitted to all other rows.
     results : list of SmoResult
@@ -46,7 +47,7 @@ def leave_out(
     alpha: np.ndarray,
     source: RowSource | None = None,
 ) -> LeftOut:
-    """The values of all support vectors without themselves.
+    """The values of all rows that change the machine, without themselves.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def leave_out(
 
     Notes
     -----
-    One solution for each support vector, which takes few steps and reads few rows of K, O(n)
+    One solution for each of these rows, which takes few steps and reads few rows of K, O(n)
     operations each; and one product of K with β.
 
     Raises
@@ -88,8 +89,11 @@ def leave_out(
         )
     source = solver.rows_of(K, problem.C) if source is None else source
     whole = _uninterrupted(solver.solve(K, problem, alpha, source))
-    rows, known = np.flatnonzero(whole.coef), whole.alpha
+    known = whole.alpha
     assert known is not None
+    assert whole.products is not None
+    ends = _ends(problem, known, whole.products)
+    rows = np.union1d(np.flatnonzero(whole.coef), ends)
 
     def without(row: int) -> tuple[float, SmoResult]:
         raise_if_stopped()
@@ -102,6 +106,16 @@ def leave_out(
     jobs = solver.n_jobs if source.stateless else 1
     found = list(ordered_map(without, rows.tolist(), jobs))
     return LeftOut(rows, np.array([value for value, _ in found]), [each for _, each in found])
+
+
+def _ends(problem: DualProblem, alpha: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """Rows at whose values the interval of the optimal intercepts ends."""
+    positive, above, below = problem.y > 0, alpha > 0, alpha < problem.C
+    f = products[problem.rows] + problem.y * problem.p
+    rising, falling = np.where(positive, below, above), np.where(positive, above, below)
+    first = np.where(rising, f, np.inf).argmin()
+    last = np.where(falling, f, -np.inf).argmax()
+    return problem.rows[[first, last]]
 
 
 def handed_on(K: GramOperator, problem: DualProblem, alpha: np.ndarray, row: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.selection.automatic.candidates import Candidate
-from mercer.tables import Related
+from mercer.tables import Related, column_bytes
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,5 @@ def fingerprint(
         found.update(f"\n{name}\n".encode())
         if values is None:
             continue
-        if values.dtype.kind in "fiubmM":
-            found.update(np.ascontiguousarray(values).tobytes())
-        else:
-            found.update("\0".join(map(repr, values.tolist())).encode())
+        found.update(column_bytes(values))
     return found.hexdigest()

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from mercer.selection.automatic.budget import Deadline
 from mercer.selection.automatic.candidates import MACHINES, Candidate, candidates
 from mercer.selection.automatic.machines import mean_name
 from mercer.selection.automatic.scores import decision_weights
@@ -158,7 +159,9 @@ class Trials:
             if (tried or done) and (late or self.budget.left() < expected + self._reserve()):
                 continue  # another one may be cheaper
             self.report(candidate.name, done + i, done + len(order))
-            row = self._try(candidate, rung)
+            row = self._try_in_time(candidate, rung)
+            if row is None:
+                break
             tried += 1
             if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
                 self.room = ""
@@ -195,6 +198,20 @@ class Trials:
         )
 
     # --- one trial ----------------------------------------------------------------------------
+
+    def _try_in_time(self, candidate: Candidate, rung: Rung) -> dict | None:
+        """`_try`; None if it would not leave the time for the final fit of the best so far."""
+        if not self.state.schedule or np.isinf(self.budget.limit):
+            return self._try(candidate, rung)
+        deadline = Deadline(self.budget, -self._reserve() / self.budget.limit)
+        try:
+            with deadline:
+                return self._try(candidate, rung)
+        except KeyboardInterrupt:
+            if not deadline.is_over():
+                raise
+        self.state.notices.append(f"{candidate.name!r} took too long to be tried within the time.")
+        return None
 
     def _try(self, candidate: Candidate, rung: Rung, steps: list | None = None) -> dict:
         """Score a candidate on a rung, and add it to the leaderboard and the schedule."""
