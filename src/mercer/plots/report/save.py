@@ -42,6 +42,13 @@ from mercer.visible import visible
 __all__ = ["ReportData", "report_data", "save_report", "write_report"]
 
 TEMPLATES = Path(__file__).parent / "templates"
+#: suffix -> what reads such a table in Python
+READERS = {
+    ".csv": "pl.read_csv({})", ".csv.gz": "pl.read_csv({})", ".csv.zst": "pl.read_csv({})",
+    ".tsv": 'pl.read_csv({}, separator="\\t")', ".parquet": "pl.read_parquet({})",
+    ".arrow": "pl.read_ipc({})", ".feather": "pl.read_ipc({})", ".jsonl": "pl.read_ndjson({})",
+    ".ndjson": "pl.read_ndjson({})", ".xlsx": "pl.read_excel({})",
+}  # fmt: skip
 SMALL_CONFUSION = 8  # classes; a larger matrix is drawn as a map without numbers
 
 
@@ -127,9 +134,16 @@ def render(data: ReportData) -> str:
     environment.filters["brief"] = brief
     environment.filters["rows"] = lambda n: f"{n:,} row" + ("s" if n != 1 else "")
     environment.filters["python"] = repr
+    environment.filters["table"] = _table_in_python
     environment.filters["shell"] = shlex.quote
     environment.filters["count"] = lambda n: f"{n:,}"
     return environment.get_template("report.html").render(data=data, **_drawings(data))
+
+
+def _table_in_python(path: str) -> str:
+    """The expression that reads a table, or what to put there where no function of polars does."""
+    reader = READERS.get("".join(Path(path).suffixes).lower(), "...  # a table like {}")
+    return reader.format(json.dumps(path))
 
 
 def _drawings(data: ReportData) -> dict[str, Any]:
