@@ -20,7 +20,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.util import logging
 
-FOLDERS = ("book/", "kinds/")
+PAGES = ("book/", "kinds/", "graphs", "series", "bags", "trees")  # beginnings of names
 INK = "#010203"  # stands for the colour of the page's text
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS  # as in pyproject.toml
 STYLE = {
@@ -120,7 +120,7 @@ class Folded(Directive):
 
 
 def _begin(app: Any, name: str, source: list[str]) -> None:
-    if name.startswith(FOLDERS):
+    if name.startswith(PAGES):
         app.env.temp_data["chapter"] = Chapter(Path(app.env.doc2path(name)), name)
 
 
