@@ -471,6 +471,11 @@ def test_a_table_that_polars_does_not_read_is_named_in_the_code():
     code = next(text for text in shown if text.startswith("import mercer"))
     ast.parse(code)
     assert 'new = ...  # a table like "NEW \'a.ts"' in code.splitlines()
+    provenance = replace(data.provenance, new_path="NEW.jsonl")
+    for kind, reader in ((data.columns[0].kind, "pl.read_ndjson("), ("graph", "...  # a table")):
+        columns = [replace(data.columns[0], kind=kind), *data.columns[1:]]
+        page = Page(render(replace(data, columns=columns, provenance=provenance)))
+        assert any(f"new = {reader}" in element["text"] for element in page.of("pre"))
 
 
 STRANGE = {

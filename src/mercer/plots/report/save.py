@@ -134,16 +134,17 @@ def render(data: ReportData) -> str:
     environment.filters["brief"] = brief
     environment.filters["rows"] = lambda n: f"{n:,} row" + ("s" if n != 1 else "")
     environment.filters["python"] = repr
-    environment.filters["table"] = _table_in_python
     environment.filters["shell"] = shlex.quote
     environment.filters["count"] = lambda n: f"{n:,}"
     return environment.get_template("report.html").render(data=data, **_drawings(data))
 
 
-def _table_in_python(path: str) -> str:
-    """The expression that reads a table, or what to put there where no function of polars does."""
-    reader = READERS.get("".join(Path(path).suffixes).lower(), "...  # a table like {}")
-    return reader.format(json.dumps(path))
+def _table_in_python(data: ReportData) -> str:
+    """The expression that reads new rows, or what to put there where no function of polars does."""
+    path, other = data.provenance.new_path, "...  # a table like {}"
+    if any(column.kind == "graph" for column in data.columns):  # which may be several in a file
+        return other.format(json.dumps(path))
+    return READERS.get("".join(Path(path).suffixes).lower(), other).format(json.dumps(path))
 
 
 def _drawings(data: ReportData) -> dict[str, Any]:
@@ -155,6 +156,7 @@ def _drawings(data: ReportData) -> dict[str, Any]:
     return {
         "style": (TEMPLATES / "style.css").read_text("utf-8"),
         "embedded": _embedded(data),
+        "new_table": _table_in_python(data),
         "file_name": Path(data.provenance.data_path).name,
         "scores": score_tracks(data.contenders, data.score),
         "histogram": histogram_drawing(data.target_summary) if regression else None,
