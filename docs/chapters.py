@@ -20,7 +20,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.util import logging
 
-FOLDERS = ("book/", "kinds/")
+PAGES = ("book/", "kinds/", "graphs", "series", "bags", "trees")  # beginnings of names
 INK = "#010203"  # stands for the colour of the page's text
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS  # as in pyproject.toml
 STYLE = {
@@ -78,20 +78,26 @@ class Picture(Directive):
         words = [child for paragraph in caption for child in paragraph.children]
         caption.children.clear()
         caption.extend(words)
-        svg = _svg(drawn, f"{environment.docname.replace('/', '-')}-{number}", caption.astext())
+        svg = as_svg(drawn, f"{environment.docname.replace('/', '-')}-{number}", caption.astext())
         return [nodes.figure("", nodes.raw("", svg, format="html"), caption, classes=["picture"])]
 
 
-def _svg(figure: Any, prefix: str, words: str) -> str:
-    """The figure as an element of a page, with names of its own and the page's colours."""
+def as_svg(figure: Any, prefix: str, words: str, tight: bool = True) -> str:
+    """The figure as an element of a page, with names of its own and the page's colours.
+
+    Without ``words`` it is hidden from readers of screens, as an ornament. If it is not ``tight``,
+    its margins stay.
+    """
     file = io.StringIO()
     with mpl.rc_context(STYLE):
-        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+        box = "tight" if tight else None
+        figure.savefig(file, format="svg", bbox_inches=box, metadata={"Date": None})
     text = file.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r'( id="|"#|\(#)', rf"\g<1>{prefix}-", text).replace(INK, "currentColor")
     label = words.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+    role = f'role="img" aria-label="{label}"' if words else 'aria-hidden="true"'
+    return text.replace("<svg", f"<svg {role}", 1)
 
 
 class Folded(Directive):
@@ -114,7 +120,7 @@ class Folded(Directive):
 
 
 def _begin(app: Any, name: str, source: list[str]) -> None:
-    if name.startswith(FOLDERS):
+    if name.startswith(PAGES):
         app.env.temp_data["chapter"] = Chapter(Path(app.env.doc2path(name)), name)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import mercer
 
-sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py, ratios.py, as_markdown.py
+sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py, ratios.py and so on
 
 project = "Mercer"
 author = "The Mercer developers"
@@ -19,6 +19,7 @@ extensions = [
     "mathml",
     "chapters",
     "ratios",
+    "kind_pictures",
     "as_markdown",
     "sphinx_gallery.gen_gallery",
 ]

@@ -11,11 +11,15 @@ from typing import Any
 from docutils import nodes
 from docutils.utils.math import latex2mathml
 
+LONG = 30  # letters of LaTeX from which a formula in a line may be wider than a telephone
 BAR = 'stretchy="false" lspace="0" rspace="0"'
 
 
 def _inline(writer: Any, node: nodes.math) -> None:
-    writer.body.append(_mathml(node, as_block=False))
+    written = _mathml(node, as_block=False)
+    if len(node.astext()) >= LONG:
+        written = f'<span class="long-formula">{written}</span>'
+    writer.body.append(written)
     raise nodes.SkipNode
 
 

@@ -1,5 +1,8 @@
-"""The bars of the home page (docs/ratios.py) are those of benchmarks/RESULTS.md."""
+"""The home page: its bars (docs/ratios.py) are those of benchmarks/RESULTS.md, and each kind of
+data has a picture (docs/kind_pictures.py).
+"""
 
+import posixpath
 import sys
 from pathlib import Path
 
@@ -33,3 +36,17 @@ def test_the_ratio_is_that_of_the_row(ratios):
     assert ratios.ratio(text, "a", ["x", "b"], "ratio") == 1200
     with pytest.raises(ValueError, match="unpack"):
         ratios.ratio(text, "a", ["y"], "ratio")
+
+
+def test_each_kind_has_one_picture(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    import kind_pictures
+
+    contents = (DOCS / "kinds" / "index.rst").read_text(encoding="utf-8").split(":maxdepth: 1")[1]
+    pages = [posixpath.normpath(f"kinds/{name}") for name in contents.split()]
+    assert [page for _, page, _ in kind_pictures.KINDS] == pages
+    for _, _, kind in kind_pictures.KINDS:
+        (ax,) = kind_pictures.draw(kind).axes
+        assert len(ax.get_children()) > 12  # more than an empty drawing has
+    for name in ("kind_pictures", "chapters"):
+        sys.modules.pop(name, None)

@@ -1,5 +1,6 @@
 """``mercer report`` and ``--no-rows``: a saved model on new rows, and a page without values."""
 
+import html
 import json
 import re
 
@@ -112,3 +113,27 @@ def test_rows_of_the_training_table_are_told(folder, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["rows_in_training"] == 0
     assert facts["relevance"]["columns"][0] == "size"
+
+
+@pytest.mark.parametrize(
+    ("train", "new", "write"),
+    [("t.tsv", "NEW.tsv", lambda table, path: table.write_csv(path, separator="\t")),
+     ("t.parquet", "NEW.parquet", pl.DataFrame.write_parquet),
+     ("t.jsonl", "NEW.jsonl", pl.DataFrame.write_ndjson)],
+)  # fmt: skip
+def test_what_to_do_next_is_the_same_on_the_screen_and_in_the_report(
+    train, new, write, folder, capsys
+):
+    write(TABLE, train)
+    assert command("fit", train, "--target", "y", "--trials", "1") == 0
+    (shown,) = re.findall(r"Next: +(mercer predict .*?\.csv)  ", capsys.readouterr().out)
+    assert shown == f"mercer predict model.mercer {new} -o predictions.csv"
+    text = embedded(folder / "model.html")[0]
+    first, _, code = map(html.unescape, re.findall(r"<pre>(.*?)</pre>", text, re.DOTALL)[-4:-1])
+    assert first == shown
+    write(TABLE.drop("y"), new)
+    names = {}
+    exec(code, names)
+    assert names["new"].columns == ["size", "place"]
+    assert command("report", "model.mercer", train, "-o", "again.html") == 0
+    assert shown in html.unescape(embedded(folder / "again.html")[0])

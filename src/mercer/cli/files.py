@@ -67,6 +67,20 @@ def _is_graphml(name: str) -> bool:
     return name.lower().removesuffix(".gz").endswith(".graphml") and not name.startswith(".")
 
 
+def new_rows(table: Path) -> str:
+    """What stands for new rows in a command: a name in the form of the training table.
+
+    Examples
+    --------
+    >>> new_rows(Path("old/part-*.parquet")), new_rows(Path("table.csv.gz")), new_rows(Path("-"))
+    ('NEW.parquet', 'NEW.csv.gz', 'NEW.csv')
+    """
+    if table.is_dir():
+        return "NEW_FOLDER"
+    packed = table.suffix.lower() in PACKED
+    return f"NEW{''.join(table.suffixes[-2 if packed else -1 :]) or '.csv'}"
+
+
 class Source:
     """A file with bytes, uncompressed on the way; ``-`` is standard input, which is read at once.
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.exit_codes import INTERRUPTED, NO_REPORT, OK
+from mercer.cli.files import new_rows
 from mercer.cli.loading import is_short
 from mercer.cli.options import FitOptions
 from mercer.cli.origin import note_origin
@@ -285,8 +286,8 @@ def _report(outcome: Outcome, problem: Problem, options: FitOptions, budget: Bud
         final_rows=outcome.final_rows,
         target=options.target, dropped_rows=problem.dropped, command=options.command(),
         model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
-        seed=options.seed, notices=problem.notices, doubts=[*problem.doubts, *split.doubts],
-        rows=split.numbers, values=not options.no_rows,
+        new_path=new_rows(options.train), seed=options.seed, notices=problem.notices,
+        doubts=[*problem.doubts, *split.doubts], rows=split.numbers, values=not options.no_rows,
         time=max(min(wanted, budget.left()), LATE_REPORT),
     )  # fmt: skip
     write_report(options.report, data)

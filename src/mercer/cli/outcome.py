@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mercer
 from mercer.cli.errors import counted
-from mercer.cli.files import PACKED
+from mercer.cli.files import new_rows
 from mercer.cli.options import FitOptions
 from mercer.cli.problem import Problem, Split
 from mercer.cli.screen import (
@@ -158,20 +157,6 @@ def show_files(outcome: Outcome, options: FitOptions, spent: float, screen: Term
         f"({spent:.0f} s)",
         soft_wrap=True,
     )
-
-
-def new_rows(table: Path) -> str:
-    """What stands for new rows in a command: a name in the form of the training table.
-
-    Examples
-    --------
-    >>> new_rows(Path("old/part-*.parquet")), new_rows(Path("table.csv.gz")), new_rows(Path("-"))
-    ('NEW.parquet', 'NEW.csv.gz', 'NEW.csv')
-    """
-    if table.is_dir():
-        return "NEW_FOLDER"
-    packed = table.suffix.lower() in PACKED
-    return f"NEW{''.join(table.suffixes[-2 if packed else -1 :]) or '.csv'}"
 
 
 def summary(

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from mercer.cli.errors import OptionError, TableError, counted
+from mercer.cli.files import new_rows
 from mercer.cli.options import refuse_existing
 from mercer.cli.origin import target_of
 from mercer.cli.tables import Reading, Tables
@@ -60,8 +61,8 @@ def report_table(
     try:
         data = report_data(
             estimator, None, None, holdout=(X, y), target=target, dropped_rows=dropped,
-            model_path=str(model), data_path=tables.label, rows=(rows, rows), values=not no_rows,
-            time=SECONDS,
+            model_path=str(model), data_path=tables.label, new_path=new_rows(given[0]),
+            rows=(rows, rows), values=not no_rows, time=SECONDS,
         )  # fmt: skip
     except ValueError as error:  # columns that are lacking or are something else now
         raise TableError(f"{tables.label}: {error}") from error

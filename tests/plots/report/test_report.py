@@ -464,6 +464,20 @@ def test_the_commands_to_copy_are_quoted():
     assert ast.literal_eval(re.search(r"load\((.*)\)", code)[1]) == path
 
 
+def test_a_table_that_polars_does_not_read_is_named_in_the_code():
+    data = three_rows()
+    data = replace(data, provenance=replace(data.provenance, new_path="NEW 'a.ts"))
+    shown = [e["text"] for e in Page(render(data)).of("pre")]
+    code = next(text for text in shown if text.startswith("import mercer"))
+    ast.parse(code)
+    assert 'new = ...  # a table like "NEW \'a.ts"' in code.splitlines()
+    provenance = replace(data.provenance, new_path="NEW.jsonl")
+    for kind, reader in ((data.columns[0].kind, "pl.read_ndjson("), ("graph", "...  # a table")):
+        columns = [replace(data.columns[0], kind=kind), *data.columns[1:]]
+        page = Page(render(replace(data, columns=columns, provenance=provenance)))
+        assert any(f"new = {reader}" in element["text"] for element in page.of("pre"))
+
+
 STRANGE = {
     "dates with a text": ["unknown", *[f"2024-{i % 12 + 1:02d}-03" for i in range(39)]],
     "different dates and a text": ["unknown", *[f"20{i:02d}-01-03" for i in range(39)]],

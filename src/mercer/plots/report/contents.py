@@ -156,6 +156,7 @@ class Provenance:
     command: str = ""
     model_path: str = ""
     data_path: str = ""
+    new_path: str = "NEW.csv"  # stands for a file of new rows
     created: str = ""
 
 

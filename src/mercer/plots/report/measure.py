@@ -87,6 +87,7 @@ def report_data(
     command: str = "",
     model_path: str = "",
     data_path: str = "",
+    new_path: str = "NEW.csv",
     seed: int | None = None,
     rows: tuple[np.ndarray, np.ndarray] | None = None,
     values: bool = True,
@@ -118,6 +119,8 @@ def report_data(
         Number of rows without a target.
     command, model_path, data_path, seed
         Shown as the origin of the model.
+    new_path : str
+        What the examples of its use call the file of new rows.
     rows : (ndarray, ndarray), optional
         The numbers, from 0, that the rows of X and the held-out rows have in the user's table; None
         counts both by themselves.
@@ -212,7 +215,7 @@ def report_data(
         embedding=embedding,
         machines=_machines(kept, kept_X),
         provenance=Provenance(
-            versions(), seed, command, model_path, data_path,
+            versions(), seed, command, model_path, data_path, new_path,
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         ),
         relevance=relevance,

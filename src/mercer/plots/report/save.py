@@ -42,6 +42,13 @@ from mercer.visible import visible
 __all__ = ["ReportData", "report_data", "save_report", "write_report"]
 
 TEMPLATES = Path(__file__).parent / "templates"
+#: suffix -> what reads such a table in Python
+READERS = {
+    ".csv": "pl.read_csv({})", ".csv.gz": "pl.read_csv({})", ".csv.zst": "pl.read_csv({})",
+    ".tsv": 'pl.read_csv({}, separator="\\t")', ".parquet": "pl.read_parquet({})",
+    ".arrow": "pl.read_ipc({})", ".feather": "pl.read_ipc({})", ".jsonl": "pl.read_ndjson({})",
+    ".ndjson": "pl.read_ndjson({})", ".xlsx": "pl.read_excel({})",
+}  # fmt: skip
 SMALL_CONFUSION = 8  # classes; a larger matrix is drawn as a map without numbers
 
 
@@ -132,6 +139,14 @@ def render(data: ReportData) -> str:
     return environment.get_template("report.html").render(data=data, **_drawings(data))
 
 
+def _table_in_python(data: ReportData) -> str:
+    """The expression that reads new rows, or what to put there where no function of polars does."""
+    path, other = data.provenance.new_path, "...  # a table like {}"
+    if any(column.kind == "graph" for column in data.columns):  # which may be several in a file
+        return other.format(json.dumps(path))
+    return READERS.get("".join(Path(path).suffixes).lower(), other).format(json.dumps(path))
+
+
 def _drawings(data: ReportData) -> dict[str, Any]:
     confusion, regression = data.confusion, data.target_summary.edges is not None
     small = confusion is not None and len(confusion.classes) <= SMALL_CONFUSION
@@ -141,6 +156,7 @@ def _drawings(data: ReportData) -> dict[str, Any]:
     return {
         "style": (TEMPLATES / "style.css").read_text("utf-8"),
         "embedded": _embedded(data),
+        "new_table": _table_in_python(data),
         "file_name": Path(data.provenance.data_path).name,
         "scores": score_tracks(data.contenders, data.score),
         "histogram": histogram_drawing(data.target_summary) if regression else None,
