@@ -20,6 +20,7 @@ from mercer.distances.sphere import Haversine
 from mercer.distances.squared import SquaredEuclidean
 from mercer.distances.strings import Edit, JaroWinkler, WeightedEdit
 from mercer.distances.sums import Sum
+from mercer.distances.transport import Sinkhorn
 from mercer.distances.vectors import Cosine, Mahalanobis, Minkowski
 from mercer.distances.weights import correlation_weights
 
@@ -27,9 +28,9 @@ __all__ = [
     "DTW", "ERP", "MSM", "TWED", "Binary", "BrayCurtis", "Canberra", "Comparison", "Composite",
     "Coordinates", "Cosine", "Dice", "Distance", "Edit", "FromFunction", "Haversine", "Jaccard",
     "JaroWinkler", "KernelDistance", "LogFrequency", "Mahalanobis", "MappedMinkowski", "Match",
-    "Meaning", "Minkowski", "Mixed", "NanEuclidean", "Norm", "PairDifferences", "SlicedWasserstein",
-    "SmoothedMatch", "SoftDTW", "SquaredEuclidean", "Sum", "WeightedEdit", "correlation_weights",
-    "dense_rows",
+    "Meaning", "Minkowski", "Mixed", "NanEuclidean", "Norm", "PairDifferences", "Sinkhorn",
+    "SlicedWasserstein", "SmoothedMatch", "SoftDTW", "SquaredEuclidean", "Sum", "WeightedEdit",
+    "correlation_weights", "dense_rows",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
