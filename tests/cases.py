@@ -155,6 +155,12 @@ def bonded_graphs():
     return found
 
 
+def small_graphs():
+    """With labels of edges, two loops, twins in another order, and at most five nodes."""
+    loops = (2, [(0, 0), (0, 1), (1, 1)], ["C", "N"], ["double", "single", "single"])
+    return [*[graph for graph in bonded_graphs() if graph[0] < 5], loops, bonded_graphs()[-1]]
+
+
 def bare_graphs():
     """Without labels."""
     return [(n, edges) for n, edges, _ in graphs()]
@@ -275,6 +281,8 @@ DISTANCES = [
     *[(rho, channels()) for rho in (d.ERP(), d.MSM(), d.TWED())],
     *[(d.SoftDTW(s), series()) for s in (0.01, 1.0)],
     *[(d.SlicedWasserstein(*sizes), bags()) for sizes in ((), (3, 16), (5, 7, 2))],
+    *[(d.GraphEdit(*costs), small_graphs()) for costs in ((), (0.7, 0.4, 2.0, 0.3))],
+    (d.GraphEdit(1.5, 0.5), [graph[:2] for graph in small_graphs()]),
     *[(d.Sinkhorn(epsilon, tol=1e-12), bags()) for epsilon in (1.0, 40.0)],
     (d.Sinkhorn(1.5, weight_column=0, tol=1e-12), weighted_bags()),
     (d.KernelDistance(k.MeanMap(k.RBF(0.3))), bags()[:6]),  # without twins

@@ -216,8 +216,8 @@ class Sinkhorn(Rooted):
         if late:
             warnings.warn(
                 f"Sinkhorn stopped at max_iter={self.max_iter} for {late:,} of {len(pairs):,} "
-                f"pairs of bags, whose weights are up to {gaps.max():.1e} off (tol={self.tol:g}): give "
-                "more iterations, a larger tol or a larger regularisation.",
+                f"pairs of bags, whose weights are up to {gaps.max():.1e} off (tol={self.tol:g}): "
+                "give more iterations, a larger tol or a larger regularisation.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
