@@ -123,12 +123,12 @@ def test_iterations_end_with_a_warning_that_says_how_far():
         (
             Sinkhorn(weight_column=1),
             [[[0, 1.0]], [[0, 2.0], [0, -1]]],
-            r"X\[1\]: point 1 has .* -1",
+            r"column=1: point 1 of X\[1\] .* -1:",
         ),
         (
             Sinkhorn(weight_column=1),
             [[[0, 1.0]], [[0, 0.0]]],
-            r"X\[1\]: all points have the weight",
+            r"all points of X\[1\] have the",
         ),
         (Sinkhorn(1e-30), BAGS, r"regularisation=1e-30 is too small .* bags \d and \d"),
         (Sinkhorn(1.0), [[[1e200]], [[0.0]]], "regularisation=1 is too small"),

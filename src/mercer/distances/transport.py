@@ -156,11 +156,13 @@ class Sinkhorn(Rooted):
         if len(lost):
             i = int(np.searchsorted(X.starts, lost[0], side="right")) - 1
             said = (
-                f"point {lost[0] - X.starts[i]} has the weight {weights[lost[0]]:g}"
+                f"point {lost[0] - X.starts[i]} of X[{i}] has the weight {weights[lost[0]]:g}"
                 if weights[lost[0]] < 0
-                else "all points have the weight 0"
+                else f"all points of X[{i}] have the weight 0"
             )
-            raise ValueError(f"X[{i}]: {said}: give weights >= 0, and one > 0 in each bag.")
+            raise ValueError(
+                f"weight_column={column}: {said}: give weights >= 0, and one > 0 in each bag."
+            )
 
     def bind(self, X: Bags, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
