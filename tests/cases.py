@@ -108,6 +108,14 @@ def bags():
     return [*found, found[0][::-1], np.zeros((2, 2)), np.array([[1.0, -1.0], [0.0, 0.5]])]
 
 
+def weighted_bags():
+    """With a weight of each point in the first column: equal ones, and one of 0."""
+    rng = np.random.default_rng(19)
+    found = [np.column_stack([rng.uniform(0.2, 3, n), rng.normal(size=(n, 2))]) for n in (3, 1, 5)]
+    alone = np.array([[0.0, 9.0, 9.0], [2.0, 0.5, 1.0]])
+    return [bag.round(3) for bag in (*found, found[0][::-1] * [2, 1, 1], alone, alone[1:])]
+
+
 def smooth_series():
     """Steps below 1, of different lengths, one point, and twins."""
     rng = np.random.default_rng(17)
@@ -145,6 +153,12 @@ def bonded_graphs():
         bonds = [("single", "double")[(u + v + n) % 2] for u, v in edges]
         found.append((n, edges, labels, bonds))
     return found
+
+
+def small_graphs():
+    """With labels of edges, two loops, twins in another order, and at most five nodes."""
+    loops = (2, [(0, 0), (0, 1), (1, 1)], ["C", "N"], ["double", "single", "single"])
+    return [*[graph for graph in bonded_graphs() if graph[0] < 5], loops, bonded_graphs()[-1]]
 
 
 def bare_graphs():
@@ -267,6 +281,10 @@ DISTANCES = [
     *[(rho, channels()) for rho in (d.ERP(), d.MSM(), d.TWED())],
     *[(d.SoftDTW(s), series()) for s in (0.01, 1.0)],
     *[(d.SlicedWasserstein(*sizes), bags()) for sizes in ((), (3, 16), (5, 7, 2))],
+    *[(d.GraphEdit(*costs), small_graphs()) for costs in ((), (0.7, 0.4, 2.0, 0.3))],
+    (d.GraphEdit(1.5, 0.5), [graph[:2] for graph in small_graphs()]),
+    *[(d.Sinkhorn(epsilon, tol=1e-12), bags()) for epsilon in (1.0, 40.0)],
+    (d.Sinkhorn(1.5, weight_column=0, tol=1e-12), weighted_bags()),
     (d.KernelDistance(k.MeanMap(k.RBF(0.3))), bags()[:6]),  # without twins
     (d.KernelDistance(k.FromFunction(words_in_common)), objects()),
 ]

@@ -27,7 +27,9 @@ def main() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project, tools = settings["project"], parts(settings["dependency-groups"]["test"])
     extras = project["optional-dependencies"]
-    needed = project["dependencies"] + extras["cli"] + extras["formats"] + extras["graph"]
+    needed = list(project["dependencies"])
+    for extra in ("cli", "formats", "graph", "objects"):
+        needed += extras[extra]
     bounds = parts(needed)
     for name, bound in bounds.items():
         print(f"{name}=={bound}.*")

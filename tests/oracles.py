@@ -314,6 +314,73 @@ def sliced_wasserstein(rho, x, z, S):
     return math.sqrt(np.mean((x - z) ** 2))
 
 
+def sinkhorn(rho, x, z, S):
+    a, b = (weighted_points(rho, bag) for bag in (x, z))
+    between, own = least_work(rho, a, b), [least_work(rho, bag, bag) for bag in (a, b)]
+    return math.sqrt(max(0.0, between - sum(own) / 2))
+
+
+def weighted_points(rho, bag):
+    """Pairs of a place and a weight, those of weight 0 left out; weights sum to 1."""
+    column = rho.weight_column
+    points = [tuple(point) for point in bag]
+    if column is None:
+        return tuple((point, 1 / len(points)) for point in points)
+    total = sum(point[column] for point in points)
+    split = [([*point], point[column] / total) for point in points]
+    for place, _ in split:
+        del place[column]
+    return tuple((tuple(place), w) for place, w in split if w > 0)
+
+
+@functools.lru_cache
+def least_work(rho, a, b):
+    """The transport of a to b with its entropy, by iteration on logarithms."""
+    epsilon = rho.regularisation
+    u, v = (np.array([w for _, w in bag]) for bag in (a, b))
+    C = np.array([[math.dist(x, z) ** 2 for z, _ in b] for x, _ in a])
+    f, g = np.zeros(len(a)), np.zeros(len(b))
+    for _ in range(3000):
+        new = -epsilon * np.log(np.exp((g - C) / epsilon) @ v)
+        f = (f + new) / 2 if a == b else new
+        g = f if a == b else -epsilon * np.log(u @ np.exp((f[:, None] - C) / epsilon))
+    P = u[:, None] * v * np.exp((f[:, None] + g - C) / epsilon)
+    return float((P * C).sum() + epsilon * (P * np.log(P / (u[:, None] * v))).sum())
+
+
+def graph_edit(rho, x, z, S):
+    return least_edit(rho, *(marked_edges(item) for item in (x, z)))
+
+
+def marked_edges(item, directed=False):
+    """Labels of the nodes of a tuple, and those of its edges by their ends."""
+    n, edges, labels, marks = (*item, *[None] * (4 - len(item)))
+    ends = [tuple(edge) if directed else tuple(sorted(edge)) for edge in edges]
+    return labels or [0] * n, dict(zip(ends, marks or [0] * len(edges))), directed
+
+
+def least_edit(rho, x, z):
+    """The graph edit distance, by all one-to-one maps of some nodes to some."""
+    (a, E, directed), (b, F, _) = x, z
+    best = math.inf
+    for count in range(min(len(a), len(b)) + 1):
+        free = rho.node_cost * (len(a) + len(b) - 2 * count)
+        for some in itertools.combinations(range(len(a)), count):
+            for images in itertools.permutations(range(len(b)), count):
+                to = dict(zip(some, images))
+                cost = free + rho.node_relabel * sum(a[u] != b[v] for u, v in to.items())
+                met = 0
+                for (u, v), mark in E.items():
+                    end = (to.get(u), to.get(v))
+                    end = end if directed or None in end else tuple(sorted(end))
+                    if end in F:
+                        met += 1
+                        change = min(rho.edge_relabel, 2 * rho.edge_cost)
+                        cost += change * (mark != F[end])
+                best = min(best, cost + rho.edge_cost * (len(E) + len(F) - 2 * met))
+    return best
+
+
 @functools.lru_cache
 def median_of_points(points):
     return gamma_of(k.RBF("median"), points, 2, 2)
@@ -708,6 +775,8 @@ DISTANCES = {
     d.Jaccard: lambda rho, x, z, S: 1 - jaccard(x, z),
     d.JaroWinkler: jaro_winkler,
     d.DTW: dtw,
+    d.GraphEdit: graph_edit,
+    d.Sinkhorn: sinkhorn,
     d.SlicedWasserstein: sliced_wasserstein,
     d.ERP: erp,
     d.MSM: msm,

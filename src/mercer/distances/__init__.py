@@ -8,6 +8,7 @@ from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
 from mercer.distances.comparison import Comparison, Composite
 from mercer.distances.differences import PairDifferences
 from mercer.distances.from_function import FromFunction
+from mercer.distances.graphs import GraphEdit
 from mercer.distances.kernel_distance import KernelDistance
 from mercer.distances.mapped import MappedMinkowski
 from mercer.distances.meaning import Meaning
@@ -20,16 +21,17 @@ from mercer.distances.sphere import Haversine
 from mercer.distances.squared import SquaredEuclidean
 from mercer.distances.strings import Edit, JaroWinkler, WeightedEdit
 from mercer.distances.sums import Sum
+from mercer.distances.transport import Sinkhorn
 from mercer.distances.vectors import Cosine, Mahalanobis, Minkowski
 from mercer.distances.weights import correlation_weights
 
 __all__ = [
     "DTW", "ERP", "MSM", "TWED", "Binary", "BrayCurtis", "Canberra", "Comparison", "Composite",
-    "Coordinates", "Cosine", "Dice", "Distance", "Edit", "FromFunction", "Haversine", "Jaccard",
-    "JaroWinkler", "KernelDistance", "LogFrequency", "Mahalanobis", "MappedMinkowski", "Match",
-    "Meaning", "Minkowski", "Mixed", "NanEuclidean", "Norm", "PairDifferences", "SlicedWasserstein",
-    "SmoothedMatch", "SoftDTW", "SquaredEuclidean", "Sum", "WeightedEdit", "correlation_weights",
-    "dense_rows",
+    "Coordinates", "Cosine", "Dice", "Distance", "Edit", "FromFunction", "GraphEdit",
+    "Haversine", "Jaccard", "JaroWinkler", "KernelDistance", "LogFrequency", "Mahalanobis",
+    "MappedMinkowski", "Match", "Meaning", "Minkowski", "Mixed", "NanEuclidean", "Norm",
+    "PairDifferences", "Sinkhorn", "SlicedWasserstein", "SmoothedMatch", "SoftDTW",
+    "SquaredEuclidean", "Sum", "WeightedEdit", "correlation_weights", "dense_rows",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

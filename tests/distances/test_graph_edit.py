@@ -1,0 +1,123 @@
+"""Edit distance between small graphs: directions and loops, limits, what is refused, and that it
+makes no kernel."""
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import cases
+from mercer.distances import GraphEdit, KernelDistance
+from mercer.kernels import FromDistance, WeisfeilerLehman, check_mercer
+from mercer.samples import graphs_of
+from oracles import least_edit, marked_edges
+
+networkx = pytest.importorskip("networkx")
+
+
+def random_graphs(count, n, directed, seed=0):
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        size = int(rng.integers(1, n + 1))
+        ends = [(u, v) for u in range(size) for v in range(size) if directed or u <= v]
+        edges = [ends[i] for i in np.flatnonzero(rng.random(len(ends)) < 0.4)]
+        labels, marks = (rng.integers(0, 2, k).tolist() for k in (size, len(edges)))
+        found.append((size, edges, labels, marks))
+    return found
+
+
+def joined(graphs, directed):
+    """All graphs as arrays, which can say that edges have directions."""
+    starts = np.cumsum([0, *[n for n, *_ in graphs]])
+    edges = [(u + s, v + s) for (_, ends, *_), s in zip(graphs, starts) for u, v in ends]
+    labels, marks = ([label for graph in graphs for label in graph[k]] for k in (2, 3))
+    sizes = [n for n, *_ in graphs]
+    return graphs_of(sizes, edges, labels, edge_labels=marks, directed=directed)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("costs", [(), (0.6, 0.5, 0.2, 3.0)])
+def test_equals_the_best_of_all_maps(directed, costs):
+    rho = GraphEdit(*costs)
+    graphs = random_graphs(7, 4, directed)
+    marked = [marked_edges(graph, directed) for graph in graphs]
+    expected = [[least_edit(rho, a, b) for b in marked] for a in marked]
+    assert_allclose(rho(joined(graphs, directed)), expected, rtol=1e-12)
+    assert np.ptp(expected) > 2
+
+
+def test_a_loop_belongs_to_its_node():
+    first = (2, [(0, 0), (1, 1)], ["A", "B"], ["x", "y"])
+    other = (2, [(0, 0), (1, 1)], ["A", "B"], ["y", "x"])
+    assert GraphEdit(edge_relabel=0.5)([first], [other]) == 1.0
+    single = [(1, [(0, 0)], ["A"], [mark]) for mark in "xy"]
+    assert GraphEdit()(single)[0, 1] == 1.0
+    path = (2, [(0, 0), (0, 1)], ["A", "A"], ["x", "x"])
+    assert GraphEdit()([path], [(2, [(0, 1)], ["A", "A"], ["x"])]) == 1.0
+
+
+def test_isomorphic_graphs_are_at_distance_0():
+    n, edges, labels = 6, [(0, 1), (1, 2), (2, 3), (3, 4), (1, 4)], list("CCOCNC")
+    order = np.random.default_rng(0).permutation(n)
+    graph = networkx.Graph([(int(order[u]), int(order[v])) for u, v in edges])
+    graph.add_node(int(order[5]))
+    networkx.set_node_attributes(graph, {int(order[v]): labels[v] for v in range(n)}, "label")
+    assert GraphEdit()([(n, edges, labels)], [graph]) == 0
+    graph.remove_edge(int(order[2]), int(order[3]))
+    assert GraphEdit(edge_cost=0.25)([(n, edges, labels)], [graph]) == 0.25
+
+
+def test_within_a_limit():
+    rho = GraphEdit(0.7, 0.4, 2.0, 0.3)
+    X = rho.encode(cases.small_graphs())
+    D = rho.block(X, X)
+    for limit in (0.0, 1.5, float(D[0, 3]), 30.0):
+        found = rho.within(X, X, limit)
+        near = limit >= D
+        assert near.any()
+        assert_allclose(found[near], D[near])
+        assert (found[~near] > limit).all()
+    assert rho.block(X.astype(np.float32), X.astype(np.float32)).dtype == np.float32
+
+
+def test_large_graphs_are_refused():
+    ring = (9, [(i, (i + 1) % 9) for i in range(9)])
+    message = r"X\[1\] has 9 nodes, .* max_nodes=8, .* grows exponentially: give KernelDistance"
+    with pytest.raises(ValueError, match=message):
+        GraphEdit()([(1, []), ring])
+    assert GraphEdit(max_nodes=9)([(1, []), ring])[0, 1] == 17
+    assert KernelDistance(WeisfeilerLehman().normalised())([(1, []), ring]).shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"node_cost": 0}, "node_cost=0: give a finite number > 0"),
+        ({"edge_cost": np.inf}, "edge_cost=inf: give a finite number > 0"),
+        ({"node_relabel": -0.5}, "node_relabel=-0.5: give a finite number >= 0"),
+        ({"edge_relabel": "x"}, "edge_relabel='x': give a finite number >= 0"),
+        ({"max_nodes": 0}, "max_nodes=0: give a whole number >= 1"),
+    ],
+)
+def test_bad_parameters_are_refused(params, message):
+    with pytest.raises(ValueError, match=message):
+        GraphEdit(**params)(cases.small_graphs())
+
+
+def test_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(ImportError, match=r'needs networkx .* pip install "mercer\[objects\]"'):
+        GraphEdit()(cases.small_graphs())
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_its_exponential_is_no_kernel(power):
+    graphs = random_graphs(20, 3, False)
+    kernel = FromDistance(GraphEdit(), 0.05, power)
+    assert kernel.positive_definite is not True
+    check = check_mercer(kernel, graphs)
+    assert check.symmetric
+    assert not check.positive_definite
+    assert check.eigenvalues[-1] < -0.003
