@@ -45,7 +45,10 @@ def test_products_are_those_of_dense_features():
     assert_allclose(DESIGN.read(beta), PHI @ beta, atol=1e-12)
     assert_allclose(DESIGN.sums(v), PHI.T @ v, atol=1e-10)
     G, means = DESIGN.gram(W)
-    assert_allclose(G, PHI.T @ (W[:, None] * PHI), rtol=1e-4, atol=1e-2)  # single precision
+    exact = PHI.T @ (W[:, None] * PHI)
+    assert_allclose(G, exact, rtol=1e-12, atol=1e-10)
+    many = RowDesign(np.tile(CODES, 6), FUNCTIONS, [PAIR])  # more than a strip: single precision
+    assert_allclose(many.gram(np.tile(W, 6))[0], 6 * exact, rtol=1e-4, atol=1e-2)
     assert_allclose(means, PHI.T @ W, atol=1e-10)
 
 

@@ -109,8 +109,10 @@ class RowDesign:
         return G, np.concatenate(means)
 
     def _dense_gram(self, weights: np.ndarray) -> np.ndarray:
-        roots = np.sqrt(weights).astype(np.float32)
-        tables = [Phi.astype(np.float32) for Phi in self.functions]
+        # of few rows in double precision, so that a weight is a repetition to the last digits
+        kind = np.float32 if self.rows > STRIP else np.float64
+        roots = np.sqrt(weights).astype(kind)
+        tables = [Phi.astype(kind) for Phi in self.functions]
 
         def strip(start: int) -> np.ndarray:
             rows = slice(start, start + STRIP)
