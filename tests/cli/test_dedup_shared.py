@@ -43,6 +43,7 @@ def outputs(name, *options):
     return Path(f"out{suffix}").read_bytes(), Path("p.csv").read_bytes()
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("shard", [1, 300, 2500])
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv", "in.txt", "in.parquet", "in.jsonl.gz"])
 def test_a_file_in_shards_gives_the_same(name, shard, monkeypatch):

@@ -44,6 +44,7 @@ def measured(X, Z, symbols, variant, limit=-1, dtype=np.uint8):
     return guarded[1:-1]
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("variant", [LEVENSHTEIN, OSA, COMMON])
 @pytest.mark.parametrize("symbols", [1, 3, 8, 9, 16, 17, 32, 33, 256])
 def test_lengths_tables_and_limits(variant, symbols):

@@ -72,6 +72,7 @@ def test_powers_of_equal_roots_are_equally_near():
         assert_array_equal(a, b)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("case", EXACT, ids=cases.name)
 def test_all_that_the_matrix_has(case, edge):
     distance, samples = case

@@ -33,6 +33,7 @@ def leaf(request, monkeypatch):
     monkeypatch.setattr(metric_tree, "LEAF", request.param)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("case", METRICS, ids=cases.name)
 def test_the_contract(case, leaf):
     distance, samples = case
@@ -82,6 +83,7 @@ OF_COORDINATES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("distance", OF_COORDINATES, ids=repr)
 def test_distances_of_rows_of_numbers_are_those_of_brute_force_to_the_last_bit(

@@ -228,6 +228,7 @@ def test_samples_without_columns_have_a_report_too():
     render(one)
 
 
+@pytest.mark.full
 def test_a_report_needs_no_training_rows(rare, tmp_path):
     model, X, y = rare
     data = save_report(tmp_path / "r.html", model, X[1::2], y[1::2], target="kind of case")

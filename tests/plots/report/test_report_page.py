@@ -92,7 +92,10 @@ def report(request, tmp_path_factory):
     return request.param, path.as_uri()
 
 
-@pytest.fixture(params=[(1280, "light"), (375, "light"), (375, "dark"), (1280, "dark")], ids=str)
+OTHER_SCREENS = [pytest.param(s, marks=pytest.mark.full) for s in [(375, "light"), (1280, "dark")]]
+
+
+@pytest.fixture(params=[(1280, "light"), (375, "dark"), *OTHER_SCREENS], ids=str)
 def page(request, browser, report):
     name, address = report
     width, scheme = request.param

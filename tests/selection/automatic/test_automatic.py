@@ -16,6 +16,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 import mercer
+from lanes import few
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.candidates.candidate import Candidate
 
@@ -36,7 +37,9 @@ LABELS = np.where((TABLE["size"] > 0) ^ (TABLE["colour"] == "red"), "yes", "no")
 NUMBERS = TABLE["size"].to_numpy() ** 2 + (TABLE["colour"] == "green")
 
 
-@pytest.mark.parametrize("estimator", [KernelClassifier(trials=1), KernelRegressor(trials=1)])
+@pytest.mark.parametrize(
+    "estimator", few(1, [KernelClassifier(trials=1), KernelRegressor(trials=1)])
+)
 def test_scikit_learns_checks_all_pass(estimator):
     results = check_estimator(estimator, on_skip=None, on_fail=None)
     failed = {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
@@ -232,7 +235,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("table", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("table", few(5, HOSTILE.values()), ids=HOSTILE)
 def test_hostile_tables(table):
     n = len(table)
     y = np.arange(n) % 2

@@ -131,6 +131,7 @@ def test_wide_tables_try_few_columns_too():
     )
 
 
+@pytest.mark.full
 def test_columns_without_meaning_are_left_out():
     X = RNG.uniform(-1, 1, (600, 14))
     y = np.sign(X[:, 0]) * (1 + X[:, 1])

@@ -34,6 +34,7 @@ def one_by_one(model, X, y, weights=None):
     return np.array(found)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     ("classes", "changes"),
@@ -54,6 +55,7 @@ def test_values_are_those_of_single_fits(classes, changes, c, dtype):
     assert_allclose(answers.decision_function(samples), wanted, atol=atol)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 5.0])
 @pytest.mark.parametrize("c", C)
@@ -117,6 +119,7 @@ def test_weights_mean_repetition():
     assert_allclose(answers.decision_function(samples), wanted, atol=1e-6)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("scoring", [None, "accuracy", "neg_log_loss"])
 def test_search(classes, scoring):
