@@ -15,6 +15,7 @@ import mercer
 from mercer import NeighbourhoodMachineClassifier as Classifier
 from mercer import NeighbourhoodMachineRegressor as Regressor
 from mercer.learners.neighbourhoods.pruning import ladder
+from mercer.solvers.neighbourhoods import draws
 
 QUICK = {"steps": 60, "hidden": 32, "scaling": "standard", "random_state": 0}
 
@@ -154,7 +155,7 @@ def test_columns_that_say_nothing_are_dropped():
     assert model.score(X[600:], y[600:]) > whole.score(X[600:], y[600:])
 
 
-@pytest.mark.parametrize("limit", [0.6, 6.0])
+@pytest.mark.parametrize("limit", [0.6, 8.0])
 def test_without_time_to_judge_columns_all_are_kept(monkeypatch, limit):
     """A clock that each step reads: 60 of them are not enough for two networks of 100 steps."""
     ticks = count()
@@ -307,3 +308,20 @@ def test_a_step_that_does_not_fit_the_memory_is_refused():
     X, y = stairs(500)
     with pytest.raises(MemoryError, match="a step of training"):
         Regressor(**QUICK | {"memory": 10_000}).fit(X, y)
+
+
+def test_of_many_rows_some_are_in_cells(monkeypatch):
+    """Each is in one cell, others are drawn for other cells, and a fit learns as well."""
+    monkeypatch.setattr(draws, "CELL_ROWS", 300)
+    numbers = np.random.default_rng(0)
+    made = draws.Draws(1000, 64, 256, numbers)
+    chosen = made.rows_of_cells()
+    assert len(np.unique(chosen)) == 300
+    made.renew_cells(numbers.normal(size=(300, 2)).astype(np.float32), chosen)
+    rows, queries = made.rows()
+    assert set(rows[:queries]) <= set(chosen.tolist())
+    assert set(rows[queries:]) - set(chosen.tolist())
+    assert not np.array_equal(made.rows_of_cells(), chosen)
+    X = numbers.uniform(-2, 2, (2000, 2))
+    y = np.sin(3 * X[:, 0]) * X[:, 1]
+    assert Regressor(steps=300, random_state=0).fit(X, y).score(X, y) > 0.95

@@ -41,6 +41,7 @@ from mercer.tables import EncodedRows, Feature, ReadTable, encoder_of, rows_of
 from mercer.threads import count_jobs, forget
 
 MOST_HELD = 2000
+A_PAIR = 4e-9  # seconds of comparing a new row with a training row; no machine is far from it
 MANY_COLUMNS = 12  # above so many, columns are pruned
 FEWEST_HELD = 30  # with fewer held-out rows nothing is chosen by them
 ROWS_A_STEP = 10  # of "auto" steps
@@ -171,6 +172,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
                 f"X has no column of numbers, dates or categories, but {kinds}: use "
                 "KernelClassifier or KernelRegressor, which read texts and sets as well."
             )
+        self._deadline -= A_PAIR * len(w) * self._count_held(len(w))  # the held-out rows' answers
         self._runs = 0
         earlier, self._earlier = self._earlier, None
         if earlier is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+CELL_ROWS = 2**17  # most rows in cells
+
 
 class Draws:
     """Rows for steps, none twice in a step; the queries come first.
@@ -23,9 +25,16 @@ class Draws:
         self._cells: list[np.ndarray] = []
         self._order, self._next = np.arange(n), n
 
-    def renew_cells(self, Z: np.ndarray) -> None:
-        """Make new cells of half as many rows as a step has queries, or fewer."""
-        self._cells = split_cells(Z, max(self.queries // 2, 1), self.rng)
+    def rows_of_cells(self) -> np.ndarray | slice:
+        """Rows for new cells: all, or as many as steps come to before the cells are renewed."""
+        if self.n <= CELL_ROWS:
+            return slice(None)
+        return np.sort(self.rng.choice(self.n, CELL_ROWS, replace=False))
+
+    def renew_cells(self, Z: np.ndarray, rows: np.ndarray | slice) -> None:
+        """Make new cells of half as many rows as a step has queries, or fewer; Z is of ``rows``."""
+        cells = split_cells(Z, max(self.queries // 2, 1), self.rng)
+        self._cells = cells if isinstance(rows, slice) else [rows[cell] for cell in cells]
 
     def rows(self) -> tuple[np.ndarray, int]:
         """Row numbers of the candidates of a step, and how many of them are queries."""

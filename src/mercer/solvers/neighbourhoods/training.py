@@ -165,24 +165,46 @@ class _Run:
 
     def train(self) -> None:
         """All steps."""
-        steps = self.solver.steps
-        began = perf_counter()
+        steps, began = self.solver.steps, perf_counter()
         self.advance(min(WARM_UP, steps), steps)
+        stepping = perf_counter() - began
         if np.isfinite(self.deadline):
-            each = (perf_counter() - began) / max(self.step, 1)
-            left = max(self.deadline - perf_counter(), 0)
-            steps = min(steps, self.step + int(UNJUDGED * left / max(each, 1e-9)))
+            steps = self.affordable(steps, UNJUDGED, stepping)
         for segment in range(SEGMENTS):
             end = (segment + 1) * steps // SEGMENTS
-            if stopping() or (end <= self.step and segment < SEGMENTS - 1):
+            if stopping() or (end <= self.step and (self.is_judged or segment < SEGMENTS - 1)):
                 continue
             if self._best is not None and perf_counter() > self.deadline:
                 break
             if segment > 0 and self.rows.count > self.solver.batch:
-                self.draws.renew_cells(self.embedded())
+                self.renew_cells()
+            advanced = perf_counter()
             self.advance(end, steps)
-            if (segment + 1) % (SEGMENTS // JUDGED) == 0:
+            stepping += perf_counter() - advanced
+            if (segment + 1) % (SEGMENTS // JUDGED) == 0 and not self.is_judged:
                 self.judge()
+                if np.isfinite(self.deadline):  # the rate is to fall to 0 within the time
+                    steps = self.affordable(steps, stepping / (perf_counter() - began), stepping)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the held-out rows have judged the network as it is."""
+        return bool(self.curve) and self.curve[-1].step == self.total
+
+    def affordable(self, steps: int, share: float, stepping: float) -> int:
+        """So many steps of all as there is time for, if steps take this share of the time, and
+        those up to now took ``stepping`` seconds."""
+        left = max(self.deadline - perf_counter(), 0)
+        each = max(stepping / max(self.step, 1), 1e-9)
+        return min(steps, self.step + int(share * left / each))
+
+    def renew_cells(self) -> None:
+        chosen = self.draws.rows_of_cells()
+        if isinstance(chosen, slice):
+            Z = self.embedded()
+        else:
+            Z = self.network.embed(self.rows.numbers[chosen], self.extra[chosen], self.n_jobs)
+        self.draws.renew_cells(Z, chosen)
 
     def advance(self, end: int, steps: int) -> None:
         """Steps up to the number ``end`` of ``steps``, which all threads share."""
