@@ -71,9 +71,9 @@ def main() -> None:
     section = Section(
         "svm_path",
         f"50 C from 0.001 to 1,000 in {FOLDS} folds, SVC, RBF with γ = 1/d, mixtures of Gaussians "
-        "of two classes, without the refit. Beside the steps: CPU milliseconds a fit of all but steps "
-        "of two variables and Newton steps, on one thread: blocks of the Gram matrix where rows "
-        "are many, and Python where they are few.",
+        "of two classes, without the refit. Beside the steps: CPU milliseconds a fit of all but "
+        "steps of two variables and Newton steps, on one thread: blocks of the Gram matrix where "
+        "rows are many, and Python where they are few.",
         ["rows", "columns", "search", "seconds", "beside the steps", "best score"],
     )  # fmt: skip
     SVC().fit(*mixtures(100, 10))  # the first fit imports and starts threads
