@@ -10,8 +10,6 @@ interpret, and ``--kept FILE`` keeps what it has found, so that only new tables 
 
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +20,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import log_loss, r2_score
 
-from harness import Section, data_folder, options, peak_memory
+from harness import Section, data_folder, options, peak_memory, run_beside
 from large_tables import split, waves
 from mercer import AdditiveClassifier, AdditiveRegressor
 
@@ -123,17 +121,11 @@ def boosted(parts: tuple, kept: dict, name: str) -> tuple[float, np.ndarray, str
     """Seconds, predictions and version of explainable boosting, in an environment of its own."""
     if name not in kept:
         X, y, X_test, _, classes = parts
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         with TemporaryDirectory() as place:
             X.assign(**{"the target": y}).to_csv(f"{place}/train.csv", index=False)
             X_test.to_csv(f"{place}/test.csv", index=False)
-            done = subprocess.run(
-                [os.environ["MERCER_EBM"], "-c", BOOSTING, place, "classes" if classes else ""],
-                env=os.environ | threads, capture_output=True, text=True,
-            )  # fmt: skip
-        if done.returncode:
-            sys.exit(done.stderr)
-        kept[name] = json.loads(done.stdout.splitlines()[-1])
+            kind = "classes" if classes else ""
+            kept[name] = run_beside(os.environ["MERCER_EBM"], BOOSTING, place, kind)
     seconds, found, said = kept[name]
     return seconds, np.array(found), said
 

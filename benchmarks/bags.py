@@ -8,9 +8,7 @@ MERCER_DATA is needed for the samples. ``--part`` runs one section alone.
 
 import csv
 import gzip
-import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from harness import Section, data_folder, options
+from harness import Section, data_folder, options, run_beside
 from mercer import SVC, KernelSearchCV
 from mercer.distances import KernelDistance, SlicedWasserstein
 from mercer.kernels import RBF, Bhattacharyya, GaussianMeanMap, Kernel, MeanMap
@@ -133,14 +131,7 @@ def peers(problem: str, bags: list, y: np.ndarray, fold: np.ndarray) -> dict:
             f"{folder}/data.npz", V=np.concatenate(bags), y=y, fold=fold, inner=INNER,
             starts=np.cumsum([0, *map(len, bags)]), penalties=PENALTIES, widths=WIDTHS,
         )  # fmt: skip
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        done = subprocess.run(
-            [python, "-c", PEERS, problem, folder],
-            env=os.environ | threads, capture_output=True, text=True,
-        )  # fmt: skip
-    if done.returncode:
-        sys.exit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
+        return run_beside(python, PEERS, problem, folder)
 
 
 def musk_section(quick: bool, bags: list, y: np.ndarray) -> Section:

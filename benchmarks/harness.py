@@ -8,6 +8,7 @@ through ``MERCER_DATA``; what was left out without it is said.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -18,12 +19,15 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import mercer
 from mercer import _native
 from mercer.threads import count_jobs
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
+LIBRARIES = ("OMP", "NUMBA", "OPENBLAS", "MKL")
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES}
 
 
 def options(*more: tuple[str, dict]) -> argparse.Namespace:
@@ -76,6 +80,18 @@ def said_and_peak(code: str) -> tuple[list[str], float]:
 
     said, peak = run(code)
     return said, peak - run(before)[1]
+
+
+def run_beside(python: str, code: str, *arguments: str) -> Any:
+    """What a program prints as JSON in its last line, on one thread of another Python: that of
+    libraries which need versions of their own."""
+    done = subprocess.run(
+        [python, "-c", code, *arguments], env=os.environ | ONE_THREAD, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    if done.returncode:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def data_folder() -> Path | None:

@@ -8,10 +8,8 @@ it they are left out. MERCER_DATA is needed for the samples.
 
 import csv
 import gzip
-import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from harness import Section, data_folder, options
+from harness import Section, data_folder, options, run_beside
 from mercer import SVC, KNeighborsClassifier
 from mercer.distances import DTW, MSM, TWED, Distance
 from mercer.kernels import GlobalAlignment, Kernel
@@ -130,14 +128,7 @@ def peers(X: np.ndarray, sets: dict[str, list], repeats: int, folder: str) -> di
         return {}
     arrays = {f"{name}_{part}": a for name, s in sets.items() for part, a in zip("XyZ", s)}
     np.savez(f"{folder}/data.npz", X=X, window=WINDOW, sigma=SIGMA, **arrays)
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    done = subprocess.run(
-        [python, "-c", PEERS, folder, str(repeats)],
-        env=os.environ | threads, capture_output=True, text=True,
-    )  # fmt: skip
-    if done.returncode:
-        sys.exit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
+    return run_beside(python, PEERS, folder, str(repeats))
 
 
 def main() -> None:

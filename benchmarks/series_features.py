@@ -6,10 +6,8 @@ MERCER_PEERS names a Python that has aeon, and torch for its Hydra; without it a
 MERCER_DATA is needed for the samples.
 """
 
-import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from tempfile import TemporaryDirectory
@@ -19,7 +17,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from harness import Section, data_folder, options
+from harness import Section, data_folder, options, run_beside
 from mercer import Hydra, MiniRocket, MultiRocket
 from objects import TABLES, tables
 
@@ -77,14 +75,7 @@ def peer(sets: dict[str, list], repeats: int) -> dict[str, tuple]:
     with TemporaryDirectory() as folder:
         named = {f"{name}|{p}": part for name, s in sets.items() for p, part in zip("AaBb", s)}
         np.savez(f"{folder}/data.npz", **named)
-        names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        done = subprocess.run(
-            [python, "-c", PEERS, folder, str(repeats)],
-            env=os.environ | dict.fromkeys(names, "1"), capture_output=True, text=True,
-        )  # fmt: skip
-    if done.returncode:
-        sys.exit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
+        return run_beside(python, PEERS, folder, str(repeats))
 
 
 def main() -> None:
