@@ -156,9 +156,12 @@ def bonded_graphs():
 
 
 def small_graphs():
-    """With labels of edges, two loops, twins in another order, and at most five nodes."""
+    """With labels of edges, two loops, twins in another order, and at most five nodes.
+
+    The first has edges: graphs that are compared with a sample without any have no labels of edges.
+    """
     loops = (2, [(0, 0), (0, 1), (1, 1)], ["C", "N"], ["double", "single", "single"])
-    return [*[graph for graph in bonded_graphs() if graph[0] < 5], loops, bonded_graphs()[-1]]
+    return [loops, *[graph for graph in bonded_graphs() if graph[0] < 5], bonded_graphs()[-1]]
 
 
 def bare_graphs():

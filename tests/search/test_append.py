@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 import cases
-from mercer.distances import Edit, GraphEdit, Jaccard, Mahalanobis, Minkowski
+from mercer.distances import Edit, Jaccard, Mahalanobis, Minkowski
 from mercer.samples import Objects
 from mercer.search import BruteForce, Index, KDTree, MetricTree
 
@@ -36,8 +36,6 @@ def test_as_if_they_had_been_there(case):
     distance, samples = case
     if any(name in repr(distance) for name in LEARNS):
         pytest.skip("it would learn other frequencies from fewer rows")
-    if isinstance(distance, GraphEdit):
-        pytest.xfail("known defect: graphs that are appended are compared by other labels")
     # what learns from the rows is bound to all of them
     distance = distance.bind(distance.encode(samples))
     for make in makers(distance, samples):

@@ -47,6 +47,8 @@ class Graphs:
         A number for each label, the same in every process (`graphs_of`). None: no labels.
     node_attributes : ndarray of shape (N, d), float64, optional
     edge_labels : ndarray of shape (M,), uint64, optional
+        None if no graph has an edge, too: those of graphs that are compared with them, or added to
+        an index of them, are then not read.
     directed : bool, default=False
     dtype : floating dtype, default=float64
         The dtype of what is computed from them.
