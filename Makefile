@@ -73,8 +73,10 @@ $(VENV)/.torch: $(VENV)/.test
 	@touch $@
 
 test-torch: build $(VENV)/.torch
-	$(PYTEST) -m "" tests/deep tests/plug_ins tests/gram/test_on_torch.py \
-		src/mercer/deep src/mercer/gram/on_torch docs/convolution.rst docs/attention.rst docs/networks.rst \
+	$(PYTEST) -m "" tests/deep/networks tests/deep/attention tests/deep/test_convolution.py \
+		tests/deep/test_images.py tests/plug_ins/test_device.py tests/gram/test_on_torch.py \
+		tests/native/test_hostile_neighbourhood.py tests/test_reference.py src/mercer/deep \
+		src/mercer/gram/on_torch docs/convolution.rst docs/attention.rst docs/networks.rst \
 		docs/book/networks.rst
 
 # In an environment of its own. The oldest versions have wheels for Python 3.11 (PYTHON=python3.11).
@@ -99,8 +101,11 @@ wheel: $(VENV)/.wheel
 bench: build $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
-docs: build $(VENV)/.docs $(VENV)/.torch  # the gallery and the pages of modules of torch
-	$(BIN)/python -m sphinx -W --keep-going docs docs/_build/html
+# The gallery and the pages of modules need torch. LONG_PAGES=no shows the pages of the gallery that take
+# longest without their results, as .ci/run does.
+LONG_PAGES := yes
+docs: build $(VENV)/.docs $(VENV)/.torch
+	LONG_PAGES=$(LONG_PAGES) $(BIN)/python -m sphinx -W --keep-going --quiet --jobs 2 docs docs/_build/html
 
 # The package once more, in build/asan, with the native module's errors trapped. python -S leaves out
 # the editable install, which would come first; the sanitizers are loaded before anything else, and
