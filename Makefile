@@ -47,8 +47,9 @@ build: $(VENV)/.built
 demo: build
 	@$(BIN)/mercer demo
 
-# with one thread of BLAS, for else that of each process takes all cores
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2
+# with one thread of BLAS, for else that of each process takes all cores, and with compiled files, for else
+# each process that a test starts compiles the package again
+PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2
 
 test: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check

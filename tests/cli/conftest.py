@@ -9,3 +9,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "300")
     return tmp_path
+
+
+@pytest.fixture
+def no_report(monkeypatch):
+    """Fits write no report: it takes half of their time, and these tests do not look at it."""
+    monkeypatch.setattr("mercer.cli.fit.with_report", lambda outcome, *_: outcome)

@@ -28,10 +28,15 @@ NEW = TABLE.drop("y").with_columns(
 )
 
 
-@pytest.fixture
-def folder(folder):
+@pytest.fixture(scope="module")
+def model():
     model = mercer.KernelClassifier(trials=1, kind={"note": "category"})
-    mercer.save(model.fit(TABLE.drop("y"), TABLE["y"].to_numpy()), "model.mercer")
+    return model.fit(TABLE.drop("y"), TABLE["y"].to_numpy())
+
+
+@pytest.fixture
+def folder(folder, model):
+    mercer.save(model, "model.mercer")
     NEW.write_csv("new.csv")
     NEW.write_parquet("new.parquet")
     NEW.write_ipc("new.arrow")
@@ -55,7 +60,8 @@ def predicted(capsys, table, output, *options):
 def test_blocks_predict_what_the_whole_does(name, output, capsys, monkeypatch):
     whole, said = predicted(capsys, name, output, "--keep", "code")
     assert whole.height == N
-    for rows in (1, 7, 25):
+    # of one row in one case, since they are many
+    for rows in (1, 7, 25) if (name, output) == ("new.csv", "p.csv") else (7, 25):
         monkeypatch.setattr("mercer.cli.predict.WHOLE", 0)
         monkeypatch.setattr("mercer.cli.predict.BLOCK", rows)
         blocks, again = predicted(capsys, name, output, "--keep", "code")

@@ -28,14 +28,23 @@ def folder(folder):
     return folder
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The file of a model, which is fitted once for the tests that use one."""
+    path = tmp_path_factory.mktemp("fitted") / "model.mercer"
+    fit = ("fit", PENGUINS, "--target", "species", "--trials", "1", "--quiet", "-o", path)
+    assert command(*fit) == 0
+    return path.read_bytes()
+
+
 @pytest.fixture
-def fitted(folder):
-    assert command("fit", "penguins.csv", "--target", "species", "--trials", "2", "--quiet") == 0
+def fitted(folder, model):
+    (folder / "model.mercer").write_bytes(model)
     return folder
 
 
 def test_fit_says_what_it_does(folder, capsys):
-    assert command("fit", "penguins.csv", "--target", "species", "--trials", "2") == 0
+    assert command("fit", "penguins.csv", "--target", "species", "--trials", "1") == 0
     out = capsys.readouterr().out
     for text in (
         "344 rows, 6 columns",
@@ -53,8 +62,9 @@ def test_fit_says_what_it_does(folder, capsys):
     assert "Predicting species" in (folder / "model.html").read_text()
 
 
+@pytest.mark.usefixtures("no_report")
 def test_json_is_one_object(folder, capsys):
-    assert command("fit", "penguins.csv", "--target", "species", "--trials", "2", "--json") == 0
+    assert command("fit", "penguins.csv", "--target", "species", "--trials", "1", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["task"] == "classification"
     low, high = facts["score"]["interval"]
@@ -65,6 +75,7 @@ def test_json_is_one_object(folder, capsys):
     }
 
 
+@pytest.mark.usefixtures("no_report")
 def test_trials_are_deterministic(folder):
     for name in ("a.mercer", "b.mercer"):
         assert (
@@ -76,6 +87,7 @@ def test_trials_are_deterministic(folder):
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.usefixtures("no_report")  # which encodes some rows
 def test_a_fit_encodes_each_row_once_for_each_purpose(folder, monkeypatch):
     encoded, encode = [], TableEncoder._encode
 
@@ -85,8 +97,7 @@ def test_a_fit_encodes_each_row_once_for_each_purpose(folder, monkeypatch):
         return M
 
     monkeypatch.setattr(TableEncoder, "_encode", counted)
-    monkeypatch.setattr("mercer.cli.fit.with_report", lambda outcome, *_: outcome)  # encodes some
-    assert command("fit", "penguins.csv", "--target", "species", "--trials", "2", "--quiet") == 0
+    assert command("fit", "penguins.csv", "--target", "species", "--trials", "1", "--quiet") == 0
     assert encoded == [275, 69, 344]  # the search, the rows held out, the fit to all rows
 
 
@@ -130,6 +141,7 @@ def test_predictions_keep_the_order_and_name_the_classes(fitted):
     assert command("predict", "model.mercer", "new.csv", "-o", "out.csv", "--force") == 0
 
 
+@pytest.mark.usefixtures("no_report")
 def test_an_integer_target_says_how_to_reverse_the_choice(folder, capsys):
     x = np.arange(200)
     pl.DataFrame({"x": x % 17, "y": x % 4}).write_csv("t.csv")
@@ -137,6 +149,7 @@ def test_an_integer_target_says_how_to_reverse_the_choice(folder, capsys):
     assert "--task regression" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_number_target_is_scored_by_r2(folder, capsys):
     x = np.linspace(0, 6, 120)
     pl.DataFrame({"x": x, "y": np.sin(x)}).write_csv("t.csv")
@@ -152,6 +165,7 @@ def test_check_fits_nothing(folder, capsys):
     assert sorted(p.name for p in folder.iterdir()) == ["penguins.csv"]
 
 
+@pytest.mark.full  # the quick lane has that of the tutorial
 def test_the_demo_runs(folder, capsys):
     assert command("demo") == 0
     assert "100 predictions" in capsys.readouterr().out
@@ -209,6 +223,7 @@ def test_three_rows_fit_without_a_score(folder, capsys):
     assert "none are held out" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("no_report")
 def test_rows_without_a_target_are_left_out_and_counted(folder, capsys):
     assert command("fit", "penguins.csv", "--target", "sex", "--trials", "1") == 0
     assert "11 rows without a sex are left out" in capsys.readouterr().out
@@ -288,6 +303,7 @@ def test_warnings_are_said_once_and_in_one_line(folder, capsys):
     assert capsys.readouterr().err == "mercer: it [may] matter\n"
 
 
+@pytest.mark.usefixtures("no_report")
 def test_an_existing_model_is_kept_unless_forced(fitted):
     before = (fitted / "model.mercer").read_bytes()
     fit = ("fit", "penguins.csv", "--target", "species", "--trials", "1", "--quiet")

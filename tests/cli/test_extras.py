@@ -12,6 +12,8 @@ from cli.runner import command
 RNG = np.random.default_rng(0)
 N = 200
 
+pytestmark = pytest.mark.usefixtures("no_report")
+
 
 @pytest.fixture
 def folder(folder):
@@ -30,7 +32,7 @@ def folder(folder):
 
 
 def fitted(capsys, *options):
-    fit = ("fit", "t.csv", "--target", "y", "--trials", 2, "--force", "--json")
+    fit = ("fit", "t.csv", "--target", "y", "--trials", 1, "--force", "--json")
     code = command(*fit, *options)
     said = capsys.readouterr()
     return code, json.loads(said.out) if said.out else None, said.err

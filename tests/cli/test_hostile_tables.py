@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import mercer
-from cli.runner import printed
+from cli.runner import command, printed
 from lanes import few
 
 N = 60
@@ -170,6 +170,7 @@ def test_outputs_that_even_force_does_not_write(output, message, folder, capsys)
     assert (folder / "t.csv").read_bytes() == TEXT
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_test_table_that_cannot_be_scored_is_refused_before_the_search(folder, capsys):
     TABLE.write_csv("t.csv")
     test = (*FIT[:4], "--time", "1h", "--test", "test.csv")
@@ -193,6 +194,7 @@ def test_a_test_table_that_cannot_be_scored_is_refused_before_the_search(folder,
     )
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_test_table_of_one_row(capsys):
     TABLE.write_csv("t.csv")
     TABLE.head(1).write_csv("test.csv")
@@ -335,6 +337,7 @@ def test_trailing_empty_lines_are_no_rows(folder, capsys):
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("no_report")
 def test_ten_thousand_levels(capsys):
     codes = np.arange(32_000) % 10_000
     frame = pl.DataFrame({"level": [f"level {c}" for c in codes], "y": codes / 1000})
@@ -345,6 +348,7 @@ def test_ten_thousand_levels(capsys):
     assert np.isfinite(mercer.load("model.mercer").predict(frame[:100])).all()
 
 
+@pytest.mark.usefixtures("no_report")
 def test_another_encoding_is_read_when_told(folder, capsys):
     (folder / "t.csv").write_bytes(TEXT.replace(b"green", "grün".encode("latin-1")))
     assert printed(capsys, *FIT, "--encoding", "latin-1")[0] == 0
@@ -354,10 +358,20 @@ def test_another_encoding_is_read_when_told(folder, capsys):
 # --- prediction -------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The file of a model, which is fitted once for the tests that use one."""
+    folder = tmp_path_factory.mktemp("fitted")
+    TABLE.write_csv(folder / "t.csv")
+    fit = ("fit", folder / "t.csv", "--target", "y", "--trials", 1, "--quiet")
+    assert command(*fit, "-o", folder / "model.mercer") == 0
+    return (folder / "model.mercer").read_bytes()
+
+
 @pytest.fixture
-def fitted(capsys, folder):
+def fitted(folder, model):
     TABLE.write_csv("t.csv")
-    assert printed(capsys, *FIT, "--quiet")[0] == 0
+    (folder / "model.mercer").write_bytes(model)
     return folder
 
 
@@ -457,6 +471,7 @@ def test_a_target_whose_name_polars_reads_as_a_pattern(target, capsys):
     assert mercer.load("model.mercer").n_features_in_ == 3
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_target_of_integers_of_128_bits(capsys):
     for size, expected in ((3, 0), (2**70, 3)):
         y = pl.Series([size * (i % 2) for i in range(N)], dtype=pl.Int128)
@@ -508,6 +523,7 @@ def test_brackets_in_names_are_printed_as_they_are(capsys, folder):
     assert printed(capsys, "check", "t.csv", "--target", "[red]y[/b]")[0] == 0
 
 
+@pytest.mark.usefixtures("no_report")
 def test_codes_keep_their_zeros(capsys, folder):
     codes = np.where(SIZE > 0, "01", "1")
     TABLE.with_columns(y=pl.Series(codes)).write_csv("t.csv")
@@ -516,6 +532,7 @@ def test_codes_keep_their_zeros(capsys, folder):
     assert set(pl.read_csv("p.csv", infer_schema=False)["prediction"]) == {"01", "1"}
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_test_table_may_have_only_the_classes_that_look_like_numbers(capsys, folder):
     labels = np.array(["1", "2", "3a"])[np.digitize(SIZE, [-0.5, 0.5])]
     table = TABLE.with_columns(y=pl.Series(labels))
@@ -558,6 +575,7 @@ def test_kinds_of_text_are_told_and_a_wrong_one_is_refused(capsys):
     assert "Mercer's condition for rbf" in said
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_nul_in_a_text_of_a_parquet_file(capsys):
     frame = TABLE.with_columns(
         note=pl.Series([f"some\0words, \0 and number {i}" for i in range(N)])
@@ -569,6 +587,7 @@ def test_a_nul_in_a_text_of_a_parquet_file(capsys):
     assert "60 predictions are in p.csv." in said
 
 
+@pytest.mark.usefixtures("no_report")
 def test_texts_that_are_numbers_in_the_new_table(capsys):
     frame = TABLE.with_columns(note=pl.Series([f"some words, and number {i}" for i in range(N)]))
     frame.write_csv("t.csv")

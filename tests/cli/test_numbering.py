@@ -30,6 +30,7 @@ CLASSES = pl.Series(
 @pytest.mark.thinned
 @pytest.mark.parametrize("y", [NUMBERS, CLASSES], ids=["numbers", "classes"])
 @pytest.mark.parametrize("options", [(), ("--weight", "w"), ("--test", "held.csv")])
+@pytest.mark.usefixtures("no_report")
 def test_reasons_are_rows_of_the_file(y, options, capsys):
     weight = pl.Series([0 if i % 7 == 1 else 1 for i in range(N)])
     frame = table(y, w=weight) if "--weight" in options else table(y)

@@ -25,6 +25,7 @@ def folder(folder):
     return folder
 
 
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize(
     ("arguments", "order"),
     [

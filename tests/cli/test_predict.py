@@ -1,5 +1,6 @@
 """What ``mercer predict`` writes: what the model says, or a form that no spreadsheet runs."""
 
+import shutil
 from importlib import import_module
 
 import numpy as np
@@ -32,11 +33,24 @@ TABLE = pl.DataFrame(
 )
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A table of classes and one of numbers, and the model of each, fitted once for all tests."""
+    folder = tmp_path_factory.mktemp("fitted")
+    TABLE.write_parquet(folder / "t.parquet")
+    a, noise = np.random.default_rng(0).normal(size=(2, 80))
+    pl.DataFrame({"a": a, "y": np.exp(a + 0.3 * noise)}).write_csv(folder / "n.csv")
+    for table, model in (("t.parquet", "model.mercer"), ("n.csv", "numbers.mercer")):
+        dropped = ("--drop", "=name") * (table == "t.parquet")
+        fit = ("fit", folder / table, "--target", "y", "--trials", "1", "--quiet", *dropped)
+        assert command(*fit, "-o", folder / model) == 0
+    return folder
+
+
 @pytest.fixture
-def folder(folder):
-    TABLE.write_parquet("t.parquet")
-    fit = ("fit", "t.parquet", "--target", "y", "--trials", "1", "--quiet", "--drop", "=name")
-    assert command(*fit) == 0
+def folder(folder, files):
+    for name in ("t.parquet", "model.mercer"):
+        shutil.copy(files / name, folder)
     return folder
 
 
@@ -113,15 +127,11 @@ def test_what_cannot_be_explained_is_said(capsys):
 
 
 @pytest.fixture
-def numbers(folder):
+def numbers(folder, files):
     """A model of numbers, beside the one of classes."""
-    rng = np.random.default_rng(0)
-    a = rng.normal(size=80)
-    table = pl.DataFrame({"a": a, "y": np.exp(a + 0.3 * rng.normal(size=80))})
-    table.write_csv("n.csv")
-    fit = ("fit", "n.csv", "--target", "y", "--trials", "1", "--quiet", "-o", "numbers.mercer")
-    assert command(*fit) == 0
-    return table
+    for name in ("n.csv", "numbers.mercer"):
+        shutil.copy(files / name, folder)
+    return pl.read_csv("n.csv")
 
 
 def test_intervals_and_quantiles_are_those_of_the_model(numbers):

@@ -49,7 +49,7 @@ def counts(monkeypatch):
 )
 def test_each_column_is_read_and_each_row_is_encoded_once(folder, counts, options):
     TABLE.write_csv("t.csv")
-    asked = ["--target", "y", "--trials", "2", "--quiet", "--kind", "note=text"]
+    asked = ["--target", "y", "--trials", "1", "--quiet", "--kind", "note=text"]
     assert command("fit", "t.csv", *asked, *options) == 0
     assert (folder / "model.html").exists()
     read, encoded = counts

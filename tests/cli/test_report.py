@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shutil
 
 import numpy as np
 import polars as pl
@@ -21,17 +22,26 @@ TABLE = pl.DataFrame({
 })  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A table, its model and the report, which are made once for all tests."""
+    folder = tmp_path_factory.mktemp("fitted")
+    TABLE.write_csv(folder / "t.csv")
+    fit(folder / "t.csv", "-o", folder / "model.mercer")
+    return folder
+
+
 @pytest.fixture
-def folder(folder):
-    TABLE.write_csv("t.csv")
+def folder(folder, files):
+    shutil.copytree(files, folder, dirs_exist_ok=True)
     TABLE[:40].with_columns(y=pl.when(pl.col("size") > 1).then(None).otherwise("y")).write_csv(
         "new.csv"
     )
     return folder
 
 
-def fit(*options):
-    assert command("fit", "t.csv", "--target", "y", "--trials", "1", "--quiet", *options) == 0
+def fit(table, *options):
+    assert command("fit", table, "--target", "y", "--trials", "1", "--quiet", *options) == 0
 
 
 def embedded(path):
@@ -40,7 +50,6 @@ def embedded(path):
 
 
 def test_a_saved_model_is_scored_on_the_rows_that_have_a_target(folder, capsys):
-    fit()
     assert command("report", "model.mercer", "new.csv", "--target", "y") == 0
     out = capsys.readouterr().out
     new = pl.read_csv("new.csv").drop_nulls("y")
@@ -54,7 +63,6 @@ def test_a_saved_model_is_scored_on_the_rows_that_have_a_target(folder, capsys):
 
 
 def test_a_model_knows_the_column_that_it_predicts(folder, capsys):
-    fit()
     assert command("report", "model.mercer", "new.csv") == 0
     assert "Predicting y" in embedded(folder / "report.html")[0]
     mercer.save(mercer.KernelClassifier(trials=1).fit(TABLE.drop("y"), TABLE["y"]), "own.mercer")
@@ -71,7 +79,6 @@ def test_a_model_knows_the_column_that_it_predicts(folder, capsys):
      (("new.csv", "--target", "y", "-o", "r.pdf"), 2, "must end in .html")],
 )  # fmt: skip
 def test_what_cannot_be_scored_is_refused(arguments, code, message, folder, capsys):
-    fit()
     TABLE.with_columns(y=pl.lit("maybe")).write_csv("other.csv")
     TABLE.drop("size").write_csv("less.csv")
     assert command("report", "model.mercer", *arguments) == code
@@ -80,7 +87,6 @@ def test_what_cannot_be_scored_is_refused(arguments, code, message, folder, caps
 
 
 def test_rows_in_the_report_are_those_of_the_table(folder):
-    fit()
     _, numbers = embedded(folder / "model.html")
     _, held = hold_out(N, TABLE["y"].to_numpy(), "classification", seed=0)
     assert numbers["worst"]
@@ -90,18 +96,16 @@ def test_rows_in_the_report_are_those_of_the_table(folder):
 
 
 def test_no_rows_keeps_values_out_of_the_report(folder):
-    fit("--no-rows")
+    assert "seaside" in (folder / "model.html").read_text("utf-8")
+    fit("t.csv", "--no-rows", "--force")
     text, numbers = embedded(folder / "model.html")
     assert "seaside" not in text
     assert not [cell for cell in map(str, SIZE.tolist()) if cell in text]
     assert numbers["worst"][0]["cells"] == []
     assert numbers["embedding"] is None
-    fit("--force")
-    assert "seaside" in (folder / "model.html").read_text("utf-8")
 
 
 def test_rows_of_the_training_table_are_told(folder, capsys):
-    fit()
     capsys.readouterr()
     assert command("report", "model.mercer", "new.csv", "-o", "a.html") == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -125,7 +129,7 @@ def test_what_to_do_next_is_the_same_on_the_screen_and_in_the_report(
     train, new, write, folder, capsys
 ):
     write(TABLE, train)
-    assert command("fit", train, "--target", "y", "--trials", "1") == 0
+    assert command("fit", train, "--target", "y", "--trials", "1", "--force") == 0
     (shown,) = re.findall(r"Next: +(mercer predict .*?\.csv)  ", capsys.readouterr().out)
     assert shown == f"mercer predict model.mercer {new} -o predictions.csv"
     text = embedded(folder / "model.html")[0]

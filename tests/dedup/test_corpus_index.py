@@ -141,6 +141,7 @@ for k in range(5):
 """
 
 
+@pytest.mark.full
 def test_several_processes_append_and_read_at_once(tmp_path):
     made = CorpusIndex.create(tmp_path / "i")
     called = [sys.executable, "-c", APPENDS, str(made.folder)]

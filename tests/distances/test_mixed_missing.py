@@ -48,7 +48,7 @@ def gower(A, B, training, weights):
 @pytest.mark.parametrize("holes", [0, 0.3, 0.7])
 @pytest.mark.parametrize("weights", [None, [1.0, 2, 0.5, 3, 1]])
 def test_gower_by_definition(holes, weights):
-    training, new = table(40, holes), table(15, holes)
+    training, new = table(24, holes), table(9, holes)
     distance = Mixed.gower(training, weights)
     w = np.ones(5) if weights is None else weights
     assert_allclose(distance(training), gower(training, training, training, w), atol=1e-12)

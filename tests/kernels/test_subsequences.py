@@ -113,6 +113,7 @@ def test_strings_that_break_one_exponent_for_a_row(isa, a, b):
             assert relative_error(kernel, left, right, exact) < 1e-14
 
 
+@pytest.mark.full
 def test_a_hundred_thousand_symbols():
     """One letter: binomial coefficients. Random letters: a value recorded from a program of its own
     that keeps a long double and an exponent for every cell."""

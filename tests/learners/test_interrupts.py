@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import cross_val_score
 
 import mercer
+from lanes import few
 from mercer import (
     SVC,
     SVR,
@@ -66,7 +67,6 @@ from mercer.deep import (
 from mercer.solvers.smo.smo import SmoSolver
 
 HERE = str(Path(mercer.__file__).parent)
-MOMENTS = [pytest.param(40, marks=pytest.mark.full), 8]
 
 LEARNERS = [
     SVC(),
@@ -127,6 +127,7 @@ LEARNERS = [
     KernelClassifier(trials=2),
     KernelRegressor(trials=2),
 ]
+SEARCHES = KernelClassifier, KernelRegressor
 if find_spec("torch"):
     small = {"patch_size": 3, "stride": 1, "epochs": 2, "random_state": 0}
     LEARNERS.append(ConvolutionalDeepKernelMachine((3, 4), **small))
@@ -171,15 +172,21 @@ def fit(learner, d):
         return learner.fit(X, y if is_classifier(learner) else y.astype(float))
 
 
-@pytest.mark.thinned
-@pytest.mark.parametrize("known", [False, True], ids=["new", "fitted before"])
-@pytest.mark.parametrize("learner", LEARNERS, ids=str)
-@pytest.mark.parametrize("moments", MOMENTS)
-def test_it_is_raised_and_the_estimator_is_whole_or_not_fitted(moments, learner, known):
+# the quick lane: few moments of each, of a new one or one fitted before in turn
+IN_TURN = [(learner, i % 2 == 1, 4) for i, learner in enumerate(LEARNERS)]
+EACH = [(learner, known, 12) for learner in LEARNERS for known in (False, True)]
+
+
+@pytest.mark.parametrize(
+    ("learner", "known", "moments"), few(len(LEARNERS), IN_TURN + EACH), ids=str
+)
+def test_it_is_raised_and_the_estimator_is_whole_or_not_fitted(learner, known, moments):
     learner = clone(learner).set_params(n_jobs=1)
-    for _ in range(2):  # the first fit fills caches
-        with Interrupts() as whole:
-            fit(clone(learner), 5)
+    fit(clone(learner), 5)  # fills caches
+    with Interrupts() as whole:
+        fit(clone(learner), 5)
+    if isinstance(learner, SEARCHES):
+        moments = max(3, moments // 2)  # of a fit that takes a second
     before = fit(clone(learner), 3) if known else learner
     for at in sorted({int(k) for k in np.linspace(1, whole.calls, moments)}):
         model = copy.deepcopy(before)

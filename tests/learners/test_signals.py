@@ -183,7 +183,7 @@ BY_CLOCK = {
     "ridge": (KernelRidge(kernel="rbf"), (2500, 9)),
     "ridge, poly": (KernelRidge(kernel="poly"), (2500, 9)),
     "ridge classes": (KernelRidgeClassifier(kernel="rbf"), (1500, 3)),
-    "logistic": (KernelLogisticRegression(kernel="rbf"), (1500, 3)),
+    "logistic": (KernelLogisticRegression(kernel="rbf"), (600, 3)),
     "several kernels": (MultipleKernelClassifier(), (500, 2)),
     "several kernels, easy": (MultipleKernelClassifier(method="easy"), (500, 3)),
     "several kernels, simple": (MultipleKernelClassifier(method="simple"), (500, 2)),
@@ -192,12 +192,12 @@ BY_CLOCK = {
     "components": (KernelPCA(4, kernel="rbf"), (2000, 3)),
     "clusters": (KernelKMeans(4), (1500, 3)),
     "perceptron": (KernelPerceptron(), (1200, 2)),
-    "features": (FeatureMachineClassifier(), (900, 2)),
+    "features": (FeatureMachineClassifier(), (500, 2)),
     "layers": (MultilayerKernelMachine(n_components=16), (300, 2)),
-    "deep": (DeepKernelMachineRegressor(2), (200, 9)),
-    "automatic": (KernelClassifier(trials=4), (200, 3)),
+    "deep": (DeepKernelMachineRegressor(2), (60, 9)),
+    "automatic": (KernelClassifier(trials=2), (60, 2)),
 }
-MOMENTS = 20
+MOMENTS = 10
 
 
 class Clock:

@@ -329,10 +329,9 @@ def test_every_class_that_holds_such_arrays_declares_a_rule_for_each(tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("start", range(2))
-def test_forged_fields_of_every_class(start):
+def test_forged_fields_of_every_class():
     """A part of all of them, in a process that may crash or never end."""
-    program = f"from fuzz.fuzz_fields import forge_all; forge_all({start * 97}, 199)"
+    program = "from fuzz.fuzz_fields import forge_all; forge_all(0, 199)"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=Path(__file__).parents[1], capture_output=True,
         text=True, timeout=600,

@@ -214,6 +214,7 @@ def test_a_class_is_known_by_where_it_is_defined(path, monkeypatch):
     assert type(load(path, trusted=["elsewhere.Alias"]).kernel) is Own
 
 
+@pytest.mark.full
 def test_a_class_of_the_program_that_runs(path):
     """Saved by one program, and loaded by another that defines the class too, or does not."""
     program = (

@@ -79,7 +79,7 @@ def test_brute_force(case):
 @pytest.mark.parametrize("width", [1, 4, 1000])
 def test_an_index_with_bounds(distance, width):
     rng = np.random.default_rng(0)
-    X, Z = rng.normal(size=(150, 2)).round(1), rng.normal(size=(70, 2)).round(1)
+    X, Z = rng.normal(size=(50, 2)).round(1), rng.normal(size=(25, 2)).round(1)
     check_index(lambda d: ByFirstCoordinate(d, width, n_jobs=2), distance, X, Z, tol=TOL)
 
 

@@ -108,7 +108,7 @@ def test_the_nearest_are_those_of_the_sums(p, dtype, isa):
 def test_ties_go_to_the_smaller_index(p, dtype, isa):
     """Sums of small integers are exact, so that the order of numpy is the right one."""
     rng = np.random.default_rng(1)
-    for n, d in ((40, 1), (300, 2), (1100, 3)):
+    for n, d in ((40, 1), (200, 2), (600, 3)):
         X, Z = (hostile("ties", rng, rows, d, dtype) for rows in (n, 30))
         index = BruteForce(Minkowski(p)).fit(X)
         for queries, own in ((Z, None), (X, np.arange(n))):
@@ -131,7 +131,7 @@ def test_ties_go_to_the_smaller_index(p, dtype, isa):
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_rows(kind, dtype, isa):
     rng = np.random.default_rng(2)
-    for n, d in ((7, 2), (16, 1), (17, 5), (400, 3), (250, 20)):
+    for n, d in ((7, 2), (16, 1), (17, 5), (150, 3), (90, 20)):
         X, Z = (hostile(kind, rng, rows, d, dtype) for rows in (n, 19))
         for p in (1, 1.5, 2, 3, np.inf):
             D = by_sums(X, Z, p, None)

@@ -5,7 +5,7 @@ import pytest
 from soak.run import AREAS, all_trials, one_trial
 
 #: trials that take long: one is enough here
-SLOW = ("memory", "tables", "formats", "leaks", "automatic")
+SLOW = ("memory", "tables", "formats", "leaks", "automatic", "invariances", "model_files")
 
 
 @pytest.mark.full

@@ -73,8 +73,8 @@ def of_neighbours(metric):
 
 NEIGHBOURS = [
     *[(learner, "strings") for learner in of_neighbours(distances.Edit())],
-    *[(learner, "strings") for learner in of_neighbours(BlendedSpectrum(2).normalised())],
-    *[(learner, "sets") for learner in of_neighbours(distances.Jaccard())],
+    *[(learner, "strings") for learner in of_neighbours(BlendedSpectrum(2).normalised())[:2]],
+    *[(learner, "sets") for learner in of_neighbours(distances.Jaccard())[2:]],
 ]
 
 
@@ -90,7 +90,7 @@ def on_distances(metric):
 TWO = Sum([Edit(), KernelDistance(Spectrum(1))])
 DISTANCES = [
     *[(learner, "strings") for learner in on_distances(Edit())],
-    *[(learner, "strings") for learner in on_distances(TWO)],
+    *[(learner, "strings") for learner in on_distances(TWO)[:1]],
     *[(learner, "sets") for learner in on_distances(distances.Jaccard())],
 ]
 MANY_KERNELS = [
@@ -109,9 +109,8 @@ MANY_KERNELS = [
 STRINGS = [(learner, "strings") for learner in learners(BlendedSpectrum(2).normalised())]
 SETS = [(learner, "sets") for learner in learners(Jaccard())]
 AUTOMATIC = [
-    (Estimator(trials=1), kind)
-    for Estimator in (KernelClassifier, KernelRegressor)
-    for kind in ("strings", "sets")
+    (KernelClassifier(trials=1), "strings"),
+    (KernelRegressor(trials=1), "sets"),
 ]
 LAYERED = [
     (

@@ -17,7 +17,7 @@ y = f + rng.normal(scale=0.1, size=600)
 MAINS = AdditiveRegressor(pairs=0, gamma=1.0)
 
 
-@parametrize_with_checks([AdditiveRegressor(), AdditiveClassifier()])
+@parametrize_with_checks([AdditiveRegressor(), AdditiveClassifier(1)])
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -46,6 +46,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["LinearSVC", "LinearSVR"])
 def test_as_many_checks_run_as_for_scikit_learn(name):
     def executed(estimator):
@@ -461,6 +462,8 @@ def test_hostile_samples_end(name, C, fit_intercept, estimator):
     X, y = next((X, y) for other, X, y in hostile() if other == name)
     for data in (X, sp.csr_array(X)):
         model = clone(estimator).set_params(C=C, fit_intercept=fit_intercept, random_state=0)
+        if name == "huge values":  # few of these converge, however long they run
+            model.set_params(max_iter=100)
         with warnings.catch_warnings():
             if C > 1 or name == "huge values":
                 warnings.simplefilter("ignore", ConvergenceWarning)

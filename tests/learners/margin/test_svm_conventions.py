@@ -387,6 +387,7 @@ def test_degree_and_coef0_of_the_polynomial(name, degree, coef0):
     assert_allclose(values(ours, X), values(theirs, X), atol=2e-3)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("Machine", MACHINES)
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "sigmoid"])
 @pytest.mark.parametrize(

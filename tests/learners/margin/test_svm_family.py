@@ -51,6 +51,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("Machine", MACHINES)
 def test_as_many_checks_run_as_for_scikit_learn(Machine):
     def executed(estimator):
@@ -168,6 +169,7 @@ def test_categories(Machine):
         assert model.score(A, y) == 1.0
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("case", [case for case in KERNELS if case[0].symmetric], ids=case_name)
 @pytest.mark.parametrize("Machine", [SVC, OneClassSVM, SVR])
 def test_every_kernel(case, Machine):

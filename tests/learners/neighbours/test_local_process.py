@@ -22,7 +22,9 @@ NEW = RNG.uniform(-2, 2, size=(400, 2))
 NEW_Y = np.sin(2 * NEW[:, 0]) + NEW[:, 1] + 0.1 * RNG.normal(size=400)
 
 
-@parametrize_with_checks([NeighbourGaussianProcess(5), NeighbourGaussianProcess(corrected=Ridge())])
+@parametrize_with_checks(
+    [NeighbourGaussianProcess(5), NeighbourGaussianProcess(5, corrected=Ridge())]
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
+from lanes import few
 from mercer import KernelLogisticRegression
 from mercer.kernels import RBF, Match
 from mercer.learners.base.limits import LIMITS, Limits
@@ -22,7 +23,7 @@ SOLVERS = ["exact", "low_rank"]
 
 @pytest.mark.parametrize(
     "estimator",
-    [KernelLogisticRegression(), KernelLogisticRegression(solver="low_rank")],
+    few(1, [KernelLogisticRegression(), KernelLogisticRegression(solver="low_rank")]),
     ids=repr,
 )
 def test_the_whole_suite_passes_with_no_expected_failure(estimator):

@@ -60,6 +60,7 @@ def test_no_check_is_left_out(ours, theirs, inapplicable):
     assert set(executed(theirs)) - set(executed(ours)) <= inapplicable
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_the_whole_suite_passes_with_no_expected_failure(estimator):
     with warnings.catch_warnings():

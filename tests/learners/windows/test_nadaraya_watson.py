@@ -28,7 +28,6 @@ Z = rng.normal(size=(40, 3))
         NadarayaWatson(0.5, window="quartic"),
         NadarayaWatson(None, n_neighbors=3),
         NadarayaWatson("learnt"),
-        NadarayaWatson("learnt", window="exponential"),
     ],
     expected_failed_checks=lambda model: (
         dict.fromkeys(

@@ -25,7 +25,6 @@ DESCENT = "the descent stops within its tolerance, elsewhere after other roundin
         NadarayaWatsonClassifier(),
         NadarayaWatsonClassifier(0.5, window="quartic"),
         NadarayaWatsonClassifier(None, n_neighbors=3),
-        NadarayaWatsonClassifier("learnt"),
         NadarayaWatsonClassifier("learnt", window="exponential"),
     ],
     expected_failed_checks=lambda model: (

@@ -53,14 +53,14 @@ def test_a_wide_table_is_measured_in_time_and_its_column_is_found():
     X, y = wide()
     model = mercer.KernelRegressor(trials=1).fit(X[:300], y[:300])
     begun = process_time()  # of the processor: other programs may take the clock's
-    display = RelevanceDisplay.measured(model, X[:300], y[:300], X[300:], y[300:], time=2)
+    display = RelevanceDisplay.measured(model, X[:300], y[:300], X[300:], y[300:], time=1)
     assert process_time() - begun < 12
     assert display.columns[0] == "c42"
     assert display.n_columns == 300
     assert 1 <= len(display.columns) <= 40
 
 
-@pytest.mark.parametrize("time", few(1, [1e-9, 3]))
+@pytest.mark.parametrize("time", few(1, [1e-9, 1]))
 def test_a_report_ends_in_its_time_with_its_cheap_parts(time):
     X, y = wide(100)
     model = mercer.KernelRegressor(trials=1).fit(X[:300], y[:300])

@@ -32,10 +32,11 @@ FIGURES = {
 TEXTS = """() => {
   const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const rgb = colour => {
+  const read = {};  // a page has few colours, and many texts
+  const rgb = colour => read[colour] ??= (() => {
     canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data];
-  };
+  })();
   const light = c => {
     const [r, g, b] = rgb(c).map(channel);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;

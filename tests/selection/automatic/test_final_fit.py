@@ -178,7 +178,7 @@ def test_what_nothing_quicker_could_replace_is_not_begun_twice(
 def test_the_notice_of_a_quick_fit_tells_of_rows_that_there_are(late, clock, sizes):
     """It spoke of 300 centres and 5,000 rows of a table of 192."""
     sizes(quick_rows=5000, smallest_rank=200)
-    model = KernelRegressor(time=100, progress=clock).fit(TABLE, WAVE)
+    model = KernelRegressor(time=12, progress=clock).fit(TABLE, WAVE)
     assert model.schedule_[-1]["quick"]
     said = "the model is a quicker one, kernel ridge with 200 centres on 240 rows."
     assert f"The time was over in the final fit: {said}" in model.notices_
@@ -236,7 +236,7 @@ def test_time_is_kept_to_learn_the_kernel_of_the_final_fit():
 def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(rungs, late, clock, sizes, early):
     """The machine that was fitted at the start of a large table, else a quick one."""
     sizes(one_rung_rows=100 if early else 10**6)
-    model = KernelRegressor(time=100, progress=clock).fit(TABLE, WAVE)
+    model = KernelRegressor(time=12, progress=clock).fit(TABLE, WAVE)
     assert model.interrupted_ is None
     assert any(notice.startswith("The time was over") for notice in model.notices_)
     assert model.schedule_[-1].get("early", False) == early
@@ -254,7 +254,7 @@ def test_a_table_with_texts_has_no_machine_of_the_start(rungs, late, clock):
     words = [" ".join(rng.choice(["red", "blue", "green", "old", "new"], 6)) for _ in TABLE["a"]]
     table = TABLE.assign(note=words)
     y = np.array([note.count("red") for note in words], float)
-    model = KernelRegressor(time=100, progress=clock, kind={"note": "text"}).fit(table, y)
+    model = KernelRegressor(time=12, progress=clock, kind={"note": "text"}).fit(table, y)
     assert not model.schedule_[-1].get("early", False)
     assert model.schedule_[-1]["quick"]
     assert model.score(table, y) > 0.5

@@ -105,15 +105,15 @@ def test_a_table_of_categories_alone():
 
 
 def test_a_class_that_a_fold_lacks_is_most_unlikely():
-    y = LEVELS.copy()
+    table, y = TABLE[:150], LEVELS[:150].copy()
     y[:2] = "rare"
     schedule = [
-        {"family": "neighbourhood", "machine": "neighbourhood", "columns": "normal", "rows": N,
+        {"family": "neighbourhood", "machine": "neighbourhood", "columns": "normal", "rows": 150,
          "rank": None, "steps": []}
     ]  # fmt: skip
-    model = KernelClassifier(replay=schedule).fit(TABLE, y)
+    model = KernelClassifier(replay=schedule).fit(table, y)
     assert "learnt neighbourhood of normal scores" in model.winner_name_
-    assert np.isfinite(model.predict_proba(TABLE)).all()
+    assert np.isfinite(model.predict_proba(table)).all()
 
 
 def test_wide_tables_try_few_columns_too():
@@ -133,12 +133,12 @@ def test_wide_tables_try_few_columns_too():
 
 @pytest.mark.full
 def test_columns_without_meaning_are_left_out():
-    X = RNG.uniform(-1, 1, (600, 14))
+    X = RNG.uniform(-1, 1, (250, 14))
     y = np.sign(X[:, 0]) * (1 + X[:, 1])
     pruned = Candidate("neighbourhood", machine="neighbourhood", columns="normal", form="pruned")
     schedule = [
         {"family": "neighbourhood", "machine": "neighbourhood", "columns": "normal",
-         "form": "pruned", "rows": 600, "rank": None, "steps": []}
+         "form": "pruned", "rows": 250, "rank": None, "steps": []}
     ]  # fmt: skip
     model = KernelRegressor(replay=schedule).fit(X, y)
     assert model.leaderboard_[0]["name"] == pruned.name

@@ -39,9 +39,26 @@ def test_two_classes():
     y, classes = np.array([0, 0, 0, 1]), np.array([0, 1])
     p = np.array([0.1, 0.6, 0.2, 0.7])
     P = np.c_[1 - p, p]
-    assert METRICS["roc_auc"](y, P, classes) == skm.roc_auc_score(y, p)
-    assert METRICS["f1"](y, P, classes) == skm.f1_score(y, p > 0.5)  # of the rarer class
+    assert_allclose(METRICS["roc_auc"](y, P, classes), skm.roc_auc_score(y, p))
+    assert_allclose(METRICS["f1"](y, P, classes), skm.f1_score(y, p > 0.5))  # of the rarer class
     assert np.isnan(METRICS["roc_auc"](y[:3], P[:3], classes))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_equal_probabilities_and_weights(seed):
+    """Those of scikit-learn, with many equal probabilities and rows of weight 0."""
+    rng = np.random.default_rng(seed)
+    y, p, w = rng.random(60) < 0.4, rng.integers(0, 9, 60) / 8, rng.integers(0, 3, 60) * 0.7
+    y[:2], w[:2] = [True, False], 1.0
+    P, classes = np.c_[1 - p, p], np.array([False, True])
+    rare = int(np.average(y, weights=w) <= 0.5)
+    theirs = {
+        "roc_auc": skm.roc_auc_score(y, p, sample_weight=w),
+        "average_precision": skm.average_precision_score(y == rare, P[:, rare], sample_weight=w),
+        "f1": skm.f1_score(y, P.argmax(axis=1), pos_label=rare, sample_weight=w),
+    }
+    for name, expected in theirs.items():
+        assert_allclose(METRICS[name](y, P, classes, w), expected, atol=1e-14)
 
 
 def test_regression():
@@ -123,7 +140,7 @@ def test_average_precision_is_that_of_the_rarer_class():
     y, p = np.repeat(["a", "b"], [30, 70]), rng.uniform(size=100)
     metric, classes = metric_named("average_precision", "classification"), np.array(["a", "b"])
     P = np.stack([p, 1 - p], axis=1)
-    assert metric(y, P, classes) == skm.average_precision_score(y == "a", p)
+    assert_allclose(metric(y, P, classes), skm.average_precision_score(y == "a", p))
     other = metric(np.repeat(["b", "a"], [30, 70]), P[:, ::-1], classes)
     assert other == metric(y, P, classes)
 
@@ -135,13 +152,14 @@ def test_of_two_equal_classes_the_second_is_found(classes):
     y, p = np.repeat(classes, 20), np.repeat([0.3, 0.5], 20) + rng.uniform(0, 0.5, 40)
     P, second = np.stack([1 - p, p], axis=1), y == classes[1]
     precise = METRICS["average_precision"](y, P, classes)
-    assert precise == skm.average_precision_score(second, p)
-    assert precise != skm.average_precision_score(~second, 1 - p)
+    assert_allclose(precise, skm.average_precision_score(second, p))
+    assert abs(precise - skm.average_precision_score(~second, 1 - p)) > 1e-3
     f1 = METRICS["f1"]
-    assert f1(y, P, classes) == skm.f1_score(second, p > 0.5) != skm.f1_score(~second, p <= 0.5)
+    assert_allclose(f1(y, P, classes), skm.f1_score(second, p > 0.5))
+    assert abs(f1(y, P, classes) - skm.f1_score(~second, p <= 0.5)) > 1e-3
     # and no other threshold finds it better
     found = f1(y, P * decision_weights(f1, y, P, classes), classes)
-    assert found == max(skm.f1_score(second, p >= step) for step in p)
+    assert_allclose(found, max(skm.f1_score(second, p >= step) for step in p))
 
 
 @pytest.mark.parametrize("weights", [None, np.random.default_rng(1).uniform(0.5, 2, 400)])

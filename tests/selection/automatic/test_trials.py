@@ -255,7 +255,7 @@ def test_a_budget_too_small_for_anything_still_gives_a_model(clock):
     assert np.isfinite(model.predict(TABLE)).all()
 
 
-@pytest.mark.parametrize("time", few(2, [9, 14, 6, 30]))
+@pytest.mark.parametrize("time", few(1, [9, 6, 14]))
 def test_a_timed_search_replays_without_a_clock(clock, rungs, time):
     model = KernelClassifier(time=time, progress=clock).fit(TABLE, RING)
     clock.tick = 1000
@@ -272,16 +272,16 @@ def test_a_schedule_is_plain_data():
 
 def test_an_interrupt_keeps_the_best_so_far():
     def interrupt(event):
-        if event["trial"] == "sum of many kernels, learnt weights":
+        if event.get("done") == 4 and not event["trial"].startswith("final fit"):
             raise KeyboardInterrupt
 
     model = KernelRegressor(progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(TABLE, WAVE)
-    assert len(model.schedule_) == 10  # weights from more rows are for larger tables
-    assert "Interrupted after 9 trials; the best candidate so far was kept." in model.notices_
+    assert len(model.schedule_) == 5
+    assert "Interrupted after 4 trials; the best candidate so far was kept." in model.notices_
     assert model.interrupted_ == "search"
-    whole = KernelRegressor(trials=9).fit(TABLE, WAVE)
+    whole = KernelRegressor(trials=4).fit(TABLE, WAVE)
     assert whole.interrupted_ is None
     same_model(model, whole)
 

@@ -530,7 +530,7 @@ rng = np.random.default_rng(0)
 X, y = rng.normal(size=(1500, 3)), rng.integers(0, 2, 1500)
 search = KernelSearchCV(SVC(gamma=0.2), {{"C": [1e5, 1e6]}}, n_jobs={jobs}, cv=3, refit=False)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it
-threading.Timer(2, os.kill, [os.getpid(), signal.SIGINT]).start()
+threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
 try:
     search.fit(X, y)
 except KeyboardInterrupt:

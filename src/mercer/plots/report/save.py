@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,11 @@ def save_report(
 
 def render(data: ReportData) -> str:
     """The page as text."""
+    return _template().render(data=data, **_drawings(data))
+
+
+@cache  # to compile it takes longer than to write a page
+def _template() -> Any:
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
@@ -136,7 +142,7 @@ def render(data: ReportData) -> str:
     environment.filters["python"] = repr
     environment.filters["shell"] = shlex.quote
     environment.filters["count"] = lambda n: f"{n:,}"
-    return environment.get_template("report.html").render(data=data, **_drawings(data))
+    return environment.get_template("report.html")
 
 
 def _table_in_python(data: ReportData) -> str:
