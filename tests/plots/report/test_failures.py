@@ -31,7 +31,6 @@ from mercer.plots.report.failures import (
 )
 from mercer.plots.report.measure import report_data
 from mercer.plots.report.save import render
-from mercer.selection.automatic import scores
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.selection.automatic.scores import metric_named
 from mercer.tables import column_kind
@@ -178,13 +177,6 @@ def rare():
     return model, X, y
 
 
-@pytest.fixture
-def few_draws(monkeypatch):
-    """An average precision takes milliseconds, and these tests look at no interval of it."""
-    monkeypatch.setattr(scores, "DRAWS", 50)
-
-
-@pytest.mark.usefixtures("few_draws")
 def test_of_a_rare_class_average_precision_is_on_the_first_screen(rare):
     model, X, y = rare
     data = report_data(model, X[::2], y[::2], holdout=(X[1::2], y[1::2]))
@@ -199,7 +191,6 @@ def test_of_a_rare_class_average_precision_is_on_the_first_screen(rare):
     assert data.stored in text
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_without_values_no_cell_and_no_target_of_a_row_is_in_the_page(rare):
     model, X, y = rare
     rows = np.arange(0, 500, 2), np.arange(1, 500, 2)
@@ -238,7 +229,6 @@ def test_samples_without_columns_have_a_report_too():
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("few_draws")
 def test_a_report_needs_no_training_rows(rare, tmp_path):
     model, X, y = rare
     data = save_report(tmp_path / "r.html", model, X[1::2], y[1::2], target="kind of case")
