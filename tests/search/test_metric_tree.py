@@ -42,6 +42,25 @@ def test_the_contract(case, leaf):
     check_index(MetricTree, distance, samples, tol=tol, saved=distance.kind != "objects")
 
 
+def test_queries_of_several_tiles_are_searched_for_in_the_order_of_their_leaves(monkeypatch):
+    """Of one tile they are not: the order would cost their distances to the vantage points."""
+    monkeypatch.setattr(metric_tree, "LEAF", 4)
+    words, rng = [f"{a:03x}" for a in range(200)], np.random.default_rng(0)
+    asked = list(rng.permutation(words))
+    tree = MetricTree(Edit()).fit(words)
+    Z = tree.distance_.encode(asked)
+    assert tree.arrange_queries(Z) is None
+    found = tree.query(asked, 3)
+    monkeypatch.setattr(metric_tree, "EDGE", 32)
+    order = tree.arrange_queries(Z)
+    homes = tree._home(tree._to_vantages(Z))
+    assert (np.diff(homes[order]) >= 0).all()
+    assert_array_equal(np.sort(order), np.arange(200))
+    for a, b, c in zip(found, tree.query(asked, 3), BruteForce(Edit()).fit(words).query(asked, 3)):
+        assert_array_equal(a, b)
+        assert_array_equal(a, c)
+
+
 def test_the_size_of_leaves_changes_the_tree_and_no_result():
     words = [f"{a:03x}" for a in range(300)]
     brute = BruteForce(Edit()).fit(words).query(None, 4)
