@@ -5,6 +5,8 @@
 // numbers); Dempster, Schmidt & Webb, "Hydra: competing convolutional kernels for fast and accurate
 // time series classification", 2023. Sums have a fixed order, and this file is compiled without
 // contraction, so that comparisons come out alike on all machines.
+#include <type_traits>
+
 #include "loops.hpp"
 
 namespace mercer {
@@ -76,48 +78,67 @@ T share_above(const T* z, size_t n, T bias) {
     return static_cast<T>(total) / static_cast<T>(n);
 }
 
-// The mean of z - b, the mean place and the longest run where z > b.
+// The mean of z - b and the mean place where z > b.
 template <class T>
 void describe_above(const T* z, size_t n, T bias, size_t step, T* out) {
     double sum = 0, place = 0, count = 0;
     for (size_t begin = 0; begin < n; begin += block) {
         const size_t size = n - begin < block ? n - begin : block;
         const T* x = z + begin;
-        T sums[width] = {}, places[width] = {}, counts[width] = {}, numbers[width];
+        T sums[width] = {}, places[width] = {}, counts[width] = {}, numbers[width], above[width];
         for (size_t l = 0; l < width; ++l) numbers[l] = static_cast<T>(l);
         size_t t = 0;
-        for (; t + width <= size; t += width)
+        for (; t + width <= size; t += width) {
+            // loops that share no condition: gcc makes branches of one that several values depend on
+            for (size_t l = 0; l < width; ++l) above[l] = x[t + l] > bias ? T(1) : T(0);
             for (size_t l = 0; l < width; ++l) {
                 const T excess = x[t + l] - bias;
                 sums[l] += excess > 0 ? excess : T(0);
-                places[l] += excess > 0 ? numbers[l] : T(0);
-                counts[l] += excess > 0 ? T(1) : T(0);
+            }
+            for (size_t l = 0; l < width; ++l) {
+                places[l] += above[l] * numbers[l];
+                counts[l] += above[l];
                 numbers[l] += T(width);
             }
+        }
+        for (size_t l = 0; t + l < size; ++l) above[l] = x[t + l] > bias ? T(1) : T(0);
         for (size_t l = 0; t + l < size; ++l) {
             const T excess = x[t + l] - bias;
             sums[l] += excess > 0 ? excess : T(0);
-            places[l] += excess > 0 ? numbers[l] : T(0);
-            counts[l] += excess > 0 ? T(1) : T(0);
+            places[l] += above[l] * numbers[l];
+            counts[l] += above[l];
         }
-        double above = 0;
+        double found = 0;
         for (size_t l = 0; l < width; ++l) {
             sum += static_cast<double>(sums[l]);
             place += static_cast<double>(places[l]);
-            above += static_cast<double>(counts[l]);
+            found += static_cast<double>(counts[l]);
         }
-        place += above * static_cast<double>(begin);
-        count += above;
-    }
-    size_t run = 0, longest = 0;
-    for (size_t t = 0; t < n; ++t) {
-        run = (run + 1) & (size_t(0) - size_t(z[t] > bias));  // no branch, which would be guessed
-        longest = run > longest ? run : longest;
+        place += found * static_cast<double>(begin);
+        count += found;
     }
     const double length = static_cast<double>(n), least = count > 0 ? count : 1;
     out[0] = static_cast<T>(sum / least);
     out[step] = static_cast<T>(place / least / length);
-    out[2 * step] = static_cast<T>(static_cast<double>(longest) / length);
+}
+
+// The longest runs where z > b, of at most `width` biases side by side: each is a chain of steps.
+template <class T>
+void longest_runs(const T* __restrict z, size_t n, const T* biases, size_t count,
+                  T* __restrict out) {
+    using Count = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+    T limits[width];
+    Count runs[width] = {}, longest[width] = {};
+    for (size_t l = 0; l < width; ++l) limits[l] = biases[l < count ? l : 0];
+    for (size_t t = 0; t < n; ++t) {
+        const T x = z[t];
+        for (size_t l = 0; l < width; ++l) {
+            runs[l] = x > limits[l] ? runs[l] + 1 : 0;
+            longest[l] = runs[l] > longest[l] ? runs[l] : longest[l];
+        }
+    }
+    for (size_t l = 0; l < count; ++l)
+        out[l] = static_cast<T>(static_cast<double>(longest[l]) / static_cast<double>(n));
 }
 
 template <class T>
@@ -127,6 +148,9 @@ void pool(const T* responses, size_t length, const T* biases, size_t count, size
         out[i] = share_above(responses, length, biases[i]);
         if (pools > 1) describe_above(responses, length, biases[i], step, out + step + i);
     }
+    for (size_t i = 0; pools > 1 && i < count; i += width)
+        longest_runs(responses, length, biases + i, count - i < width ? count - i : width,
+                     out + 3 * step + i);
 }
 
 template <class T>
