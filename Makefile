@@ -47,8 +47,8 @@ build: $(VENV)/.built
 demo: build
 	@$(BIN)/mercer demo
 
-# with one thread of BLAS, for else that of each process takes all cores, and with compiled files, for else
-# each process that a test starts compiles the package again
+# with one thread of BLAS, for else that of each process takes all cores, and with compiled files, for
+# else each process that a test starts compiles the package again
 PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2
 
 test: build $(VENV)/.test $(VENV)/.lint
@@ -102,8 +102,8 @@ wheel: $(VENV)/.wheel
 bench: build $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
-# The gallery and the pages of modules need torch. LONG_PAGES=no shows the pages of the gallery that take
-# longest without their results, as .ci/run does.
+# The gallery and the pages of modules need torch. LONG_PAGES=no shows the pages of the gallery that
+# take longest without their results, as .ci/run does.
 LONG_PAGES := yes
 docs: build $(VENV)/.docs $(VENV)/.torch
 	LONG_PAGES=$(LONG_PAGES) $(BIN)/python -m sphinx -W --keep-going --quiet --jobs 2 docs docs/_build/html

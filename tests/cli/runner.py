@@ -17,3 +17,10 @@ def printed(capsys, *arguments):
     code = command(*arguments)
     said = capsys.readouterr()
     return code, " ".join((said.out + said.err).split())
+
+
+def fitted_file(folder, table, target):
+    """The path of a model of this file, for fixtures that fit one for all tests of a module."""
+    fit = ("fit", table, "--target", target, "--trials", 1, "--quiet")
+    assert command(*fit, "-o", folder / "model.mercer") == 0
+    return folder / "model.mercer"

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from importlib.resources import files
@@ -14,7 +15,7 @@ import polars as pl
 import pytest
 
 import mercer
-from cli.runner import command
+from cli.runner import command, fitted_file
 from lanes import few
 from mercer.selection.automatic.budget import Deadline
 from mercer.tables.encoding import TableEncoder
@@ -30,16 +31,12 @@ def folder(folder):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """The file of a model, which is fitted once for the tests that use one."""
-    path = tmp_path_factory.mktemp("fitted") / "model.mercer"
-    fit = ("fit", PENGUINS, "--target", "species", "--trials", "1", "--quiet", "-o", path)
-    assert command(*fit) == 0
-    return path.read_bytes()
+    return fitted_file(tmp_path_factory.mktemp("fitted"), PENGUINS, "species")
 
 
 @pytest.fixture
 def fitted(folder, model):
-    (folder / "model.mercer").write_bytes(model)
+    shutil.copy(model, folder)
     return folder
 
 

@@ -7,6 +7,7 @@ code and untouched folder where it cannot.
 import io
 import pickle
 import re
+import shutil
 import zipfile
 from datetime import timedelta
 
@@ -15,7 +16,7 @@ import polars as pl
 import pytest
 
 import mercer
-from cli.runner import command, printed
+from cli.runner import fitted_file, printed
 from lanes import few
 
 N = 60
@@ -360,18 +361,15 @@ def test_another_encoding_is_read_when_told(folder, capsys):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """The file of a model, which is fitted once for the tests that use one."""
     folder = tmp_path_factory.mktemp("fitted")
     TABLE.write_csv(folder / "t.csv")
-    fit = ("fit", folder / "t.csv", "--target", "y", "--trials", 1, "--quiet")
-    assert command(*fit, "-o", folder / "model.mercer") == 0
-    return (folder / "model.mercer").read_bytes()
+    return fitted_file(folder, folder / "t.csv", "y")
 
 
 @pytest.fixture
 def fitted(folder, model):
     TABLE.write_csv("t.csv")
-    (folder / "model.mercer").write_bytes(model)
+    shutil.copy(model, folder)
     return folder
 
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tests.cli.runner import command, printed
+from tests.cli.runner import command, fitted_file, printed
 
 N = 60
 SIZE = np.random.default_rng(0).normal(size=N)
@@ -17,9 +17,7 @@ TABLE = pl.DataFrame({"size": SIZE, "y": np.where(SIZE > 0, "yes", "no")})
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     TABLE.write_csv(folder / "t.csv")
-    fit = ("fit", folder / "t.csv", "--target", "y", "--trials", 1, "--quiet")
-    assert command(*fit, "-o", folder / "m.mercer") == 0
-    return folder / "m.mercer"
+    return fitted_file(folder, folder / "t.csv", "y")
 
 
 @pytest.fixture(autouse=True)

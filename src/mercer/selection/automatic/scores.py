@@ -168,9 +168,12 @@ def _rarer(second, w) -> int:
 def _f1(y, predicted, w):
     """Of the rarer of two classes, which users want to find, or the mean of all classes."""
     labels = np.unique(y)
-    two = len(labels) == 2
+    if len(labels) == 2:
+        scored = labels[[_rarer(y == labels[1], w)]]
+    else:
+        scored = np.union1d(labels, predicted)
     scores = []
-    for c in [labels[_rarer(y == labels[1], w)]] if two else np.union1d(labels, predicted):
+    for c in scored:
         true, found = y == c, predicted == c
         both, total = w @ (true & found), w @ true + w @ found
         scores.append(2 * both / total if total > 0 else 0.0)
