@@ -15,7 +15,8 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "ridge_search", "local_ridge", "perceptrons", "clusters", "spectral", "deep",
               "deep_kernels",
               "deep_inducing",
-              "neighbours", "neighbourhood", "knn_learners", "objects", "series_features", "bags",
+              "neighbours", "neighbourhood", "knn_learners", "objects", "series_features",
+              "series_machines", "signature_kernels", "bags",
               "graphs", "trees",
               "weights", "multiple_kernels", "start_up", "memory", "tables", "large_tables",
               "scale", "cluster"]  # fmt: skip

@@ -1157,19 +1157,26 @@ def signature(k_, x, z, S):
         max(between(a, a) - 2 * between(a, b) + between(b, b) for a, b in itertools.pairwise(P))
         for P in (A, B)
     ]
-    halvings = max(0, math.ceil(math.log2(max(math.sqrt(far[0] * far[1]) / 0.1, 1)) / 2 - 1e-12))
-    rough, fine = (goursat(D, h) for h in (halvings, halvings + 1))
-    return (4 * fine - rough) / 3
+    longest = [max(math.sqrt(f) / 0.5, 1) for f in far]
+    return goursat(D, [math.ceil(math.log2(most) - 1e-12) for most in longest])
 
 
-def goursat(D, halvings):
-    D = np.repeat(np.repeat(D, 2**halvings, axis=0), 2**halvings, axis=1) / 4**halvings
-    u = np.ones((D.shape[0] + 1, D.shape[1] + 1))
-    for i, j in np.ndindex(D.shape):
-        d = D[i, j]
-        u[i + 1, j + 1] = (u[i + 1, j] + u[i, j + 1]) * (1 + d / 2 + d * d / 12)
-        u[i + 1, j + 1] -= u[i, j] * (1 - d * d / 12)
-    return u[-1, -1]
+def goursat(D, halvings, degree=5):
+    """u_st = D u with u = 1 at the borders: polynomials in s and t, of the degree in each cell."""
+    parts = [2**h for h in halvings]
+    D = np.repeat(np.repeat(D, parts[0], axis=0), parts[1], axis=1) / math.prod(parts)
+    upper = np.zeros((D.shape[1], degree + 1))  # coefficients along the edges below the next row
+    upper[:, 0] = 1
+    for row in D:
+        left = np.eye(degree + 1)[0]
+        for j, rate in enumerate(row):
+            c = np.zeros((degree + 1, degree + 1))
+            c[:, 0], c[0] = upper[j], left
+            c[0, 0] = left[0]
+            for p, q in np.ndindex(degree, degree):
+                c[p + 1, q + 1] = rate * c[p, q] / ((p + 1) * (q + 1))
+            upper[j], left = c.sum(axis=1), c.sum(axis=0)
+    return upper[-1].sum()
 
 
 def signature_path(k_, x):

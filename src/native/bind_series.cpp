@@ -170,18 +170,18 @@ void path_sums(Points x, List<const int64_t> x_starts, Points z, List<const int6
 // Signature kernels of pairs; see signatures.hpp.
 void signature_sums(Points x, List<const int64_t> x_starts, Points z,
                     List<const int64_t> z_starts, PairList list, double gamma, size_t levels,
-                    size_t halvings, List<double> out) {
+                    size_t halvings_x, size_t halvings_z, List<double> out) {
     check_aligned(out);
     const PairsOfSeries pairs({x, x_starts}, {z, z_starts}, list);
-    wants(levels <= 64 && halvings <= 12, "at most 64 levels and 12 halvings");
+    wants(levels <= 64 && halvings_x <= 12 && halvings_z <= 12, "at most 64 levels and 12 halvings");
     wants(out.shape(0) == pairs.count, "out must have one entry for each pair");
-    const SignatureTerms terms{gamma, levels, halvings};
+    const SignatureTerms terms{gamma, levels, halvings_x, halvings_z};
     double* values = out.data();
     nb::gil_scoped_release release;
     std::vector<double> own;
     const auto run = [&](const SeriesGroup& group, const size_t* numbers, size_t filled, double*) {
         double found[lanes];
-        own.resize(signature_work(group.columns, terms));
+        own.resize(signature_work(group.columns, group.d, terms));
         loops->signatures.sums(group, terms, own.data(), found);
         for (size_t l = 0; l < filled; ++l) values[numbers[l]] = found[l];
     };
@@ -253,7 +253,8 @@ void bind_series(nb::module_& m) {
     lists("path_sums", path_sums, nb::arg("pairs").noconvert(), nb::arg("scale"),
           nb::arg("local"), nb::arg("reach"), nb::arg("out").noconvert());
     lists("signature_sums", signature_sums, nb::arg("pairs").noconvert(), nb::arg("gamma"),
-          nb::arg("levels"), nb::arg("halvings"), nb::arg("out").noconvert());
+          nb::arg("levels"), nb::arg("halvings_x"), nb::arg("halvings_z"),
+          nb::arg("out").noconvert());
     lists("warp_bounds", warp_bounds, nb::arg("window"), nb::arg("share"),
           nb::arg("out").noconvert());
 }

@@ -13,6 +13,7 @@
 #include "lanes.hpp"
 #include "log.hpp"
 #include "loops.hpp"
+#include "squares.hpp"
 
 namespace mercer {
 namespace MERCER_ISA {
@@ -28,27 +29,9 @@ constexpr double endless = HUGE_VAL;
 inline double smaller(double a, double b) { return a < b ? a : b; }
 inline double larger(double a, double b) { return a > b ? a : b; }
 
-// out[j, l] <- |x - z_j|^2 for `count` points z_j.
-void squares(const double* __restrict x, const double* __restrict z, size_t d, size_t count,
-             double* __restrict out) {
-    for (size_t j = 0; j < count; ++j) {
-        const double* p = z + j * d * lanes;
-        double* o = out + j * lanes;
-        for (size_t l = 0; l < lanes; ++l) {
-            const double t = x[l] - p[l];
-            o[l] = t * t;
-        }
-        for (size_t c = 1; c < d; ++c)
-            for (size_t l = 0; l < lanes; ++l) {
-                const double t = x[c * lanes + l] - p[c * lanes + l];
-                o[l] += t * t;
-            }
-    }
-}
-
-// The same, |x - z_j|.
+// out[j, l] <- |x - z_j| for `count` points z_j.
 void gaps(const double* x, const double* z, size_t d, size_t count, double* __restrict out) {
-    squares(x, z, d, count, out);
+    squares<lanes>(x, z, d, count, out);
     for (size_t k = 0; k < count * lanes; ++k) out[k] = sqrt(out[k]);
 }
 
@@ -209,7 +192,7 @@ void warped(const SeriesGroup& g, const WarpTerms& terms, const double* limits, 
             const size_t count = end - j < block ? end - j : block;
             const double* z = g.z + (j + 1) * size;
             if constexpr (kind == Warp::dtw) {
-                squares(x, z, g.d, count, a);
+                squares<lanes>(x, z, g.d, count, a);
                 if (!alike)  // cells outside the window of their pair
                     for (size_t k = 0; k < count; ++k) {
                         const double column = static_cast<double>(j + k);
@@ -294,14 +277,21 @@ inline double exp_normal(double x) {
     return e.p * bits_as<double>((e.k + 1023) << 52);
 }
 
-// 1 / d for 1 <= d <= 2, in a third of the time of a division: a parabola with the least relative
-// error, 1/99, and three steps of Newton, each of which squares the error.
-inline double reciprocal(double d) {
-    double y = 70.0 / 33 + d * ((32.0 / 99) * d - 16.0 / 11);
-    y += y * (1 - d * y);
-    y += y * (1 - d * y);
-    y += y * (1 - d * y);
-    return y;
+// w exp(-s) / (2 - w exp(-s)) = w / (2 exp(s) - w) for s >= 0 and 0 <= w <= 1: exp(r) is a fraction
+// p / q of polynomials (Cephes) where |r| <= ln(2) / 2, so that one division serves both.
+inline double halved(double s, double w) {
+    const double bounded = smaller(s, -least_log), magic = 6755399441055744.0;
+    const double shifted = bounded * 1.4426950408889634074 + magic;
+    const double n = shifted - magic;
+    const double r = (bounded - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+    const double square = r * r;
+    const double odd = r * ((1.26177193074810590878e-4 * square + 3.02994407707441961300e-2) * square +
+                            9.99999999999999999910e-1);
+    const double even = ((3.00198505138664455042e-6 * square + 2.52448340349684104192e-3) * square +
+                         2.27265548208155028766e-1) * square + 2.0;
+    const double p = even + odd, q = w * (even - odd);
+    const int64_t k = bits_as<int64_t>(shifted) - bits_as<int64_t>(magic);
+    return q / (p * bits_as<double>((k + 1024) << 52) - q);
 }
 
 // The exponent of a number >= 0; `nothing` for 0.
@@ -329,11 +319,13 @@ inline void reached_columns(const PathTerms& terms, size_t i, size_t columns, si
     if (reach < columns && i + reach + 1 < columns) end = i + reach + 1;
 }
 
-// S <- the squared distances times the scale, and `worst` the largest of each pair.
-void scaled_gaps(const SeriesGroup& g, double scale, size_t i, size_t j, size_t count, double* S,
-                 double* worst) {
-    squares(g.x + (i + 1) * g.d * lanes, g.z + (j + 1) * g.d * lanes, g.d, count, S);
-    for (size_t k = 0; k < count * lanes; ++k) S[k] *= scale;
+// S <- the squared distances of a point from those of a block.
+void square_gaps(const SeriesGroup& g, size_t i, size_t j, size_t count, double* S) {
+    squares<lanes>(g.x + (i + 1) * g.d * lanes, g.z + (j + 1) * g.d * lanes, g.d, count, S);
+}
+
+// worst <- the largest number of each pair.
+void raise(const double* S, size_t count, double* worst) {
     Vector most[vectors];
     for (size_t v = 0; v < vectors; ++v) most[v] = Lanes::load(worst + v * Lanes::width);
     for (size_t k = 0; k < count; ++k)
@@ -357,7 +349,8 @@ void sum_cells(const double* K, size_t count, const double* factor, double* cell
             const size_t k = j * lanes + v * Lanes::width;
             const Vector above = Lanes::times(Lanes::load(cells + k), f[v]);
             const Vector sum = Lanes::plus(diagonal[v], above);
-            left[v] = Lanes::times(Lanes::load(K + k), Lanes::plus(left[v], sum));
+            const Vector similarity = Lanes::load(K + k);
+            left[v] = Lanes::times_plus(similarity, left[v], Lanes::times(similarity, sum));
             diagonal[v] = above;
             Lanes::store(cells + k, left[v]);
             most[v] = Lanes::most(most[v], left[v]);
@@ -369,20 +362,25 @@ void sum_cells(const double* K, size_t count, const double* factor, double* cell
     }
 }
 
-// S <- the local similarities of a block; see scaled_gaps for `worst`.
+// S <- the local similarities of a block; see `raise` for the worst of squared distances.
 void similarities(const SeriesGroup& g, const PathTerms& terms, size_t i, size_t j, size_t count,
                   double* S, double* worst) {
-    scaled_gaps(g, terms.scale, i, j, count, S, worst);
-    // one loop over all places: compilers unroll one over the lanes, and then do not vectorise it
-    for (size_t k = 0; k < count * lanes; ++k) S[k] = exp_normal(-S[k]);
-    if (terms.local == Local::third)
-        for (size_t k = 0; k < count * lanes; ++k) S[k] *= 1.0 / 3;
-    if (terms.local != Local::halved) return;
-    for (size_t k = 0; k < count && terms.reach; ++k) {
-        const double w = weight(terms, i, j + k);
-        for (size_t l = 0; l < lanes; ++l) S[k * lanes + l] *= w;
+    square_gaps(g, i, j, count, S);
+    raise(S, count, worst);
+    // loops over all places: compilers unroll one over the lanes, and then do not vectorise it
+    if (terms.local != Local::halved) {
+        const double share = terms.local == Local::third ? 1.0 / 3 : 1;
+        for (size_t k = 0; k < count * lanes; ++k) S[k] = share * exp_normal(-terms.scale * S[k]);
+    } else if (terms.reach == 0) {
+        for (size_t k = 0; k < count * lanes; ++k) S[k] = halved(terms.scale * S[k], 1);
+    } else {
+        double weights[block * lanes];
+        for (size_t k = 0; k < count; ++k) {
+            const double w = weight(terms, i, j + k);
+            for (size_t l = 0; l < lanes; ++l) weights[k * lanes + l] = w;
+        }
+        for (size_t k = 0; k < count * lanes; ++k) S[k] = halved(terms.scale * S[k], weights[k]);
     }
-    for (size_t k = 0; k < count * lanes; ++k) S[k] *= reciprocal(2 - S[k]);
 }
 
 // The sums as numbers m 2^e, with an exponent for each block of columns. False if some k is so small
@@ -435,7 +433,7 @@ bool summed(const SeriesGroup& g, const PathTerms& terms, double* work, double* 
         }
     }
     for (size_t l = 0; l < lanes; ++l)
-        if (worst[l] > most_gap) return false;
+        if (worst[l] * terms.scale > most_gap) return false;
     return true;
 }
 
@@ -443,7 +441,6 @@ bool summed(const SeriesGroup& g, const PathTerms& terms, double* work, double* 
 void summed_logs(const SeriesGroup& g, const PathTerms& terms, double* work, double* out) {
     const size_t columns = g.columns;
     double *row = work, *S = row + columns * lanes;
-    double worst[lanes] = {};
     for (size_t l = 0; l < lanes; ++l) out[l] = -endless;
     for (size_t k = 0; k < columns * lanes; ++k) row[k] = nothing;
     for (size_t i = 0; i < g.rows; ++i) {
@@ -457,9 +454,9 @@ void summed_logs(const SeriesGroup& g, const PathTerms& terms, double* work, dou
         }
         for (size_t j = first; j < end; j += block) {
             const size_t count = end - j < block ? end - j : block;
-            scaled_gaps(g, terms.scale, i, j, count, S, worst);
-            if (terms.local == Local::third)
-                for (size_t k = 0; k < count * lanes; ++k) S[k] += ln3;
+            square_gaps(g, i, j, count, S);
+            const double more = terms.local == Local::third ? ln3 : 0;
+            for (size_t k = 0; k < count * lanes; ++k) S[k] = terms.scale * S[k] + more;
             if (terms.local == Local::halved)
                 for (size_t k = 0; k < count; ++k) {
                     const double w = weight(terms, i, j + k), log_w = log_one(w);
@@ -493,12 +490,13 @@ void summed_logs(const SeriesGroup& g, const PathTerms& terms, double* work, dou
 // length. A factor is 2 exp(-s) / (3 - exp(-s)) at the scaled gap s.
 void add_places(const SeriesGroup& g, double scale, double* out) {
     const size_t places = g.rows < g.columns ? g.rows : g.columns;
-    double s[lanes], worst[lanes] = {}, sum[lanes];
+    double s[lanes], sum[lanes];
     for (size_t l = 0; l < lanes; ++l) sum[l] = -ln2;
     for (size_t i = 0; i < places; ++i) {
-        scaled_gaps(g, scale, i, i, 1, s, worst);
+        square_gaps(g, i, i, 1, s);
         for (size_t l = 0; l < lanes; ++l) {
-            const double factor = ln2 - s[l] - log_one(3 - exp_normal(-s[l]));
+            const double gap = scale * s[l];
+            const double factor = ln2 - gap - log_one(3 - exp_normal(-gap));
             sum[l] += static_cast<int64_t>(i) < g.n[l] ? factor : 0;
         }
     }

@@ -174,14 +174,16 @@ def test_bounds_of_one_length_equal_their_twins(n, d):
 
 
 @pytest.mark.parametrize("gamma", [-1.0, 0.4])
-@pytest.mark.parametrize(("levels", "halvings"), [(1, 0), (3, 0), (0, 0), (0, 2)])
+@pytest.mark.parametrize(
+    ("levels", "halvings"), [(1, (0, 0)), (3, (0, 0)), (0, (0, 0)), (0, (2, 1))]
+)
 @pytest.mark.parametrize("d", [1, 3])
 def test_signatures_equal_their_twins(levels, halvings, gamma, d):
     values, starts = lists(d)
     values = values / 4
     X = rows(values, starts)
     buffer, out = guarded(len(PAIRS))
-    _native.signature_sums(*(values, starts) * 2, PAIRS, gamma, levels, halvings, out)
+    _native.signature_sums(*(values, starts) * 2, PAIRS, gamma, levels, *halvings, out)
     assert (buffer[:3] == -77).all()
     assert (buffer[-3:] == -77).all()
     for q in FEW:
@@ -206,12 +208,12 @@ def signature_twin(D, levels, halvings):
 def test_signatures_refuse_what_leads_past_the_end():
     values, starts = lists()
     out = np.empty(len(PAIRS))
-    for arguments in ((-1.0, 65, 0), (-1.0, 0, 13)):
+    for arguments in ((-1.0, 65, 0, 0), (-1.0, 0, 13, 0), (-1.0, 0, 0, 13)):
         with pytest.raises(ValueError, match="at most 64 levels"):
             _native.signature_sums(*(values, starts) * 2, PAIRS, *arguments, out)
     with pytest.raises(ValueError, match="out must have"):
-        _native.signature_sums(*(values, starts) * 2, PAIRS, -1.0, 2, 0, out[1:])
+        _native.signature_sums(*(values, starts) * 2, PAIRS, -1.0, 2, 0, 0, out[1:])
     with pytest.raises(IndexError, match="pairs"):
-        _native.signature_sums(*(values, starts) * 2, PAIRS + 99, -1.0, 2, 0, out)
+        _native.signature_sums(*(values, starts) * 2, PAIRS + 99, -1.0, 2, 0, 0, out)
     with pytest.raises(IndexError, match="starts"):
-        _native.signature_sums(values, starts + 1, values, starts, PAIRS, -1.0, 2, 0, out)
+        _native.signature_sums(values, starts + 1, values, starts, PAIRS, -1.0, 2, 0, 0, out)

@@ -343,15 +343,17 @@ def path_sums(
 
 
 def signature_sums(
-    X: Series, Z: Series, pairs: np.ndarray, gamma: float, levels: int, halvings: int
-) -> np.ndarray:
+    X: Series, Z: Series, pairs: np.ndarray, gamma: float, levels: int,
+    halvings: tuple[int, int] = (0, 0),
+) -> np.ndarray:  # fmt: skip
     """Signature kernels, one for each pair: see mercer.kernels.Signature.
 
     Steps are those of the points, or with gamma >= 0 those in the space of exp(-gamma |x - z|²).
-    With ``levels=0`` all levels are summed, on a grid where each step is halved ``halvings`` times.
+    With ``levels=0`` all levels are summed, on a grid where each step of X and of Z is halved so
+    many times.
     """
     out = np.empty(len(pairs))
-    _native.signature_sums(*_arrays(X), *_arrays(Z), pairs, gamma, levels, halvings, out)
+    _native.signature_sums(*_arrays(X), *_arrays(Z), pairs, gamma, levels, *halvings, out)
     return out
 
 
