@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
 from harness import Section, data_folder, options, run_beside
-from mercer import SVC, Hydra, KernelRidgeClassifier, MultiRocket
+from mercer import SVC, Hydra, KernelRidgeClassifier, MiniRocket, MultiRocket
 from mercer.kernels import Convolutions, GlobalAlignment
 from objects import LISTS, TABLES, lists, tables
 
@@ -51,6 +51,8 @@ MACHINES: dict[str, Callable[[int], Any]] = {
     "ridge, Convolutions": lambda s: KernelRidgeClassifier(kernel=Convolutions(s), alpha="auto"),
     "ridge, MultiRocket": lambda s: make_pipeline(
         MultiRocket(random_state=s), StandardScaler(), ridge()),
+    "ridge, Hydra and MiniRocket": lambda s: make_pipeline(
+        make_union(Hydra(random_state=s), MiniRocket(random_state=s)), StandardScaler(), ridge()),
     "ridge, Hydra and MultiRocket": lambda s: make_pipeline(
         make_union(Hydra(random_state=s), MultiRocket(random_state=s)), StandardScaler(), ridge()),
     "SVC, global alignment": lambda s: SVC(kernel=GlobalAlignment(), C=100),

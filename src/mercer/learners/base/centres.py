@@ -60,16 +60,20 @@ def keep_centres(learner: Any, training: Training, rows: np.ndarray, limits: Lim
 
 
 def centre_features(
-    learner: KernelLearner, L: np.ndarray, X: Any
+    learner: KernelLearner, L: np.ndarray | None, X: Any
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Rows of the factor F = K L⁻ᵀ for K (n, m) between encoded samples X and the centres."""
+    """Rows of the factor F = K L⁻ᵀ for K (n, m) between encoded samples X and the centres, or of K
+    itself if L is None."""
     K = learner.gram_with_support(X)
-    n, step = K.shape[0], max(1, STRIP // len(L))
+    n, m = K.shape
+    step = max(1, STRIP // m)
 
     def strip(s: int) -> tuple[slice, np.ndarray]:
         raise_if_stopped()
         rows = slice(s, min(s + step, n))
         C = K.block(rows, slice(None))
+        if L is None:
+            return rows, C
         return rows, solve_triangular(L, C.T, lower=True, check_finite=False).T
 
     yield from ordered_map(strip, range(0, n, step), K.n_jobs)

@@ -28,7 +28,7 @@ from mercer.learners.base import (
 from mercer.learners.ridge.penalty import check_penalty, unit_of
 from mercer.learners.ridge.process import low_rank_root
 from mercer.samples import float_range
-from mercer.solvers.ridge import RidgeSums
+from mercer.solvers.ridge import RidgeSums, products_serve
 from mercer.threads import blas_limit
 
 
@@ -36,6 +36,7 @@ class RidgeParts(PartFit):
     """Abstract: the fit of a ridge learner of low rank in parts."""
 
     root: np.ndarray
+    products: bool  # whether sums are those of K itself, and not of F = K L⁻ᵀ
     unit: float
 
     def sample(self, survey: Survey) -> np.ndarray:
@@ -58,6 +59,8 @@ class RidgeParts(PartFit):
         training = learner.make_training(X, y, sample_weight, numeric=numeric)
         learner.check_low_rank()
         self.root = keep_centres(learner, training, self.rows, LIMITS["ridge"]).L
+        penalty = check_penalty(learner.alpha, np.empty((0, len(survey.totals))))
+        self.products = products_serve(self.root, survey.weight, float(np.min(penalty)))
         self.unit = unit_of(np.array([survey.largest]))
         self.start(survey)
 
@@ -76,13 +79,16 @@ class RidgeParts(PartFit):
         Y, w = self.targets(y, check_weights(encoded, sample_weight))
         found = RidgeSums(len(self.root), Y.shape[1])
         with np.errstate(all="ignore"):
-            for rows, F in centre_features(learner, self.root, encoded):
+            L = None if self.products else self.root
+            for rows, F in centre_features(learner, L, encoded):
                 found.add(F, Y[rows] / self.unit, None if w is None else w[rows])
         return found
 
     def solve(self, sums: RidgeSums) -> tuple[Any, np.ndarray]:
         """Store the coefficients of all targets at the centres; the result, and Σ w (y - f)."""
         learner, m = self.learner, len(self.root)
+        if self.products:
+            sums = sums.whitened(self.root)
         penalty = check_penalty(learner.alpha, np.empty((0, len(sums.totals))))
         with blas_limit(m), np.errstate(all="ignore"):
             lift = LowRankGram(np.arange(m), self.root, F=np.empty((0, m), self.root.dtype))

@@ -9,7 +9,12 @@ from mercer.solvers.ridge.local_ridge import LocalSolver, rounding_of
 from mercer.solvers.ridge.logistic_passes import LogisticPasses, LogisticProgress
 from mercer.solvers.ridge.low_rank import LowRankFactor, LowRankSolver
 from mercer.solvers.ridge.newton_logistic import NewtonLogistic, probabilities
-from mercer.solvers.ridge.normal_equations import GramEigenpairs, RidgeSums, SummedFactor
+from mercer.solvers.ridge.normal_equations import (
+    GramEigenpairs,
+    RidgeSums,
+    SummedFactor,
+    products_serve,
+)
 from mercer.solvers.ridge.preconditioners import (
     NystroemPreconditioner,
     Preconditioner,
@@ -25,5 +30,5 @@ __all__ = [
     "LogisticProgress", "LowRankFactor", "LowRankSolver", "NewtonLogistic",
     "NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner", "RidgeFolds",
     "RidgeSums", "RidgeSweep", "SketchedFactor", "SketchedSolver", "SummedFactor",
-    "left_out_fit", "probabilities", "rounding_of",
+    "left_out_fit", "probabilities", "products_serve", "rounding_of",
 ]  # fmt: skip
