@@ -6,7 +6,7 @@ from pathlib import Path
 
 import mercer
 
-sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py, ratios.py and so on
+sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py and so on
 
 project = "Mercer"
 author = "The Mercer developers"
@@ -21,6 +21,7 @@ extensions = [
     "chapters",
     "ratios",
     "kind_pictures",
+    "summaries",
     "as_markdown",
     "sphinx_gallery.gen_gallery",
 ]
