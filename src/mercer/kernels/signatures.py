@@ -50,7 +50,8 @@ class Signature(Kernel):
     exponentials of its steps, of which powers up to the fifth are kept; and the steps of a series
     are halved until the longest part is at most 0.5. Both depend on the series alone, so that the
     values are inner products exactly. They are those of the differential equation to about 1e-5
-    where the steps of two series are up to 4 long.
+    where the steps of two series are up to 4 long. Rounding errors are those of the largest value
+    on the way, also where later steps undo it.
 
     Repeated points change nothing. A pair of n and m points with d channels takes n m (d + 2 M)
     operations, or n m (d + 60 · 2^h · 2^k) for h and k halvings. Bring the series to one scale
