@@ -96,7 +96,7 @@ def test_workers_need_memory_for_a_few_partitions():
 
 @pytest.mark.full
 def test_what_was_sent_is_sent_again():
-    """Both workers die, and with them the samples that were broadcast."""
+    """Both workers die, and with them what was broadcast and what was kept."""
     client = started()
     try:
         engine = DaskEngine(client)
@@ -106,8 +106,15 @@ def test_what_was_sent_is_sent_again():
         def total(part, values):
             return (part.X * values).sum()
 
+        def add(a, b):
+            return a + b
+
+        kept = engine.keep(engine.map(total, parts, shared))
+
         def work():
-            return engine.reduce(lambda a, b: a + b, engine.map(total, parts, shared))
+            found = engine.reduce(add, engine.map(total, parts, shared))
+            assert engine.reduce(add, kept) == found
+            return found
 
         assert work() == 18
         for worker in list(client.cluster.workers.values()):

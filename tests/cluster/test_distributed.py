@@ -261,19 +261,23 @@ def test_bins_are_those_of_equal_steps(monkeypatch):
         assert_array_equal(one.counts, other.counts)
 
 
-def test_strips_of_products(monkeypatch):
+@pytest.mark.parametrize("memory", [None, "1.5MB"], ids=["kept", "tiles"])
+def test_strips_of_products(monkeypatch, memory):
     from mercer.distributed import products
     from mercer.gram import Place, gram
     from mercer.kernels import RBF
 
     monkeypatch.setattr(products, "STRIP_ROWS", 64)
+    values, made = products._values, []
+    monkeypatch.setattr(products, "_values", lambda *given: made.append(1) or values(*given))
     with register(products.engine_gram):
-        K = gram(RBF(0.5), X, place=Place(device=products.OnEngine(ThreadEngine(2))))
+        K = gram(RBF(0.5), X, place=Place(memory, device=products.OnEngine(ThreadEngine(2))))
         other = gram(RBF(0.5), X, X[:9].copy(), place=K.place)
     here = gram(RBF(0.5), X)
     assert len(K._strips) == 8
     for V in (y, np.column_stack([y, -y])):
         assert_allclose(K @ V, here @ V, rtol=1e-12)
+    assert len(made) == (8 if memory is None else 0)
     assert_array_equal(K.diag(), here.diag())
     assert_array_equal(K.block(slice(3), np.array([5, 1])), here.block(slice(3), np.array([5, 1])))
     assert_array_equal(K.rows(np.array([3])), here.rows(np.array([3])))

@@ -84,6 +84,19 @@ class _Sent:
         return self.future is not None and self.future.status == "finished"
 
 
+class _Kept:
+    """A handle whose value stays on the cluster, and its future."""
+
+    def __init__(self, handle: Any):
+        self.handle = handle
+        self.future: Any = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a worker has the value or makes it, as far as this process knows."""
+        return self.future is not None and self.future.status in ("pending", "finished")
+
+
 class _Task:
     """A function and its arguments, some of which are handles."""
 
@@ -144,10 +157,13 @@ class DaskEngine(Engine):
     def map(self, function: Callable, parts: Sequence[Any], *shared: Any) -> list[Any]:
         return [_Task(function, (part, *shared)) for part in parts]
 
+    def keep(self, parts: Sequence[Any]) -> list[Any]:
+        return [_Kept(part) for part in parts]
+
     def reduce(self, function: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
         from distributed import KilledWorker
 
-        sent: list[_Sent] = []
+        sent: list[_Sent | _Kept] = []
         reason: Exception | None = None
         for _ in range(ROUNDS):
             future = None
@@ -162,7 +178,7 @@ class DaskEngine(Engine):
                 ) from error
             except ClusterLostError:
                 raise
-            except (CancelledError, OSError, TimeoutError) as error:
+            except (CancelledError, OSError, TimeoutError, RuntimeError) as error:
                 if future is not None and future.status == "error":
                     raise  # an error of a task, such as a file that it lacks
                 reason = error
@@ -170,7 +186,7 @@ class DaskEngine(Engine):
                     each.future = None
         raise self._gone(reason) from reason
 
-    def _result(self, future: Any, sent: list[_Sent]) -> Any:
+    def _result(self, future: Any, sent: list[_Sent | _Kept]) -> Any:
         """The value of a round; CancelledError if what was sent for it has been lost."""
         while True:
             try:
@@ -199,8 +215,9 @@ class DaskEngine(Engine):
             "The model is not fitted."
         )
 
-    def _tree(self, function: Callable, parts: Sequence[Any], sent: list[_Sent]) -> Any:
-        """The graph of a round as one delayed object; what it sends is noted in ``sent``."""
+    def _tree(self, function: Callable, parts: Sequence[Any], sent: list[_Sent | _Kept]) -> Any:
+        """The graph of a round as one delayed object; what lies on the cluster is noted in
+        ``sent``."""
         dask: Any = import_module("dask")
 
         run = dask.delayed(_run, pure=False)
@@ -212,6 +229,11 @@ class DaskEngine(Engine):
                     known[id(handle)] = run(handle.function, *map(node, handle.arguments))
                 elif isinstance(handle, _Sent):
                     known[id(handle)] = self._future(handle)
+                    sent.append(handle)
+                elif isinstance(handle, _Kept):
+                    if not handle.is_there:
+                        handle.future = self.client.compute(node(handle.handle))
+                    known[id(handle)] = handle.future
                     sent.append(handle)
                 else:
                     known[id(handle)] = handle

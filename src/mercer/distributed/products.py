@@ -1,7 +1,8 @@
 """A Gram matrix whose products are made on an engine: rows of K are strips, which are tasks.
 
 All samples are broadcast once, as the centres that each strip is compared with, and a vector in
-each product. Strips of K are computed in tiles and not kept.
+each product. Strips of K are computed once and kept if all of them fit in the memory of the place,
+and else in tiles for each product.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distributed.engine import Engine
-from mercer.gram import GramOperator, Place, gram
+from mercer.gram import DenseGram, GramOperator, Place, gram
 from mercer.gram import Rows as RowNumbers
 
 STRIP_ROWS = 1024  # fewest rows of a task
@@ -52,6 +53,9 @@ class EngineGram(GramOperator):
         strips = [slice(a, b) for a, b in pairwise(cuts)]
         self._strips = engine.put([_Strip(rows) for rows in strips])
         self._samples = engine.broadcast((kernel, X, self.place.memory))
+        self._kept: list[Any] | None = None
+        if self.place.holds(float(n) * n * self.dtype.itemsize):
+            self._kept = engine.keep(engine.map(_values, self._strips, self._samples))
 
     def block(self, i: RowNumbers, j: RowNumbers) -> np.ndarray:
         return self.K.block(i, j)
@@ -67,7 +71,10 @@ class EngineGram(GramOperator):
 
     def __matmul__(self, V: Any) -> np.ndarray:
         vectors = self.engine.broadcast(np.asarray(V))
-        tasks = self.engine.map(_product, self._strips, self._samples, vectors)
+        if self._kept is not None:
+            tasks = self.engine.map(_kept_product, self._kept, vectors)
+        else:
+            tasks = self.engine.map(_product, self._strips, self._samples, vectors)
         return np.concatenate(self.engine.reduce(_joined, tasks))
 
 
@@ -84,6 +91,15 @@ class _Strip:
 def _product(rows: slice, samples: tuple, V: np.ndarray) -> list[np.ndarray]:
     kernel, X, memory = samples
     return [gram(kernel, X[rows], X, place=Place(memory, 1)) @ V]
+
+
+def _values(rows: slice, samples: tuple) -> np.ndarray:
+    kernel, X, memory = samples
+    return gram(kernel, X[rows], X, place=Place(memory, 1)).block(slice(None), slice(None))
+
+
+def _kept_product(K: np.ndarray, V: np.ndarray) -> list[np.ndarray]:
+    return [DenseGram(K, place=Place(n_jobs=1)) @ V]
 
 
 def _joined(a: list, b: list) -> list:

@@ -6,7 +6,7 @@ Only as many partitions as there are threads, and a few sums, are in memory at a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from mercer.distributed.engine import Engine
@@ -48,6 +48,9 @@ class ThreadEngine(Engine):
 
     def map(self, function: Callable, parts: Sequence[Any], *shared: Any) -> list[Any]:
         return [partial(_done, function, part, shared) for part in parts]
+
+    def keep(self, parts: Sequence[Any]) -> list[Any]:
+        return [cache(part) for part in parts]
 
     def reduce(self, function: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
         return in_pairs(function, ordered_map(lambda part: part(), parts, self.n_jobs))
