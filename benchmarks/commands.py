@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 import polars as pl
 
 #: a program that runs another one, and prints its seconds, its peak kB, and those of processors
@@ -61,6 +63,14 @@ def command(train: pl.DataFrame, new: pl.DataFrame, task: str, seconds: float, m
         )  # fmt: skip
         predicted = pl.read_csv(folder / "out.csv", infer_schema_length=None)["prediction"]
     return Run(predicted, spent, memory / 1024, processors)
+
+
+def command_on_rows(
+    X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, task: str, seconds: float
+) -> Run:
+    """The same for rows in memory, judged by accuracy or R²."""
+    train, new = pl.from_pandas(X.assign(target=y)), pl.from_pandas(X_test)
+    return command(train, new, task, seconds, "r2" if task == "regression" else "accuracy")
 
 
 @contextmanager

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 import mercer
+from commands import command_on_rows
 from harness import Section, data_folder, options
-from tables import boosted, command, read, score, support_vectors
+from tables import boosted, read, score, support_vectors
 
 
 def letters(rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -61,10 +62,11 @@ def many_classes(seconds: float) -> Section:
     for name, (X, y) in sets.items():
         X, y, X_test, y_test = split(X, y, 0.75)
         parts = X, y, X_test, "classification", seconds
-        predicted, spent, memory = command(*parts)
+        run = command_on_rows(*parts)
+        predicted = run.predicted.to_numpy()
         found = [predicted, support_vectors(*parts), boosted(*parts)]
         cells = [f"{score(y_test, values, 'classification'):.4f}" for values in found]
-        section.row(name, f"{len(y):,}", *cells, f"{spent:.1f}", f"{memory:.0f}")
+        section.row(name, f"{len(y):,}", *cells, f"{run.seconds:.1f}", f"{run.megabytes:.0f}")
     return section
 
 
@@ -78,9 +80,10 @@ def many_rows(sizes: dict[int, float]) -> Section:
     for rows, seconds in sizes.items():
         X, y, X_test, y_test = split(*waves(rows * 5 // 4), 0.8)
         parts = X, y, X_test, "regression", seconds
-        predicted, spent, memory = command(*parts)
+        run = command_on_rows(*parts)
+        predicted = run.predicted.to_numpy()
         found = [score(y_test, p, "regression") for p in (predicted, boosted(*parts))]
-        cells = f"{found[0]:.4f}", f"{found[1]:.4f}", f"{spent:.0f}", f"{memory:.0f}"
+        cells = f"{found[0]:.4f}", f"{found[1]:.4f}", f"{run.seconds:.0f}", f"{run.megabytes:.0f}"
         section.row(f"{rows:,}", f"{seconds:g} s", *cells)
     section.note(f"LightGBM {lightgbm.__version__}")
     return section

@@ -12,8 +12,9 @@ import lightgbm
 import numpy as np
 import pandas as pd
 
+from commands import command_on_rows
 from harness import Section, options
-from tables import boosted, command, score
+from tables import boosted, score
 
 SQUARES = 64
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -148,12 +149,13 @@ def main() -> None:
         order = np.random.default_rng(0).permutation(len(y))
         train, test = np.split(order, [int(0.75 * len(y))])
         parts = X.iloc[train], y[train], X.iloc[test], "classification", args.time
-        predicted, spent, memory = command(*parts)
+        run = command_on_rows(*parts)
+        predicted = run.predicted.to_numpy()
         began = time.perf_counter()
         found = [score(y[test], p, "classification") for p in (predicted, boosted(*parts))]
         others = time.perf_counter() - began
         cells = [f"{value:.4f}" for value in found]
-        cells += [f"{value:.0f}" for value in (spent, others, memory)]
+        cells += [f"{value:.0f}" for value in (run.seconds, others, run.megabytes)]
         section.row(name, f"{len(train):,}", *cells)
     section.note(f"LightGBM {lightgbm.__version__}")
     section.finish(args.write)

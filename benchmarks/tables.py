@@ -19,7 +19,6 @@ from pathlib import Path
 import lightgbm
 import numpy as np
 import pandas as pd
-import polars as pl
 import sklearn.svm
 from scipy.stats import rankdata
 from sklearn.compose import make_column_transformer
@@ -28,7 +27,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from commands import Splits, beside, command
+from commands import Splits, beside, command_on_rows
 from harness import Section, data_folder, options
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor
 from mercer.selection.automatic.candidates.candidate import Candidate
@@ -213,10 +212,7 @@ def measured(X, y, task: str, seconds: float, seed: int, peers: dict) -> list[fl
     order = np.random.default_rng(seed).permutation(len(y))
     train, test = np.split(order, [int(0.75 * len(y))])
     parts = X.iloc[train], y[train], X.iloc[test], task, seconds
-    run = command(
-        pl.from_pandas(X.iloc[train].assign(target=y[train])), pl.from_pandas(X.iloc[test]),
-        task, seconds, "r2" if task == "regression" else "accuracy",
-    )  # fmt: skip
+    run = command_on_rows(*parts)
     values = [score(y[test], run.predicted.to_numpy(), task)]
     values += [score(y[test], peer(*parts), task) for peer in peers.values()]
     return [*values, run.seconds, run.megabytes]

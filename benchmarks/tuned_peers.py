@@ -21,10 +21,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-import polars as pl
 from scipy.stats import rankdata
 
-from commands import Splits, command
+from commands import Splits, command_on_rows
 from harness import Section, options
 from mercer import NeighbourhoodMachineClassifier, NeighbourhoodMachineRegressor
 from mercer.threads import count_jobs
@@ -63,10 +62,7 @@ def neighbourhood(split: Split) -> list[float]:
 
 def automatic(split: Split) -> list[float]:
     """Score and seconds of ``mercer fit``, from a file of rows to its report."""
-    run = command(
-        pl.from_pandas(split.X.assign(target=split.y)), pl.from_pandas(split.Z), split.task,
-        split.seconds, "r2" if split.task == "regression" else "accuracy",
-    )  # fmt: skip
+    run = command_on_rows(split.X, split.y, split.Z, split.task, split.seconds)
     return split.worth(run.predicted.to_numpy(), run.seconds)
 
 

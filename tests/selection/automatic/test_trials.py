@@ -247,6 +247,27 @@ def test_what_seemed_to_take_too_long_has_another_turn(monkeypatch):
     assert [entry["family"] for entry in search.state.schedule[:-1]] == ["gaussian", "metric"]
 
 
+def test_what_seemed_to_take_too_long_is_measured_again_at_the_end(monkeypatch):
+    expected, measured = forecasts.Forecast.expected, []
+
+    def too_long(self, candidate, rung):
+        if candidate.family != "metric":
+            return expected(self, candidate, rung)
+        return 150 if measured else 1e3  # of 100 s, but there is hope
+
+    monkeypatch.setattr(forecasts.Forecast, "expected", too_long)
+    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, seconds=100)
+    monkeypatch.setattr(search.state.finals, "measure_again", lambda: measured.append(1))
+    order = [Candidate("metric", learn=True, form="full"), Candidate("gaussian")]
+    order += [Candidate("metric", learn=True, form="diagonal")]
+    order = [Candidate("gaussian", 0.3), *order]
+    monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
+    search.run()
+    tried = [(entry["family"], entry["form"]) for entry in search.state.schedule[:-1]]
+    assert [family for family, _ in tried] == ["gaussian", "gaussian", "metric", "metric"]
+    assert measured == [1]
+
+
 def test_a_budget_too_small_for_anything_still_gives_a_model(clock):
     model = KernelRegressor(time=0.01, progress=clock).fit(TABLE, WAVE)
     assert len(model.schedule_) == 2

@@ -166,6 +166,10 @@ class Finals:
         steps = learner.planned_steps(rows, len({f.source for f in source.features}))
         return steps * each + members * before * rows / MEASURED_STEPS_ROWS
 
+    def measure_again(self) -> None:
+        """Forget how long a step of a network takes: a busy process may have slowed it down."""
+        self.step = None
+
     def _measured_step(self, learner: Any, source: Any) -> tuple[float, float]:
         """Seconds of a step of a network on some rows, and of all else in a fit to them."""
         some, took = slice(0, MEASURED_STEPS_ROWS), []

@@ -15,6 +15,7 @@ import numpy as np
 from mercer.selection.automatic.budget import Deadline
 from mercer.selection.automatic.candidates import MACHINES, Candidate, candidates
 from mercer.selection.automatic.machines import mean_name
+from mercer.selection.automatic.schedule import HOPE
 from mercer.selection.automatic.scores import decision_weights
 from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.selection.automatic.trials.fold_fits import FoldFits
@@ -38,6 +39,7 @@ class Trials:
         self.fits = FoldFits(self.state)
         self.forecast = Forecast(self.state)
         self.room = ""  # a notice of how many candidates the time had room for
+        self.late: list[Candidate] = []  # what seemed to take too long
 
     # --- the plan -----------------------------------------------------------------------------
 
@@ -78,14 +80,31 @@ class Trials:
                 done = self._try_all(order, first, part, PATIENCE if small else len(order))
                 if len(self.state.schedule) == known or not (rest or self.room):
                     break
+                late = self.late
                 for rung in rest:
                     self._promote(first[0], rung, done)
+                self.late = late
+            if small:
+                self._try_late(first)
             self._renew()
         except KeyboardInterrupt:
             if not self.state.schedule:
                 raise
             self._note_interruption()
         return self._finish()
+
+    def _try_late(self, rung: Rung) -> None:
+        """Try what seemed to take too long once more, where nothing else is left to try.
+
+        Its time may have been measured beside a busy process, and a deadline keeps the time of the
+        final fit. So it begins if there is a hope that it is done.
+        """
+        self.state.finals.measure_again()
+        for candidate in self.late:
+            needed = HOPE * self.forecast.expected(candidate, rung)
+            if needed + self._reserve() <= self.budget.left():
+                self.report(candidate.name, 0, len(self.late))
+                self._try_in_time(candidate, rung)
 
     def _promote(self, rows: int, rung: Rung, done: int) -> None:
         """Try the best candidates of a rung of so many rows on the next one."""
@@ -149,6 +168,7 @@ class Trials:
     def _try_all(self, order, rung, share: float, patience: int, done: int = 0) -> int:
         """Try the candidates that there is time for; returns how many were tried."""
         tried, start = 0, len(self.state.schedule)
+        self.late = []
         before = [{k: v for k, v in entry.items() if k != "steps"} for entry in self.state.schedule]
         for i, candidate in enumerate(order):
             if asdict(candidate) | {"rows": rung[0], "rank": rung[1]} in before:
@@ -157,6 +177,7 @@ class Trials:
             expected = self.forecast.expected(candidate, rung)
             late = self.budget.spent() + expected > share * self.budget.limit
             if (tried or done) and (late or self.budget.left() < expected + self._reserve()):
+                self.late.append(candidate)
                 continue  # another one may be cheaper
             self.report(candidate.name, done + i, done + len(order))
             row = self._try_in_time(candidate, rung)
