@@ -232,8 +232,31 @@ def test_time_is_kept_to_learn_the_kernel_of_the_final_fit():
     assert search.state.finals.whole(winner, 1e-3, None, before=1e6) is None
 
 
+@pytest.fixture
+def good_start(monkeypatch):
+    """The machine of the start is better than the winner's kernel on few rows."""
+    monkeypatch.setattr(
+        final_fit.FinalFit, "_early_is_better", lambda self, winner: self.early is not None
+    )
+
+
+def test_a_worse_machine_of_the_start_is_not_what_is_left(rungs, late, clock, sizes):
+    """With the winner's kernel few rows are better than all with another one."""
+    sizes(one_rung_rows=100)
+    model = KernelRegressor(time=12, progress=clock).fit(TABLE, WAVE)
+    assert "The time was over in the final fit: the model is a quicker one" in str(model.notices_)
+    assert model.schedule_[-1]["quick"]
+    assert model.winner_name_ in [row["name"] for row in model.leaderboard_]
+    assert model.winner_name_ != final_fit.EARLY.name
+    late()
+    again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
+    assert_array_equal(again.predict(TABLE), model.predict(TABLE))
+
+
 @pytest.mark.parametrize("early", [True, False])
-def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(rungs, late, clock, sizes, early):
+def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
+    rungs, late, clock, sizes, early, good_start
+):
     """The machine that was fitted at the start of a large table, else a quick one."""
     sizes(one_rung_rows=100 if early else 10**6)
     model = KernelRegressor(time=12, progress=clock).fit(TABLE, WAVE)
@@ -260,7 +283,7 @@ def test_a_table_with_texts_has_no_machine_of_the_start(rungs, late, clock):
     assert model.score(table, y) > 0.5
 
 
-def test_the_machine_of_the_start_keeps_to_little_memory_again(rungs, late, clock):
+def test_the_machine_of_the_start_keeps_to_little_memory_again(rungs, late, clock, good_start):
     """Its first fit did, but a repeated one and that to all rows asked for 300 centres."""
     model = KernelRegressor(time=100, memory="1MB", progress=clock).fit(TABLE, WAVE)
     assert model.schedule_[-1]["early"]

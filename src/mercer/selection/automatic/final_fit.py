@@ -118,8 +118,7 @@ class FinalFit:
         """
         if self.quick_rows is None:
             return self.search.left_out(self.candidates)
-        machine: Any = self.fitted[0][0]
-        return self.quick_rows, machine.finish(machine.learner.left_out_ + machine.offset)
+        return self.quick_rows, _left_out(self.fitted[0][0])
 
     def _fit(self, candidate: Candidate, plan: dict) -> bool:
         """Fit one machine to all rows; returns whether it was not cut short."""
@@ -174,7 +173,7 @@ class FinalFit:
             rows = self.sizes.fewest_rows
             plan = self.plan | {"rows": rows, "instead": True}
             self.notices.append(f"{why} in the final fit: it was repeated with {rows} of the rows.")
-        elif not self.cut and self.early is not None:
+        elif not self.cut and self._early_is_better(winner):
             plan = {"final": True, "early": True, "rank": rank}
             self.notices.append(
                 f"{why} in the final fit of {winner.name!r}: the model is the machine that was "
@@ -188,6 +187,18 @@ class FinalFit:
                 f"{min(rank, rows):,} centres on {rows:,} rows."
             )
         self._fit_quickly(winner, plan)
+
+    def _early_is_better(self, winner: Candidate) -> bool:
+        """Whether the machine of the start is better than the winner's kernel on few rows, as far
+        as rows tell that were left out."""
+        if self.early is None:
+            return False
+        settings, board = self.search.settings, self.search.state.board
+        few = [row for row in board.rows if row["name"] == winner.name]
+        if not few:
+            return True
+        loss = settings.task.loss(settings.y, _left_out(self.early[0]), settings.weights)
+        return loss <= min(few, key=lambda row: row["rows"])["loss"]
 
     def _with_kernel(self, winner: Candidate) -> Candidate:
         """The winner, or the best candidate with a kernel where it has none, as it has no
@@ -215,3 +226,8 @@ class FinalFit:
         self.candidates = [winner]
         self.quick_rows = np.arange(len(self.fitter.settings.M)) if rows is None else rows
         self.fitted = [self.fitter.fit(winner, plan, kernel, rows)]
+
+
+def _left_out(machine: Any) -> np.ndarray:
+    """What ridge of low rank predicts for each of its rows by a fit without it."""
+    return machine.finish(machine.learner.left_out_ + machine.offset)
