@@ -403,3 +403,21 @@ def test_sums_of_many_classes_choose_as_good_a_penalty_as_all_of_them(monkeypatc
     for one, other in zip(model.leaderboard_, same.leaderboard_, strict=True):
         assert one["name"] == other["name"]
         assert_allclose([one["score"], one["loss"]], [other["score"], other["loss"]], rtol=0.02)
+
+
+def test_a_sum_that_was_too_late_on_few_rows_is_tried_on_many(monkeypatch, rungs):
+    expected = forecasts.Forecast.expected
+    first = []
+
+    def slow_in_folds(self, candidate, rung):
+        first.append(rung[0])
+        slow = candidate.machine == "shapes" and rung[0] == min(first)
+        return 1e3 if slow else expected(self, candidate, rung)
+
+    monkeypatch.setattr(forecasts.Forecast, "expected", slow_in_folds)
+    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, seconds=100)
+    order = [Candidate("gaussian"), Candidate("laplacian"), Candidate("shapes", machine="shapes")]
+    monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
+    search.run()
+    tried = [(e["rows"], e["machine"]) for e in search.state.schedule[:-1]]
+    assert [rows for rows, machine in tried if machine == "shapes"] == [max(r for r, _ in tried)]

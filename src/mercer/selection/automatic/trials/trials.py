@@ -82,7 +82,7 @@ class Trials:
                     break
                 late = self.late
                 for rung in rest:
-                    self._promote(first[0], rung, done)
+                    self._promote(first[0], rung, done, late)
                 self.late = late
             if small:
                 self._try_late(first)
@@ -106,9 +106,14 @@ class Trials:
                 self.report(candidate.name, 0, len(self.late))
                 self._try_in_time(candidate, rung)
 
-    def _promote(self, rows: int, rung: Rung, done: int) -> None:
-        """Try the best candidates of a rung of so many rows on the next one."""
+    def _promote(self, rows: int, rung: Rung, done: int, late: list[Candidate]) -> None:
+        """Try the best candidates of a rung of so many rows on the next one.
+
+        A sum over columns and pairs takes nearly the same time on few rows as on many, and in all
+        folds of the first rung several times as much: what was too ``late`` there is tried here.
+        """
         promoted = self._promoted(rows)
+        promoted[1:1] = [c for c in late if c.machine == "shapes" and rows < rung[0]]
         if len(promoted) < 2:
             return  # there is nothing to choose from
         if rows == rung[0]:  # the same rows: ridge is exact now, the other machines were
