@@ -13,12 +13,13 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from harness import Section, data_folder, options, run_beside
+from harness import Section, data_folder, interleaved, options, run_beside
 from mercer import SVC, KNeighborsClassifier
 from mercer.distances import DTW, MSM, TWED, Distance
 from mercer.kernels import GlobalAlignment, Kernel
@@ -121,6 +122,18 @@ def matrix(comparison: Distance | Kernel, X: np.ndarray) -> np.ndarray:
     return comparison.bind(encoded).whole(encoded, encoded, n_jobs=1)
 
 
+def shared(sets: dict[str, list]) -> list[str]:
+    """How much faster two threads are than one, by a clock."""
+    X = np.vstack([sets["Trace"][0], sets["Trace"][2]])
+    found = []
+    for name, comparison in {"DTW": DTW(), "global alignment": GlobalAlignment(SIGMA)}.items():
+        encoded = comparison.encode(X)
+        whole = partial(comparison.bind(encoded).whole, encoded, encoded)
+        times = interleaved({str(jobs): partial(whole, n_jobs=jobs) for jobs in (1, 2)}, 7)
+        found.append(f"{name} {times['1'] / times['2']:.2f} times as fast as one")
+    return found
+
+
 def peers(X: np.ndarray, sets: dict[str, list], repeats: int, folder: str) -> dict[str, float]:
     """Seconds of "problem|library", whose values stand in files of the folder."""
     python = os.environ.get("MERCER_PEERS")
@@ -185,6 +198,7 @@ def main() -> None:
         "per cent of the test series that the nearest neighbour under DTW (window 0.1) and SVC on "
         f"GlobalAlignment(), C = 100, get right: {', '.join(right)}"
     )
+    section.note(f"two threads, all pairs of 200 series of Trace: {', '.join(shared(sets))}")
     section.note("differences are relative to the largest value")
     if not theirs:
         section.note("the peers were left out: MERCER_PEERS names no Python that has them")
