@@ -25,6 +25,7 @@ extensions = [
     "as_markdown",
     "sphinx_gallery.gen_gallery",
 ]
+default_role = "py:obj"  # names in single backticks
 html_math_renderer = "mathml"
 autosummary_generate = True
 numpydoc_show_class_members = False
