@@ -116,6 +116,11 @@ def test_bad_input_is_named(kernel, error, message):
         kernel([np.arange(5) * 1e4, np.arange(4) * 1e4])
 
 
+def test_squares_of_steps_that_overflow_are_named_too():
+    with pytest.raises(ValueError, match=r"series 0 has a step of length inf.*halve inf times"):
+        Signature(None)([np.arange(5) * 1e200])
+
+
 def test_a_learner_takes_it():
     t = np.linspace(0, 1, 25)
     turns = [np.column_stack([np.cos(s * 6 * t), np.sin(s * 6 * t)]) for s in (1, -1) * 10]
