@@ -88,14 +88,17 @@ class _Strip:
         return self.rows
 
 
-def _product(rows: slice, samples: tuple, V: np.ndarray) -> list[np.ndarray]:
+def _rows_of_gram(rows: slice, samples: tuple) -> GramOperator:
     kernel, X, memory = samples
-    return [gram(kernel, X[rows], X, place=Place(memory, 1)) @ V]
+    return gram(kernel, X[rows], X, place=Place(memory, 1))
+
+
+def _product(rows: slice, samples: tuple, V: np.ndarray) -> list[np.ndarray]:
+    return [_rows_of_gram(rows, samples) @ V]
 
 
 def _values(rows: slice, samples: tuple) -> np.ndarray:
-    kernel, X, memory = samples
-    return gram(kernel, X[rows], X, place=Place(memory, 1)).block(slice(None), slice(None))
+    return _rows_of_gram(rows, samples).block(slice(None), slice(None))
 
 
 def _kept_product(K: np.ndarray, V: np.ndarray) -> list[np.ndarray]:

@@ -1,6 +1,6 @@
 """The engine that needs no cluster: threads of this process work on partitions in turn.
 
-Only as many partitions as there are threads, and a few sums, are in memory at a time.
+Only as many partitions as there are threads, a few sums, and what is kept are in memory at a time.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Trials:
         self.fits = FoldFits(self.state)
         self.forecast = Forecast(self.state)
         self.room = ""  # a notice of how many candidates the time had room for
-        self.late: list[Candidate] = []  # what seemed to take too long
+        self.late: list[Candidate] = []  # what seemed to take too long on the first rung
 
     # --- the plan -----------------------------------------------------------------------------
 
@@ -80,10 +80,8 @@ class Trials:
                 done = self._try_all(order, first, part, PATIENCE if small else len(order))
                 if len(self.state.schedule) == known or not (rest or self.room):
                     break
-                late = self.late
                 for rung in rest:
-                    self._promote(first[0], rung, done, late)
-                self.late = late
+                    self._promote(first[0], rung, done)
             if small:
                 self._try_late(first)
             self._renew()
@@ -106,14 +104,14 @@ class Trials:
                 self.report(candidate.name, 0, len(self.late))
                 self._try_in_time(candidate, rung)
 
-    def _promote(self, rows: int, rung: Rung, done: int, late: list[Candidate]) -> None:
+    def _promote(self, rows: int, rung: Rung, done: int) -> None:
         """Try the best candidates of a rung of so many rows on the next one.
 
         A sum over columns and pairs takes nearly the same time on few rows as on many, and in all
-        folds of the first rung several times as much: what was too ``late`` there is tried here.
+        folds of the first rung several times as much: what was too late there is tried here.
         """
         promoted = self._promoted(rows)
-        promoted[1:1] = [c for c in late if c.machine == "shapes" and rows < rung[0]]
+        promoted[1:1] = [c for c in self.late if c.machine == "shapes" and rows < rung[0]]
         if len(promoted) < 2:
             return  # there is nothing to choose from
         if rows == rung[0]:  # the same rows: ridge is exact now, the other machines were
@@ -173,7 +171,9 @@ class Trials:
     def _try_all(self, order, rung, share: float, patience: int, done: int = 0) -> int:
         """Try the candidates that there is time for; returns how many were tried."""
         tried, start = 0, len(self.state.schedule)
-        self.late = []
+        skipped: list[Candidate] = []
+        if not done:
+            self.late = skipped
         before = [{k: v for k, v in entry.items() if k != "steps"} for entry in self.state.schedule]
         for i, candidate in enumerate(order):
             if asdict(candidate) | {"rows": rung[0], "rank": rung[1]} in before:
@@ -182,7 +182,7 @@ class Trials:
             expected = self.forecast.expected(candidate, rung)
             late = self.budget.spent() + expected > share * self.budget.limit
             if (tried or done) and (late or self.budget.left() < expected + self._reserve()):
-                self.late.append(candidate)
+                skipped.append(candidate)
                 continue  # another one may be cheaper
             self.report(candidate.name, done + i, done + len(order))
             row = self._try_in_time(candidate, rung)
