@@ -21,6 +21,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from threadpoolctl import threadpool_limits
+
 import mercer
 from mercer import _native
 from mercer.threads import count_jobs
@@ -92,6 +95,14 @@ def run_beside(python: str, code: str, *arguments: str) -> Any:
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def product_rate(threads: int | None = None) -> float:
+    """Operations a second of numpy's product of two large float32 matrices; None: on all cores."""
+    A = np.ones((2048, 2048), np.float32)
+    with threadpool_limits(threads):
+        times = [interleaved({"product": lambda: A @ A}, 1)["product"] for _ in range(5)]
+    return 2 * 2048**3 / min(times)
 
 
 def data_folder() -> Path | None:

@@ -21,7 +21,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 
-from harness import Section, data_folder, options, said_and_peak
+from harness import Section, data_folder, options, product_rate, said_and_peak
 from mercer import NeighbourhoodMachineClassifier, NeighbourhoodMachineRegressor, _native
 from mercer.threads import count_jobs, ordered_map
 from tables import boosted, read, score
@@ -131,19 +131,6 @@ def step_seconds(workers: int, repeats: int = 200) -> float:
     return float(np.min(times))
 
 
-def product_speed() -> float:
-    """Multiplications and additions in a second of numpy's products in float32, on one thread."""
-    A = np.random.default_rng(0).normal(size=(1024, 1024)).astype(np.float32)
-
-    def seconds(_: int) -> float:
-        began = time.perf_counter()
-        A @ A
-        return time.perf_counter() - began
-
-    times = [next(ordered_map(seconds, [i], 1)) for i in range(20)]
-    return 2 * 1024**3 / min(times)
-
-
 def pair_seconds() -> float:
     """Seconds of a prediction for each pair of a query and a training row, on one thread."""
     rng = np.random.default_rng(0)
@@ -237,7 +224,7 @@ def sets(args: Namespace) -> None:
             name, f"{len(train):,}", cells[0], goal, *cells[1:], f"{spent:.0f}",
             f"{used:.0f}", f"{len(model.kept_columns_)} of {X.shape[1]}",
         )  # fmt: skip
-    one, speed = step_seconds(1), product_speed()
+    one, speed = step_seconds(1), product_rate(1)
     floor = STEP_FLOPS / speed
     shared = f", {1e3 * step_seconds(2):.2f} ms on two" if count_jobs(None) > 1 else ""
     section.note(

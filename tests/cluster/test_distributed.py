@@ -261,8 +261,9 @@ def test_bins_are_those_of_equal_steps(monkeypatch):
         assert_array_equal(one.counts, other.counts)
 
 
-@pytest.mark.parametrize("memory", [None, "1.5MB"], ids=["kept", "tiles"])
-def test_strips_of_products(monkeypatch, memory):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("memory", [None, "0.5MB"], ids=["kept", "tiles"])
+def test_strips_of_products(monkeypatch, memory, dtype):
     from mercer.distributed import products
     from mercer.gram import Place, gram
     from mercer.kernels import RBF
@@ -270,19 +271,34 @@ def test_strips_of_products(monkeypatch, memory):
     monkeypatch.setattr(products, "STRIP_ROWS", 64)
     values, made = products._values, []
     monkeypatch.setattr(products, "_values", lambda *given: made.append(1) or values(*given))
+    Z = X.astype(dtype)
     with register(products.engine_gram):
-        K = gram(RBF(0.5), X, place=Place(memory, device=products.OnEngine(ThreadEngine(2))))
-        other = gram(RBF(0.5), X, X[:9].copy(), place=K.place)
-    here = gram(RBF(0.5), X)
+        K = gram(RBF(0.5), Z, place=Place(memory, device=products.OnEngine(ThreadEngine(2))))
+        other = gram(RBF(0.5), Z, Z[:9].copy(), place=K.place)
+    here = gram(RBF(0.5), Z)
     assert len(K._strips) == 8
     for V in (y, np.column_stack([y, -y])):
-        assert_allclose(K @ V, here @ V, rtol=1e-12)
+        exact = here.dense().astype(float) @ V
+        assert_allclose(K @ V, exact, rtol=1e-12 if dtype == np.float64 else 1e-4)
     assert len(made) == (8 if memory is None else 0)
     assert_array_equal(K.diag(), here.diag())
     assert_array_equal(K.block(slice(3), np.array([5, 1])), here.block(slice(3), np.array([5, 1])))
     assert_array_equal(K.rows(np.array([3])), here.rows(np.array([3])))
     assert_allclose(K.part(np.arange(5)).dense(), here.part(np.arange(5)).dense())
     assert not isinstance(other, products.EngineGram)
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_each_pair_of_rows_is_in_one_strip(count):
+    from mercer.distributed.products import _ring
+
+    n, times = 40, np.zeros((40, 40), int)
+    for strip in _ring(n, count):
+        rows = np.arange(n)[strip.rows]
+        times[np.ix_(rows, strip.columns)] += 1
+        beyond = strip.columns[len(rows) :]
+        times[np.ix_(beyond, rows)] += 1
+    assert_array_equal(times, np.ones((n, n)))
 
 
 def test_strips_of_the_factor(monkeypatch):

@@ -4,7 +4,7 @@ memory.py says what ``memory=`` means, place.py asks and refuses, and build.py a
 is kept in memory and what is streamed is decided in operator.py (`fits`, `held`).
 """
 
-from mercer.gram.build import Maker, gram, register
+from mercer.gram.build import gram, register
 from mercer.gram.centred import CentredGram, Means, ShiftedGram
 from mercer.gram.columns import Columns
 from mercer.gram.combined import CombinedGram
@@ -23,7 +23,7 @@ from mercer.gram.triangle import TriangleGram, held_for_products
 __all__ = [
     "CentredGram", "Columns", "CombinedGram", "CrossFeatureGram", "DenseGram", "FactoredGram",
     "FeatureGram", "GramFactor", "GramOperator", "LabelledGram", "Leaves", "LocalGram",
-    "LowRankGram", "Maker", "MatrixPart", "Means",
+    "LowRankGram", "MatrixPart", "Means",
     "MultipliedGram", "Place", "ScaledGram", "ShiftedGram",
     "TiledGram", "TriangleGram", "gram", "grow_leaves", "held_for_products", "low_rank_gram",
     "pivoted_cholesky", "register", "require",
