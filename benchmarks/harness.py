@@ -105,6 +105,14 @@ def product_rate(threads: int | None = None) -> float:
     return 2 * 2048**3 / min(times)
 
 
+def known(name: str) -> list[dict[str, str]]:
+    """The rows of a section of RESULTS.md, each as its cells by column."""
+    section = RESULTS.read_text().split(f"\n## {name}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    return [dict(zip(cells[0], row)) for row in cells[2:]]
+
+
 def data_folder() -> Path | None:
     """The folder of larger data sets, if MERCER_DATA names one."""
     folder = os.environ.get("MERCER_DATA")

@@ -6,9 +6,10 @@ same seconds for their search: LightGBM draws settings at random and keeps the b
 cross-validation, and scikit-learn's SVC or SVR does the same on at most 5,000 rows; xRFM, if it is
 installed, draws settings and keeps the best on a fifth of the rows, as it does by itself.
 
-``--time``, ``--seeds`` and ``--sets`` choose less or more, ``--alone`` leaves the peers out,
-``--busy`` lets so many other processes work meanwhile, and ``--splits FILE`` keeps the results of
-each split, which are not measured again. Needs MERCER_DATA.
+``--time``, ``--seeds`` and ``--sets`` choose less or more, ``--alone`` measures the command anew
+beside what the section "tables" of RESULTS.md has of the peers, on the same splits, ``--busy`` lets
+so many other processes work meanwhile, and ``--splits FILE`` keeps the results of each split, which
+are not measured again. Needs MERCER_DATA.
 """
 
 import time
@@ -28,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from commands import Splits, beside, command_on_rows
-from harness import Section, data_folder, options
+from harness import Section, data_folder, known, options
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines import Recipe
@@ -218,6 +219,36 @@ def measured(X, y, task: str, seconds: float, seed: int, peers: dict) -> list[fl
     return [*values, run.seconds, run.megabytes]
 
 
+def measured_again(means: dict[str, list[float]], seeds: int) -> Section:
+    """Scores, seconds and MB of the command beside what the section "tables" has of all."""
+    section = Section(
+        "tables, measured again",
+        f"`mercer fit` on {seeds} splits as in the section above, 30 s: means of accuracy or R², "
+        "beside those of that section, of which the best of the five peers and the ranks are.",
+        ["data", "then", "now", "best peer", "rank then", "rank now", "seconds", "peak MB"],
+    )
+    ranks = []
+    for row in known("tables"):
+        if row["data"] not in means:
+            continue
+        then, *others = map(float, list(row.values())[2:-2])
+        now, spent, memory = means[row["data"]]
+        pair = [rankdata(-np.round([own, *others], 4))[0] for own in (then, now)]
+        ranks.append(pair)
+        section.row(
+            row["data"], f"{then:.4f}", f"{now:.4f}", f"{max(others):.4f}",
+            *(f"{rank:g}" for rank in pair), f"{spent:.0f}", f"{memory:.0f}",
+        )  # fmt: skip
+    both = np.mean(ranks, axis=0)
+    section.row("mean", "", "", "", *(f"{rank:.2f}" for rank in both), "", "")
+    first = sum(now <= 2 for _, now in ranks)
+    section.note(
+        "ranks are those of means over the splits, not means of the ranks of splits; first or "
+        f"second on {first} of {len(ranks)}"
+    )
+    return section
+
+
 def main() -> None:
     args = options(
         ("--time", {"type": float, "default": 30.0}),
@@ -245,7 +276,7 @@ def main() -> None:
     if args.quick:
         chosen = chosen[2:3]
     splits = Splits(args.splits)
-    ranks, gaps = [], []
+    ranks, gaps, alone = [], [], {}
     for name in chosen:
         X, y, task = read(folder, name)
         found = []
@@ -260,6 +291,7 @@ def main() -> None:
         rows, means = int(0.75 * len(y)), np.mean(found, axis=0)
         cells = [f"{value:.4f}" for value in means[:-2]]
         longest, largest = np.max(found, axis=0)[-2:]
+        alone[name] = [means[0], longest, largest]
         section.row(name, f"{rows:,}", *cells, f"{longest:.0f}", f"{largest:.0f}")
     if peers:
         mean, error = np.mean(ranks, axis=0), np.std(ranks, axis=0) / np.sqrt(len(ranks))
@@ -269,6 +301,8 @@ def main() -> None:
         versions = f"LightGBM {lightgbm.__version__}"
         versions += "" if xRFM is None else f", xRFM {__about__.__version__}"
         section.note(f"{args.seeds} splits; {versions}")
+    elif args.time == 30 and not args.busy and not args.quick:
+        section = measured_again(alone, args.seeds)
     section.finish(args.write)
 
 
