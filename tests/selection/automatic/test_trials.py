@@ -187,6 +187,15 @@ def test_ridge_is_local_on_more_rows(rungs, sizes):
     assert_array_equal(model.predict(TABLE), again.predict(TABLE))
 
 
+def test_more_ridge_machines_are_exact_where_there_is_time(clock, sizes):
+    sizes(one_rung_rows=300, rungs=((120, 30), (200, 60)), exact_rows=300)
+    model = KernelRegressor(time=1000, progress=clock).fit(TABLE, WAVE)
+    exact = [Candidate.of(e) for e in model.schedule_[:-1] if e["rank"] is None]
+    assert len(exact) > 2 * trials_of_search.MORE_EXACT
+    assert len(exact) == len(set(exact))
+    assert {candidate.machine for candidate in exact} == {"ridge"}
+
+
 def test_those_that_are_promoted_are_the_best_even_if_some_were_left_out(rungs, monkeypatch):
     left_out = forecasts.Forecast.expected
 

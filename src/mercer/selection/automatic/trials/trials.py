@@ -26,7 +26,7 @@ from mercer.selection.automatic.trials.state import SearchState
 #: candidates without a better one, after which the search of a small table ends, and a second rung
 PATIENCE, SECOND_PATIENCE = 8, 5
 TURNS = 4  # of the rungs, of which the first one takes half of what was left in the turn before
-MORE_EXACT = 4  # ridge machines that are tried again on the same rows, where they were of low rank
+MORE_EXACT = 4  # ridge machines of low rank that a turn tries again on the same rows, exactly
 SMOOTH, LATER = ("gaussian", "metric"), 3  # families, and how far a low rank waits for others
 
 
@@ -78,10 +78,12 @@ class Trials:
             for part in turns if rest else [1.0, 1.0]:
                 known = len(self.state.schedule)
                 done = self._try_all(order, first, part, PATIENCE if small else len(order))
+                more = len(self.state.schedule) > known
+                for rung in rest:
+                    if more or rung[0] == first[0]:  # others wait to be exact
+                        self._promote(first[0], rung, done)
                 if len(self.state.schedule) == known or not (rest or self.room):
                     break
-                for rung in rest:
-                    self._promote(first[0], rung, done)
             if small:
                 self._try_late(first)
             self._renew()
@@ -115,7 +117,8 @@ class Trials:
         if len(promoted) < 2:
             return  # there is nothing to choose from
         if rows == rung[0]:  # the same rows: ridge is exact now, the other machines were
-            promoted = [candidate for candidate in promoted if candidate.machine == "ridge"]
+            here = [Candidate.of(e) for e in self.state.schedule if (e["rows"], e["rank"]) == rung]
+            promoted = [c for c in promoted if c.machine == "ridge" and c not in here]
             promoted = promoted[:MORE_EXACT]
         more = self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done)
         if more < len(promoted):  # the best one so far may need less time in the end
