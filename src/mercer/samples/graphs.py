@@ -254,8 +254,8 @@ def rows_of_neighbours(
 ) -> Graphs:
     """Graphs from pairs of nodes, which are numbered on from graph to graph."""
     nodes, u, v = int(starts[-1]), *edges.T.astype(np.int64)
-    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    apart = np.flatnonzero(owners[u] != owners[v])
+    first = np.repeat(starts[:-1], np.diff(starts))  # node of the graph of a node
+    apart = np.flatnonzero(first[u] != first[v])
     if len(apart):
         raise ValueError(f"edges[{apart[0]}] joins nodes of two graphs.")
     given = u * nodes + v if directed else np.minimum(u, v) * nodes + np.maximum(u, v)
@@ -264,29 +264,34 @@ def rows_of_neighbours(
     if copies or marks is not None:
         order = np.argsort(given, kind="stable")
         if copies:
-            kept = _once(starts, owners, order, keys, u, v, marks, directed)
+            kept = _once(starts, order, keys, u, v, marks, directed)
             order, keys = order[kept], keys[kept]
         marks = None if marks is None else marks[order]
-    u, v = np.divmod(keys, max(nodes, 1))
+    del given, u, v  # a million graphs have tens of millions of edges
     if not directed:
+        u, v = np.divmod(keys, max(nodes, 1))
         both = u != v
         keys = np.concatenate([keys, v[both] * nodes + u[both]])
+        del u, v
         if marks is not None:
             marks = np.concatenate([marks, marks[both]])[np.argsort(keys, kind="stable")]
         keys.sort()
-        u, v = np.divmod(keys, max(nodes, 1))
+    u, v = np.divmod(keys, max(nodes, 1))
+    del keys
+    v -= first[u]
     row_starts = np.concatenate(([0], np.cumsum(np.bincount(u, minlength=nodes))))
-    neighbours = (v - starts[owners[u]]).astype(np.int32)
+    neighbours = v.astype(np.int32)
     return Graphs(
         starts, row_starts.astype(np.int64), neighbours, labels, attributes, marks, bool(directed)
     )
 
 
 def _once(
-    starts: np.ndarray, owners: np.ndarray, order: np.ndarray, keys: np.ndarray, u: np.ndarray,
-    v: np.ndarray, marks: Any, directed: bool,
+    starts: np.ndarray, order: np.ndarray, keys: np.ndarray, u: np.ndarray, v: np.ndarray,
+    marks: Any, directed: bool,
 ) -> np.ndarray:  # fmt: skip
     """Which of the sorted edges stay where all edges of a graph stand in both directions."""
+    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     later = np.concatenate(([False], keys[1:] == keys[:-1]))
     again = np.flatnonzero(later)
     first, second = order[again - 1], order[again]
