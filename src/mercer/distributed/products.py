@@ -81,24 +81,35 @@ class EngineGram(GramOperator):
         return self.engine.reduce(add, tasks)
 
 
+@dataclass(frozen=True)
 class _Strip:
-    """Rows from ``start`` to ``stop``, and those that they are compared with: themselves, and those
-    that follow them in the ring, ``width`` in all."""
+    """Rows from ``start`` to ``stop`` of n, and those that they are compared with: themselves, and
+    those that follow them in the ring, ``width`` in all."""
 
-    def __init__(self, start: int, stop: int, width: int, n: int):
-        self.rows, self.n = slice(start, stop), n
-        self.columns = np.arange(start, start + width) % n
+    start: int
+    stop: int
+    width: int
+    n: int
+
+    @property
+    def rows(self) -> slice:
+        return slice(self.start, self.stop)
+
+    @property
+    def columns(self) -> np.ndarray:
+        return np.arange(self.start, self.start + self.width) % self.n
 
     @property
     def size(self) -> int:
         """The numbers of K that it has."""
-        return (self.rows.stop - self.rows.start) * len(self.columns)
+        return (self.stop - self.start) * self.width
 
     def itself(self) -> _Strip:
         """A source of this strip."""
         return self
 
-    def gram(self, samples: tuple) -> GramOperator:
+    def between(self, samples: tuple) -> GramOperator:
+        """K between the rows and what they are compared with."""
         kernel, X, memory = samples
         return gram(kernel, X[self.rows], X[self.columns], place=Place(memory, 1))
 
@@ -107,7 +118,8 @@ class _Strip:
     ) -> np.ndarray:
         """What tiles of the strip and their transposes add to K V; the square of the rows with
         themselves is symmetric, and is not transposed."""
-        own, others = V[self.rows], V[self.columns]
+        columns = self.columns
+        own, others = V[self.rows], V[columns]
         mine, theirs = np.zeros(own.shape), np.zeros(others.shape)
         for i, j, tile in tiles:
             tile = tile.astype(np.float64, copy=False)  # once for both products
@@ -115,15 +127,15 @@ class _Strip:
             square = max(0, len(own) - j.start)
             theirs[j][square:] += tile[:, square:].T @ own[i]
         total = np.zeros(V.shape)
-        total[self.columns] = theirs
+        total[columns] = theirs
         total[self.rows] += mine
         return total
 
 
 def _ring(n: int, count: int) -> list[_Strip]:
     """So many strips of about the same number of rows: each pair of strips is in one of them."""
-    cuts = np.linspace(0, n, count + 1).astype(int)
-    twice = np.append(cuts, n + cuts[1:])  # the ring a second time
+    cuts = np.linspace(0, n, count + 1).astype(int).tolist()
+    twice = cuts + [n + cut for cut in cuts[1:]]  # the ring a second time
     strips = []
     for a in range(count):
         # of an even number, the strip opposite is ahead of the first half alone
@@ -133,18 +145,15 @@ def _ring(n: int, count: int) -> list[_Strip]:
 
 
 def _values(strip: _Strip, samples: tuple) -> tuple[_Strip, np.ndarray]:
-    return strip, strip.gram(samples).dense()
+    return strip, strip.between(samples).dense()
 
 
 def _kept_product(kept: tuple[_Strip, np.ndarray], V: np.ndarray) -> np.ndarray:
     strip, K = kept
-    width = K.shape[1]
-    step = max(1, TILE // width)
-    starts = range(0, len(K), step)
-    return strip.product(
-        ((slice(s, s + step), slice(0, width), K[s : s + step]) for s in starts), V
-    )
+    step, every = max(1, TILE // strip.width), slice(0, strip.width)
+    some = [slice(s, s + step) for s in range(0, len(K), step)]
+    return strip.product(((i, every, K[i]) for i in some), V)
 
 
 def _product(strip: _Strip, samples: tuple, V: np.ndarray) -> np.ndarray:
-    return strip.product(strip.gram(samples).tiles(), V)
+    return strip.product(strip.between(samples).tiles(), V)
