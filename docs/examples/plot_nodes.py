@@ -46,9 +46,10 @@ def draw(ax, values, title, **colours):
     for u, v in edges:
         ax.plot(*P[[u, v]].T, color="0.85", lw=0.8, zorder=0)
     shown = ax.scatter(*P.T, c=values, s=90, edgecolors="0.3", linewidths=0.6, **colours)
-    for name, (x, y) in zip(("instructor", "president"), P[[0, 33]]):
-        ax.annotate(name, (x, y), xytext=(0, 9), textcoords="offset points", ha="center", size=8,
-                    bbox={"fc": "white", "ec": "none", "alpha": 0.6, "pad": 1})  # fmt: skip
+    for name, place, offset in (("instructor", 0, (0, 9)), ("president", 33, (-28, -22))):
+        ax.annotate(name, P[place], xytext=offset, textcoords="offset points", ha="center", size=8,
+                    bbox={"fc": "white", "ec": "none", "alpha": 0.6, "pad": 1},
+                    arrowprops={"arrowstyle": "-", "color": "0.3", "lw": 0.6})  # fmt: skip
     ax.set(title=title, xticks=[], yticks=[])
     return shown
 
@@ -83,7 +84,7 @@ plt.show()
 # %%
 # A hundred thousand nodes
 # ------------------------
-# K would have 10^10 entries. It is never made: a product with it is a polynomial of the Laplacian,
+# K would have 10¹⁰ entries. It is never made: a product with it is a polynomial of the Laplacian,
 # which takes some tens of steps along the edges. Here are five communities, of which the classes of
 # 1,000 nodes are known.
 rng = np.random.default_rng(0)
