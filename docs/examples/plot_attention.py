@@ -54,7 +54,7 @@ for kernel, machine in machines.items():
 figure, axes = plt.subplots(2, 3, figsize=(11, 7.4), layout="constrained")
 for axis, machine in zip(axes.flat, machines.values()):
     AttentionDisplay.from_estimator(machine, new, ax=axis)
-axes[1, 2].axis("off")
+axes[1, 2].set_axis_off()
 
 # %%
 # How much of the attention of the word "tea" goes to each word of the sentence:
@@ -63,4 +63,4 @@ asking = tokens.index("tea")
 for kernel, machine in machines.items():
     weights = machine.attention([new])[0][0, asking]
     best = np.argsort(-weights)[:3]
-    print(f"{kernel:13}", ", ".join(f"{tokens[i]} {weights[i]:.2f}" for i in best))
+    print(f"{kernel:13}", ", ".join(f"{tokens[i]!r} {weights[i]:.2f}" for i in best))

@@ -57,9 +57,10 @@ shown = (
 print(shown.to_string())
 
 # %%
-# What the held-out rows said while it was learnt.
+# The loss of the held-out rows while the space was learnt.
 curve = model.validation_curve_[0]
 fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
 ax.plot(curve[:, 0], curve[:, 1], marker="o")
 ax.set(xlabel="steps", ylabel="held-out loss")
 ax.set_ylim(bottom=0)
+plt.show()
