@@ -15,7 +15,9 @@ def setup(app: Any) -> dict:
 
     def ended(doc: Sequence[str], settings: Any) -> str:
         text = whole(doc, settings)
-        return text if not text or text.endswith((".", "?")) else LEADS_ON.sub("", text) + "."
+        if text and not text.endswith((".", "?")):
+            text = LEADS_ON.sub("", text).removesuffix(".") + "."  # "et al.:" has one already
+        return text
 
     autosummary.extract_summary = ended
     return {"parallel_read_safe": True, "parallel_write_safe": True}
