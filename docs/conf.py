@@ -46,6 +46,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "abort_on_example_error": True,
+    # the last line of an example often returns a part of the picture, which says nothing in words
+    "ignore_repr_types": r"matplotlib|mercer\.plots",
 }
 
 html_theme = "pydata_sphinx_theme"
