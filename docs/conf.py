@@ -23,6 +23,7 @@ extensions = [
     "kind_pictures",
     "summaries",
     "as_markdown",
+    "narrow",
     "sphinx_gallery.gen_gallery",
 ]
 default_role = "py:obj"  # names in single backticks
