@@ -62,7 +62,7 @@ class FeatureMachine(KernelLearner):
     Parameters
     ----------
     norm : {1, 2, "auto"}
-        p. 1 suits thresholds and steps, 2 smooth functions.
+        p, the exponent of the metric: 1 suits thresholds and steps, 2 smooth functions.
     power : float in (0, norm] or "auto"
         q; "auto" is 1 for a diagonal W, 1.4 for a full one.
     metric : {"auto", "diagonal", "full"}

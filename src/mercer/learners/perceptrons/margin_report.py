@@ -2,8 +2,8 @@
 
 With κ = k, or k + 1 if b is learnt at the same rate, the samples lie in a ball of radius R around
 the origin of κ's feature space, and γ is the largest margin of a plane through this origin. Each
-mistake k makes the machine θ longer along the unit normal θ* of this plane, <θ*, θ_k> >= kγ, while
-|θ_k|² <= kR²; so k <= (R/γ)². From a start w₀ it is k <= (R/γ)² + 2 |w₀| / (ηγ).
+mistake k makes the machine θ longer along the unit normal θ* of this plane, <θ*, θₖ> >= kγ, while
+|θₖ|² <= kR²; so k <= (R/γ)². From a start w₀ it is k <= (R/γ)² + 2 |w₀| / (ηγ).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Proof:
     Attributes
     ----------
     along : ndarray of shape (mistakes,)
-        <θ*, θ_k>.
+        <θ*, θₖ>.
     squares : ndarray of shape (mistakes,)
-        |θ_k|².
+        |θₖ|².
     radius, margin : float
         R and γ.
     """
@@ -49,7 +49,7 @@ class Proof:
 
     @property
     def cosines(self) -> np.ndarray:
-        """cos(θ*, θ_k)."""
+        """cos(θ*, θₖ)."""
         return self.along / np.sqrt(self.squares)
 
 

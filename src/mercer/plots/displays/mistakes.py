@@ -14,7 +14,7 @@ class MistakeDisplay:
     r"""Novikoff's proof along the mistakes k of a perceptron from 0 with η = 1.
 
     With the unit normal θ* of a plane with margin γ, and all samples within R: each mistake adds at
-    least γ to ``<θ*, θ_k>`` and at most R² to the square of the length of θ_k, so that the cosine
+    least γ to ``<θ*, θₖ>`` and at most R² to the square of the length of θₖ, so that the cosine
     between the two is at least √k γ / R. It is at most 1, hence k <= (R/γ)².
 
     Parameters
@@ -85,9 +85,9 @@ class MistakeDisplay:
         self.figure_ = self.ax_[0].figure
         proof, k = self.proof, np.arange(1, len(self.proof.along) + 1)
         rows = (
-            ("⟨θ*, θ_k⟩", proof.along, k * proof.margin, "at least k γ"),
-            ("|θ_k|²", proof.squares, k * proof.radius**2, "at most k R²"),
-            ("cos(θ*, θ_k)", proof.cosines, np.sqrt(k) * proof.margin / proof.radius, "≥ √k γ / R"),
+            ("⟨θ*, θₖ⟩", proof.along, k * proof.margin, "at least k γ"),
+            ("|θₖ|²", proof.squares, k * proof.radius**2, "at most k R²"),
+            ("cos(θ*, θₖ)", proof.cosines, np.sqrt(k) * proof.margin / proof.radius, "≥ √k γ / R"),
         )
         for axes, (name, values, limit, words) in zip(self.ax_, rows):
             axes.plot(k, values, color="#0072b2", label=name)
