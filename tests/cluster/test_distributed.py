@@ -269,6 +269,7 @@ def test_strips_of_products(monkeypatch, memory, dtype):
     from mercer.kernels import RBF
 
     monkeypatch.setattr(products, "STRIP_ROWS", 64)
+    monkeypatch.setattr(products, "TILE", 3000)  # of 7 or 8 rows
     values, made = products._values, []
     monkeypatch.setattr(products, "_values", lambda *given: made.append(1) or values(*given))
     Z = X.astype(dtype)
