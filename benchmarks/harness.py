@@ -106,10 +106,10 @@ def product_rate(threads: int | None = None) -> float:
 
 
 def known(name: str) -> list[dict[str, str]]:
-    """The rows of a section of RESULTS.md, each as its cells by column."""
-    section = RESULTS.read_text().split(f"\n## {name}\n")[1].split("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("| ")]
-    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    """The rows of a section of RESULTS.md, each as its cells by column; none if it is not there."""
+    found = re.search(rf"^## {re.escape(name)}\n(.*?)(?=^## |\Z)", RESULTS.read_text(), re.S | re.M)
+    lines = [line for line in found[1].splitlines() if line[:2] == "| "] if found else []
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return [dict(zip(cells[0], row)) for row in cells[2:]]
 
 

@@ -6,11 +6,9 @@ long. ``--sets phoneme kin8nm`` measures some sets; with ``--write`` the rows of
 from __future__ import annotations
 
 import itertools
-import re
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import lightgbm
@@ -22,7 +20,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from harness import RESULTS, Section, data_folder, options
+from harness import Section, data_folder, known, options
 from mercer import SVC, SVR
 from mercer.deep import NeuralKernelClassifier, NeuralKernelRegressor
 
@@ -157,14 +155,6 @@ def measured(read: Callable[[], Rows], numbers: bool, splits: int) -> tuple[list
     return cells, means
 
 
-def earlier(section: str, path: Path = RESULTS) -> dict[str, list[str]]:
-    """The rows of a section of RESULTS.md by their first cells."""
-    match = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", path.read_text(), re.S | re.M)
-    lines = match[1].splitlines() if match else []
-    rows = [[c.strip() for c in line.strip("|").split("|")] for line in lines if line[:2] == "| "]
-    return {row[0]: row for row in rows[1:]}
-
-
 def networks(chosen: list[str], splits: int) -> Section:
     section = Section(
         "networks",
@@ -174,14 +164,14 @@ def networks(chosen: list[str], splits: int) -> Section:
         "seconds of a fit and its predictions on one thread.",
         COLUMNS,
     )
-    before = earlier("networks")
+    before = [list(row.values()) for row in known("networks")]
     for name, read in (CLASSES | NUMBERS).items():
         if name in chosen:
             X, _ = read()
             cells, _ = measured(read, name in NUMBERS, splits)
             section.row(f"{name} ({len(X):,}, {X.shape[1]})", *cells)
         else:
-            section.rows += [row for first, row in before.items() if first.startswith(f"{name} (")]
+            section.rows += [row for row in before if row[0].startswith(f"{name} (")]
     section.note(
         "Network: `NeuralKernelClassifier()`, `NeuralKernelRegressor()`; on ranks: with "
         '`inputs="ranks"`. Perceptron: scikit-learn\'s, its defaults, standardised columns. RBF '

@@ -289,6 +289,19 @@ def test_strips_of_products(monkeypatch, memory, dtype):
     assert not isinstance(other, products.EngineGram)
 
 
+def test_a_kernel_that_is_not_symmetric_stays_here(monkeypatch):
+    from mercer.distributed import products
+    from mercer.gram import Place, gram
+    from mercer.kernels import QueryKey
+
+    monkeypatch.setattr(products, "STRIP_ROWS", 64)
+    kernel = QueryKey(np.diag([1.0, 2, 3, 4]), np.triu(np.ones((4, 4))))
+    with register(products.engine_gram):
+        K = gram(kernel, X, place=Place(device=products.OnEngine(ThreadEngine(2))))
+    assert not K.symmetric
+    assert_allclose(K @ y, gram(kernel, X).dense() @ y, rtol=1e-12)
+
+
 @pytest.mark.parametrize("count", range(1, 9))
 def test_each_pair_of_rows_is_in_one_strip(count):
     from mercer.distributed.products import _ring

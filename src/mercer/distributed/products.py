@@ -33,24 +33,24 @@ class OnEngine:
 
 
 def engine_gram(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
-    """The maker of these matrices; those between new samples and others stay here."""
+    """The maker of these matrices; those between new samples and others stay here, as do those of
+    kernels that are not symmetric."""
     if not isinstance(place.device, OnEngine):
         return None
     here = replace(place, device=None)
-    if Z is not X:
-        return gram(kernel, X, Z, place=here)
-    return EngineGram(gram(kernel, X, place=here), kernel, X, place.device.engine)
+    K = gram(kernel, X, None if Z is X else Z, place=here)
+    return EngineGram(K, kernel, X, place.device.engine) if K.symmetric else K
 
 
 class EngineGram(GramOperator):
-    """K of a bound kernel between encoded samples X, as ``K`` but for products."""
+    """A symmetric K of a bound kernel between encoded samples X, as ``K`` but for products."""
 
     cheap = frozenset({"rows"})
+    symmetric = True
 
     def __init__(self, K: GramOperator, kernel: Any, X: Any, engine: Engine):
         self.K, self.engine = K, engine
         self.shape, self.dtype, self.place = K.shape, K.dtype, K.place
-        self.symmetric = K.symmetric
         n = self.shape[0]
         count = max(1, min(EACH * engine.tasks, n // STRIP_ROWS))
         strips = _ring(n, count)

@@ -254,7 +254,7 @@ def rows_of_neighbours(
 ) -> Graphs:
     """Graphs from pairs of nodes, which are numbered on from graph to graph."""
     nodes, u, v = int(starts[-1]), *edges.T.astype(np.int64)
-    first = np.repeat(starts[:-1], np.diff(starts))  # node of the graph of a node
+    first = np.repeat(starts[:-1], np.diff(starts))  # of each node, the first one of its graph
     apart = np.flatnonzero(first[u] != first[v])
     if len(apart):
         raise ValueError(f"edges[{apart[0]}] joins nodes of two graphs.")
