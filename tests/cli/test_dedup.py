@@ -3,6 +3,7 @@ are named, and a job that was killed goes on."""
 
 import bz2
 import csv
+import errno
 import gzip
 import io
 import json
@@ -382,6 +383,95 @@ def test_after_a_kill_the_output_is_the_same(name, count):
     for path, stamp in done.items():  # what was done is not done again
         if path.name.startswith(("signs", "buckets", "file", "equals", "sets")):
             assert (kept / path.name).stat().st_mtime_ns == stamp
+
+
+# the command in a process that kills itself before it changes the names of files in its last steps:
+# from the note of what is put in place, over the outputs, to the removal of the work folder
+KILLED_LATE = """
+import os, signal, sys
+from pathlib import Path
+from mercer.cli import app, documents
+from mercer.persistence import whole_files
+left, begun = [int(sys.argv[1])], []
+documents.ROWS = 7
+def counted(change):
+    def killing(path, *rest, **more):
+        if rest and os.path.basename(rest[0]) == "placed.json":
+            begun.append(path)
+        left[0] -= len(begun) > 0
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return change(path, *rest, **more)
+    return killing
+os.replace, os.rmdir, Path.unlink = map(counted, (os.replace, os.rmdir, Path.unlink))
+app.run(sys.argv[2:])
+"""
+
+
+def killed_late(count, *asked):
+    """Whether a process was killed before so many changes of names, counted from the last steps."""
+    command_line = [sys.executable, "-c", KILLED_LATE, str(count), *map(str, asked)]
+    code = subprocess.run(command_line, timeout=60, capture_output=True).returncode
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
+
+
+OUTPUTS = ["-o", "out.jsonl", "--pairs", "p.csv", "--report", "r.html"]
+
+
+@pytest.mark.parametrize(
+    ("moments", "outputs"),
+    few(1, [([3], OUTPUTS), ([0, 1, 2, 4], OUTPUTS), (range(5, 200, 9), OUTPUTS),
+            (range(0, 200, 9), OUTPUTS[2:]), ([2, 4, 5], [*OUTPUTS, "--work", "o.work"])]),
+)  # fmt: skip
+def test_a_run_that_is_killed_while_it_writes_ends_well_when_done_again(moments, outputs):
+    Path("in.jsonl").write_bytes(json_lines(ROWS))
+    names = outputs[1:6:2]
+    folder = Path(outputs[-1] if "--work" in outputs else f"{names[0]}.work")
+    assert command("dedup", "in.jsonl", *outputs) == 0
+    whole = [Path(name).read_bytes() for name in names]
+    for moment in moments:
+        for name in names:
+            Path(name).unlink()
+        ended = not killed_late(moment, "dedup", "in.jsonl", *outputs)
+        if ended or not any(folder.iterdir()):
+            break  # all was done, but for the removal of a folder with nothing in it
+        assert command("dedup", "in.jsonl", *outputs) == 0
+        assert [Path(name).read_bytes() for name in names] == whole
+        assert not [n for n in os.listdir() if n.startswith(".mercer")]
+        assert folder.exists() == ("--work" in outputs)
+    assert ended or len(moments) < 20  # else some moment is left out
+
+
+def test_what_another_job_or_the_user_has_written_is_not_replaced(capsys):
+    Path("in.jsonl").write_bytes(json_lines(ROWS))
+    asked = ("dedup", "in.jsonl", *OUTPUTS)
+    assert killed_late(2, *asked)
+    assert Path("out.jsonl.work/placed.json").exists()
+    code, said = printed(capsys, *asked, "--threshold", 0.7)  # another job
+    assert (code, "out.jsonl: the file exists" in said) == (4, True)
+    os.utime("out.jsonl")  # changed by the user
+    code, said = printed(capsys, *asked)
+    assert (code, "out.jsonl: the file exists" in said) == (4, True)
+    assert command(*asked, "--force") == 0
+    assert ids() == KEPT
+
+
+def test_no_output_is_written_if_one_cannot_be(capsys, monkeypatch):
+    """A disk that is full when the last of them is written."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    Path("in.jsonl").write_bytes(json_lines(ROWS))
+    asked = ("dedup", "in.jsonl", *OUTPUTS)
+    with monkeypatch.context() as patched:
+        patched.setattr("mercer.cli.dedup_outcome.Job._report", full)
+        code, said = printed(capsys, *asked)
+    assert (code, "r.html: No space left on device." in said) == (4, True)
+    assert sorted(os.listdir()) == ["in.jsonl", "out.jsonl.work"]
+    assert command(*asked) == 0
+    assert ids() == KEPT
 
 
 def test_a_full_disk_is_said_and_the_job_goes_on(capsys, monkeypatch):

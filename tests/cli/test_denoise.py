@@ -92,7 +92,7 @@ def test_a_model_of_ones_own(capsys, folder):
     (["empty.wav", "-o", "out.wav"], 3, "empty.wav has no samples"),
     (["nothing", "-o", "out.wav"], 3, "nothing has no recording"),
     (["noisy.wav", "-o", "out.wav", "--model", "table.mercer"], 3, "not a SpeechEnhancer"),
-    (["noisy.wav", "noisy.wav", "-o", "nothing"], 2, "two recordings would be written"),
+    (["noisy.wav", "noisy.wav", "-o", "nothing"], 2, "would both be written to"),
     (["--train", "noisy.wav", "-o", "out.wav"], 2, "the file of a model"),
 ])  # fmt: skip
 def test_what_is_refused(capsys, folder, arguments, code, words):

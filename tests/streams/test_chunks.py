@@ -107,6 +107,7 @@ def test_blocks_do_not_depend_on_the_chunks(size):
 
 def test_blocks_go_on_from_a_position():
     chunks = Chunks(X, y, rows=9)
+    chunks.remember(None)
     blocks = list(chunks.blocks(20))
     rest = list(chunks.blocks(20, begin=blocks[1][1]))
     assert [block.start for block, _ in rest] == [40, 60, 80]

@@ -148,7 +148,7 @@ def test_another_stream_is_no_continuation(tmp_path):
 
         with pytest.raises(Cut):
             clone(model).fit_chunks(Chunks(failing), Checkpoint(path, 0))
-        with pytest.raises(ValueError, match="had 300 when the fit began"):
+        with pytest.raises(ValueError, match="200 rows, and that of the checkpoint had 300"):
             clone(model).fit_chunks(Chunks(X[:200], targets[:200]), path)
         path.unlink()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json as json_text
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -28,9 +27,17 @@ from mercer.cli.executors import mapped_by
 from mercer.cli.exit_codes import DUPLICATES, OK
 from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.files import STDIN, find_sources
-from mercer.cli.options import refuse_existing
+from mercer.cli.options import check_paths
 from mercer.cli.terminal import Terminal, line
-from mercer.dedup import CorpusIndex, Rules, Stages, is_of_another
+from mercer.dedup import (
+    CorpusIndex,
+    Rules,
+    Stages,
+    forget_placed,
+    is_of_another,
+    placed_by,
+    remove_stages,
+)
 
 SAID = 5  # malformed records that are named
 BATCH = 2**18  # documents of a segment of the index
@@ -39,23 +46,24 @@ BATCH = 2**18  # documents of a segment of the index
 def deduplicate_files(options: DedupOptions) -> int:
     """Run the command; returns its exit code."""
     index, task = options.opened_index(), options.tasks()
-    if not (options.outputs or options.fail or options.json or options.index is not None):
+    if not (options.written or options.fail or options.json or options.index is not None):
         raise OptionError("--output: give the file for what is kept, or --pairs, or --fail.")
     started = time.monotonic()
     formats, earlier = (_formats(options, given) for given in (options.files, options.against))
     inputs = [made.source.path for made in earlier + formats]
-    refuse_existing(options.outputs, options.force, inputs)
+    plan = _plan(options, [*earlier, *formats], len(earlier))
+    job = hashlib.sha256(json_text.dumps(plan, sort_keys=True).encode()).hexdigest()[:32]
+    segments = 0 if index is None else index.before(job)
+    if options.index is not None:
+        plan |= {"index": str(options.index.resolve()), "segments": segments}
+    force = options.force or _placed_all(options, plan)
+    check_paths(options.written, inputs, force=force, folders=options.folders)
     if options.output is not None:
         check_output(options.output, formats)
     signer = options.signer() if index is None else index.signer
     rules = Rules(options.threshold, options.most_kept)
     prefer = options.keep if options.keep in ("first", "longest") else "value"
     screen = Terminal(quiet=options.quiet or options.json)
-    plan = _plan(options, [*earlier, *formats], len(earlier))
-    job = hashlib.sha256(json_text.dumps(plan, sort_keys=True).encode()).hexdigest()[:32]
-    segments = 0 if index is None else index.before(job)
-    if options.index is not None:
-        plan |= {"index": str(options.index.resolve()), "segments": segments}
     with _bars(options.quiet) as bars, _work_folder(options, plan) as folder:
         corpus = FileCorpus(
             [*earlier, *formats], len(earlier), options.malformed == "skip", bars.tell
@@ -73,7 +81,7 @@ def deduplicate_files(options: DedupOptions) -> int:
         known = {}
         if options.index is not None:  # the output comes last, and shows that all was done
             known["index"] = _extend(index or options.new_index(), job, done, bars)
-        facts = done.finish() | known
+        facts = done.finish(folder, plan) | known
     facts["seconds"] = round(time.monotonic() - started, 1)
     _say(screen, facts, options)
     if options.json:
@@ -122,21 +130,29 @@ def _extend(index: CorpusIndex, job: str, done: Job, bars: Bars) -> dict[str, in
 @contextmanager
 def _work_folder(options: DedupOptions, plan: dict) -> Iterator[Path]:
     """The folder of the stages, which goes when the job is done, unless the user has named it."""
-    if options.work is not None:
-        yield options.work
-    elif options.output is None:
+    folder = options.folder
+    if folder is None:
         with tempfile.TemporaryDirectory(prefix="mercer-dedup-") as name:
             yield Path(name)
+    elif options.work is not None:
+        yield folder
+        forget_placed(folder)  # the job is done
     else:
-        folder = options.output.with_name(f"{options.output.name}.work")
         if is_of_another(folder, plan):
-            shutil.rmtree(folder)
+            remove_stages(folder)
         try:
             yield folder
         except TableError:  # mended files are other files
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_stages(folder)
             raise
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_stages(folder)
+
+
+def _placed_all(options: DedupOptions, plan: dict) -> bool:
+    """Whether the outputs that are there were put in place by this job, before it was killed."""
+    there = [path for _, path in options.written if path.exists()]
+    folder = options.folder
+    return folder is not None and all(placed_by(folder, plan, path) for path in there)
 
 
 # --- what is said --------------------------------------------------------------------------------
@@ -194,5 +210,5 @@ def _say(screen: Terminal, facts: dict[str, Any], options: DedupOptions) -> None
         f"{facts['clusters']:,} that are as similar as {options.threshold:g} and stay; "
         f"{facts['kept']:,} are kept.", soft_wrap=True,
     )  # fmt: skip
-    for path in options.outputs:
+    for _, path in options.written:
         screen.print(line((f"{path}", "bold")))

@@ -115,5 +115,21 @@ class DedupOptions:
         return int(number) - 1, int(count)
 
     @property
-    def outputs(self) -> list[Path]:
-        return [path for path in (self.output, self.pairs, self.report) if path is not None]
+    def written(self) -> list[tuple[str, Path]]:
+        """The files that are written, with their options."""
+        given = {"--output": self.output, "--pairs": self.pairs, "--report": self.report}
+        return [(name, path) for name, path in given.items() if path is not None]
+
+    @property
+    def folders(self) -> list[tuple[str, Path]]:
+        """The folders that are filled, with their options."""
+        given = {"--work": self.folder, "--index": self.index}
+        return [(name, path) for name, path in given.items() if path is not None]
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the stages; None for a passing one, where no file is written."""
+        if self.work is not None or not self.written:
+            return self.work
+        first = self.written[0][1]
+        return first.with_name(f"{first.name}.work")

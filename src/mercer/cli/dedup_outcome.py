@@ -20,8 +20,7 @@ from mercer.cli.documents import Format, Parquet, format_of, kept_of
 from mercer.cli.errors import OptionError, TableError
 from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.files import zstd_open
-from mercer.dedup import Bands, Result
-from mercer.persistence import write_whole, written_whole
+from mercer.dedup import Bands, Result, put_in_place
 
 SHOWN, OF_EACH = 40, 5  # clusters of the report, and documents of each that are shown
 
@@ -72,13 +71,20 @@ class Job:
         self.bands, self.bases = bands, corpus.bases(places)
         self.new = range(corpus.fixed, corpus.files)
 
-    def finish(self) -> dict[str, Any]:
-        """Write all files; the facts for the screen."""
+    def finish(self, folder: Path, plan: dict) -> dict[str, Any]:
+        """Write all files, together; the facts for the screen."""
+        options, facts = self.options, self._facts()
+        said = {k: f"{v:,}" for k, v in facts.items() if isinstance(v, int)}
+        writers = {
+            "--output": self._write,
+            "--pairs": lambda file: file.write(self._pairs()),
+            "--report": lambda file: file.write(self._report(said).encode()),
+        }
+        put_in_place(folder, plan, [(path, writers[name]) for name, path in options.written])
+        return facts
+
+    def _facts(self) -> dict[str, Any]:
         options, result = self.options, self.result
-        if options.output is not None:
-            self._write(options.output)
-        if options.pairs is not None:
-            write_whole(options.pairs, self._pairs())
         fixed = int(result.starts[self.corpus.fixed])
         n, removed = len(result.partners) - fixed, int((~result.stays).sum())
         partners, rows = result.partners[result.partners >= 0], result.earlier[result.earlier >= 0]
@@ -91,9 +97,6 @@ class Job:
         }  # fmt: skip
         if options.index is not None:
             facts["like_the_index"] = len(rows)
-        if options.report is not None:
-            said = {k: f"{v:,}" for k, v in facts.items() if isinstance(v, int)}
-            write_whole(options.report, self._report(said).encode())
         return facts
 
     def texts_kept(self) -> Iterator[list[str]]:
@@ -110,12 +113,14 @@ class Job:
             yield from self.corpus.texts(number, wanted, self.places[number])
             row = int(starts[-1])
 
-    def _write(self, output: Path) -> None:
+    def _write(self, whole: IO[bytes]) -> None:
+        """The records that stay."""
         if isinstance(self.corpus.formats[-1], Parquet):
-            self._write_parquet(output)
+            self._write_parquet(whole)
             return
+        output = cast(Path, self.options.output)
         stays, row = self.result.stays, int(self.result.starts[self.corpus.fixed])
-        with written_whole(output) as whole, _packed(output, whole) as file:
+        with _packed(output, whole) as file:
             for k, number in enumerate(self.new):
                 header = self.corpus.formats[number].header() if k == 0 else b""
                 if header:
@@ -125,7 +130,7 @@ class Job:
                     row += len(good)
                     self.corpus.tell("Writing", row, len(stays))
 
-    def _write_parquet(self, output: Path) -> None:
+    def _write_parquet(self, file: IO[bytes]) -> None:
         kept: list[list[np.ndarray]] = []  # rows of each file
         for number in self.new:
             start, stop = self.result.starts[number : number + 2]
@@ -147,8 +152,7 @@ class Job:
             frames.append(frame.filter(pl.col("row of mercer").is_in(rows.implode())))
         try:
             whole = pl.concat(frames).drop("row of mercer")
-            with written_whole(output) as file:
-                whole.sink_parquet(file.name, maintain_order=True)
+            whole.sink_parquet(file.name, maintain_order=True)
         except pl.exceptions.PolarsError as error:
             raise TableError(f"The files have different columns: {error}") from error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.cli.errors import OptionError
-from mercer.cli.options import refuse_existing
+from mercer.cli.options import check_paths
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load, save
 from mercer.speech import (
@@ -40,13 +40,9 @@ def denoise_files(
                len(sources) > 1 else ", or a folder that exists.")
         )  # fmt: skip
     targets = [output] if single else [output / f"{source.stem}.wav" for source in sources]
-    twice = {target for target in targets if targets.count(target) > 1}
-    if twice:
-        raise OptionError(
-            f"--output {output}: two recordings would be written to {min(twice)}; give each "
-            "folder of recordings a run of its own."
-        )
-    refuse_existing(targets, force, inputs=sources)
+    names = ["--output" if single else f"the speech of {source}" for source in sources]
+    read = sources if model is None else [*sources, model]
+    check_paths(list(zip(names, targets)), read, force=force)
     enhancer = SpeechEnhancer.pretrained() if model is None else _loaded(model)
     screen, done = Terminal(quiet=quiet or json), []
     for source, target in zip(sources, targets):
@@ -78,7 +74,7 @@ def train_enhancer(
             f"--output {output}: with --train give the file of a model, speech.mercer."
         )
     clean, noise = find_recordings(given[:1]), find_recordings(given[1:])
-    refuse_existing([output], force, inputs=[*clean, *noise])
+    check_paths([("--output", output)], [*clean, *noise], force=force)
     screen = Terminal(quiet=quiet or json)
     spoken, noises = [read_audio(path) for path in clean], [read_audio(path) for path in noise]
     rate = 16_000 if any(recording.rate > 8000 for recording in spoken) else 8000

@@ -14,7 +14,7 @@ import polars as pl
 from rich.progress import Progress
 
 from mercer.cli.errors import OptionError, TableError, column_faults, counted, of_option
-from mercer.cli.options import kinds_given, refuse_existing
+from mercer.cli.options import check_paths, kinds_given
 from mercer.cli.predict import WRITERS, write_frames
 from mercer.cli.problem import columns_of
 from mercer.cli.table_distance import TableDistance
@@ -50,6 +50,10 @@ class NeighborOptions:
     quiet: bool
     json: bool = False
 
+    @property
+    def written(self) -> list[tuple[str, Path]]:
+        return [("--output", self.output)]
+
     def check(self) -> None:
         """Refuse, before any table is read, what no table could make right."""
         suffix = self.output.suffix.lower()
@@ -66,7 +70,7 @@ class NeighborOptions:
         if both:
             raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")
         inputs = [self.items] if self.query is None else [self.items, self.query]
-        refuse_existing([self.output], self.force, inputs)
+        check_paths(self.written, inputs, force=self.force)
 
 
 def write_neighbors(options: NeighborOptions) -> int:
@@ -74,7 +78,7 @@ def write_neighbors(options: NeighborOptions) -> int:
     options.check()
     screen = Terminal(quiet=options.quiet or options.json)
     tables = Tables([options.items], options.reading)
-    refuse_existing([options.output], True, tables.paths)
+    check_paths(options.written, tables.paths, force=True)
     values = read_columns(tables.frame())
     columns = _compared(values, tables, options)
     rule = TableDistance(columns, values, options.metric, options.text)
@@ -82,7 +86,7 @@ def write_neighbors(options: NeighborOptions) -> int:
     queries, asked = items, None
     if options.query is not None:
         asked = Tables([options.query], options.reading.after(columns))
-        refuse_existing([options.output], True, asked.paths)
+        check_paths(options.written, asked.paths, force=True)
         queries = rule.rows(read_columns(asked.frame()), asked.label)
     neighbours = _Neighbours(rule, items, queries, asked is None, options)
     bars = Terminal(stderr=True)

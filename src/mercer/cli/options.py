@@ -1,17 +1,20 @@
 """What the options of a command say, checked before any work is done.
 
-`FitOptions` are those of ``mercer fit``; `kinds_given`, `reading_given` and `refuse_existing` serve
-the other commands as well.
+`FitOptions` are those of ``mercer fit``; `kinds_given`, `reading_given` and `check_paths` serve the
+other commands as well.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mercer.cli.errors import OptionError, TableError, of_option, refuse
+from mercer.cli.files import STDIN
 from mercer.cli.tables import Reading
 from mercer.durations import seconds
 from mercer.gram import Place
@@ -126,8 +129,9 @@ class FitOptions:
         inputs = [*self.tables, self.test] if self.test else self.tables
         # a model that is gone on with may be replaced by what comes of it
         force = self.force or (self.resume is not None and self.resume == self.output)
-        refuse_existing([self.output], force, inputs)  # a folder may have no name for a report
-        refuse_existing([self.report], force, inputs)
+        check_paths([("--output", self.output)], inputs, force=force)  # "." has no name beside it
+        both = [("--output", self.output), ("the report beside it", self.report)]
+        check_paths(both, inputs, force=force)
 
     def check_memory(self, rows: int) -> None:
         """Refuse, before the search, a memory that is too small for so many training rows."""
@@ -211,19 +215,61 @@ def levels_given(interval: float | None, quantiles: str | None) -> dict[str, flo
     return found
 
 
-def refuse_existing(paths: list[Path], force: bool, inputs: list[Path]) -> None:
+def check_paths(
+    written: Sequence[tuple[str, Path]],
+    read: Sequence[Path],
+    *,
+    force: bool,
+    folders: Sequence[tuple[str, Path]] = (),
+) -> None:
     """Refuse, before any work, to write where that is impossible or would destroy something.
 
-    Files are replaced only if forced, and those that are read are never.
+    All paths of a run come along here. What is written are files of their own, and none is among
+    those that are read, nor in a folder that the run fills. Existing files are replaced only if
+    forced.
+
+    Parameters
+    ----------
+    written, folders : list of (str, Path)
+        Files that are written, and folders that are filled, with the options that name them.
+    read : list of Path
+    force : bool
     """
-    for path in paths:
+    places = [(name, path, _place(path)) for name, path in (*written, *folders)]
+    for i, (name, path, place) in enumerate(places):
+        for other, _, same in places[:i]:
+            if place == same:
+                raise OptionError(
+                    f"{other} and {name} would both be written to {path}: give each a name of its "
+                    "own, which differs by more than small and large letters."
+                )
+    for name, folder in folders:
+        inside = Path(os.path.realpath(folder))
+        for path in [path for _, path in written] + list(read):
+            if path != STDIN and Path(os.path.realpath(path)).is_relative_to(inside):
+                raise OptionError(
+                    f"{name} {folder}: {path} is in that folder, which is for files of Mercer's "
+                    "own; give another place."
+                )
+    for name, path in written:
         if path.is_dir():
-            raise FileExistsError(0, "--output names a folder; give a file in it", str(path))
-        if path.exists() and any(i.exists() and path.samefile(i) for i in inputs):
-            raise FileExistsError(0, "--output would replace a file that is read", str(path))
+            raise FileExistsError(0, f"{name} names a folder; give a file in it", str(path))
+        if path.exists() and any(i.exists() and path.samefile(i) for i in read):
+            raise FileExistsError(0, f"{name} would replace a file that is read", str(path))
         if path.exists() and not force:
             raise FileExistsError(0, "the file exists; give --force to replace it", str(path))
         if not path.parent.is_dir():
             raise FileExistsError(0, "there is no such folder; create it first", str(path.parent))
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise PermissionError(0, "the folder cannot be written to", str(path.parent))
+
+
+def _place(path: Path) -> tuple:
+    """What all names of a file share: links to it, and its other cases where no disk knows them."""
+    real = Path(os.path.realpath(path))
+    name = unicodedata.normalize("NFC", real.name).casefold()
+    try:
+        folder = os.stat(real.parent)
+    except OSError:
+        return str(real.parent), name
+    return folder.st_dev, folder.st_ino, name

@@ -21,7 +21,7 @@ from sklearn.base import is_classifier
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.files import STDIN
-from mercer.cli.options import INTERVAL, refuse_existing
+from mercer.cli.options import INTERVAL, check_paths
 from mercer.cli.origin import in_file
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
@@ -66,8 +66,8 @@ def predict_table(
         )
     if piped and json:
         raise OptionError("--output - and --json would both be printed: give a file for one.")
-    if not piped:
-        refuse_existing([output], force, inputs=[model, *given])
+    written = [] if piped else [("--output", output)]
+    check_paths(written, [model, *given], force=force)
     estimator = load(model)
     if not callable(getattr(estimator, "predict", None)):
         raise ModelFileError(
@@ -82,8 +82,7 @@ def predict_table(
     if levels:
         _refuse_without_spread(model, estimator, next(iter(levels)))
     tables = Tables(given, reading.after(getattr(estimator, "columns_", [])))
-    if not piped:
-        refuse_existing([output], True, inputs=tables.paths)
+    check_paths(written, tables.paths, force=True)
     work = _Predictions(estimator, tables, keep, suffix, levels, explain)
     surprises = work.look()
     with _standard_output() if piped else written_whole(output) as file:

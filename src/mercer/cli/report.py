@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from mercer.cli.errors import OptionError, TableError, counted
 from mercer.cli.files import new_rows
-from mercer.cli.options import refuse_existing
+from mercer.cli.options import check_paths
 from mercer.cli.origin import target_of
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import left_out, read_target, unknown_classes
@@ -38,7 +38,8 @@ def report_table(
     screen = Terminal(quiet=json)
     if output.suffix.lower() != ".html":
         raise OptionError(f"--output {output}: the name must end in .html.")
-    refuse_existing([output], force, inputs=[model, *given])
+    written = [("--output", output)]
+    check_paths(written, [model, *given], force=force)
     estimator = load(model)
     if not hasattr(estimator, "leaderboard_"):
         raise ModelFileError(
@@ -47,7 +48,7 @@ def report_table(
         )
     target = target_of(estimator) if target is None else target
     tables = Tables(given, reading.after(estimator.columns_))
-    refuse_existing([output], True, inputs=tables.paths)
+    check_paths(written, tables.paths, force=True)
     frame = tables.frame([str(name) for name in getattr(estimator, "feature_names_in_", [])])
     X, y, rows = read_target(frame, target, tables.label, varied=False, unread=tables.unread)
     dropped = frame.height - len(rows)

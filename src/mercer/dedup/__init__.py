@@ -23,4 +23,10 @@ from mercer.dedup.shingles import Shingles
 from mercer.dedup.signing import Signer, Signs, choose_bands
 from mercer.dedup.stages import Result, Stages
 from mercer.dedup.walk import Rules
-from mercer.dedup.work_folder import is_of_another
+from mercer.dedup.work_folder import (
+    forget_placed,
+    is_of_another,
+    placed_by,
+    put_in_place,
+    remove_stages,
+)

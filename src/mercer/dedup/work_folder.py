@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from mercer.persistence import write_whole, written_whole
+from mercer.persistence import stamp, write_together, write_whole, written_whole
 
 FORMAT, PLAN = 2, "plan.json"
+PLACED = "placed.json"  # what a job has put in place, or was about to
+#: how the names of all other files begin, those first that are made from the later ones
+STAGES = ("verdicts", "sets", "shingles", "candidates", "buckets", "equals", "earlier", "file",
+          "signs", "keys", ".mercer")  # fmt: skip
+STAGE = re.compile(r"([a-z]+)(-\d{5})?(-\d{6})?\.(npy|npz|bin)|(\.mercer)-.*\.tmp")
 
 
 class WorkFolder:
@@ -24,7 +32,14 @@ class WorkFolder:
     def __init__(self, folder: Path, files: int, plan: dict):
         self.folder, self.files = folder.absolute(), files  # a worker may be in another folder
         folder.mkdir(parents=True, exist_ok=True)
+        there = [path.name for path in folder.iterdir()]
         if not (folder / PLAN).exists():
+            others = [name for name in there if name != PLACED and not name.startswith(".mercer-")]
+            if others:
+                raise ValueError(
+                    f"{folder} holds {others[0]!r}, which is no file of this job. Give an empty "
+                    "folder, or the name of a new one."
+                )
             write_whole(folder / PLAN, _as_text(plan).encode())
         if is_of_another(folder, plan):
             raise ValueError(
@@ -85,7 +100,67 @@ class WorkFolder:
 def is_of_another(folder: Path, plan: dict) -> bool:
     """Whether a folder holds the stages of a job with another plan."""
     path = folder / PLAN
-    return path.exists() and path.read_text() != _as_text(plan)
+    return path.exists() and path.read_bytes() != _as_text(plan).encode()
+
+
+def remove_stages(folder: Path) -> None:
+    """Remove the files of a job, and the folder if it holds nothing else.
+
+    A file goes before those that it was made from, then the plan, and then what tells which files
+    the job has put in place, so that the same job can be done again wherever this is cut short. A
+    plan of another program is a ValueError.
+    """
+    if not _is_ours(folder / PLAN):
+        raise ValueError(
+            f"{folder} holds a {PLAN} of another program. Give an empty folder, or the name of a "
+            "new one."
+        )
+    found = {path: STAGE.fullmatch(path.name) for path in folder.iterdir()}
+    stages = {path: match[1] or match[5] for path, match in found.items() if match}
+    ours = [path for path, stage in stages.items() if stage in STAGES]
+    for path in sorted(ours, key=lambda path: (STAGES.index(stages[path]), path.name)):
+        path.unlink(missing_ok=True)
+    for name in (PLAN, PLACED):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # it holds files of the user's
+        folder.rmdir()
+
+
+def put_in_place(
+    folder: Path, plan: dict, parts: Sequence[tuple[Path, Callable[[IO[bytes]], object]]]
+) -> None:
+    """Write the outputs of a job: none of them, or all, also where it is killed and done again."""
+
+    def note(stamps: list[list[int]]) -> None:
+        placed = {str(path.absolute()): found for (path, _), found in zip(parts, stamps)}
+        content = {"plan": _as_text(plan), "placed": placed}
+        write_whole(folder / PLACED, json.dumps(content).encode())
+
+    write_together(parts, note)
+
+
+def placed_by(folder: Path, plan: dict, path: Path) -> bool:
+    """Whether this job has put a file in place before it was killed, and nobody has changed it."""
+    try:
+        found = json.loads((folder / PLACED).read_bytes())
+        return found["plan"] == _as_text(plan) and found["placed"][str(path.absolute())] == stamp(
+            path
+        )
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def forget_placed(folder: Path) -> None:
+    """Forget what the job has put in place: it is done, and its files are like any others."""
+    (folder / PLACED).unlink(missing_ok=True)
+
+
+def _is_ours(plan: Path) -> bool:
+    try:
+        found = json.loads(plan.read_bytes())
+    except (OSError, ValueError):
+        return not plan.exists()
+    return isinstance(found, dict) and {"format", "mercer", "files"} <= set(found)
 
 
 def _as_text(plan: dict) -> str:

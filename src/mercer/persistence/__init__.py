@@ -23,12 +23,18 @@ from mercer.persistence.installed import installed_only
 from mercer.persistence.models import load, model_bytes, read_unchecked, save
 from mercer.persistence.skops_import import skops_io
 from mercer.persistence.trust import JUDGED, trusted_names
-from mercer.persistence.whole_files import open_regular, write_whole, written_whole
+from mercer.persistence.whole_files import (
+    open_regular,
+    stamp,
+    write_together,
+    write_whole,
+    written_whole,
+)
 
 __all__ = [
     "JUDGED", "ModelFileError", "check_array", "check_fields", "check_members", "declared", "each",
     "equal", "fields", "floats", "halves", "installed_only", "length_of", "load", "model_bytes",
     "number", "offsets", "one_of", "open_regular", "optional", "permutation", "read_header",
-    "read_unchecked", "reason", "save", "skops_io", "trusted_names", "unread", "whole",
-    "write_whole", "written_whole",
+    "read_unchecked", "reason", "save", "skops_io", "stamp", "trusted_names", "unread", "whole",
+    "write_together", "write_whole", "written_whole",
 ]  # fmt: skip

@@ -14,8 +14,8 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -51,33 +51,99 @@ def written_whole(path: str | os.PathLike, replace: bool = True) -> Iterator[IO[
     OSError
         The file cannot be written, or ``path`` is a folder, a device, a pipe or a socket.
     """
-    temporary = None
+    with _named(path), _begun(path) as new:
+        yield new.file
+        new.complete()
+        new.place(replace)
+
+
+def write_together(
+    parts: Sequence[tuple[Path, Callable[[IO[bytes]], object]]],
+    note: Callable[[list[list[int]]], object],
+) -> None:
+    """Write several files, and put all of them in place when all are complete.
+
+    If one cannot be written, no target has changed. Only a process that is killed between two
+    renames leaves some in place; ``note`` is called before the first one with the stamp of each
+    file, by which `stamp` knows it again.
+
+    Parameters
+    ----------
+    parts : list of (path, function)
+        The targets, and what writes the content of each to a file that is open.
+    note : callable
+    """
+    with ExitStack() as stack:
+        made = []
+        for path, write in parts:
+            with _named(path):
+                new = stack.enter_context(_begun(path))
+                write(new.file)
+                new.complete()
+                made.append(new)
+        note([stamp(new.temporary) for new in made])
+        for (path, _), new in zip(parts, made, strict=True):
+            with _named(path):
+                new.place()
+
+
+def stamp(path: str | os.PathLike) -> list[int]:
+    """What a file keeps when it is renamed, and loses when somebody writes to it."""
+    found = os.stat(path)
+    return [found.st_ino, found.st_size, found.st_mtime_ns]
+
+
+@contextmanager
+def _named(path: str | os.PathLike) -> Iterator[None]:
+    """Errors of the system with the name of the target."""
     try:
-        target = Path(os.path.realpath(path))  # the end of all links, whether it exists or not
-        exists = _is_regular(target)
-        _sweep(target)
-        with _temporary(target, 0o600 if exists else 0o666) as file:
-            temporary = Path(file.name)
-            if exists:
-                shutil.copymode(target, temporary)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            if fcntl is None:
-                file.close()  # Windows renames nothing that is open
-            if replace:
-                os.replace(temporary, target)  # still locked, or a sweep might take it away
-                temporary = None
-            else:
-                _link(temporary, target)
-        _sync_folder(target.parent)
+        yield
     except OSError as error:
         error.filename = str(path)  # a full disk names no file, and a rename names two
         del error.filename2
         raise
+
+
+class _New:
+    """A temporary file that is to take the place of its target."""
+
+    def __init__(self, target: Path, file: IO[bytes]):
+        self.target, self.file, self.temporary = target, file, Path(file.name)
+        self.placed = False
+
+    def complete(self) -> None:
+        """All that was written is on the disk."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+    def place(self, replace: bool = True) -> None:
+        """Rename it."""
+        if fcntl is None:
+            self.file.close()  # Windows renames nothing that is open
+        if replace:
+            os.replace(self.temporary, self.target)  # still locked, or a sweep might take it away
+            self.placed = True
+        else:
+            _link(self.temporary, self.target)
+        _sync_folder(self.target.parent)
+
+
+@contextmanager
+def _begun(path: str | os.PathLike) -> Iterator[_New]:
+    """A new file for a target, which is removed in the end if it was not put in place."""
+    target = Path(os.path.realpath(path))  # the end of all links, whether it exists or not
+    exists = _is_regular(target)
+    _sweep(target)
+    new = None
+    try:
+        with _temporary(target, 0o600 if exists else 0o666) as file:
+            new = _New(target, file)
+            if exists:
+                shutil.copymode(target, new.temporary)
+            yield new
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        if new is not None and not new.placed:
+            new.temporary.unlink(missing_ok=True)
 
 
 def open_regular(path: str | os.PathLike) -> IO[bytes]:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import mercer
 from mercer.persistence import load, save
 from mercer.samples import is_number
 from mercer.streams.chunks import Chunk, Chunks, Position
+from mercer.streams.row_digest import same_value
 from mercer.threads import forget
 
 FREE = ("memory", "n_jobs", "verbose")  # parameters that may differ when a fit goes on
@@ -57,16 +59,25 @@ class Saved:
         It is saved as far as it is fitted.
     sums : object
         What the rows up to now have become.
-    rows, digest : int
+    rows, digest : int, dict
         How far the stream was read.
+    all_rows, all_digest : int, dict
+        What it had when it was first read; 0 rows if it was not read before.
     stamp : list
         What differs if a file of the stream changes.
+    version : str
+        Of Mercer.
     """
 
-    def __init__(self, learner: Any, sums: Any, position: Position, stamp: tuple):
+    def __init__(
+        self, learner: Any, sums: Any, position: Position, contents: Position | None, stamp: tuple
+    ):
+        whole = Position() if contents is None else contents
         self.learner, self.sums = learner, sums
-        self.rows, self.digest = position.rows, position.digest
+        self.rows, self.digest = position.rows, dict(position.digest)
+        self.all_rows, self.all_digest = whole.rows, dict(whole.digest)
         self.stamp = [list(each) for each in stamp]
+        self.version = mercer.__version__
 
 
 class Keeper:
@@ -94,6 +105,8 @@ class Keeper:
                 raise ValueError(f"seconds={seconds!r} of checkpoint: give a number >= 0.")
         self.learner, self.chunks = learner, chunks
         self.position = Position()
+        if self.checkpoint is not None:
+            chunks.remember(None)
         self._written = time.monotonic()
 
     def load(self) -> Any:
@@ -102,7 +115,8 @@ class Keeper:
         Raises
         ------
         ValueError
-            The file is of another learner, of other parameters, or of a stream that has changed.
+            The file is of another learner, of other parameters, of another version of Mercer, or
+            of files that have changed. Other rows are told when the stream is read.
         """
         if self.checkpoint is None or not Path(self.checkpoint.path).exists():
             return None
@@ -113,11 +127,20 @@ class Keeper:
                 f"checkpoint={path!r} is no checkpoint of {type(self.learner).__name__}: give "
                 "another name."
             )
-        now, before = (_shown(each) for each in (self.learner, saved.learner))
-        if now != before:
+        version = getattr(saved, "version", "an earlier version")
+        if version != mercer.__version__:
             raise ValueError(
-                f"checkpoint={path!r} is of {before}, and this is {now}: remove the file to begin "
-                "anew, or give the same parameters."
+                f"checkpoint={path!r} was written by Mercer {version}, and this is "
+                f"{mercer.__version__}, whose sums may differ: remove the file to begin anew, or "
+                "go on with the other version."
+            )
+        now, before = (_params(each) for each in (self.learner, saved.learner))
+        other = [name for name in now if not same_value(now[name], before.get(name))]
+        if other:
+            raise ValueError(
+                f"checkpoint={path!r} is of {_shown(before, other, saved.learner)}, and this is "
+                f"{_shown(now, other, self.learner)}: remove the file to begin anew, or give the "
+                "same parameters."
             )
         if saved.stamp != [list(each) for each in self.chunks.stamp()]:
             raise ValueError(
@@ -129,6 +152,8 @@ class Keeper:
         vars(self.learner).update(vars(saved.learner))
         vars(self.learner).update({name: mine[name] for name in FREE if name in mine})
         self.position = Position(saved.rows, saved.digest)
+        if saved.all_rows:
+            self.chunks.remember(Position(saved.all_rows, saved.all_digest))
         return saved.sums
 
     def blocks(self, size: int, sums: Any, *, missing: bool = False) -> Iterator[Chunk]:
@@ -143,17 +168,23 @@ class Keeper:
         if self.checkpoint is None:
             return
         if time.monotonic() - self._written >= self.checkpoint.seconds:
-            saved = Saved(self.learner, sums, self.position, self.chunks.stamp())
+            whole, stamp = self.chunks.contents, self.chunks.stamp()
+            saved = Saved(self.learner, sums, self.position, whole, stamp)
             save(saved, self.checkpoint.path)
             self._written = time.monotonic()
 
     def done(self) -> None:
-        """Remove the file: the fit has ended."""
+        """Remove the file: the fit has ended, with the rows that it began with."""
         if self.checkpoint is not None:
+            self.chunks.verify()
             Path(self.checkpoint.path).unlink(missing_ok=True)
 
 
-def _shown(learner: Any) -> str:
-    given = learner.get_params(deep=False)
-    told = ", ".join(f"{name}={value!r}" for name, value in given.items() if name not in FREE)
+def _params(learner: Any) -> dict[str, Any]:
+    """The parameters that must be the same."""
+    return {n: v for n, v in learner.get_params(deep=False).items() if n not in FREE}
+
+
+def _shown(params: dict[str, Any], names: list[str], learner: Any) -> str:
+    told = ", ".join(f"{name}={params.get(name)!r}" for name in names)
     return f"{type(learner).__name__}({told})"

@@ -7,9 +7,8 @@ readings, and cuts the rows anew, so that no answer depends on the size of the c
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from mercer.samples import is_whole
 from mercer.streams.chunk_checks import Common, checked, told
 from mercer.streams.kept_rows import count_rows, join_rows, row_range, take_rows
+from mercer.streams.row_digest import Digest, difference, with_rows, with_targets
 from mercer.streams.sources import Piece, Source, as_source
 
 ROWS = 2**16  # rows of a chunk of an array or of a file
@@ -42,10 +42,15 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class Position:
-    """How far a stream has been read: the rows, and a checksum of their targets."""
+    """How far a stream has been read: the rows of positive weight, and a checksum of them."""
 
     rows: int = 0
-    digest: int = 0
+    digest: Digest = field(default_factory=dict)
+
+    def after(self, chunk: Chunk) -> Position:
+        """The place behind some more rows."""
+        digest = with_rows(self.digest, chunk.X, chunk.y, chunk.weights)
+        return Position(self.rows + count_rows(chunk.X), digest)
 
 
 class Chunks:
@@ -106,6 +111,8 @@ class Chunks:
         self._source: Source = as_source(source, target, weights, rows)
         self._stamp, self._spent = self._source.stamp(), False
         self._whole: Position | None = None
+        self._contents: Position | None = None
+        self._remembers = self._known = False
 
     @property
     def repeatable(self) -> bool:
@@ -115,9 +122,27 @@ class Chunks:
     def __iter__(self) -> Iterator[Chunk]:
         return self.read(missing=True)
 
-    def read(self, *, missing: bool, begin: int = 0) -> Iterator[Chunk]:
+    def remember(self, contents: Position | None) -> None:
+        """Know the rows again: their digest covers X and the weights as well from now on.
+
+        The next reading must be of ``contents``, those of an earlier process; None takes any.
+        """
+        self._remembers, self._contents, self._known = True, contents, False
+
+    @property
+    def contents(self) -> Position | None:
+        """The digest of all rows of positive weight, once it is known, for `remember`."""
+        return self._contents
+
+    def verify(self) -> None:
+        """Read the rows that `remember` was told of, if nobody has read them since."""
+        if self._contents is not None and not self._known:
+            for _ in self.blocks(ROWS, missing=True):
+                pass
+
+    def read(self, *, missing: bool, begin: int = 0, cut: bool = False) -> Iterator[Chunk]:
         """The chunks, checked; ``missing`` allows NaN in X. Those before row ``begin`` are not
-        checked, but they are yielded."""
+        checked, but they are yielded. ``cut`` is for `blocks`, which has its own digest."""
         if self._spent and not self.repeatable:
             raise ValueError(
                 "the stream is an iterator, which can be read once, and it has been read: give a "
@@ -125,7 +150,8 @@ class Chunks:
             )
         self._spent = True
         self._refuse_changes()
-        common, rows, digest = None, 0, 0
+        common, rows, found, contents = None, 0, Position(), Position()
+        remembers = self._remembers and not self._known and not cut
         for number, piece in enumerate(self._source.read()):
             with told(f"chunk {number} of the stream, from 0{piece.place}"):
                 known = begin > rows and rows + count_rows(piece.X) <= begin
@@ -135,12 +161,16 @@ class Chunks:
                     continue
                 common = Common(number, piece) if common is None else common
                 common.check(piece)
-            yield Chunk(X, y, w, rows)
-            rows, digest = rows + n, updated(digest, y)
+            chunk = Chunk(X, y, w, rows)
+            yield chunk
+            rows, found = rows + n, Position(rows + n, with_targets(found.digest, y))
+            if remembers:
+                contents = contents.after(_positive(chunk))
         self._refuse_changes()
         if not rows:
             raise ValueError("the stream has no rows (0 samples): give at least one.")
-        found = Position(rows, digest)
+        if remembers:
+            self._know(contents)
         if self._whole is not None and self._whole != found:
             raise ValueError(
                 f"the stream had {self._whole.rows:,} rows when it was first read, and now it has "
@@ -154,16 +184,16 @@ class Chunks:
         """All rows of positive weight, cut into blocks of ``size`` rows, however they are chunked.
 
         Beside each block stands how far it reaches among these rows. Blocks up to ``begin`` are
-        left out, where an earlier reading has stopped; ValueError if their targets differ.
+        left out, where an earlier reading has stopped; ValueError if they differ.
         """
         wanted = Position() if begin is None else begin
+        knows = begin is not None or (self._remembers and not self._known)
         held: list[Chunk] = []
         waiting, here = 0, Position()
-        stream = self.read(missing=missing, begin=wanted.rows)
+        stream = self.read(missing=missing, begin=wanted.rows, cut=True)
         for chunk in _with_end(stream):
             if chunk is not None:
-                if chunk.weights is not None and not chunk.weights.all():
-                    chunk = _taken(chunk, np.flatnonzero(chunk.weights))
+                chunk = _positive(chunk)
                 held.append(chunk)
                 waiting += count_rows(chunk.X)
                 if waiting < size:
@@ -174,12 +204,13 @@ class Chunks:
             last = waiting if chunk is None else waiting // size * size
             for start in range(0, last, size):
                 block = _range(whole, start, min(start + size, last))
-                here = Position(here.rows + count_rows(block.X), updated(here.digest, block.y))
+                here = here.after(block) if knows else Position(here.rows + count_rows(block.X))
                 if here.rows > wanted.rows:
                     yield block._replace(start=here.rows - count_rows(block.X)), here
                 elif here.rows == wanted.rows and here != wanted:
+                    other = difference(here.digest, wanted.digest)
                     raise ValueError(
-                        f"the first {here.rows:,} rows of the stream have other targets than those "
+                        f"the first {here.rows:,} rows of the stream have other {other} than those "
                         "of the checkpoint: remove its file to begin anew."
                     )
             held = [] if last == waiting else [_range(whole, last, waiting)]
@@ -191,6 +222,23 @@ class Chunks:
             )
         if not here.rows:
             raise ValueError("weights are 0 for every row: give some rows a weight > 0.")
+        if self._remembers and knows:
+            self._know(here)
+
+    def _know(self, found: Position) -> None:
+        """Remember what was read, or compare it with what was to be read."""
+        wanted = self._contents
+        if wanted is not None and wanted.rows != found.rows:
+            raise ValueError(
+                f"the stream has {found.rows:,} rows, and that of the checkpoint had "
+                f"{wanted.rows:,}: give the same stream, or remove the file of the checkpoint."
+            )
+        if wanted is not None and wanted != found:
+            raise ValueError(
+                f"the stream has other {difference(found.digest, wanted.digest)} than that of the "
+                "checkpoint: give the same stream, or remove the file of the checkpoint."
+            )
+        self._contents, self._known = found, True
 
     def through(self, transformer: Any) -> Chunks:
         """The stream of ``transformer.transform(X)``, of a transformer that is fitted already.
@@ -212,6 +260,7 @@ class Chunks:
         made = cls.__new__(cls)
         made._source, made._stamp = source, source.stamp()
         made._spent, made._whole = False, None
+        made._contents, made._remembers, made._known = None, False, False
         return made
 
     def refuse_once(self, reader: str) -> None:
@@ -255,16 +304,6 @@ def as_chunks(chunks: Any) -> Chunks:
     return chunks if isinstance(chunks, Chunks) else Chunks(chunks)
 
 
-def updated(digest: int, y: np.ndarray | None) -> int:
-    """The checksum of targets, and then of some more."""
-    if y is None:
-        return digest
-    y = y.astype(np.float64) if y.dtype.kind in "biuf" else y
-    plain = y.dtype.kind not in "OUS"
-    said = y.tobytes() if plain else "".join(f"{each!r}," for each in y.tolist()).encode()
-    return zlib.crc32(said, digest)
-
-
 def _with_end(chunks: Iterator[Chunk]) -> Iterator[Chunk | None]:
     """The chunks, and then None."""
     yield from chunks
@@ -292,6 +331,13 @@ def _range(chunk: Chunk, start: int, stop: int) -> Chunk:
     X, y, w, first = chunk
     y, w = (None if part is None else part[start:stop] for part in (y, w))
     return Chunk(row_range(X, start, stop), y, w, first + start)
+
+
+def _positive(chunk: Chunk) -> Chunk:
+    """The rows whose weight is not 0."""
+    if chunk.weights is None or chunk.weights.all():
+        return chunk
+    return _taken(chunk, np.flatnonzero(chunk.weights))
 
 
 def _taken(chunk: Chunk, rows: np.ndarray) -> Chunk:

@@ -30,8 +30,8 @@ class Progress:
 
     Attributes
     ----------
-    width, rows : int
-        Weights of a machine, and rows of the stream that have a positive weight.
+    width : int
+        Weights of a machine.
     single : bool
         Whether X is float32.
     machines : list of PassedMachine
@@ -39,8 +39,8 @@ class Progress:
         What the weights of the rows of each class are multiplied by.
     """
 
-    def __init__(self, width: int, rows: int, single: bool):
-        self.width, self.rows, self.single = width, rows, single
+    def __init__(self, width: int, single: bool):
+        self.width, self.single = width, single
         self.machines: list[PassedMachine] = []
         self.factors = np.ones(1)
 
@@ -65,7 +65,7 @@ def begun(
     """The first reading, in which ``see`` looks at y and the weights."""
     name = type(learner).__name__
     chunks.refuse_once(f"{name}.fit_chunks reads the stream again for each step")
-    total, width, dtype = 0, 0, np.dtype(np.float64)
+    width, dtype = 0, np.dtype(np.float64)
     for X, y, w in _read(learner, chunks, numeric, first=True):
         if X.shape[1] >= FACTORED:
             raise ValueError(
@@ -74,8 +74,8 @@ def begun(
                 "chunks.through(), or fit to rows in memory."
             )
         see(y, w)
-        total, width, dtype = total + X.shape[0], X.shape[1] + 1, X.dtype
-    return Progress(width, total, dtype == np.float32)
+        width, dtype = X.shape[1] + 1, X.dtype
+    return Progress(width, dtype == np.float32)
 
 
 def solve_in_passes(
@@ -91,15 +91,8 @@ def solve_in_passes(
     """The solutions; ``duals(y, w)`` makes the dual of each machine for some rows."""
 
     def read() -> Iterator[tuple[LinearRows, Sequence[LinearDual]]]:
-        seen = 0
         for X, y, w in _read(learner, chunks, numeric):
-            seen += X.shape[0]
             yield LinearRows(X, bias, learner.n_jobs), duals(y, w)
-        if seen != progress.rows:
-            raise ValueError(
-                f"the stream has {seen:,} rows, and it had {progress.rows:,} when the fit began: "
-                "give the same stream, or remove the file of the checkpoint."
-            )
 
     with np.errstate(over="ignore", invalid="ignore"), blas_limit(progress.width):
         return solver.solve(read, progress.machines, lambda: keeper.offer(progress))

@@ -39,12 +39,10 @@ class LogisticStream:
     factors : ndarray of shape (classes,)
         What the weights of the rows of each class are multiplied by.
     progress : LogisticProgress
-    rows : int
-        Of the stream, with positive weight.
     """
 
-    def __init__(self, L: np.ndarray, factors: np.ndarray, progress: LogisticProgress, rows: int):
-        self.L, self.factors, self.progress, self.rows = L, factors, progress, rows
+    def __init__(self, L: np.ndarray, factors: np.ndarray, progress: LogisticProgress):
+        self.L, self.factors, self.progress = L, factors, progress
 
     def solve(
         self,
@@ -56,7 +54,6 @@ class LogisticStream:
         """The solution for the features of the centres."""
 
         def read() -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-            seen = 0
             for block, _ in chunks.blocks(BLOCK):
                 raise_if_stopped()
                 with told(f"the block from row {block.start:,} of the stream"):
@@ -65,12 +62,6 @@ class LogisticStream:
                     Y, w = self._targets(learner, X, block.y, block.weights)
                 for rows, F in centre_features(learner, self.L, X):
                     yield F, Y[rows], w[rows]
-                seen += X.shape[0]
-            if seen != self.rows:
-                raise ValueError(
-                    f"the stream has {seen:,} rows, and it had {self.rows:,} when the fit began: "
-                    "give the same stream, or remove the file of the checkpoint."
-                )
 
         return solver.solve(read, self.progress, keep)
 
@@ -111,4 +102,4 @@ def begin_stream(learner: Any, chunks: Chunks) -> LogisticStream:
         what = f"the Newton matrices of {outputs} outputs of rank {low.rank}"
         learner.place.refuse(needed, what, ", or a smaller rank=")
     progress = LogisticProgress(low.rank, outputs)
-    return LogisticStream(low.L, totals.factors(learner.class_weight), progress, drawn.total)
+    return LogisticStream(low.L, totals.factors(learner.class_weight), progress)
