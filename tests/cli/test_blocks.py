@@ -24,7 +24,7 @@ TABLE = pl.DataFrame(
 #: blocks of a few rows have only whole numbers here, only codes that are numbers, or only texts
 NEW = TABLE.drop("y").with_columns(
     code=pl.Series(["1"] * 30 + ["3a"] * 30),
-    size=pl.Series(["7"] * 20 + ["unknown"] * 20 + ["0.5"] * 20),
+    size=pl.Series(["7"] * 20 + ["garbled"] * 20 + ["0.5"] * 20),
 )
 
 
@@ -69,7 +69,7 @@ def test_blocks_predict_what_the_whole_does(name, output, capsys, monkeypatch):
         assert blocks["prediction"].equals(whole["prediction"])
         np.testing.assert_allclose(blocks["proba_yes"], whole["proba_yes"], rtol=1e-5)  # float32
         assert again == said
-    assert "size: 20 of 60 values cannot be read as numbers, such as 'unknown'" in said
+    assert "size: 20 of 60 values cannot be read as numbers, such as 'garbled'" in said
 
 
 def test_a_column_that_no_block_can_read_is_refused(capsys, monkeypatch, folder):

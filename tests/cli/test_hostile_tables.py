@@ -471,12 +471,12 @@ def test_a_target_whose_name_polars_reads_as_a_pattern(target, capsys):
 
 @pytest.mark.usefixtures("no_report")
 def test_a_target_of_integers_of_128_bits(capsys):
-    for size, expected in ((3, 0), (2**70, 3)):
+    for size in (3, 2**70):
         y = pl.Series([size * (i % 2) for i in range(N)], dtype=pl.Int128)
         TABLE.with_columns(y=y).write_parquet("t.parquet")
         code, said = printed(capsys, "fit", "t.parquet", "--target", "y", "--trials", 1, "--force")
-        assert code == expected, said
-    assert "its numbers reach 1.18e+21" in said
+        assert code == 0, said
+    assert mercer.load("model.mercer").classes_.tolist() == ["0", "1180591620717411303424"]
 
 
 NESTED = {

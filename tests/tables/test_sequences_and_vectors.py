@@ -120,7 +120,7 @@ def test_sequences_are_recognised():
     "texts",
     [
         [f"{a} {b}" for a, b in zip(DNA, DNA[::-1])],  # blanks
-        [a[:15] + b[:15].upper() for a, b in zip(DNA, DNA[::-1])],  # both cases
+        [a[:15] + b[:15].lower() for a, b in zip(PROTEINS, PROTEINS[::-1])],  # both cases
         [f"{RNG.integers(1e9):09d}{RNG.integers(1e9):09d}x" for _ in range(40)],  # digits
         [f"ID-{i:05d}" for i in range(40)],
         ["Anna", "Otto", "Ida", "Max"] * 10,
@@ -131,6 +131,18 @@ def test_sequences_are_recognised():
 def test_others_are_not(texts):
     assert not are_sequences(Counter(texts))
     assert kind_of(texts).kind != "sequence"
+
+
+@pytest.mark.parametrize("masked", [str.lower, lambda text: text.lower().replace("a", "n")])
+def test_nucleotides_have_no_case(masked):
+    texts = [text[:20].upper() + masked(text[20:]) for text in DNA]
+    column = kind_of(texts)
+    assert (column.kind, column.order) == ("sequence", "upper")
+    encoded = (
+        TableEncoder().fit(pd.DataFrame({"dna": texts})).transform(pd.DataFrame({"dna": texts}))
+    )
+    symbols = {c for samples in encoded.objects.values() for c in samples.alphabet}
+    assert {chr(c) if isinstance(c, int) else c for c in symbols} <= {*"ACGTN"}
 
 
 def test_few_sequences_that_return_are_categories():

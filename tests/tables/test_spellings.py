@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import column_notices
 from mercer.tables.encoding import TableEncoder
-from mercer.tables.spellings import decimal_of, order_of, signs_of, spelled_date, spelled_number
+from mercer.tables.forms import (
+    Numbers,
+    decimal_of,
+    order_of,
+    signs_of,
+    spelled_date,
+    spelled_number,
+)
 from mercer.tables.values import as_dates, as_numbers, read_columns
 
 
@@ -45,9 +52,9 @@ def test_a_column_tells_its_decimal_sign(texts, decimal):
 
 def test_signs_and_orders():
     assert signs_of(["5 €", "$3", "4%"]) == "$ % €"
-    assert order_of(["2024-02-01", "2024-02-29"]) == "ymd"
-    assert order_of(["01.02.2024", "29.02.2024 12:30"]) == "dmy"
-    assert order_of(["01/02/2024", "02/29/2024", "unknown"]) == "mdy"
+    assert order_of(["2024-02-01", "2024-02-29"])[0] == "ymd"
+    assert order_of(["01.02.2024", "29.02.2024 12:30"])[0] == "dmy"
+    assert order_of(["01/02/2024", "02/29/2024", "unknown"])[0] == "mdy"
     assert spelled_date("02/29/2024 7:05", "mdy") == np.datetime64("2024-02-29T07:05")
     assert spelled_date("2024-02-29T23:30:00-0130") == np.datetime64("2024-03-01T01:00")
     assert spelled_date("31.02.2024", "dmy") is None
@@ -69,7 +76,7 @@ def test_what_a_column_of_texts_taught_is_the_rule_for_new_rows():
     labels = [f.label + " " + f.kind for f in encoder.features_]
     new = pd.DataFrame({"price": ["1.000", "2,000"], "day": ["1.2.2024", "2.1.2024"]})
     M = encoder.transform(new).numbers
-    prices = as_numbers(table["price"].to_numpy(), ",")
+    prices = as_numbers(table["price"].to_numpy(), Numbers(","))
     mean, spread = prices.mean(), prices.std()
     np.testing.assert_allclose(
         M[:, labels.index("price scaled")], (np.array([1000, 2]) - mean) / spread, rtol=1e-5
@@ -80,7 +87,7 @@ def test_what_a_column_of_texts_taught_is_the_rule_for_new_rows():
 def test_a_hint_decides_for_a_column_that_does_not_tell():
     columns = read_columns(pd.DataFrame({"x": [f"{i},{100 + i}" for i in range(1, 40)]}))
     assert infer_columns(columns)[0].high == 39139
-    assert infer_columns(columns, decimal=",")[0].high == 39.139
+    assert infer_columns(columns, told=",")[0].high == 39.139
 
 
 def test_times_of_day_are_read_where_there_are_some():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mercer.tables.spellings import spelled_date, spelled_number
+from mercer.tables.forms import spelled_date, spelled_number
 from mercer.tables.values import as_dates, as_numbers, missing_values, read_columns
 
 DAYS = [datetime.date(2024, 2, 29), None, datetime.date(1969, 12, 31)]

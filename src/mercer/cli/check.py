@@ -27,7 +27,7 @@ from mercer.cli.target import (
     left_out,
     order_said,
     read_target,
-    unit_said,
+    said_of_target,
 )
 from mercer.cli.terminal import Terminal, line
 from mercer.kernels import NAMED, MercerCheck, as_kernel, check_mercer
@@ -76,15 +76,17 @@ def check_table(
         raise OptionError(f"--kernel {kernel}: give one of {', '.join(sorted(NAMED))}.")
     tables = Tables(given, reading)
     frame = tables.frame()
+    said_first: list[str] = []
     facts: dict = {"file": " ".join(map(str, given)), "rows": frame.height}
     sizes = f"{counted(frame.height, 'row')}, {counted(frame.width, 'column')}"
     name = given[0].name if len(given) == 1 else tables.label
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
     if target is not None:
-        unit = unit_said(frame[target], target) if target in frame.columns else ""
         whole = frame
-        frame, y, rows = read_target(frame, target, tables.label, unread=tables.unread)
+        frame, y, rows = read_target(frame, target, tables.label, unread=tables.unread,
+                                     told=tables.told)  # fmt: skip
+        said_first = said_of_target(whole[target], target, tables.told)
         order = class_order(y, whole[target], task, [], target)
         dropped = facts["rows"] - len(rows)
         task, why = task_of(y, task)
@@ -94,8 +96,8 @@ def check_table(
         screen.print(_balance(y, task, target))
         if said := order_said(y, order, task, target):
             screen.print(said)
-        if unit:
-            screen.print(unit)
+        for said in said_first:
+            screen.print(said)
         if judged := judged_by(default_metric(task, y), None, y):
             screen.print(judged)
         if dropped:
@@ -118,7 +120,11 @@ def check_table(
         screen.print(line(("\nWhat fits:", "bold")))
     for said in fitting:
         screen.print(f"• {said}")
-    facts |= {"columns": _facts(columns), "notices": notices, "findings": listed(findings)}
+    facts |= {
+        "columns": _facts(columns),
+        "notices": [*said_first, *notices],
+        "findings": listed(findings),
+    }
     facts["advice"] = fitting
     if y is not None:
         facts["target"] = _target_facts(y, str(task))
@@ -166,7 +172,10 @@ def _test_findings(
     frame, classes = held.frame(list(values)), []
     if target is not None:
         height = frame.height
-        frame, y_held, _ = read_target(frame, target, held.label, varied=False)
+        frame, y_held, _ = read_target(
+            frame, target, held.label, varied=False, told=held.told,
+            known=np.unique(y).tolist() if y.dtype.kind == "U" else None,
+        )  # fmt: skip
         y_held = y_held.astype(str) if y.dtype.kind == "U" else y_held
         if height > len(y_held):
             screen.print(f"{test}: {left_out(height - len(y_held), target)}")

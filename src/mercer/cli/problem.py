@@ -25,7 +25,7 @@ from mercer.cli.target import (
     left_out,
     order_said,
     read_target,
-    unit_said,
+    said_of_target,
 )
 from mercer.cli.terminal import Terminal, line
 from mercer.selection.automatic import default_metric, hold_out, metric_named, task_of
@@ -96,7 +96,9 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()
-    others, y, numbers = read_target(frame, options.target, tables.label, unread=tables.unread)
+    others, y, numbers = read_target(
+        frame, options.target, tables.label, unread=tables.unread, told=tables.told
+    )
     dropped = frame.height - len(numbers)
     column = frame[options.target]
     order = class_order(y, column, options.task, options.orders, options.target)
@@ -113,8 +115,8 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
         screen.print(left_out(dropped, options.target))
-    if unit := unit_said(frame[options.target], options.target):
-        screen.print(unit)
+    for said in said_of_target(column, options.target, tables.told):
+        screen.print(said)
     screen.print(line("Task: ", (task, "bold"), f", since {why}."))
     if said := order_said(y, order, task, options.target):
         screen.print(said)
@@ -180,7 +182,7 @@ def columns_of(
     drop = [name for name in drop if name in values]
     columns: list[Column] = []
     try:
-        columns = infer_columns(values, kind, drop, tables.decimal, tables.unnamed)
+        columns = infer_columns(values, kind, drop, tables.told, tables.unnamed)
     except ValueError as error:
         faults += [TableError(f"--{fault}") for fault in str(error).splitlines()]
     refuse(faults)
@@ -282,7 +284,10 @@ def _read_test(problem: Problem, test: Path, options: FitOptions, screen: Termin
     """All training rows, and the table of --test, which the model can be scored on."""
     tables = Tables([test], options.reading.after(problem.columns))
     frame = tables.frame([*problem.X.columns])
-    others, y, rows = read_target(frame, options.target, str(test), varied=False)
+    others, y, rows = read_target(
+        frame, options.target, str(test), varied=False, told=tables.told,
+        known=np.unique(problem.y).tolist() if problem.y.dtype.kind == "U" else None,
+    )  # fmt: skip
     if problem.y.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
     if frame.height > len(rows):

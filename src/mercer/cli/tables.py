@@ -23,7 +23,7 @@ from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with
 from mercer.cli.json_tables import JsonFile, JsonLines
 from mercer.cli.text_types import TextTypes
 from mercer.cli.ts_files import TimeSeriesFile
-from mercer.tables import Column
+from mercer.tables import Column, Told
 
 #: suffix -> the usual separator of a text
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
@@ -53,6 +53,9 @@ class Reading:
     decimal: str = ""
     usual: str = ""
     skip: int | None = None  # lines above the header; None finds them
+    dates: str = ""  # "dmy" or "mdy", where dates fit both orders
+    missing: tuple[str, ...] = ()  # texts that mean a missing value
+    variants: bool = False  # classes that differ by case or blanks alone are different
 
     def after(self, columns: Iterable[Column]) -> Reading:
         """The same for a new table, where these are the columns of the training table."""
@@ -95,6 +98,12 @@ class Tables:
         """What was found out in reading, complete after it."""
         found = [note for part in self.parts for note in part.notes]
         return list(dict.fromkeys(self._notes + found))
+
+    @property
+    def told(self) -> Told:
+        """What the file tells of columns that do not, complete after reading."""
+        given = self.reading
+        return Told(self.decimal, given.dates, bool(given.dates), given.variants)
 
     @property
     def unnamed(self) -> list[str]:
@@ -153,7 +162,10 @@ class _Pass:
             block = self._ordered(part, block)
             if part.texts:
                 reading = self.tables.reading
-                self.texts = self.texts or TextTypes(block.width, reading.decimal, reading.usual)
+                self.texts = self.texts or TextTypes(
+                    block.width, reading.decimal, reading.usual,
+                    semicolons=getattr(part, "separator", "") == ";",
+                )  # fmt: skip
                 self.texts.see(block)
             else:
                 self.schemas.append(block.clear())
@@ -191,7 +203,18 @@ class _Pass:
                 f"{part.source.label} has other columns than {first}: it {' and '.join(both)}. "
                 "Give files with the same columns."
             )
-        return pl.DataFrame({name: self._local(name, block[name]) for name in self.names})
+        return pl.DataFrame(
+            {name: self._marked(self._local(name, block[name])) for name in self.names}
+        )
+
+    def _marked(self, column: pl.Series) -> pl.Series:
+        """A column without the texts that a user says are missing values."""
+        marks = self.tables.reading.missing
+        if not marks or column.dtype != pl.String:
+            return column
+        bare = column.alias("").str.strip_chars()
+        gone = bare.is_in([mark.strip() for mark in marks])
+        return bare.to_frame("").select(pl.when(~gone).then(column.alias("a"))).to_series()
 
     def _local(self, name: str, column: pl.Series) -> pl.Series:
         """Times of a zone without it, so that their hours are those of the file."""
@@ -231,6 +254,8 @@ class _Pass:
             tables.commas = self.texts.commas(self.names)
             if tables.commas:
                 tables.note(f"Numbers have decimal commas: {first_names(tables.commas)}.")
+            for said in self.texts.open_points(self.names):
+                tables.note(said)
             for name, zone in self.texts.zones(self.names).items():
                 tables.note(f"The hours of {name} are those of its time zone, {zone}.")
         for name in self.names:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +13,10 @@ import polars as pl
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.selection.automatic import LARGEST, known_order, levels_in_order, ranks_of
-from mercer.tables import (
-    Column,
-    is_missing_mark,
-    level_text,
-    spelled_quantity,
-    unit_of,
-    used_columns,
-)
+from mercer.tables import Column, Told, form_of, level_text, misfits, used_columns
 
 LARGEST_CLASSES = 20  # with a unit, such as "5 stars"; more of them are numbers
+MOST = 0.5  # of the cells are numbers: the others are mistakes
 NO_CLASS = {"null", "NULL", "NaN", "nan", "<NA>", "NaT"}  # as SQL, JSON and pandas write it
 
 
@@ -30,11 +26,15 @@ def read_target(
     path: str,
     varied: bool = True,
     unread: dict[str, str] | None = None,
+    told: Told | None = None,
+    known: Iterable[str] | None = None,
 ) -> tuple[pl.DataFrame, Any, np.ndarray]:
     """(other columns, targets, their row numbers); to learn from if ``varied``.
 
     Rows without a target are left out.
-    ``unread`` names the columns of the file that are no columns of the frame, and what they hold.
+    ``unread`` names the columns of the file that are no columns of the frame, and what they hold;
+    ``told`` is what the file tells of its numbers. Classes that differ by case and blanks alone are
+    one, as one of the ``known`` classes is written, or as most of its rows write it.
     """
     if target in (unread or {}):
         held = (unread or {})[target]
@@ -44,9 +44,10 @@ def read_target(
     dtype = frame[target].dtype
     if dtype.is_nested() or dtype == pl.Binary:
         raise TableError(f"--target {target} holds {dtype}: give a column of numbers or classes.")
-    answers = _spelled_target(frame[target].alias(""))  # in some names polars sees patterns
-    known = answers.is_not_null()
-    if not known.any():
+    # in some names polars sees patterns
+    answers, _ = spelled_target(frame[target].alias(""), target, told or Told(), known)
+    rows = answers.is_not_null()
+    if not rows.any():
         raise TableError(
             f"--target {target}: every value of that column is missing in {path}; give another one."
         )
@@ -67,16 +68,14 @@ def read_target(
             f"--target {target} has the one value {y[0].item()!r} in all {len(y)} rows: there is "
             "nothing to predict. Give another --target."
         )
-    others = {c.name: c.filter(known) for c in frame.iter_columns() if c.name != target}
-    return pl.DataFrame(others), y, np.flatnonzero(known.to_numpy())
+    others = {c.name: c.filter(rows) for c in frame.iter_columns() if c.name != target}
+    return pl.DataFrame(others), y, np.flatnonzero(rows.to_numpy())
 
 
-def unit_said(column: pl.Series, target: str) -> str:
-    """The unit of a target of quantities, in a sentence; "" if it has none."""
-    known = column.alias("").drop_nulls()  # in some names polars sees patterns
-    texts = known.unique().to_list() if column.dtype == pl.String else []
-    unit = unit_of(texts) if len(texts) > LARGEST_CLASSES else ""
-    return f"{target} is read in {unit}." if unit else ""
+def said_of_target(column: pl.Series, target: str, told: Told) -> list[str]:
+    """How a target was read where there is more than one way, a sentence each."""
+    said = spelled_target(column.alias(""), target, told)[1]
+    return [f"{target}{sentence}" for sentence in said]
 
 
 def left_out(rows: int, target: str) -> str:
@@ -84,47 +83,91 @@ def left_out(rows: int, target: str) -> str:
     return f"{counted(rows, 'row')} without a {target} {'is' if rows == 1 else 'are'} left out."
 
 
-def _spelled_target(column: pl.Series) -> pl.Series:
-    """A target with NaN, and marks of missing values among texts that spell numbers, as null."""
+def spelled_target(
+    column: pl.Series, target: str, told: Told, known: Iterable[str] | None = None
+) -> tuple[pl.Series, list[str]]:
+    """A target as numbers or classes, null where it is missing, and what to say of it.
+
+    Texts are numbers if most are, and more than twenty different ones.
+    """
     if column.dtype.is_float() or column.dtype.is_decimal():
-        return column.cast(pl.Float64).fill_nan(None)
+        return column.cast(pl.Float64).fill_nan(None), []
     if column.dtype.is_integer():  # numpy has none of 128 bits
         short = column.cast(pl.Int64, strict=False)
-        return short if short.null_count() == column.null_count() else column.cast(pl.Float64)
+        exact = short.null_count() == column.null_count()
+        return short if exact else column.cast(pl.String), []
+    if column.dtype == pl.Time:
+        column = column.cast(pl.String)
     if column.dtype != pl.String:
-        return column
-    numbers: dict[str, float] = {}
-    texts = column.drop_nulls().unique().to_list()
-    unit = unit_of(texts) if len(texts) > LARGEST_CLASSES else ""
-    for text in texts:
-        number = spelled_quantity(text, unit)
-        if re.fullmatch(r"0\d+", text):
-            return column  # codes
-        if number is not None:
-            numbers[text] = number
-        elif not is_missing_mark(text):
-            return _classes(column)  # of which "none" may be one
-    if not numbers:
-        return column
-    whole = all(number == round(number) and abs(number) < 2**53 for number in numbers.values())
-    spelled = pl.Series(column.name, [numbers.get(v) for v in column.to_list()], dtype=pl.Float64)
-    return spelled.cast(pl.Int64) if whole else spelled
+        return column, []
+    cells = column.to_list()
+    counts = Counter(cell for cell in cells if cell is not None)
+    found = form_of(counts, told, MOST)
+    if found is None:
+        return _classes(column, known, told)
+    if found.kind == "date":
+        raise TableError(
+            f"--target {target} holds dates; turn them into a number to predict, such as days."
+        )
+    others, unit = misfits(found.values), found.written.get("unit", "")
+    numbers = {value for value in found.values.values() if value is not None}
+    if len(numbers) <= LARGEST_CLASSES and (others or (len(counts) > 0 and unit not in ("", "s"))):
+        return _classes(column, known, told)
+    if others:
+        rows = [f"{text!r} (row {cells.index(text) + 1})" for text in others[:3]]
+        options = " ".join(f"--missing {shlex.quote(text)}" for text in others[:3])
+        count = sum(counts[text] for text in others)
+        raise TableError(
+            f"--target {target} holds numbers, but {counted(count, 'cell')} "
+            f"{'is' if count == 1 else 'are'} none: {', '.join(rows)}. Mend them, or leave their "
+            f"rows out with {options}. To predict classes, give a column of fewer values."
+        )
+    whole = all(number == round(number) and abs(number) < 2**53 for number in numbers)
+    spelled = pl.Series(column.name, [found.values.get(v) for v in cells], dtype=pl.Float64)
+    said = [f" is read in {unit}."] if unit else []
+    said += [f": {text}." for _, text in found.doubts]
+    return spelled.cast(pl.Int64) if whole else spelled, said
 
 
-def _classes(column: pl.Series) -> pl.Series:
+def _classes(
+    column: pl.Series, known: Iterable[str] | None, told: Told
+) -> tuple[pl.Series, list[str]]:
     """Classes, with null for texts by which programs write that there is none.
 
     "None" is a class where the others are written with a capital, as in "None", "Mild", "Severe".
     """
-    texts = set(column.drop_nulls().unique().to_list())
-    gone = {t for t in texts if not t.strip() or t.strip() in NO_CLASS}
-    others = {t for t in texts - gone if t.strip() != "None"}
+    counts = Counter(cell for cell in column.to_list() if cell is not None)
+    gone = {t for t in counts if not t.strip() or t.strip() in NO_CLASS}
+    others = {t for t in counts if t not in gone and t.strip() != "None"}
     if not any(t[:1].isupper() for t in others):
-        gone |= texts - others
-    if not gone or gone == texts:
-        return column
-    kept = [None if text in gone else text for text in column.to_list()]
-    return pl.Series(column.name, kept, dtype=pl.String)
+        gone |= set(counts) - others
+    gone = set() if len(gone) == len(counts) else gone
+    kept, said = _alike({t: c for t, c in counts.items() if t not in gone}, known, told)
+    if not gone and not said:
+        return column, []
+    return pl.Series(column.name, [kept.get(t) for t in column.to_list()], dtype=pl.String), said
+
+
+def _alike(
+    counts: dict[str, int], known: Iterable[str] | None, told: Told
+) -> tuple[dict[str, str], list[str]]:
+    """Each class as it is written mostly, and what to say of those written in several ways."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for text in sorted(counts, key=lambda text: -counts[text]):
+        groups[" ".join(text.casefold().split())].append(text)
+    first = {} if known is None else {" ".join(str(k).casefold().split()): str(k) for k in known}
+    several = {form: texts for form, texts in groups.items() if len(texts) > 1}
+    if told.variants or not (several or first):
+        return {text: text for text in counts}, []
+    kept = {text: first.get(form, texts[0].strip() or texts[0]) for form, texts in groups.items()
+            for text in texts}  # fmt: skip
+    if first and not several:
+        return kept, [""] if any(text != each for text, each in kept.items()) else []
+    some = "; ".join(f"{', '.join(map(repr, texts[:4]))} are read as one class, {kept[texts[0]]}"
+                     for texts in [*several.values()][:3])  # fmt: skip
+    return kept, [
+        f": {some}, since they differ by case or blanks alone. --keep-variants keeps them apart."
+    ]
 
 
 def class_order(
@@ -179,7 +222,7 @@ def check_task(task: str, y: np.ndarray, target: str) -> None:
             f"--task regression: the target {target} holds {y[0].item()!r}, which is not a number. "
             "Leave --task out, or give --task classification."
         )
-    if y.dtype.kind in "iuf":
+    if y.dtype.kind in "iuf" and (task == "regression" or y.dtype.kind == "f"):
         largest, spread = float(np.abs(y).max()), float(np.ptp(y / LARGEST)) * LARGEST
         if largest > LARGEST or (task == "regression" and 0 < spread < 1 / LARGEST):
             raise TableError(

@@ -4,7 +4,7 @@
 column: the first that every cell fits. So a file that is read in blocks has the types that it has
 when it is read at once. A decimal sign belongs to the file: if one column can only be written with
 decimal commas and none only with points, "1.234" is 1234 in all columns. Of dates only the ISO form
-is recognised here: other spellings stay texts, which `mercer.tables` reads (spellings.py).
+is recognised here: other spellings stay texts, which `mercer.tables` reads (tables/forms).
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DATE = f"^{DAY}$"
 ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 MOMENT = f"^{DAY}" + r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
+GROUPED = r"^[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+$"  # of which points may separate thousands
+DOTTED = r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2,4}\b"  # a date as in countries of decimal commas
+PHONE = r"^\+[0-9]{8,}$"
 FEW_WRONG = 0.05  # share of wrong cells in a column that tells the decimal sign
 
 
@@ -38,6 +41,8 @@ class _Column:
     code: bool = False
     long: bool = False
     too_long: bool = False
+    grouped: bool = True
+    dotted: bool = False
     plain: bool = True  # numbers with a decimal point and nothing else
     comma_plain: bool = True  # numbers with a decimal comma, thousands perhaps, and no sign
     date: bool = True
@@ -63,9 +68,12 @@ class _Column:
         self.plain = self.plain and all_are(PLAIN)
         self.whole = self.whole and self.plain and all_are(WHOLE)
         if self.whole:
-            self.code = self.code or bool(cells.str.contains(CODE).any())
+            code = cells.str.contains(CODE).any() or cells.str.contains(PHONE).any()
+            self.code = self.code or bool(code)
             self.long = self.long or bool(cells.str.contains(LONG).any())
             self.too_long = self.too_long or bool(cells.str.contains(TOO_LONG).any())
+        self.grouped = self.grouped and all_are(GROUPED)
+        self.dotted = self.dotted or bool(cells.head(1).str.contains(DOTTED).any())
         self._see_signs(cells)
         self.date = self.date and all_are(DATE) and not _dates(cells).null_count()
         self.moment = self.moment and all_are(MOMENT + "$") and not _moments(cells).null_count()
@@ -114,12 +122,12 @@ class TextTypes:
     """The types of the columns of a text table, from all its cells.
 
     ``decimal`` is the decimal sign, where "" lets the cells tell; ``usual`` is it where they do
-    not.
+    not. ``semicolons`` stand between fields where commas are decimal signs.
     """
 
-    def __init__(self, width: int, decimal: str = "", usual: str = ""):
+    def __init__(self, width: int, decimal: str = "", usual: str = "", semicolons: bool = False):
         self.columns = [_Column() for _ in range(width)]
-        self.given, self.usual = decimal, usual
+        self.given, self.usual, self.semicolons = decimal, usual, semicolons
 
     def see(self, cells: pl.DataFrame) -> None:
         """Take in a block of texts."""
@@ -132,7 +140,12 @@ class TextTypes:
         told = {column.tells() for column in self.columns}
         if self.given:
             return self.given
-        return "," if "," in told and "." not in told else "." if "." in told else self.usual
+        if "," in told and "." not in told:
+            return ","
+        if "." in told or self.usual:
+            return "." if "." in told else self.usual
+        dotted = self.semicolons and any(column.dotted for column in self.columns)
+        return "," if dotted and any(c.grouped and c.cells for c in self.columns) else ""
 
     def typed(self, cells: pl.DataFrame) -> list[pl.Series]:
         """The columns of a block of texts, each with its type."""
@@ -148,6 +161,19 @@ class TextTypes:
         local = {n: sorted(c.zones) for n, c, t in zip(names, self.columns, types) if t == "local"}
         found = {name: " and ".join(zones) for name, zones in local.items()}
         return found | {name: "UTC" for name, t in zip(names, types) if t == "zoned"}
+
+    def open_points(self, names: list[str]) -> list[str]:
+        """Sentences on the columns whose points may be decimal signs or separate thousands."""
+        told = {column.tells() for column in self.columns} - {""}
+        if self.given or self.usual or told or not self.semicolons:
+            return []
+        some = [n for n, c in zip(names, self.columns) if c.grouped and c.cells]
+        comma = self.decimal == ","
+        how = "thousands are separated by points" if comma else "points are decimal signs"
+        other = "points are decimal signs" if comma else "points separate thousands"
+        sign = "." if comma else ","
+        return [f"{n}: {how}, as nothing in the file speaks against it; if {other}, give --decimal "
+                f"{sign} (a {'point' if comma else 'comma'})." for n in some]  # fmt: skip
 
     def commas(self, names: list[str]) -> list[str]:
         """The columns of numbers with decimal commas."""

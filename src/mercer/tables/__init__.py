@@ -1,7 +1,7 @@
 """Tables: what each column is, its values as arrays, and how columns become samples of a kernel.
 
 A column is judged by column_rules.py; what follows from its kind is in column_kinds, one file each.
-Its numbers and dates are read by values.py and spellings.py, and encoding.py makes samples of it.
+Its cells are read by the grammar in forms, and encoding.py makes samples of it.
 review.py says what is wrong with a table before a fit. Files of the command are typed by
 cli/text_types.py first.
 """
@@ -19,6 +19,18 @@ from mercer.tables.encoding import (
     read_as,
     unreadable,
 )
+from mercer.tables.forms import (
+    BLANKS,
+    COMMA_NUMBER,
+    MISSING_TEXTS,
+    POINT_NUMBER,
+    Told,
+    form_of,
+    is_missing_mark,
+    is_one_zone,
+    misfits,
+    spelled_number,
+)
 from mercer.tables.records import KeepsRecords
 from mercer.tables.related import Related
 from mercer.tables.repeats import find_repeated_rows, find_shared_rows
@@ -33,18 +45,8 @@ from mercer.tables.review import (
     review_target,
 )
 from mercer.tables.row_hashes import RowHashes
-from mercer.tables.spellings import (
-    BLANKS,
-    COMMA_NUMBER,
-    MISSING_TEXTS,
-    POINT_NUMBER,
-    is_missing_mark,
-    is_one_zone,
-    spelled_number,
-)
 from mercer.tables.surprises import Surprises
 from mercer.tables.telling import spare_telling_texts, spare_worded_texts
-from mercer.tables.units import spelled_quantity, unit_of
 from mercer.tables.values import (
     ReadTable,
     as_dates,
@@ -58,12 +60,12 @@ from mercer.tables.values import (
 __all__ = [
     "BLANKS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "Column", "ColumnKind",
     "EncodedRows", "EncodedTable", "Feature", "Finding", "KeepsRecords", "ReadTable", "Related",
-    "RowHashes", "Surprises", "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts",
-    "column_bytes", "column_kind", "column_kinds", "column_notices", "date_parts", "encoder_of",
-    "find_codes", "find_leaks",
-    "find_order_in_time", "find_repeated_rows", "find_shared_rows", "find_strange_values",
-    "find_variants", "histogram", "infer_columns", "is_missing_mark", "is_object_list",
-    "is_one_zone", "items_of", "level_text", "listed", "missing_values", "read_as",
-    "read_columns", "review_target", "rows_of", "spare_telling_texts", "spare_worded_texts",
-    "spelled_number", "spelled_quantity", "unit_of", "unreadable", "used_columns", "words_of",
+    "RowHashes", "Surprises", "TableEncoder", "Told", "as_dates", "as_items", "as_numbers",
+    "as_texts", "column_bytes", "column_kind", "column_kinds", "column_notices", "date_parts",
+    "encoder_of", "find_codes", "find_leaks", "find_order_in_time", "find_repeated_rows",
+    "find_shared_rows", "find_strange_values", "find_variants", "form_of", "histogram",
+    "infer_columns", "is_missing_mark", "is_object_list", "is_one_zone", "items_of", "level_text",
+    "listed", "misfits", "missing_values", "read_as", "read_columns", "review_target", "rows_of",
+    "spare_telling_texts", "spare_worded_texts", "spelled_number", "unreadable", "used_columns",
+    "words_of",
 ]  # fmt: skip

@@ -24,6 +24,9 @@ VIEWS = {
     "items": "sets", "directions": "vectors",
 }  # fmt: skip
 
+BRACKETS = {"[": "]", "{": "}", "(": ")"}
+_ITEM = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+_QUOTED = re.compile(r"""\s*(?:'[^']*'|"[^"]*")(?:\s*[,;]\s*(?:'[^']*'|"[^"]*"))*\s*""")
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -131,9 +134,46 @@ def _text(value: Any, i: int, name: Any) -> str:
 
 
 def items_of(value: Any, separator: str | None) -> list:
-    """The items of one cell."""
+    """The items of one cell, without the brackets and quotes of a list.
+
+    Examples
+    --------
+    >>> items_of("['tea', 'rum']", ","), items_of("{a;b}", ";"), items_of("a b", None)
+    (['tea', 'rum'], ['a', 'b'], ['a', 'b'])
+    """
     if value is None:
         return []
     if isinstance(value, SETS):
         return list(value)
-    return split_items(_text(value, 0, ""), separator)
+    text = _text(value, 0, "")
+    inside = listed_in(text)
+    if inside is None:
+        return split_items(text, separator)
+    if _QUOTED.fullmatch(inside):
+        return [one or other for one, other in _ITEM.findall(inside)]
+    return [item.strip("'\"") for item in split_items(inside, separator)]
+
+
+def listed_in(text: str) -> str | None:
+    """What stands in the brackets of a list; None if the text is none.
+
+    Examples
+    --------
+    >>> listed_in("[1;2]"), listed_in("{}"), listed_in("(a) or (b)"), listed_in("a")
+    ('1;2', '', None, None)
+    """
+    text = text.strip().removeprefix("frozenset(").removeprefix("set(")
+    text = text[:-1] if text.endswith("})") or text.endswith("])") else text
+    if len(text) < 2 or BRACKETS.get(text[0]) != text[-1]:
+        return None
+    inside = text[1:-1].strip()
+    return None if set(inside) & set("[](){}") else inside.rstrip(",;")
+
+
+def list_separator(counts: Counter) -> str | None:
+    """The separator of a column of lists in brackets; None if it does not hold such."""
+    inside = [listed_in(text) if isinstance(text, str) else None for text in counts]
+    if not inside or None in inside:
+        return None
+    found = separator_of(inside)
+    return found or ","

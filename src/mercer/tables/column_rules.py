@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.samples import are_series
 from mercer.tables.cell_bytes import column_bytes
-from mercer.tables.cells import SETS, clear_separator, items_of, separator_of
+from mercer.tables.cells import SETS, clear_separator, items_of, list_separator, separator_of
 from mercer.tables.column_kinds import (
     are_sequences,
     are_vectors,
@@ -26,24 +26,35 @@ from mercer.tables.column_kinds import (
     object_column,
 )
 from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column
+from mercer.tables.forms import Read, Told, form_of, misfits, said_of_misfits
 from mercer.tables.pandas_index import index_names, is_index
-from mercer.tables.spellings import is_missing_mark, order_of, spelled_date
-from mercer.tables.units import spelled_quantity, unit_of
-from mercer.tables.values import missing_values, short
+from mercer.tables.values import as_dates, epoch_of, missing_values, short
 
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
 SEQUENCE_LENGTH = 8  # symbols on average of sequences, which are many and of few symbols
-MOSTLY = 0.95  # of the values spell a number or date: the others count as missing
+MOSTLY = 0.95  # of the values are different: an identifier
+FEW_DAYS = 5  # different numbers such as 20240229 that may be dates
+DATE_NAME = re.compile(
+    r"(.*[_\W\d])?(?i:date|day|datum|tag|jour|fecha|data|dt|dia|giorno|ymd|yyyymmdd)([_\W\d].*)?"
+    r"|.*(?:Date|Day|Datum)"
+)
+SHOWN = 3  # cells that do not fit, which are named
 FEW_ROWS = 20  # below, no column is taken for an identifier
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
-IDENTIFIER_NAME = re.compile(r"(.*[_\W])?(?i:id|uuid|guid|index|key|unnamed: \d+)|.*[a-z](Id|ID)")
+#: names of numbers that tell rows apart; a column is taken for such only if all are different
+IDENTIFIER_NAME = re.compile(
+    r"(.*[_\W])?(?i:ids?|id[_ ]?(?:str|num|number|no|code)|uuid|guid|index|idx|key|pk|unnamed: \d+"
+    r"|row[_ .]?(?:names?|num(?:ber)?s?|no|nr|ids?)|rec(?:ord)?s?|rec(?:ord)?[_ .]?(?:no|nr|num|id)"
+    r"|obs(?:ervation)?s?|case[_ .]?(?:no|nr|num(?:ber)?)?|serial|seq(?:uence)?[_ .]?(?:no|nr|num)?"
+    r"|no\.?|nr\.?|num|lfd\.?(?: ?nr\.?)?)|.*[a-z](?:Id|ID|No|Nr)"
+)
 
 
 def infer_columns(
     columns: dict[Any, np.ndarray],
     kind: dict | None = None,
     drop: Iterable | None = None,
-    decimal: str = "",
+    told: Told | str = "",
     unnamed: Iterable = (),
 ) -> list[Column]:
     """What each column is, and why.
@@ -53,13 +64,15 @@ def infer_columns(
     columns : dict
         The columns as `read_columns` returns them.
     kind : dict, optional
-        Name -> "number", "category", "date", "text", "sequence", "set", "vector", "identifier",
-        "drop", or the column of a registered kind of sample, in place of what would be inferred. Or
-        a `Column`, which was inferred from more rows of the same table, and is what this column is.
+        Name -> "number", "category", "date", "time", "text", "sequence", "set", "vector",
+        "identifier", "drop", or the column of a registered kind of sample, in place of what would
+        be inferred. Or a `Column`, which was inferred from more rows of the same table, and is what
+        this column is.
     drop : sequence, optional
         Names of columns to leave out.
-    decimal : {"", ".", ","}
-        The decimal sign of texts such as "1,200", in columns that do not tell.
+    told : Told or {"", ".", ","}
+        What the file tells of columns that do not: the decimal sign of texts such as "1,200", and
+        the order of day and month in dates. A text is the decimal sign.
     unnamed : sequence, optional
         Names that were made up for columns that had none in their file: the first may be an index.
 
@@ -77,6 +90,7 @@ def infer_columns(
     [(0, 'category'), (1, 'number')]
     """
     kind, drop, faults = _check_given(columns, kind, drop)
+    told = Told(told) if isinstance(told, str) else told
     found: list[Column] = []
     seen: dict[bytes, Any] = {}
     indexes = index_names(columns, unnamed)
@@ -86,7 +100,7 @@ def infer_columns(
             found.append(given)
             continue
         try:
-            column = _infer(name, values, given, name in drop, decimal)
+            column = _infer(name, values, given, name in drop, told)
         except ValueError as error:
             faults.append(str(error))
             continue
@@ -105,7 +119,26 @@ def infer_columns(
         found.append(column)
     if faults:
         raise ValueError("\n".join(faults))
+    for i, column in enumerate(found):
+        order = _order_told(column, found, told)
+        if order is not None and not isinstance(kind.get(column.name), Column):
+            name = column.name
+            found[i] = _infer(name, columns[name], kind.get(name), False, order)
     return found if any(_informs(c) for c in found) else [_spared(c, columns) for c in found]
+
+
+def _order_told(column: Column, found: list[Column], told: Told) -> Told | None:
+    """What other columns tell of the order of day and month in one; None if nothing, or if it
+    tells itself."""
+    if not any(kind == "order" for kind, _ in column.doubts):
+        return None
+    sure = {c.order for c in found if c.of.in_time and not any(k == "order" for k, _ in c.doubts)}
+    sure &= {"dmy", "mdy"}
+    if len(sure) == 1:
+        return replace(told, order=sure.pop(), sure=True)
+    comma = told.decimal == "," or any(c.decimal == "," for c in found)
+    dollars = any("$" in c.signs.split() for c in found)
+    return replace(told, order="mdy") if dollars and not comma else None
 
 
 def _informs(column: Column) -> bool:
@@ -162,7 +195,7 @@ def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[
     return {name: kind[name] for name in kind if name not in wrong}, drop, faults
 
 
-def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, decimal: str) -> Column:
+def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told: Told) -> Column:
     """The rules, in order; the first that applies."""
     present = values[~missing_values(values)]
     n, known = len(values), len(present)
@@ -175,12 +208,35 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
 
     def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
         of = column_kind(kind)
-        written = of.written(texts, decimal) if texts else of.counted(present)
+        written = of.written(texts, told.decimal) if texts else of.counted(present)
         missing = n - known + lost
         found = Column(name, kind, reason, missing, distinct, separator=separator, rows=n)
         found = replace(found, **written)
         low, high, levels = found.of.extent(found, values, counts)
         return replace(found, low=low, high=high, levels=levels)
+
+    def read_as(found: Read) -> Column:
+        lost = sum(counts[v] for v, value in found.values.items() if value is None)
+        others = misfits(found.values)
+        doubts = found.doubts
+        if others:
+            first = [(v, int(np.flatnonzero(values == v)[0]) + 1) for v in others[:SHOWN]]
+            count = sum(counts[v] for v in others)
+            doubts = [*doubts, said_of_misfits(found.kind, first, count)]
+        if found.kind == "date":
+            stamps = np.array([date for date in found.values.values() if date is not None])
+            reason = f"dates stored as text, {_parts(stamps)}"
+        elif found.kind == "time":
+            reason = "times of day, read as hours"
+        else:
+            unit = found.written["unit"]
+            reason = f"numbers in {unit}, stored as text" if unit else "numbers stored as text"
+        other = next((v for v, value in found.values.items() if value is None), None)
+        reason += f"; {lost} that are not, such as {short(other)}, count as missing" if lost else ""
+        column = Column(name, found.kind, reason, n - known + lost, distinct, rows=n)
+        column = replace(column, **found.written, doubts=[list(doubt) for doubt in doubts])
+        low, high, levels = column.of.extent(column, values, counts)
+        return replace(column, low=low, high=high, levels=levels)
 
     if dropped or given == "drop":
         return column("dropped", "left out on request")
@@ -196,7 +252,7 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
         return column("empty", f"only {known} of {n} rows have a value")
     if objects is not None:
         return column(objects.name, f"{distinct} different {objects.name}s")
-    vectors = cells or any(text.startswith("[") for text in texts)
+    vectors = cells or any(text.lstrip()[:1] in ("[", "(") for text in texts)
     if vectors and are_vectors(present.tolist()):
         return column("vector", f"lists of numbers, {distinct} different")
     if cells and are_series(present.tolist()):
@@ -211,24 +267,29 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, deci
     if values.dtype.kind == "M":
         return column("date", f"dates, {_parts(present)}")
     if values.dtype.kind == "f":
-        return column(*_number_kind(name, values, present, counts))
-    codes = any(isinstance(v, str) and re.fullmatch(r"0\d+", v) for v in counts)  # zip codes, say
-    unit = unit_of(texts)
-    spelled = {
-        v: spelled_quantity(v, unit) if isinstance(v, str) else _plain_number(v) for v in counts
-    }
-    lost = sum(counts[v] for v, number in spelled.items() if number is None)
-    different = len({number for number in spelled.values() if number is not None})
-    if not codes and _mostly(counts, lost, spelled) and different > 2:
-        numbers = f"numbers in {unit}," if unit else "numbers"
-        return column("number", f"{numbers} stored as text{_not_read(spelled, lost)}", lost)
-    order = order_of(texts)
-    dates = {v: spelled_date(v, order) if isinstance(v, str) else None for v in counts}
-    lost = sum(counts[v] for v, date in dates.items() if date is None)
-    if _mostly(counts, lost, dates):
-        stamps = np.array([date for date in dates.values() if date is not None])
-        parts = f"{_parts(stamps)}{_not_read(dates, lost)}"
-        return column("date", f"dates stored as text, {parts}", lost)
+        days = distinct > FEW_DAYS and epoch_of(present) == "ymd"
+        days = days and not np.isnat(as_dates(present)).any()
+        if days and DATE_NAME.fullmatch(str(name)):
+            return column(
+                "date", f"integers such as {present[0]:.0f} as dates, {_parts(as_dates(present))}"
+            )
+        found = column(*_number_kind(name, values, present, counts))
+        if days and found.kind == "number":
+            said = (
+                f"its numbers may be dates, as {present[0]:.0f} may: then give --kind {name}=date"
+            )
+            found = replace(found, doubts=[["dates", said]])
+        return found
+    found = form_of(counts, told) if texts else None
+    if found is not None:
+        different = len({value for value in found.values.values() if value is not None})
+        if found.kind == "date" or different > 2:
+            return read_as(found)
+    separator = list_separator(counts)
+    if separator is not None:
+        return column(
+            "set", f"lists in brackets, {_set_words(counts, separator, cells)}", 0, separator
+        )
     separator = clear_separator(counts) if distinct > MANY_LEVELS else None
     if separator is not None:
         return column("set", _set_words(counts, separator, cells), 0, separator)
@@ -307,23 +368,6 @@ def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
         return "category", "true or false"
     pooled = f"; the {len(rare)} that fewer than {RARE} rows have count as one" if rare else ""
     return "category", f"{mixed}{distinct} different values{pooled}"
-
-
-def _mostly(counts: Counter, lost: int, spelled: dict) -> bool:
-    """Whether the values spell numbers or dates, but for a few, or for marks of missing values."""
-    known = sum(counts.values())
-    marks = sum(c for v, c in counts.items() if spelled[v] is None and is_missing_mark(v))
-    return lost < known and lost - marks <= (1 - MOSTLY) * known
-
-
-def _not_read(spelled: dict, lost: int) -> str:
-    other = next((v for v, value in spelled.items() if value is None), None)
-    return f"; {lost} that are not, such as {short(other)}, count as missing" if lost else ""
-
-
-def _plain_number(value: Any) -> float | None:
-    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    return float(value) if real and np.isfinite(value) else None
 
 
 def _some(names: Iterable, most: int = 20) -> str:

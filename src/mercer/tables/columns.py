@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
+from mercer.tables.forms import SAID as SAID_ORDERS
+from mercer.tables.forms import Numbers
 from mercer.tables.pandas_index import INDEX
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
+FEW_DOUBTS = 3  # of one kind, which are said
 SAID = "as you said"  # the reason of a kind that was given
 
 
@@ -46,7 +49,15 @@ class Column:
         The unit of numbers that are written with one, such as "kg"; "" for others.
     order : str
         Order of day, month and year in dates written as texts: "ymd", "dmy" or "mdy"; what numbers
-        of dates count since 1970: "s", "ms", "us" or "ns"; "" for other columns.
+        of dates count since 1970: "s", "ms", "us" or "ns"; "excel" for days of Excel; "" for other
+        columns.
+    shares : bool
+        Whether some numbers have %, and the others are shares: 0.12 is 12%.
+    zone : str
+        "UTC" if times of several zones are converted to it, "" if they are as they stand.
+    doubts : list of [str, str]
+        What a reader should know of the way in which cells were read: a kind of doubt, under which
+        those of several columns are said together, and a sentence without the name.
     """
 
     name: Any
@@ -64,6 +75,9 @@ class Column:
     signs: str = ""
     order: str = ""
     unit: str = ""
+    shares: bool = False
+    zone: str = ""
+    doubts: list[list[str]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         """Short, since models show those of all columns."""
@@ -73,6 +87,18 @@ class Column:
     def known(self) -> int:
         """Rows with a value."""
         return self.rows - self.missing
+
+    @property
+    def numbers(self) -> Numbers:
+        """How its numbers are written."""
+        return Numbers(self.decimal, self.unit, self.shares)
+
+    @property
+    def form(self) -> str:
+        """The kind with what says how the cells are written, as ``--kind`` takes it."""
+        how = SAID_ORDERS.get(self.order, self.order) if self.of.in_time else ""
+        how = "decimal-comma" if self.of.numeric and self.decimal == "," else how
+        return f"{self.kind}:{how}" if how else self.kind
 
     @property
     def used(self) -> bool:
@@ -111,6 +137,11 @@ def column_notices(columns: list[Column]) -> list[str]:
     written = [f"{c.name} ({how})" for c in columns if (how := c.of.said(c))]
     if written:
         notices.append(f"How numbers and dates are written: {_listed(written, '; ')}.")
+    for kind in dict.fromkeys(kind for c in columns for kind, _ in c.doubts):
+        said = [f"{c.name}: {text}" for c in columns for each, text in c.doubts if each == kind]
+        more = len(said) - FEW_DOUBTS
+        rest = f"; and {more} more column{'s' * (more > 1)} like these"
+        notices += [f"{'; '.join(said[:FEW_DOUBTS])}{rest * (more > 0)}."]
     for gap in dict.fromkeys(kind.gap for kind in column_kinds()):
         names = [str(c.name) for c in columns if c.used and c.of.gap == gap and c.missing]
         if names:

@@ -42,7 +42,7 @@ def packed(items: list) -> str | list:
     >>> from mercer.tables.columns import Column
     >>> text = packed([Column("age", "number", "", 0, 9)])
     >>> text
-    '[["age", "number", "", 0, 9, null, null, [], null, 0, "", "", "", ""]]'
+    '[["age", "number", "", 0, 9, null, null, [], null, 0, "", "", "", "", false, "", []]]'
     >>> unpacked(Column, text) == [Column("age", "number", "", 0, 9)]
     True
     """

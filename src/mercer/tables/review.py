@@ -18,7 +18,7 @@ import numpy as np
 from mercer.spoken import spoken
 from mercer.tables.column_kinds import level_text
 from mercer.tables.columns import Column
-from mercer.tables.spellings import MISSING_TEXTS
+from mercer.tables.forms import LEVELS, MISSING_TEXTS
 from mercer.tables.values import as_numbers, missing_values
 
 FEWEST_ROWS = 30  # with fewer, chance makes a column tell the target
@@ -27,13 +27,11 @@ LEVEL_ROWS = 3  # on average that a level must have, to tell anything
 MANY_CLASSES = 100
 FEW_OF_A_CLASS = 5
 RARE_CLASS = 0.05  # of the rows: accuracy says little where the others are one class
-MISSING_WORDS = MISSING_TEXTS - {"none"} | {  # "none" mostly is a level like others
-    "unknown", "not available", "not known", "undefined", "n.a.", "n.a", "#n/a", "<na>", "(null)",
-    "not applicable", "none given", "tbd", "k.a.", "keine angabe", "n.d.", "s/d",
-}  # fmt: skip
+MISSING_WORDS = MISSING_TEXTS - LEVELS
 RISING = 0.99  # of the steps from row to row, in a table that is ordered in time
 CODE_NAME = re.compile(
-    r"(.*[_\W])?(zip|zipcode|zip_code|postcode|post_code|postal|plz|codes?|icd\d*|naics|sic)([_\W].*)?",
+    r"(.*[_\W])?(zip|zipcode|zip_code|postcode|post_code|postal|plz|codes?|icd\d*|naics|sic|phone|"
+    r"telephone|tel|mobile|fax|iban|isbn|ean|gtin|upc|sku|ssn|vat|account|card)([_\W].*)?",
     re.IGNORECASE,
 )
 FAR = 2.0  # times the range of the other values: a number that stands for a missing one

@@ -14,8 +14,7 @@ import numpy as np
 from mercer.spoken import spoken
 from mercer.tables.columns import Column, used_columns
 from mercer.tables.encoding import TableEncoder
-from mercer.tables.spellings import is_missing_mark, signs_of
-from mercer.tables.units import units_in
+from mercer.tables.forms import is_missing_mark, signs_of, units_in
 from mercer.tables.values import ReadTable, missing_values
 
 

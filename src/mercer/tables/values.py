@@ -2,14 +2,14 @@
 
 A column is float64 with NaN for missing numbers, datetime64 with NaT for missing dates, or objects
 (mostly texts; sets or lists of items) with None for missing values. Texts can contain numbers
-("1,200.50", "12%") or dates; spellings.py reads them.
+("1,200.50", "12%") or dates; forms reads them.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,19 +22,23 @@ from mercer.samples import (
     kind_that_holds,
 )
 from mercer.spoken import written
-from mercer.tables.spellings import (
+from mercer.tables.forms import (
     ORDERS,
-    decimal_of,
+    Numbers,
+    clock_hours,
     is_one_zone,
+    numbers_of,
     order_of,
     spelled_date,
     utc,
     zones_of,
 )
-from mercer.tables.units import bare, spelled_quantity, unit_of
 
 #: the least numbers of times since 1970 that are taken for such, in 1973
 LEAST_COUNTED = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
+EXCEL = (10_000, 80_000)  # days that Excel counts to in 1927 and 2119
+EXCEL_DAY = np.datetime64("1899-12-30", "s")
+LARGEST_EXACT = 2**53  # a float holds no more integers one by one
 
 
 class ReadTable:
@@ -156,6 +160,10 @@ def _series_values(series: Any, name: Any) -> np.ndarray:
     import narwhals as nw
 
     dtype = series.dtype
+    if dtype.is_integer() and len(series):
+        largest = max(abs(int(each or 0)) for each in (series.min(), series.max()))
+        if largest > LARGEST_EXACT and _are_long(series.drop_nulls().to_list()):
+            return _kept(found := series.to_list(), np.array([v is None for v in found]))
     if dtype.is_numeric():
         return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if dtype == nw.Datetime and dtype.time_zone is not None:
@@ -166,6 +174,8 @@ def _series_values(series: Any, name: Any) -> np.ndarray:
         seconds = series.dt.total_seconds()
         return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
     cells = series.to_list()
+    if dtype == nw.Time:
+        cells = [None if cell is None else cell.isoformat() for cell in cells]
     if dtype == nw.Struct and any(field.name == "edges" for field in dtype.fields):
         found = np.empty(len(cells), dtype=object)
         for i, cell in enumerate(cells):
@@ -223,6 +233,8 @@ def _objects(values: list, name: Any) -> np.ndarray:
     if kinds and all(
         issubclass(k, (int, float, np.number, decimal.Decimal)) and k is not bool for k in kinds
     ):
+        if kinds <= {int, np.int64, np.uint64} and _are_long(v for v in values if v is not None):
+            return _kept(values, missing)
         return np.array([np.nan if m else float(v) for v, m in zip(values, missing)])
     if kinds and all(issubclass(k, (datetime.date, np.datetime64)) for k in kinds):
         dates = [np.datetime64("NaT") if m else utc(v) for v, m in zip(values, missing)]
@@ -230,10 +242,29 @@ def _objects(values: list, name: Any) -> np.ndarray:
     if kinds and all(issubclass(k, datetime.timedelta) for k in kinds):
         days = [np.nan if m else v.total_seconds() / 86400 for v, m in zip(values, missing)]
         return np.array(days)
+    if kinds == {datetime.time}:
+        values = [None if m else v.isoformat() for v, m in zip(values, missing)]
+    return _kept(values, missing)
+
+
+def _kept(values: list, missing: np.ndarray) -> np.ndarray:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     column[missing] = None
     return column
+
+
+def _are_long(values: Iterable) -> bool:
+    """Whether some integers are too long for floats, and of one length, as identifiers are.
+
+    Other ones, such as the sizes of stars, are quantities.
+    """
+    lengths = {len(str(abs(int(v)))) for v in values if v}
+    return len(lengths) > 0 and 10 ** max(lengths) > LARGEST_EXACT and _long_alike(lengths)
+
+
+def _long_alike(lengths: set[int]) -> bool:
+    return max(lengths) - min(lengths) <= 1
 
 
 def missing_values(values: np.ndarray) -> np.ndarray:
@@ -245,44 +276,60 @@ def missing_values(values: np.ndarray) -> np.ndarray:
     return np.array([v is None for v in values.tolist()], dtype=bool)
 
 
-def as_numbers(values: np.ndarray, decimal: str = "", unit: str | None = None) -> np.ndarray:
+def as_numbers(values: np.ndarray, form: Numbers | None = None) -> np.ndarray:
     """A column as float64: numbers do not change, texts become their numbers, else NaN.
 
-    ``decimal`` is the decimal sign of the texts, and ``unit`` the unit to count in, "" for none;
-    "" and None find them from the texts.
+    ``form`` is how the texts are written; None finds it from them.
     """
     if values.dtype.kind == "f":
-        return values
+        return 100 * values if form is not None and form.shares else values
     if values.dtype.kind == "M":
         days = values.astype("datetime64[s]").astype(np.float64) / 86400
         return np.where(np.isnat(values), np.nan, days)
     different = set(values.tolist())
-    texts = [v for v in different if isinstance(v, str)]
-    unit = unit_of(texts) if unit is None else unit
-    decimal = decimal or decimal_of(bare(texts) if unit else texts)
+    form = numbers_of(v for v in different if isinstance(v, str)) if form is None else form
     known: dict[Any, float] = {}
     for v in different:
-        number = spelled_quantity(v, unit, decimal) if isinstance(v, str) else v
+        number = form.read(v) if isinstance(v, str) else v
         known[v] = float(number) if isinstance(number, (int, float, np.number)) else np.nan
     return np.array([known[v] for v in values.tolist()], dtype=np.float64)
 
 
-def as_dates(values: np.ndarray, order: str = "") -> np.ndarray:
+def as_hours(values: np.ndarray) -> np.ndarray:
+    """A column of times of day as hours since midnight; 1430 is 14.5, NaN where there is none."""
+    if values.dtype.kind == "M":
+        hours = values.astype("datetime64[s]").astype(np.int64) % 86400 / 3600
+        return np.where(np.isnat(values), np.nan, hours)
+    known = {}
+    for v in set(values.tolist()):
+        text = f"{v:04.0f}" if isinstance(v, float) and v == v else v
+        hours = clock_hours(text, asked=True) if isinstance(text, str) else None
+        known[v] = np.nan if hours is None else hours
+    return np.array([known.get(v, np.nan) for v in values.tolist()], dtype=np.float64)
+
+
+def as_dates(values: np.ndarray, order: str = "", zone: str | None = None) -> np.ndarray:
     """A column as datetime64[s]: texts and numbers become their dates, where they are some.
 
     ``order`` is the order of day, month and year in the texts; "" finds it from them. Their times
-    are local if all are of one time zone, else in UTC. Numbers are read as `epoch_of` says.
+    are in UTC if the ``zone`` is "UTC" and as they stand if it is ""; None finds out whether all
+    are of one zone. Numbers are read as `epoch_of` says.
     """
     if values.dtype.kind == "f":
         return _counted_dates(values)
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
     different = set(values.tolist())
+    if different and all(isinstance(v, int) or v is None for v in different):  # beyond floats
+        return _counted_dates(
+            np.array([np.nan if v is None else float(v) for v in values.tolist()])
+        )
     texts = [v for v in different if isinstance(v, str)]
-    order, local = order if order in ORDERS else order_of(texts), is_one_zone(zones_of(texts))
+    order = order if order in ORDERS else order_of(texts)[0]
+    local = is_one_zone(zones_of(texts)) if zone is None else zone != "UTC"
     known = {}
     for v in different:
-        date = spelled_date(v, order, local) if isinstance(v, str) else None
+        date = spelled_date(v, order, local, asked=True) if isinstance(v, str) else None
         if isinstance(v, datetime.date):
             date = np.datetime64(utc(v), "s")
         known[v] = np.datetime64("NaT", "s") if date is None else date
@@ -290,9 +337,10 @@ def as_dates(values: np.ndarray, order: str = "") -> np.ndarray:
 
 
 def epoch_of(numbers: np.ndarray) -> str:
-    """What numbers of a date count since 1970: "s", "ms", "us" or "ns"; "ymd" for 20240229.
+    """What numbers of a date count since 1970: "s", "ms", "us" or "ns".
 
-    It is "" where they are too small or too large for dates.
+    It is "excel" for the days of Excel, "ymd" for 20240229, and "" where they are too small or too
+    large for dates.
 
     Examples
     --------
@@ -304,6 +352,10 @@ def epoch_of(numbers: np.ndarray) -> str:
         return ""
     if known.min() >= 19000101 and known.max() <= 21001231:
         return "ymd"
+    if known.min() >= EXCEL[0] and known.max() <= EXCEL[1]:
+        return "excel"
+    if known.min() >= 1500 and known.max() <= 2200 and (known == np.round(known)).all():
+        return "year"
     size = float(np.median(known))
     return next((unit for unit, least in LEAST_COUNTED.items() if least <= size < 1e3 * least), "")
 
@@ -315,6 +367,10 @@ def _counted_dates(numbers: np.ndarray) -> np.ndarray:
         texts = [f"{v:.0f}" for v in numbers[known].tolist()]
         read = [spelled_date(f"{t[:4]}-{t[4:6]}-{t[6:]}") for t in texts]
         dates[known] = [np.datetime64("NaT", "s") if date is None else date for date in read]
+    elif unit == "year":
+        dates[known] = (numbers[known].astype(int) - 1970).astype("datetime64[Y]")
+    elif unit == "excel":
+        dates[known] = EXCEL_DAY + np.round(numbers[known] * 86400).astype("timedelta64[s]")
     elif unit:
         seconds = numbers[known] / (LEAST_COUNTED[unit] / LEAST_COUNTED["s"])
         dates[known] = seconds.clip(-1e11, 1e11).astype("int64").astype("datetime64[s]")

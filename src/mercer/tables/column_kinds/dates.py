@@ -1,5 +1,5 @@
 """Columns of dates, and what is read of a date. That a column holds dates is decided in
-column_rules.py; ISO dates of text files are dates before, by cli/text_types.py."""
+column_rules.py; the forms of dates are in forms/dates.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
 from mercer.tables.column_kinds.numbers import BINS, FILLED
-from mercer.tables.spellings import order_of
+from mercer.tables.forms import is_one_zone, order_of, zones_of
 from mercer.tables.values import as_dates, epoch_of, histogram, short
 
 WRITTEN = {
@@ -21,6 +21,7 @@ WRITTEN = {
     "ms": "milliseconds since 1970",
     "us": "microseconds since 1970",
     "ns": "nanoseconds since 1970",
+    "excel": "days as Excel counts them",
 }
 
 
@@ -39,10 +40,11 @@ class DateColumns(ColumnKind):
             )
 
     def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
-        return {"order": order_of(texts)}
+        zone = "" if is_one_zone(zones_of(texts)) else "UTC"
+        return {"order": order_of(texts)[0], "zone": zone}
 
     def counted(self, present: np.ndarray) -> dict[str, str]:
-        return {"order": epoch_of(present)} if present.dtype.kind == "f" else {}
+        return {} if present.dtype.kind == "M" else {"order": epoch_of(present.astype(np.float64))}
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         dates = self.read(values, column)
@@ -53,7 +55,7 @@ class DateColumns(ColumnKind):
         return WRITTEN.get(column.order, "")
 
     def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
-        return as_dates(values, "" if column is None else column.order)
+        return as_dates(values) if column is None else as_dates(values, column.order, column.zone)
 
     def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
         dates = self.read(values, column)

@@ -8,7 +8,7 @@ from mercer.samples import all_kinds, kind_in_cells, kind_named
 from mercer.tables.column_kinds.dates import DateColumns
 from mercer.tables.column_kinds.interface import ColumnKind
 from mercer.tables.column_kinds.levels import LevelColumns
-from mercer.tables.column_kinds.numbers import NumberColumns
+from mercer.tables.column_kinds.numbers import NumberColumns, TimeColumns
 from mercer.tables.column_kinds.objects import (
     ArrayColumns,
     ObjectColumns,
@@ -32,6 +32,7 @@ _KINDS = {
         SeriesColumns(),
         ArrayColumns(kind_named("bags")),
         VectorColumns(),
+        TimeColumns(),
         UnusedColumns("identifier", given=True, identifies=True),
         UnusedColumns("drop", given=True),
         *map(UnusedColumns, ("dropped", "constant", "duplicate", "empty")),

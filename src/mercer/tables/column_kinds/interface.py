@@ -108,6 +108,6 @@ class ColumnKind(ABC):
 
 def level_text(value: Any) -> str:
     """A level as text, so that 1.0 and 1 are the same one."""
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
+    if isinstance(value, (float, np.floating)):
         return f"{value:.12g}"
     return str(value)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
-from mercer.tables.spellings import decimal_of, signs_of, spelled_number
-from mercer.tables.units import bare, unit_of
-from mercer.tables.values import as_numbers, histogram, short
+from mercer.tables.forms import numbers_of, signs_of, spelled_number
+from mercer.tables.values import as_hours, as_numbers, histogram, short
 
 BINS = 12  # of the distribution of a column
 FILLED = (
@@ -35,9 +34,9 @@ class NumberColumns(ColumnKind):
 
     def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
         numbers = (t for t in texts if spelled_number(t) is not None)
-        unit = unit_of(texts)
-        sign = decimal_of(bare(texts) if unit else texts) or decimal
-        return {"decimal": sign, "signs": signs_of(numbers), "unit": unit}
+        form = numbers_of(texts, decimal)
+        how = {"decimal": form.decimal, "unit": form.unit, "shares": form.shares}
+        return {"signs": signs_of(numbers), **how}
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         numbers = self.read(values, column)
@@ -53,11 +52,7 @@ class NumberColumns(ColumnKind):
         return " and ".join(how)
 
     def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
-        return (
-            as_numbers(values)
-            if column is None
-            else as_numbers(values, column.decimal, column.unit)
-        )
+        return as_numbers(values, None if column is None else column.numbers)
 
     def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
         return {str(column.name): self.read(values, column)}
@@ -69,3 +64,42 @@ class NumberColumns(ColumnKind):
             return Distribution([])
         counts = histogram(numbers, BINS)[0].tolist()
         return Distribution(counts, float(numbers.min()), float(numbers.max()))
+
+
+class TimeColumns(ColumnKind):
+    """Times of day, in hours since midnight. A model reads them on a circle too, where 23:50 is
+    near 0:10."""
+
+    name = "time"
+    numeric = True
+    gap = FILLED
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        if len(present) and np.isnan(as_hours(present)).all():
+            raise ValueError(
+                f"kind: {name}='time', but no value is a time of day as in 14:30; the first is "
+                f"{short(present[0])}."
+            )
+
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+        hours = as_hours(values)
+        hours = hours[~np.isnan(hours)]
+        return (float(hours.min()), float(hours.max()), []) if len(hours) else (None, None, [])
+
+    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+        return as_hours(values)
+
+    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+        hours = as_hours(values)
+        angle = 2 * np.pi * hours / 24
+        name = column.name
+        return {str(name): hours, f"{name}: sine": np.sin(angle), f"{name}: cosine": np.cos(angle)}
+
+    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+        hours = as_hours(values)
+        hours = hours[~np.isnan(hours)]
+        counts = histogram(hours, BINS)[0].tolist() if len(hours) else []
+        return Distribution(counts, *((hours.min(), hours.max()) if len(hours) else ()))
+
+    def range_in_words(self, low: str, high: str) -> str:
+        return f"{low} to {high} o'clock"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ SYMBOLS = 25  # that nearly all places of the sequences hold
 NEARLY = 0.99  # of the places
 LETTERS = 0.9  # of the places hold letters
 REPEATS = 1.5  # how often the sequences hold each symbol, on average: its length / perplexity
+NUCLEOTIDES = set("ACGTUNRYSWKMBDHV-*.")  # bases, and the letters of IUPAC for several of them
+BASES = set("ACGTU")
+MOST_BASES = 0.5  # of the letters at least, in nucleotides
 FILLER = "-"  # what a shorter sequence ends with, where all others have one length
 
 
@@ -31,12 +35,23 @@ class SequenceColumns(ObjectColumns):
     def check(self, name: Any, present: np.ndarray) -> None:
         """Every value can be written as a sequence."""
 
+    def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
+        """Nucleotides have no case: they are read in that of the first cells."""
+        letters = Counter(c for text in texts for c in text)
+        if not _are_nucleotides(letters):
+            return {}
+        lower = sum(n for c, n in letters.items() if c.islower())
+        upper = sum(n for c, n in letters.items() if c.isupper())
+        return {"order": "upper" if upper else "lower" if lower else ""}
+
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         lengths = [len(level_text(value)) for value in counts]
         return (min(lengths), max(lengths), []) if lengths else (None, None, [])
 
     def cells(self, column: Any, values: np.ndarray) -> list:
         texts = as_texts(values, column.name)
+        if column.order:  # soft-masked parts are no other bases
+            texts = [text.upper() if column.order == "upper" else text.lower() for text in texts]
         if column.low != column.high:
             return texts
         length = int(column.high)
@@ -55,8 +70,9 @@ class SequenceColumns(ObjectColumns):
 def are_sequences(counts: Counter) -> bool:
     """Whether the texts of a column, with their numbers of rows, are sequences of few symbols.
 
-    They have no blanks, letters of one case, few symbols, and are long for the number of these:
-    DNA repeats its symbols about 14 times, a name of a person a quarter of a time.
+    They have no blanks, letters of one case (those of nucleotides may have both), few symbols, and
+    are long for the number of these: DNA repeats its symbols about 14 times, a name of a person a
+    quarter of a time.
 
     Examples
     --------
@@ -75,4 +91,13 @@ def are_sequences(counts: Counter) -> bool:
         return False
     shares = np.array([c for _, c in frequent]) / len(whole)
     perplexity = float(np.exp(-(shares * np.log(shares)).sum()))
-    return len(cased) == 1 and len(whole) / len(texts) >= REPEATS * perplexity
+    return (len(cased) == 1 or _are_nucleotides(symbols)) and len(whole) / len(
+        texts
+    ) >= REPEATS * perplexity
+
+
+def _are_nucleotides(letters: Counter) -> bool:
+    """Whether all letters, in any case, mean bases, and most a single one."""
+    bases = sum(n for c, n in letters.items() if c.upper() in BASES)
+    whole = sum(n for c, n in letters.items() if c.isalpha())
+    return bases > MOST_BASES * whole and all(c.upper() in NUCLEOTIDES for c in letters)

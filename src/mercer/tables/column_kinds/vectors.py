@@ -82,9 +82,9 @@ def as_vector(cell: Any) -> np.ndarray | None:
     """
     if isinstance(cell, str):
         text = cell.strip()
-        if not (text.startswith("[") and text.endswith("]")):
+        if text[:1] + text[-1:] not in ("[]", "()"):
             return None
-        cell = text[1:-1].replace(",", " ").split()
+        cell = text[1:-1].replace(",", " ").replace(";", " ").split()
     elif not isinstance(cell, LISTED) or any(isinstance(v, (str, bool)) for v in cell):
         return None
     try:

@@ -1,0 +1,36 @@
+"""Forms of cells: how numbers, dates and times are written, and which form a column has.
+
+grammar.py decides for a column; numbers.py, dates.py, clocks.py and marks.py are the tables.
+"""
+
+from mercer.tables.forms.clocks import clock_hours
+from mercer.tables.forms.dates import (
+    ORDERS,
+    SAID,
+    is_one_zone,
+    order_of,
+    spelled_date,
+    utc,
+    zones_of,
+)
+from mercer.tables.forms.grammar import Doubt, Read, Told, form_of, misfits, said_of_misfits
+from mercer.tables.forms.marks import LEVELS, MISSING_TEXTS, is_missing_mark
+from mercer.tables.forms.numbers import (
+    BLANKS,
+    COMMA_NUMBER,
+    POINT_NUMBER,
+    Numbers,
+    decimal_of,
+    numbers_of,
+    signs_of,
+    spelled_number,
+    unit_of,
+    units_in,
+)
+
+__all__ = [
+    "BLANKS", "COMMA_NUMBER", "LEVELS", "MISSING_TEXTS", "ORDERS", "POINT_NUMBER", "SAID",
+    "Doubt", "Numbers", "Read", "Told", "clock_hours", "decimal_of", "form_of", "is_missing_mark",
+    "is_one_zone", "misfits", "numbers_of", "order_of", "said_of_misfits", "signs_of",
+    "spelled_date", "spelled_number", "unit_of", "units_in", "utc", "zones_of",
+]  # fmt: skip

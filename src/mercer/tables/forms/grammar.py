@@ -1,0 +1,195 @@
+"""What the texts of a column stand for: numbers, times of day or dates, decided once for a column.
+
+`form_of` tries the families of `FAMILIES`, a function each. A column in which almost all cells fit
+is read by that form, and the others are missing: marks of missing values in silence, others with a
+doubt that names them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.spoken import written
+from mercer.tables.forms.clocks import are_clocks, clock_hours
+from mercer.tables.forms.dates import is_one_zone, moment_in, order_of, zone_minutes
+from mercer.tables.forms.marks import is_missing_mark
+from mercer.tables.forms.numbers import MINUS, numbers_of, signs_of, units_in
+
+MOSTLY = 0.95  # of the cells spell a number or date: the others count as missing
+REPEATED = 0.2  # of the cells at most are one text that repeats among numbers
+FEW = 10  # different numbers that speak against levels
+SAMPLED = 400  # different texts that tell what a column is not
+HALF = 0.5
+SAME_MONEY = ({"€", "EUR"}, {"$", "US$", "USD"}, {"£", "GBP"}, {"kr", "kr.", "Kr", "SEK"})
+GRADE = re.compile(rf"[0-9][{MINUS}]")  # 2- is a mark, where no number is larger
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a file and its other columns tell of one that does not tell by itself."""
+
+    decimal: str = ""
+    order: str = ""  # of day and month in dates
+    sure: bool = False  # the order was given by a user
+    variants: bool = False  # classes that differ by case or blanks alone are different
+
+
+class Doubt(NamedTuple):
+    """What a reader should know of the way in which cells were read."""
+
+    kind: str  # doubts of one kind are said together
+    text: str
+
+
+@dataclass(frozen=True)
+class Read:
+    """The texts of a column by one form."""
+
+    kind: str
+    values: dict[Any, Any]  # of each different cell; None where it does not fit
+    written: dict[str, Any] = field(default_factory=dict)  # fields of a `Column`
+    doubts: list[Doubt] = field(default_factory=list)
+
+
+def form_of(counts: Counter, told: Told, mostly: float = MOSTLY) -> Read | None:
+    """The form that almost all cells of a column fit; None if there is none.
+
+    ``counts`` are the different values of a column that holds texts, with their numbers of rows.
+    """
+    texts = [value for value in counts if isinstance(value, str) and not is_missing_mark(value)]
+    if any(re.fullmatch(r"0\d+", text) for text in texts):  # codes
+        return None
+    step = max(1, len(texts) // SAMPLED)
+    some = Counter({value: counts[value] for value in texts[::step]})
+    for read in FAMILIES:
+        if step > 1 and not _fits(some, read(some, told).values, HALF):
+            continue
+        found = read(counts, told)
+        if _fits(counts, found.values, mostly):
+            return found
+    return None
+
+
+def misfits(values: dict[Any, Any]) -> list:
+    """The different cells that do not fit, and are no marks of missing values."""
+    return [v for v, value in values.items() if value is None and not is_missing_mark(v)]
+
+
+def _fits(counts: Counter, values: dict[Any, Any], mostly: float) -> bool:
+    others = misfits(values)
+    known = sum(counts.values())
+    wrong, lost = (sum(counts[v] for v in group) for group in (
+        others, [v for v, value in values.items() if value is None]))  # fmt: skip
+    different = len({value for value in values.values() if value is not None})
+    if lost == known or wrong == 0:
+        return lost < known
+    if wrong <= (1 - mostly) * known:
+        return True
+    mark = len(others) == 1 and counts[others[0]] > 1 and not re.search(r"\d", str(others[0]))
+    return mark and wrong <= REPEATED * known and different > FEW
+
+
+def _plain(value: Any) -> float | None:
+    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return float(value) if real and np.isfinite(value) else None
+
+
+def read_clocks(counts: Counter, told: Told) -> Read:
+    """Times of day, in hours."""
+    texts = [value for value in counts if isinstance(value, str)]
+    values = {v: clock_hours(v) if isinstance(v, str) else None for v in counts}
+    if not are_clocks(texts):
+        values = dict.fromkeys(counts)
+    return Read("time", values)
+
+
+def read_numbers(counts: Counter, told: Told) -> Read:
+    """Numbers, also with units, currencies and limits."""
+    texts = [value for value in counts if isinstance(value, str)]
+    form = numbers_of(texts, told.decimal)
+    cells = {text: form.cell(text) for text in texts}
+    values: dict[Any, Any] = {
+        v: (None if (cell := cells[v]) is None else cell.number) if v in cells else _plain(v)
+        for v in counts
+    }
+    numbers = [text for text, cell in cells.items() if cell is not None]
+    behind = [text for text in numbers if GRADE.fullmatch(text.strip())]
+    if behind and max(len(text.strip()) for text in numbers) <= 2:
+        return Read("number", dict.fromkeys(counts))
+    signs = signs_of(numbers)
+    doubts = []
+
+    def doubt(kind: str, some: list[str], said: str) -> None:
+        if some:
+            rows = sum(counts[text] for text in some)
+            have = f"{rows} cell{' is' if rows == 1 else 's are'}"
+            doubts.append(Doubt(kind, f"{have} {said.format(first=repr(some[0]))}"))
+
+    limits = [text for text in numbers if (cell := cells[text]) and cell.limit]
+    doubt("limit", limits, "a limit, such as {first}: read as the limit itself")
+    strange = [text for text in numbers if (cell := cells[text]) and cell.other]
+    sign = {",": "point", ".": "comma"}.get(form.decimal, "")
+    doubt(
+        "decimal", strange, f"written with a decimal {sign}, unlike the others, such as {{first}}"
+    )
+    if form.unit:
+        without = [text for text in numbers if not units_in(text)]
+        doubt(
+            "unit",
+            without,
+            f"without a unit, such as {{first}}: read as {form.unit}, like the others",
+        )
+    elif "%" in signs:
+        without = [text for text in numbers if "%" not in text]
+        how = "shares, 0.12 as 12%" if form.shares else "of the same size, 12 as 12%"
+        doubt("unit", without, f"without %, which others have, such as {{first}}: read as {how}")
+    money = {sign for sign in signs.split() if sign not in ("%", "‰")}
+    if len(money) > 1 and not any(money <= same for same in SAME_MONEY):
+        several = f"its cells have several currencies, {signs}: their numbers are read as if of one"
+        doubts.append(Doubt("currency", several))
+    how = {"decimal": form.decimal, "signs": signs, "unit": form.unit, "shares": form.shares}
+    return Read("number", values, how, doubts)
+
+
+def read_dates(counts: Counter, told: Told) -> Read:
+    """Dates, with and without times of day."""
+    moments = {v: moment_in(v) if isinstance(v, str) else None for v in counts}
+    known = {text: moment for text, moment in moments.items() if moment is not None}
+    if not known or all(moment.season for moment in known.values()):
+        return Read("date", dict.fromkeys(counts))
+    order, sure = order_of(known, told.order)
+    zones = {moment.zone for moment in known.values() if moment.zone}
+    local = is_one_zone(zones)
+    values: dict[Any, Any] = dict.fromkeys(counts)
+    for text, moment in known.items():
+        stamp = moment.dates.get(order)
+        if stamp is not None and not local:
+            stamp = stamp - np.timedelta64(zone_minutes(moment.zone), "m")
+        values[text] = stamp
+    doubts = []
+    if not sure and not told.sure:
+        text, moment = next((t, m) for t, m in known.items() if m.open and len(m.dates) > 1)
+        first, other = ("day", "month") if order == "dmy" else ("month", "day")
+        both = f"its dates fit both orders of day and month, and {text!r} is read with the {first}"
+        both += f" first, as {moment.dates[order]!s:.10}; if the {other} is first, give --dates"
+        doubts.append(Doubt("order", f"{both} {other}-first"))
+    return Read("date", values, {"order": order, "zone": "" if local else "UTC"}, doubts)
+
+
+FAMILIES: tuple[Callable[[Counter, Told], Read], ...] = (read_clocks, read_numbers, read_dates)
+
+
+def said_of_misfits(kind: str, some: list[tuple[Any, int]], count: int) -> Doubt:
+    """That some cells of a column do not fit its form, with their rows from 1."""
+    places = ", ".join(f"{written(value):.40} (row {row})" for value, row in some)
+    word = {"date": "date", "time": "time of day"}.get(kind, "number")
+    what = f"is no {word}" if count == 1 else f"are no {word}s"
+    cells = "1 cell" if count == 1 else f"{count} cells"
+    counted = "counts" if count == 1 else "count"
+    return Doubt("misfit", f"{cells} {what} and {counted} as missing: {places}")

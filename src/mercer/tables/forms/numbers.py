@@ -1,0 +1,363 @@
+"""Numbers in texts: decimal signs, groups of digits, signs, currencies, units and limits.
+
+A column has one convention: `Numbers` holds it, `numbers_of` finds it, and `Numbers.read` reads a
+text by it. A cell is a number only as a whole: digits are in groups of three, or in those of India,
+so that "120 80" and "5'11" are none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from mercer.tables.forms.clocks import span_seconds
+from mercer.tables.forms.marks import is_missing_mark
+
+MOSTLY = 0.95  # of the texts that are no missing values have a unit of one kind
+LEAST = 0.5  # of them have a unit that is in no list
+BLANKS = " \u00a0\u2009\u202f"  # also those that do not break, which stand in French numbers
+MINUS = "\u2212\u2013\ufe63\uff0d-"  # of typography and of keyboards
+CODES = [
+    "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RMB", "INR", "BRL", "PLN", "SEK", "NOK", "DKK",
+    "ISK", "CZK", "HUF", "RON", "BGN", "RUB", "UAH", "TRY", "ILS", "ZAR", "MXN", "ARS", "CLP",
+    "COP", "AUD", "CAD", "NZD", "SGD", "HKD", "TWD", "KRW", "THB", "IDR", "MYR", "PHP", "VND",
+    "AED", "SAR", "EGP", "NGN", "KES", "PKR",
+]  # fmt: skip
+SYMBOLS = ("R$", "US$", "A$", "C$", "NZ$", "HK$", "S$", "$", "€", "£", "¥", "₹", "₩", "₽", "₺", "₪",
+           "₫", "₴", "₦", "₱", "฿", "₡", "₲", "₸", "zł", "Kč", "kr.", "kr", "Kr", "Ft", "Rs.", "Rs",
+           "Fr.", "руб.", "руб", "лв")  # fmt: skip
+CURRENCY = f"(?:{'|'.join(map(re.escape, (*SYMBOLS, *CODES)))})"
+_BLANK = f"[{BLANKS}]?"
+LONGEST = 60  # characters of a number with all that stands beside it
+
+
+def _digits(decimal: str) -> str:
+    """The pattern of digits with this decimal sign, as Python and polars read it."""
+    comma = "," if decimal == "." else r"\."
+    marks = (comma, "['’]", *(f"{blank}" for blank in BLANKS))
+    groups = [rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+" for mark in marks]
+    groups.append(rf"[1-9][0-9]?(?:{comma}[0-9]{{2}})+{comma}[0-9]{{3}}")
+    point = re.escape(decimal)
+    whole = rf"(?:{'|'.join(groups)}|[0-9]+)"
+    return rf"(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+{MINUS}]?[0-9]+)?"
+
+
+def _number(decimal: str) -> str:
+    """The pattern of a number with this decimal sign.
+
+    Accountants write a negative number in brackets, and some programs its sign at the end.
+    """
+    digits = _digits(decimal)
+    before, after = rf"(?:{CURRENCY}{_BLANK})?", rf"{_BLANK}(?:%|‰|{CURRENCY})?"
+    signed = rf"[+{MINUS}]?{_BLANK}{before}[+{MINUS}]?{digits}{after}"
+    brackets = rf"{before}\({before}{digits}{after}\){after}"
+    return rf"^(?:{signed}|{before}{digits}{after}[{MINUS}]|{brackets})$"
+
+
+#: patterns of a number with a decimal point and with a decimal comma
+POINT_NUMBER, COMMA_NUMBER = _number("."), _number(",")
+_WHOLE = {".": re.compile(POINT_NUMBER), ",": re.compile(COMMA_NUMBER)}
+_BARE = {sign: re.compile(_digits(sign)) for sign in ".,"}
+_SIGNS = re.compile(rf"%|‰|{CURRENCY}")
+_LIMIT = re.compile(r"\s*(<=?|>=?|≤|≥)\s*")
+_PHONE = re.compile(r"\+[0-9]{8,}")
+
+#: the units that can be converted, each in the smallest of its row
+FAMILIES: tuple[dict[str, float], ...] = (
+    {"µg": 1e-6, "ug": 1e-6, "mg": 1e-3, "g": 1, "gram": 1, "grams": 1, "kg": 1e3, "t": 1e6,
+     "oz": 28.349523125, "lb": 453.59237, "lbs": 453.59237},
+    {"nm": 1e-9, "µm": 1e-6, "um": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 0.1, "m": 1, "km": 1e3,
+     "in": 0.0254, "ft": 0.3048, "yd": 0.9144, "mi": 1609.344, "miles": 1609.344},
+    {"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2**10,
+     "MiB": 2**20, "GiB": 2**30, "TiB": 2**40},
+    {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "secs": 1, "second": 1,
+     "seconds": 1, "m": 60, "min": 60, "mins": 60, "minute": 60, "minutes": 60, "h": 3600,
+     "hr": 3600, "hrs": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400,
+     "days": 86400, "week": 604800, "weeks": 604800},
+    {"µl": 1e-6, "µL": 1e-6, "ml": 1e-3, "mL": 1e-3, "cl": 1e-2, "dl": 0.1, "l": 1, "L": 1},
+    {"Hz": 1, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9},
+    {"W": 1, "kW": 1e3, "MW": 1e6, "GW": 1e9},
+    {"Wh": 1, "kWh": 1e3, "MWh": 1e6, "GWh": 1e9},
+    {"J": 1, "kJ": 1e3, "MJ": 1e6},
+    {"mV": 1e-3, "V": 1, "kV": 1e3},
+    {"mA": 1e-3, "A": 1},
+    {"cm²": 1e-4, "m²": 1, "m2": 1, "km²": 1e6, "km2": 1e6, "ha": 1e4},
+    {"Pa": 1, "hPa": 100, "kPa": 1e3, "MPa": 1e6, "mbar": 100, "bar": 1e5},
+)  # fmt: skip
+#: units that stand for themselves, also where only some cells have them
+OTHERS = {
+    "ct", "cts", "pc", "pcs", "st", "stk", "kcal", "cal", "°c", "°f", "°", "ppm", "ppb", "mol",
+    "mmol", "mmol/l", "µmol/l", "mg/l", "mg/dl", "g/l", "g/dl", "µg/l", "ng/ml", "km/h", "kmh",
+    "mph", "m/s", "rpm", "bpm", "mmhg", "hp", "ps", "kn", "db", "px", "year", "years", "yr",
+    "yrs", "month", "months", "mpg", "l/h", "kg/m²", "kg/m3", "cc", "people", "persons", "rooms",
+    "pts", "points",
+}  # fmt: skip
+KNOWN = OTHERS | {unit.casefold() for family in FAMILIES for unit in family}
+NO_UNITS = {"am", "pm", "AM", "PM", *CODES}  # halves of a day, and currencies
+MOST_PARTS = 4  # of a quantity, as in "1d 2h 3m 4s"
+SINGLE = {*"gtmBshdlLW°"}  # may stand behind a number without a blank; 12A is a code
+
+_UNIT = r"°?[^\W\d_]+[²³23]?(?:/[^\W\d_]+[²³23]?)?|°"
+_PART = re.compile(
+    rf"([+{MINUS}]?(?:\d(?:[\d.,'’{BLANKS}]*\d)?|[.,]\d+)(?:[eE][+-]?\d+)?)([{BLANKS}]?)({_UNIT})"
+)
+_TEXT = re.compile(rf"(?:{_PART.pattern}[{BLANKS}]?){{1,{MOST_PARTS}}}")
+_FEET = re.compile(r"(\d)\s?['’′]\s?(\d{1,2}(?:\.\d+)?)\s?(?:\"|''|″|”)")
+
+
+def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
+    """How a column of numbers is written; ``usual`` is the decimal sign where it does not tell.
+
+    Examples
+    --------
+    >>> numbers_of(["1.234,5 kg", "12,5 kg"]), numbers_of(["12%", "0.1"])
+    (Numbers(decimal=',', unit='kg', shares=False), Numbers(decimal='.', unit='', shares=True))
+    """
+    texts = [text for text in texts if not is_missing_mark(text)]
+    unit = unit_of(texts)
+    decimal = decimal_of(bare(texts) if unit else texts) or usual or _grouped(texts)
+    marked: list[float] = []
+    plain: list[float] = []
+    for text in texts:
+        number = spelled_number(text, decimal)
+        if number is not None:
+            (marked if "%" in text else plain).append(abs(number))
+    shares = bool(marked and plain) and max(plain) <= 1 < max(marked)
+    return Numbers(decimal, unit, shares)
+
+
+class Cell(NamedTuple):
+    """The number in a text, and what stands beside it."""
+
+    number: float
+    limit: bool = False  # "<0.1" or ">100"
+    other: bool = False  # it has the other decimal sign than the column
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How the numbers of a column are written."""
+
+    decimal: str = ""  # "." or ","; "" where the cells do not tell
+    unit: str = ""  # the unit to count in
+    shares: bool = False  # some have %, and the others are shares: 0.12 is 12%
+
+    def cell(self, text: str) -> Cell | None:
+        """The number in a text, with its marks; None if it is none."""
+        limit = _LIMIT.match(text)
+        if limit:
+            text = text[limit.end() :]
+        number, alone = spelled_number(text, self.decimal), True
+        if number is None and self.unit:
+            number, alone = _quantity(text, self.unit, self.decimal), False
+        if number is None:
+            return None
+        other = alone and bool(self.decimal) and not fits(text, self.decimal)
+        share = 100 if self.shares and "%" not in text else 1
+        return Cell(share * number, limit is not None, other)
+
+    def read(self, text: str) -> float | None:
+        """The number in a text; None if it is none."""
+        found = self.cell(text)
+        return None if found is None else found.number
+
+
+def spelled_number(text: str, decimal: str = "") -> float | None:
+    """The number in a text, or None if the text is not a number, or one that no float holds.
+
+    Thousands can be separated by commas, points, spaces or apostrophes, and "%" and currency signs
+    are allowed: "7%" is 7. A negative number may stand in brackets, or have its sign at the end. If
+    the text can be a number with the decimal sign ``decimal``, it is that number. Otherwise commas
+    that separate groups of three digits separate thousands, and another comma or point is the
+    decimal sign.
+
+    Examples
+    --------
+    >>> [spelled_number(t) for t in ("12.5", "1,200", "1.200,5", "0,5", "-3e2", "7%", "7a", "inf")]
+    [12.5, 1200.0, 1200.5, 0.5, -300.0, 7.0, None, None]
+    >>> spelled_number("1,200", decimal=","), spelled_number("1.200", decimal=",")
+    (1.2, 1200.0)
+    >>> spelled_number("($12.30)"), spelled_number("1,234-"), spelled_number("1,23,456")
+    (-12.3, -1234.0, 123456.0)
+    >>> spelled_number("5'11"), spelled_number("120 80"), spelled_number("0,512", ".")
+    (None, None, 0.512)
+    """
+    text = text.strip()
+    for sign in (decimal, *{".": ",", ",": "."}.get(decimal, ".,")):
+        if sign and fits(text, sign):
+            return _value(text, sign)
+    return None
+
+
+def fits(text: str, decimal: str) -> bool:
+    """Whether a text is a number with this decimal sign."""
+    text = text.strip()
+    return (
+        len(text) <= LONGEST
+        and _WHOLE[decimal].match(text) is not None
+        and _PHONE.fullmatch(text) is None
+    )
+
+
+def _value(text: str, decimal: str) -> float | None:
+    digits = _SIGNS.sub(" ", text)
+    match = _BARE[decimal].search(digits)
+    if match is None:
+        return None
+    written, rest = match.group(), digits[: match.start()] + digits[match.end() :]
+    comma = "," if decimal == "." else "."
+    written = re.sub(f"[{BLANKS}'’{comma}]", "", written).replace(",", ".")
+    try:
+        number = float(re.sub(f"[{MINUS}]", "-", written))
+    except ValueError:
+        return None
+    negative = re.search(rf"[({MINUS}]", rest) is not None
+    return (-number if negative else number) + 0.0 if math.isfinite(number) else None
+
+
+def decimal_of(texts: Iterable[str]) -> str:
+    """The decimal sign that texts of numbers use: "," or "."; "" if they do not tell.
+
+    Only texts count that are numbers with one of the signs and not with the other.
+
+    Examples
+    --------
+    >>> decimal_of(["1.200", "0,5"]), decimal_of(["1,200", "0.5"]), decimal_of(["1,200", "7"])
+    (',', '.', '')
+    """
+    commas = points = 0
+    for text in texts:
+        if "," in text or "." in text:
+            comma, point = fits(text, ","), fits(text, ".")
+            commas += comma and not point
+            points += point and not comma
+    return "," if commas > points else "." if points else ""
+
+
+def _grouped(texts: list[str]) -> str:
+    """The decimal sign of sums of money that are whole: 950 € beside 1.234 € is no 1.234."""
+    money = [text for text in texts if any(sign not in "%‰" for sign in _SIGNS.findall(text))]
+    digits = [re.sub(r"[^\d.,]", "", text) for text in money]
+    points = [each for each in digits if "." in each]
+    whole = [each for each in digits if "." not in each and len(each) == 3]
+    grouped = all(re.fullmatch(r"[1-9]\d{0,2}(\.\d{3})+", each) for each in points)
+    return "," if points and whole and grouped and not any("," in each for each in digits) else ""
+
+
+def signs_of(texts: Iterable[str]) -> str:
+    """The percent and currency signs of texts of numbers, sorted, with blanks between them.
+
+    Examples
+    --------
+    >>> signs_of(["12%", "7 %", "3"]), signs_of(["EUR 5", "5 €"]), signs_of(["5"])
+    ('%', 'EUR €', '')
+    """
+    return " ".join(sorted({sign for text in texts for sign in _SIGNS.findall(text)}))
+
+
+# --- units ----------------------------------------------------------------------------------------
+
+
+def _quantity(text: str, unit: str, decimal: str) -> float | None:
+    """The number in a text with units, in another one; None where there is none, or another."""
+    parts = _parts(text)
+    if not parts:
+        return None
+    units = [own for _, own in parts]
+    family = next((f for f in FAMILIES if unit in f and all(u in f for u in units)), {})
+    negative = text.lstrip().startswith(tuple(MINUS))
+    total = 0.0
+    for digits, own in parts:
+        size = spelled_number(digits, decimal)
+        if size is None or not (_same(own, unit) or own in family):
+            return None
+        total += abs(size) * (1.0 if _same(own, unit) else family[own] / family[unit])
+    return -total if negative else total
+
+
+def unit_of(texts: Iterable[str]) -> str:
+    """The unit of a column of quantities: the most frequent one; "" if it is none.
+
+    All texts with a unit have the same one, or one that can be converted to it. A unit that is in
+    no list must be that of half of the texts; the others are taken for numbers in it.
+
+    Examples
+    --------
+    >>> unit_of(["14.6 kg", "300 g", "7 kg"]), unit_of(["3 kg", "4 m"]), unit_of(["3", "4"])
+    ('kg', '', '')
+    >>> unit_of(["1h 20m", "35m"]), unit_of(["5 years", "1 year"]), unit_of(["3 mm", "4", "5"])
+    ('h', 'years', 'mm')
+    """
+    texts = [text for text in texts if not is_missing_mark(text)]
+    found = [units_in(text) for text in texts]
+    counts = Counter(unit for units in found for unit in units)
+    if not counts:
+        return ""
+    known = all(len(unit) > 1 and unit.casefold() in KNOWN for unit in counts)
+    if not known and sum(map(bool, found)) < LEAST * len(found):
+        return ""
+    first = counts.most_common(1)[0][0]
+    for family in (*(f for f in FAMILIES if first in f), None):
+        units = [u for u in found if all(_same(v, first) or (family and v in family) for v in u)]
+        if len(units) >= MOSTLY * len(texts):
+            several = family is not None and any(len(u) > 1 for u in units)
+            # of "1h 20m" and "35m" the larger unit is the one to count in
+            return max(counts, key=lambda u: (family or {}).get(u, 0)) if several else first
+    return ""
+
+
+def units_in(text: str) -> list[str]:
+    """The units of a quantity, in their order; none if the text is no quantity.
+
+    Examples
+    --------
+    >>> units_in("5 ft 11 in"), units_in("35 °C"), units_in("12"), units_in("10 pm")
+    (['ft', 'in'], ['°C'], [], [])
+    >>> units_in("1:23:45"), units_in("<5 mg"), units_in("5' 11\\"")
+    (['s'], ['mg'], ['ft', 'in'])
+    """
+    return [unit for _, unit in _parts(text)]
+
+
+def bare(texts: Iterable[str]) -> list[str]:
+    """The numbers of quantities without their units; other texts as they are."""
+    return [part for text in texts for part in [n for n, _ in _parts(text)] or [text]]
+
+
+@lru_cache(maxsize=4096)
+def _parts(text: str) -> list[tuple[str, str]]:
+    """The numbers and units of a text that is a quantity."""
+    text = text.strip()
+    limit = _LIMIT.match(text)
+    text = text[limit.end() :] if limit else text
+    if len(text) > LONGEST:
+        return []
+    seconds = span_seconds(text)
+    if seconds is not None:
+        return [(f"{seconds:.12g}", "s")]
+    feet = _FEET.fullmatch(text)
+    if feet is not None and float(feet.group(2)) < 12:
+        return [(feet.group(1), "ft"), (feet.group(2), "in")]
+    if not _TEXT.fullmatch(text):
+        return []
+    found = _PART.findall(text)
+    parts, units = [(number, unit) for number, _, unit in found], {unit for _, _, unit in found}
+    if any(len(unit) == 1 and unit not in SINGLE and not blank for _, blank, unit in found):
+        return []  # such as the code 12A
+    together = len(parts) == 1 or any(units <= set(family) for family in FAMILIES)
+    return parts if together and not units & NO_UNITS else []
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two words mean one unit: "year" and "years", "KG" and "kg"."""
+    if one == other:
+        return True
+    if any(one in family and other in family for family in FAMILIES):
+        return False  # mW and MW, Mb and mb
+    one, other = one.casefold(), other.casefold()
+    return one == other or one == f"{other}s" or other == f"{one}s"

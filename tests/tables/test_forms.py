@@ -1,0 +1,119 @@
+"""Forms of cells: each row of the tables is read as it says, columns by the form of most cells."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer.tables import infer_columns, read_columns
+from mercer.tables.forms import clock_hours, clocks, dates, spelled_date
+from mercer.tables.forms.clocks import span_seconds
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("form", dates.FORMS, ids=lambda form: form.cell)
+def test_each_form_of_dates(form):
+    assert str(spelled_date(form.cell, "dmy", local=True, asked=True)) == form.date
+    assert (spelled_date(form.cell, "dmy") is None) == form.asked
+
+
+@pytest.mark.parametrize("form", [*clocks.CLOCKS, clocks.ASKED], ids=lambda form: form.cell)
+def test_each_form_of_times_of_day(form):
+    assert clock_hours(form.cell, asked=True) == form.value
+
+
+@pytest.mark.parametrize("form", clocks.SPANS, ids=lambda form: form.cell)
+def test_each_form_of_lengths_of_time(form):
+    assert span_seconds(form.cell) == form.value
+
+
+def column(cells, name="x", **others):
+    """A column beside one of numbers, as it is read, and its values."""
+    n = len(cells)
+    table = pd.DataFrame({name: cells, "size": np.sin(np.arange(n)), **others})
+    values = read_columns(table)
+    found = infer_columns(values)[0]
+    return found, found.of.read(values[name], found) if found.of.ordered else values[name]
+
+
+def some(make, n=40):
+    return [make(i) for i in range(n)]
+
+
+DAYS = pd.date_range("2021-03-01", periods=40, freq="17D")
+#: cells, kind, the first value, and what a doubt says
+READ = {
+    "Indian groups": (some(lambda i: f"{i + 1},23,456"), "number", 123456.0, ""),
+    "minus of typography": (some(lambda i: f"\u2212{i + 1}.5"), "number", -1.5, ""),
+    "zloty": (some(lambda i: f"{i + 1} 234,50 zł"), "number", 1234.5, ""),
+    "reals": (some(lambda i: f"R$ {i + 1}.234,50"), "number", 1234.5, ""),
+    "below one": (["1,234", *some(lambda i: f"0,{i + 100}")], "number", 1.234, ""),
+    "euros": (["1.234 €", *some(lambda i: f"{i + 500} €")], "number", 1234.0, ""),
+    "unit in part": (["3 mm", *some(lambda i: f"{i}.5")], "number", 3.0, "without a unit"),
+    "per cent in part": (["12%", *some(lambda i: f"0.{i + 10}")], "number", 12.0, "shares"),
+    "limits": (["<0.1", *some(lambda i: f"{i}.7")], "number", 0.1, "limit"),
+    "a wrong cell": (["4.l", *some(lambda i: f"{i}.7")], "number", np.nan, "'4.l' (row 1)"),
+    "errors": (["#DIV/0!", "\\N", "k. A.", *some(lambda i: f"{i}.7")], "number", np.nan, ""),
+    "a mark that repeats": (["gone"] * 5 + some(lambda i: f"{i}.7"), "number", np.nan, "'gone'"),
+    "several currencies": (["$ 3", *some(lambda i: f"{i} €")], "number", 3.0, "currencies"),
+    "names of months": (list(DAYS.strftime("%d-%b-%Y")), "date", "2021-03-01", ""),
+    "long dates": (list(DAYS.strftime("%B %d, %Y")), "date", "2021-03-01", ""),
+    "months first": (list(DAYS.strftime("%m/%d/%y")), "date", "2021-03-01", ""),
+    "two forms": (["04.03.2021", *DAYS.strftime("%Y-%m-%d")], "date", "2021-03-04", ""),
+    "months": (list(DAYS.strftime("%b-%y")), "date", "2021-03-01", ""),
+    "quarters": (some(lambda i: f"{2010 + i // 4}Q{i % 4 + 1}"), "date", "2010-01-01", ""),
+    "weeks": (some(lambda i: f"2021-W{i + 1:02d}"), "date", "2021-01-04", ""),
+    "both orders": (some(lambda i: f"0{i % 9 + 1}/0{i % 7 + 1}/2021"), "date", "2021-01-01",
+                    "--dates month-first"),
+    "times of day": (some(lambda i: f"{i % 24:02d}:30"), "time", 0.5, ""),
+    "halves of a day": (some(lambda i: f"{i % 12 + 1}:30 PM"), "time", 13.5, ""),
+    "laps": (some(lambda i: f"0:{i + 10}:05"), "number", 605.0, ""),
+    "spans of ISO": (some(lambda i: f"PT{i + 1}M5S"), "number", 65.0, ""),
+    "feet": (some(lambda i: f'5\' {i % 12}"'), "number", 5.0, ""),
+}  # fmt: skip
+NOT_READ = {
+    "pairs": some(lambda i: f"{120 + i} {80 + i % 9}"),
+    "cards": some(lambda i: f"{1000 + i} {2000 + i} 4711 {3000 + i}"),
+    "phones": some(lambda i: f"+49 30 {652729 + i}"),
+    "phones without blanks": some(lambda i: f"+4930{652729 + i}"),
+    "versions": some(lambda i: f"1.{i}.{i % 7}"),
+    "addresses": some(lambda i: f"10.0.{i}.{2 * i}"),
+    "seasons": some(lambda i: f"{2000 + i}-{(1 + i) % 100:02d}"),
+    "results": some(lambda i: f"{i % 4}:{i % 3}"),
+    "marks of a school": some(lambda i: f"{i % 5 + 1}{'+-'[i % 2]}"),
+    "ranges": some(lambda i: f"{10 * (i % 5)}-{10 * (i % 5) + 9}"),
+    "codes": some(lambda i: f"{i:05d}"),
+    "postal codes": some(lambda i: f"01220-{i:04d}"),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_columns_are_read_by_their_form(case):
+    cells, kind, first, doubt = READ[case]
+    found, values = column(cells)
+    assert found.kind == kind
+    value = str(values[0].astype("datetime64[D]")) if kind == "date" else values[0]
+    assert value == pytest.approx(first, nan_ok=True) if kind != "date" else value == first
+    said = " ".join(text for _, text in found.doubts)
+    assert doubt in said if doubt else not said
+
+
+@pytest.mark.parametrize("case", NOT_READ)
+def test_other_columns_are_no_numbers_dates_or_times(case):
+    found, _ = column(NOT_READ[case])
+    assert found.kind in ("category", "identifier", "text")
+
+
+def test_other_columns_tell_the_order_of_day_and_month():
+    cells = some(lambda i: f"0{i % 9 + 1}/0{i % 7 + 1}/2021")
+    sure = [f"{i % 12 + 1}/{i % 28 + 1}/2021" for i in range(40)]
+    found, _ = column(cells, end=sure)
+    assert (found.order, found.doubts) == ("mdy", [])
+
+
+def test_long_integers_stay_different():
+    ids = [9007199254740993001 + i for i in range(40)]
+    found, values = column(ids)
+    assert (found.kind, found.distinct, len(set(values.tolist()))) == ("identifier", 40, 40)
+    found, values = column([9007199254740993001 + i % 3 for i in range(40)])
+    assert (found.kind, found.levels[0]) == ("category", "9007199254740993001")
