@@ -325,3 +325,60 @@ def test_of_many_rows_some_are_in_cells(monkeypatch):
     X = numbers.uniform(-2, 2, (2000, 2))
     y = np.sin(3 * X[:, 0]) * X[:, 1]
     assert Regressor(steps=300, random_state=0).fit(X, y).score(X, y) > 0.95
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_rows_that_are_given_judge_and_are_not_trained_on(members):
+    X, y = stairs(400)
+    X[7], y[7] = X[3], y[3]  # a copy of a row that is trained on
+    judges = np.arange(5, 400, 6)[::-1]  # 7 is none of them, 11 is
+    X[11], y[11] = X[3], y[3]
+    settings = QUICK | {"n_members": members}
+    model = Regressor(**settings).fit(X, y, validation=judges)
+    assert_array_equal(model.validation_rows_, np.sort(judges))
+    others = np.setdiff1d(np.arange(400), judges)
+    trained = np.isin(model.rows_, others)
+    shares = model.shares(X[model.validation_rows_])
+    shares[:, ~trained] = 0
+    if members == 1:
+        expected = shares / shares.sum(axis=1, keepdims=True) @ y[model.rows_]
+        assert_allclose(model.validation_predictions_, expected, atol=1e-3)
+    assert len(model.rows_) == 398  # all vote, copies once
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([0, 400], "row numbers from 0 to 400"),
+        ([-1], "row numbers from -1"),
+        (np.arange(40), "leave rows to train on"),
+        ([], "some rows of X"),
+        ([[1]], "shape"),
+        ([0.5], "float64"),
+    ],
+)
+def test_rows_that_cannot_judge_are_refused(rows, message):
+    X, y = stairs(40)
+    with pytest.raises(ValueError, match=message):
+        Regressor(**QUICK).fit(X, y, validation=rows)
+
+
+def test_a_warm_start_keeps_its_own_judges():
+    X, y = stairs(60)
+    model = Regressor(**QUICK, warm_start=True)
+    with pytest.raises(ValueError, match="warm_start=False"):
+        model.fit(X, y, validation=[0, 1])
+    model = Regressor(**QUICK).fit(X, y, validation=np.arange(9)).set_params(warm_start=True)
+    with pytest.raises(ValueError, match="was given validation="):
+        model.fit(X, y)
+
+
+def test_places_on_a_board_are_compared():
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 9, (1200, 4)).astype(float)
+    y = (np.abs(X[:, 0] - X[:, 1]) == np.abs(X[:, 2] - X[:, 3])).astype(int)
+    model = Classifier(steps=300, random_state=0).fit(X[:900], y[:900])
+    assert model.score(X[900:], y[900:]) > 0.95
+    assert len(model.members_[0].design.pairs) == 6
+    two = Classifier(**QUICK).fit(X[:300, :2], y[:300])
+    assert two.members_[0].design.pairs == []  # two columns may have one range by chance

@@ -18,6 +18,7 @@ TABLE = pd.DataFrame(X, columns=list("abc")).assign(
     colour=np.array(list("rgb"))[RNG.integers(3, size=240)]
 )
 RING = np.where((X[:, 0] ** 2 + X[:, 1] ** 2 < 0.5) ^ (TABLE["colour"] == "r"), "in", "out")
+NOISY_RING = np.where(RNG.uniform(size=240) < 0.15, "in", RING)
 WAVE = np.sin(4 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=240)
 
 

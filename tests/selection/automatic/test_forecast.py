@@ -25,6 +25,7 @@ class Told(Forecast):
 
     def __init__(self, limit: float, seconds: float):
         self.budget: Any = SimpleNamespace(limit=limit)
+        self.rungs: Any = SimpleNamespace(fits_once=lambda candidate: False)
         self.seconds = seconds
 
     def expected(self, candidate, rung):

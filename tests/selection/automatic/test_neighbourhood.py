@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
 from mercer.selection.automatic.candidates import Candidate, candidates
+from mercer.selection.automatic.schedule import finals
 from mercer.tables import TableEncoder
 
 RNG = np.random.default_rng(0)
@@ -149,3 +150,91 @@ def test_columns_without_meaning_are_left_out():
 def test_wrong_settings_of_a_given_machine():
     with pytest.raises(ValueError, match=r"reads='ranks': give one of \['normal', 'scaled'\]"):
         fitted(KernelRegressor, BOTH[0][1], reads="ranks")
+
+
+LARGE = pd.DataFrame({
+    "a": RNG.uniform(size=240), "b": RNG.uniform(size=240), "kind": RNG.choice(list("xyz"), 240),
+})  # fmt: skip
+HEIGHT = np.floor(4 * LARGE["a"].to_numpy()) + 2.0 * (LARGE["kind"] == "x")
+SIDE = np.where(HEIGHT > 2, "high", "low")
+LARGE_TASKS = pytest.mark.parametrize(
+    ("estimator", "y"), [(KernelRegressor, HEIGHT), (KernelClassifier, SIDE)], ids=IDS
+)
+
+
+@LARGE_TASKS
+def test_its_trial_on_a_large_table_is_its_final_fit(rungs, estimator, y, tmp_path):
+    model = estimator(trials=2).fit(LARGE, y)
+    second, final = model.schedule_[1], model.schedule_[-1]
+    assert (second["machine"], second["rows"]) == ("neighbourhood", 200)
+    assert final["once"]
+    assert final["steps"] == second["steps"]
+    learner = model.machine_.learner
+    assert learner.n_steps_ == final["steps"]
+    assert len(learner.rows_) == 240  # all rows vote
+    assert len(model.stored_rows_) == 240
+    row = next(r for r in model.leaderboard_ if r["name"] == model.winner_name_)
+    assert (row["rank"], row["rows"]) == (1, 200)
+    again = estimator(replay=model.schedule_).fit(LARGE, y)
+    assert_array_equal(again.predict(LARGE), model.predict(LARGE))
+    mercer.save(model, tmp_path / "model.mercer")
+    told = []
+    resumed = estimator(trials=2, progress=lambda event: told.append(event["trial"])).fit(
+        LARGE, y, resume=mercer.load(tmp_path / "model.mercer")
+    )
+    assert not [name for name in told if name.startswith("learnt")]  # but for the model itself
+    assert_array_equal(resumed.predict(LARGE), model.predict(LARGE))
+    exec(model.code(), names := {"X": LARGE, "y": y})
+    assert names["model"].score(LARGE, y) > 0.9
+    assert model.refit(LARGE[:200], y[:200]).score(LARGE, y) > 0.9
+
+
+@LARGE_TASKS
+def test_its_score_is_that_of_rows_which_it_left_out(rungs, estimator, y):
+    """What its trial predicts for the judged rows is the mean over all others in its space."""
+    model = estimator(trials=2).fit(LARGE, y)
+    learner, task = model.machine_.learner, model.task
+    held = learner.validation_rows_
+    assert 20 < len(held) < 60
+    rows = model.machine_.source.encode(model.encode(LARGE))
+    shares = learner.shares(rows)[held]
+    shares[:, np.isin(learner.rows_, held)] = 0
+    shares /= shares.sum(axis=1, keepdims=True)
+    if task == "regression":
+        expected = shares @ y[learner.rows_]
+        assert_allclose(learner.validation_predictions_[:, 0], expected, rtol=1e-3, atol=1e-3)
+        score = 1 - np.mean((y[held] - expected) ** 2) / np.var(y[held])
+    else:
+        expected = shares @ (y[learner.rows_][:, None] == model.classes_)
+        assert_allclose(learner.validation_predictions_, expected, atol=1e-3)
+        score = np.mean(model.classes_[expected.argmax(axis=1)] == y[held])
+    row = next(r for r in model.leaderboard_ if r["name"].startswith("learnt"))
+    assert_allclose(row["score"], score, rtol=1e-3)
+
+
+@pytest.mark.parametrize("how", ["groups", "times"])
+def test_it_learns_nothing_from_the_groups_and_times_that_judge_it(rungs, how):
+    related = {"groups": np.arange(240) // 12, "times": np.arange(240)[::-1]}[how]
+    model = KernelRegressor(trials=2).fit(LARGE, HEIGHT, **{how: related})
+    entry = model.schedule_[1]
+    assert entry["machine"] == "neighbourhood"
+    held = model.machine_.parts[0].learner.validation_rows_
+    others = np.setdiff1d(np.arange(240), held)
+    if how == "groups":
+        assert not set(related[held]) & set(related[others])
+    else:
+        assert related[held].min() > related[others].max()
+
+
+def test_a_network_has_as_many_steps_as_its_part_of_the_time_holds(rungs, clock, monkeypatch):
+    monkeypatch.setattr(finals, "LEAST_STEPS", 30)
+    monkeypatch.setattr(finals.Finals, "_measured_step", lambda *_: (0.1, 0.2))
+    few, many = (KernelRegressor(time=T).fit(LARGE, HEIGHT) for T in (20, 200))
+    first, *_ = (e["steps"][0] for e in few.schedule_[:-1] if e["machine"] == "neighbourhood")
+    all_, *_ = (e["steps"][0] for e in many.schedule_[:-1] if e["machine"] == "neighbourhood")
+    assert 30 <= first <= 130 < all_ == 204
+    again = KernelRegressor(replay=few.schedule_).fit(LARGE, HEIGHT)
+    assert_array_equal(again.predict(LARGE), few.predict(LARGE))
+    monkeypatch.setattr(finals.Finals, "_measured_step", lambda *_: (5.0, 0.2))
+    none = KernelRegressor(time=20).fit(LARGE, HEIGHT)  # there is no time for so many steps
+    assert all(e.get("machine") != "neighbourhood" for e in none.schedule_)

@@ -17,7 +17,15 @@ from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.trials import forecast as forecasts
 from mercer.selection.automatic.trials import trials as trials_of_search
 from mercer.selection.automatic.trials.leaderboard import Leaderboard
-from selection.automatic.small_searches import RING, TABLE, WAVE, X, same_model, search_of
+from selection.automatic.small_searches import (
+    NOISY_RING,
+    RING,
+    TABLE,
+    WAVE,
+    X,
+    same_model,
+    search_of,
+)
 
 RNG = np.random.default_rng(1)
 
@@ -83,8 +91,8 @@ def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rung
     search = search_of(model, RING)
     rows, folds = search.state.rungs.folds(200)
     assert len(search.state.rungs.spared) == 50
-    assert folds.max() == 0  # a quarter of the other rows, in one fold
-    assert (folds == 0).sum() == 48  # 40 of the 50 are in no rung
+    assert folds.max() == 0  # a seventh of the other rows, in one fold
+    assert (folds == 0).sum() == 28  # 40 of the 50 are in no rung
     first, folds_of_first = search.state.rungs.folds(120)
     spared = first[folds_of_first == rungs_of_search.SPARED]
     assert set(spared) == set(search.state.rungs.spared) & set(first)
@@ -92,7 +100,7 @@ def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rung
         assert not set(search.state.rungs.spared) & set(some[each == f])
         share = np.mean(RING[some[each == f]] == "in")
         others = np.setdiff1d(some, search.state.rungs.spared)
-        assert abs(share - np.mean(RING[others] == "in")) < 0.03
+        assert abs(share - np.mean(RING[others] == "in")) < 0.04
 
 
 def test_some_kernels_are_learnt_from_more_rows_than_others(rungs, sizes):
@@ -115,17 +123,20 @@ def test_all_rows_of_a_table_that_is_not_large_are_in_both_rungs(rungs, sizes):
 
 
 def test_few_are_promoted_to_more_rows(rungs):
-    model = KernelClassifier(trials=6).fit(TABLE, RING)
+    model = KernelClassifier(trials=8).fit(TABLE, NOISY_RING)
     *tried, final = model.schedule_
-    second = len(tried) - 6  # a perfect one ends the search
+    networks = [e for e in tried if e["machine"] == "neighbourhood"]  # fitted once, to all rows
+    assert [network["rows"] for network in networks] == [200, 200]
+    tried = [entry for entry in tried if entry not in networks]
+    second = len(tried) - 6
     assert 1 <= second <= 6
     rungs = [(entry["rows"], entry["rank"]) for entry in tried]
     assert rungs == [(120, 30)] * 6 + [(200, 60)] * second
     assert final["rows"] is None
     alone = [row for row in model.leaderboard_ if not row["name"].startswith("mean of")]
-    assert [row["rows"] for row in alone] == [200] * second + [120] * (8 - second)
+    assert [row["rows"] for row in alone] == [200] * (2 + second) + [120] * (8 - second)
     names = [row["name"] for row in alone]
-    assert len(names) == len(set(names)) == 8
+    assert len(names) == len(set(names)) == 10
     # each kernel is learnt once, in the first rung, whatever the machine
     kernels = {(entry["family"], entry["form"]) for entry in tried if entry["learn"]}
     assert sum(len(entry["steps"]) for entry in tried) == len(kernels)
@@ -148,8 +159,8 @@ def test_threads_do_not_matter_to_large_tables_either(rungs):
 
 
 def test_the_best_of_each_family_are_promoted_first(rungs):
-    model = KernelRegressor(trials=12).fit(TABLE, WAVE)
-    *tried, _ = model.schedule_
+    model = KernelRegressor(trials=16).fit(TABLE, WAVE)
+    tried = [e for e in model.schedule_[:-1] if e["machine"] != "neighbourhood"]
     scores = {row["name"]: row for row in KernelRegressor(
         replay=[entry for entry in tried if entry["rows"] == 120]
     ).fit(TABLE, WAVE).leaderboard_}  # fmt: skip

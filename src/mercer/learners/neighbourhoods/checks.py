@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from mercer.learners.base import (
     check_count,
     check_flag,
@@ -45,3 +47,27 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     if not (progress is None or callable(progress)):
         raise TypeError(f"progress={progress!r}: give a function of a dict, or None.")
     check_seed(given["random_state"])
+
+
+def check_validation(rows: Any, n: int, warm_start: bool) -> np.ndarray | None:
+    """The numbers of the rows, of n, that judge a fit in place of those it would draw itself."""
+    if rows is None:
+        return None
+    if warm_start:
+        raise ValueError(
+            "validation= cannot be given with warm_start=True, which keeps the held-out rows of "
+            "the first fit: set warm_start=False."
+        )
+    found = np.asarray(rows)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
+        raise ValueError(
+            f"validation has shape {found.shape} and dtype {found.dtype}: give the numbers of "
+            "some rows of X, which are not trained on, or None."
+        )
+    chosen = np.unique(found)
+    if chosen[0] < 0 or chosen[-1] >= n or len(chosen) == n:
+        raise ValueError(
+            f"validation has {len(chosen):,} row numbers from {chosen[0]} to {chosen[-1]}, but X "
+            f"has {n:,} rows: give numbers from 0 to {n - 1}, and leave rows to train on."
+        )
+    return chosen

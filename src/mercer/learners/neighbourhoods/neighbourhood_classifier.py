@@ -53,9 +53,12 @@ class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to a table X of n rows, or an array (n, d), and classes y (n,)."""
-        table, y, w = self._read(X, y, sample_weight, numeric=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:
+        """Fit to a table X of n rows, or an array (n, d), and classes y (n,).
+
+        ``validation`` is as in `NeighbourhoodMachineRegressor`.
+        """
+        table, y, w = self._read(X, y, sample_weight, validation, numeric=False)
         self.classes_, codes = encode_classes(column_or_1d(y, warn=True))
         indicators = np.eye(len(self.classes_), dtype=np.float32)[codes]
         found = self._learn(table, codes, indicators, w, classes=True)

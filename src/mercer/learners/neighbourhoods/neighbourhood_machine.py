@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from mercer.learners.base import (
     remember_table,
 )
 from mercer.learners.neighbourhoods.answers import NeighbourhoodAnswers
-from mercer.learners.neighbourhoods.checks import check_parameters
+from mercer.learners.neighbourhoods.checks import check_parameters, check_validation
 from mercer.learners.neighbourhoods.design import KINDS, Design, usable
 from mercer.learners.neighbourhoods.going_on import Earlier
 from mercer.learners.neighbourhoods.pruning import ladder, rises
@@ -47,6 +47,7 @@ FEWEST_HELD = 30  # with fewer held-out rows nothing is chosen by them
 ROWS_A_STEP = 10  # of "auto" steps
 FEWEST_STEPS, MOST_STEPS = 600, 3000  # of tables with 600 rows and more
 FEWEST_OF_ALL = 100
+GIVEN = -1  # the number of a split whose held-out rows were given to fit
 FIRST_DROPOUT = 0.1  # of the network that tells which columns matter
 LEAST_TO_JUDGE = 100  # steps after which a network says something about columns
 PRUNING_TIME = 0.4  # its part of a limited time, with the networks on fewer columns
@@ -117,9 +118,10 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
     random_state: Any = None
 
     _earlier: Earlier | None = field(init=False)
+    _judges: ClassVar[np.ndarray | None] = None  # the rows that a fit was given to judge it
 
     def _read(
-        self, X: Any, y: Any, sample_weight: Any, numeric: bool
+        self, X: Any, y: Any, sample_weight: Any, validation: Any, numeric: bool
     ) -> tuple[ReadTable | EncodedRows, np.ndarray, np.ndarray]:
         """The table, targets and weights of the rows of positive weight."""
         check_parameters(self.get_params(deep=False))
@@ -132,6 +134,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
             self._seed = drawn_seed(self.random_state)
         table = rows_of(X)
         n = len(table)
+        vars(self)["_judges"] = check_validation(validation, n, self.warm_start)
         y = check_targets(np.empty((n, 0)), y, type(self).__name__, numeric=numeric)
         weights = check_weights(np.empty((n, 0)), sample_weight)
         remember_table(self, table)
@@ -184,8 +187,16 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
             members, last = self._go_on(trials, classes)
         self._keep(members)
         fit, held = self._split(members[0].split, classes)
-        self.validation_rows_ = self.rows_[held]
-        self._validation = members[0].held_values(fit, held, self.n_jobs)
+        judges = vars(self).pop("_judges")
+        if judges is None:
+            self.validation_rows_ = self.rows_[held]
+            self._validation = members[0].held_values(fit, held, self.n_jobs)
+        else:  # all members left them out; copies of a row that was trained on are predicted too
+            places = np.flatnonzero(np.isin(self._given, judges))
+            self.validation_rows_ = self._given[places]
+            new = self.encoder_.encoded(table[places]).matrix
+            values = [trial.values(new, fit, self.n_jobs) for trial in members]
+            self._validation = np.mean(values, axis=0)
         return last.result
 
     def _begin(
@@ -311,10 +322,23 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
 
     def _count_held(self, n: int) -> int:
         """Most of n rows that are held out."""
+        if self._judges is not None:
+            return len(self._judges)
         return min(int(self.validation_fraction * n), MOST_HELD)
 
     def _split(self, member: int, classes: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Row numbers to train on, and those held out: a row of each class is trained on."""
+        """Row numbers to train on, and those held out: a row of each class is trained on.
+
+        Of rows that were given to judge, copies of a row that is trained on are none of them.
+        """
+        if member == GIVEN and self._judges is None:
+            raise ValueError(
+                "warm_start=True goes on from a fit that was given validation=, whose rows are "
+                "not known any more: set warm_start=False."
+            )
+        if self._judges is not None:
+            held = np.isin(self.rows_, self._judges)
+            return np.flatnonzero(~held), np.flatnonzero(held)
         n = len(self._weights)
         order = np.random.default_rng([self._seed, 2, member]).permutation(n)
         count = self._count_held(n)
@@ -386,7 +410,8 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
             n_jobs=self.n_jobs, seconds=max(left, 0) / max(runs, 1), report=report,
             start=trial.result,
         )  # fmt: skip
-        return replace(trial, result=result, split=member)
+        split = member if self._judges is None else GIVEN
+        return replace(trial, result=result, split=split)
 
     def training_bytes(self, n: int, numbers: int, indicators: int, outputs: int) -> int:
         """Bytes of the arrays of a step, and of the n rows that it reads."""

@@ -28,10 +28,10 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
     members_ : list
         The trained networks, each with its columns and z of the training rows.
     temperature_ : ndarray of shape (n_members,)
-        :math:`\tau`, chosen by the held-out rows.
+        :math:`\tau`, chosen by the held-out rows, in the end by all of them.
     validation_curve_ : list of ndarray of shape (checkpoints, 3)
-        For each member, after how many steps the held-out rows had which loss (squared error of
-        standardised targets) at which best temperature.
+        For each member, after how many steps the held-out rows, at most 300 of them, had which
+        loss (squared error of standardised targets) at which best temperature.
     kept_columns_ : list
         Names, or numbers, of the columns that are read.
     importances_ : dict
@@ -40,7 +40,8 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
     rows_ : ndarray of shape (n,)
         Numbers of the training rows that vote; of copies the first one, and none of weight 0.
     validation_rows_ : ndarray of shape (n_held,)
-        Numbers of the rows that the first member did not train on.
+        Numbers of the rows that the first member did not train on; those that were given to
+        ``fit``, in ascending order.
     validation_predictions_ : ndarray of shape (n_held,) or (n_held, outputs)
         What the other rows predict for them; of classes the probabilities.
     scaling_ : {"normal", "standard"}
@@ -83,9 +84,20 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to a table X of n rows, or an array (n, d), and targets y, (n,) or (n, outputs)."""
-        table, y, w = self._read(X, y, sample_weight, numeric=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:
+        """Fit to a table X of n rows, or an array (n, d), and targets y, (n,) or (n, outputs).
+
+        Parameters
+        ----------
+        X : table of n rows
+        y : array-like of shape (n,) or (n, outputs)
+        sample_weight : array-like of shape (n,), optional
+        validation : array-like of int, optional
+            Numbers of the rows that judge what is kept and are not trained on, the same for all
+            members: rows of other patients or of a later time, say. None draws them at random, as
+            ``validation_fraction`` says.
+        """
+        table, y, w = self._read(X, y, sample_weight, validation, numeric=True)
         self._flat = y.ndim == 1
         Y = np.asarray(y, np.float64).reshape(len(y), -1)
         size = np.abs(Y).max(axis=0)

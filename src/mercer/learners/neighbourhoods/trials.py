@@ -69,11 +69,19 @@ class Trial:
 
     def held_values(self, fit: np.ndarray, held: np.ndarray, n_jobs: int | None) -> np.ndarray:
         """What the rows it was trained on predict for those that were held out, (held, outputs)."""
-        known, new, result = self.rows.take(fit), self.rows.take(held), self.result
-        Z, queries = (
-            result.network.embed(part.numbers, part.extra, n_jobs) for part in (known, new)
-        )
-        return smooth(queries, Z, known.targets, known.weights, (result.temperature,), n_jobs)[0]
+        new = self.rows.take(held)
+        return self._values(new.numbers, new.extra, fit, n_jobs)
+
+    def values(self, M: EncodedColumns, fit: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """What the rows it was trained on predict for other encoded rows, (rows, outputs)."""
+        return self._values(*self.design.read(M), fit, n_jobs)
+
+    def _values(self, numbers, extra, fit: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        known, result = self.rows.take(fit), self.result
+        network, tau = result.network, (result.temperature,)
+        Z = network.embed(known.numbers, known.extra, n_jobs)
+        queries = network.embed(numbers, extra, n_jobs)
+        return smooth(queries, Z, known.targets, known.weights, tau, n_jobs)[0]
 
 
 def mean_loss(trials: list[Trial], fit: np.ndarray, held: np.ndarray, n_jobs: int | None) -> float:

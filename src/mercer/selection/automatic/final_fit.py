@@ -57,7 +57,8 @@ class Fitter:
         recipe = Recipe(
             candidate.machine if not plan.get("quick") else "ridge", plan.get("penalty"),
             plan["rank"], plan.get("exact", False), plan.get("leaf_rows"),
-            plan.get("members") or 1, memory=given.memory, n_jobs=given.n_jobs, seed=given.seed,
+            plan.get("members") or 1, plan["steps"][0] if plan.get("once") else None,
+            memory=given.memory, n_jobs=given.n_jobs, seed=given.seed,
         )  # fmt: skip
         whole = len(numbers) == len(given.M)
         X, y = (given.M, given.y) if whole else (given.M[numbers], given.y[numbers])
@@ -122,6 +123,10 @@ class FinalFit:
 
     def _fit(self, candidate: Candidate, plan: dict) -> bool:
         """Fit one machine to all rows; returns whether it was not cut short."""
+        if plan.get("once"):
+            self.candidates.append(candidate)
+            self.fitted.append(self.search.state.fitted[candidate.name])
+            return True
         budget, tried = self.search.budget, len(self.search.state.schedule) - 1
         deadline = Deadline(budget, budget.part(LATE, LEAST_LATE))
         # what nothing quicker could replace is not begun twice

@@ -27,7 +27,9 @@ ROWS_OF_A_THREAD = 256  # candidates below which another thread does not pay
 WARM_UP = 20  # steps in which the rate rises; they also tell how long a step takes
 SEGMENTS = 12  # parts of a run: each but the first begins with new cells
 JUDGED = 6  # checkpoints of a run
+FEW = 300  # held-out rows that judge the checkpoints; all of them judge the one that is kept
 PAIRS = 3e7  # most pairs of rows that a checkpoint compares
+FEWEST_JUDGES = 200  # held-out rows that judge, however many rows they are compared with
 UNJUDGED = 0.85  # part of the time that is left for steps
 
 
@@ -109,7 +111,7 @@ class NeighbourhoodSolver:
             reason = Reason.INTERRUPTED
         if stopping():
             reason = Reason.INTERRUPTED
-        network, best = run.best()
+        network, best = run.best(last=reason is Reason.CONVERGED)
         return NeighbourhoodResult(
             network.parameters, objective=best.loss, gap=0.0, iterations=run.total, reason=reason,
             solver="the neighbourhood solver", certificate="held-out loss", network=network,
@@ -153,9 +155,10 @@ class _Run:
         self.curve: list[Checkpoint] = [] if start is None else list(start.curve)
         self.before = 0 if start is None else start.iterations
         self._best: tuple[Network, Checkpoint] | None = None
+        self._start: tuple[Network, Checkpoint] | None = None
         if start is not None:
             first = Checkpoint(start.iterations, start.objective, start.temperature)
-            self._best = start.network, first
+            self._best = self._start = start.network, first
         self._embedded: tuple[int, np.ndarray] | None = None
 
     @property
@@ -259,20 +262,53 @@ class _Run:
             self.report(found)
 
     def judged(self) -> Checkpoint:
-        rows, held = self.rows, self.held
-        if held.count == 0:
+        """What a few held-out rows say of the network as it is, at the best of all temperatures."""
+        if self.held.count == 0:
             return Checkpoint(self.total, np.nan, 1.0)
-        held = held.take(np.arange(min(held.count, max(200, int(PAIRS / rows.count)))))
-        Z = self.embedded()
-        queries = self.network.embed(held.numbers, held.extra, self.n_jobs)
-        values = smooth(queries, Z, rows.targets, rows.weights, TEMPERATURES, self.n_jobs)
+        return self.judgement(self.network, self.total, self.embedded(), FEW, TEMPERATURES)
+
+    def judgement(
+        self,
+        network: Network,
+        step: int,
+        Z: np.ndarray,
+        most: int,
+        temperatures: tuple[float, ...],
+    ) -> Checkpoint:
+        """The least loss of the first held-out rows, and its temperature; Z are training rows."""
+        rows, held = self.rows, self.held
+        count = min(held.count, most, max(FEWEST_JUDGES, int(PAIRS / rows.count)))
+        held = held.take(np.arange(count))
+        queries = network.embed(held.numbers, held.extra, self.n_jobs)
+        values = smooth(queries, Z, rows.targets, rows.weights, temperatures, self.n_jobs)
         losses = [held_out_loss(v, held.targets, held.weights, held.classes) for v in values]
         best = int(np.argmin(losses))
-        return Checkpoint(self.total, losses[best], TEMPERATURES[best])
+        return Checkpoint(step, losses[best], temperatures[best])
 
-    def best(self) -> tuple[Network, Checkpoint]:
-        """The best network so far; before the first checkpoint the network as it is."""
+    def best(self, last: bool = True) -> tuple[Network, Checkpoint]:
+        """The best network so far; before the first checkpoint the network as it is.
+
+        In the end (``last``) all held-out rows choose among the temperatures around its own, and
+        say its loss, which is comparable with that of other runs.
+        """
         if self._best is None:
             self.judge()
         assert self._best is not None
-        return self._best
+        if not last or self.held.count <= FEW or self._best is self._start:
+            return self._best
+        found = self.judged_by_all(*self._best)
+        if self._start is not None:
+            before = self.judged_by_all(*self._start)
+            if before.loss < found.loss:
+                return self._start
+        return self._best[0], found
+
+    def judged_by_all(self, network: Network, found: Checkpoint) -> Checkpoint:
+        """What all held-out rows say of a network, at its temperature and those beside it."""
+        if found.step == self.total:
+            Z = self.embedded()
+        else:
+            Z = network.embed(self.rows.numbers, self.extra, self.n_jobs)
+        place = TEMPERATURES.index(found.temperature)
+        near = TEMPERATURES[max(0, place - 1) : place + 2]
+        return self.judgement(network, found.step, Z, self.held.count, near)

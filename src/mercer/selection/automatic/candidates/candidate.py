@@ -147,7 +147,8 @@ class Candidate:
         Weights from more rows are a family of their own: on few rows they are as good as others, on
         many R² was up to 0.07 better.
         """
-        return self.family, self.form, self.machine, self.more
+        how = f"{self.form} {self.columns}" if self.reads_columns else self.form
+        return self.family, how, self.machine, self.more
 
     @property
     def alike(self) -> Candidate:
@@ -167,8 +168,9 @@ class Candidate:
         "screened" one.
         """
         if self.reads_columns:
-            codes = CODES if self.machine == "neighbourhood" else CODES[:1]
-            return ReadColumns.of(features, (self.columns, *codes), self.form == PRUNED)
+            near = self.machine == "neighbourhood"
+            kinds = (self.columns, *(CODES if near else CODES[:1]))
+            return ReadColumns.of(features, kinds, self.form == PRUNED, near)
         if self.simple:
             own = column_parts if self.family == "columns" else spline_parts
             parts: list = own(features) or kernels_of_objects(features, readings(features)[0])

@@ -30,6 +30,7 @@ ON_FEATURES = {
     ("characters", "words"): ("bayes", "margins"),
     ("vectors", "directions"): ("logistic",),
 }
+NETWORKS = (1, 5)  # places of the networks of a large table
 PRUNED_FROM = 12  # with more columns, a learnt neighbourhood may leave some out
 SPARSE_FROM = 100  # with more columns, the linear model is sparse
 
@@ -49,7 +50,11 @@ FOR_MANY = Candidate("gaussian", 2.0, machine="svc")
 
 
 def candidates(
-    features: list[Feature], task: str = "regression", classes: int = 2, local: bool = False
+    features: list[Feature],
+    task: str = "regression",
+    classes: int = 2,
+    local: bool = False,
+    large: bool = False,
 ) -> list[Candidate]:
     """All candidates for a table, the most promising first.
 
@@ -58,7 +63,8 @@ def candidates(
     the same as the Gaussian and the Laplacian, so they are left out. For more than 100 columns, a
     kernel for each column costs too much. More than 100 classes have too many pairs for support
     vector machines. Texts are read in several ways. For few classes ridge machines come early where
-    they are ``local`` in the second rung.
+    they are ``local`` in the second rung. In a ``large`` table a learnt neighbourhood is fitted to
+    all rows once, and comes second: it was the best machine on most of them.
     """
     objects = {f.source for f in features if f.holds_objects}
     views = {f.kind for f in features if f.holds_objects}
@@ -75,6 +81,12 @@ def candidates(
         plain = [c for c in plain if c.machine != "shapes"]
     if classes > MOST_CLASSES:
         plain = [c for c in plain if c.machine != "svc"]
+    if large:
+        networks = [c for c in plain if c.machine == "neighbourhood"]
+        networks.sort(key=lambda c: c.form != PRUNED)  # it learns on all columns first
+        plain = [c for c in plain if c.machine != "neighbourhood"]
+        for place, network in zip(NETWORKS, networks):
+            plain.insert(place, network)
     if numbers > SCREENED_FROM:
         few = [Candidate("screened", scale, learn=True, kept=k) for k, scale in SCREENED]
         place = 6 if by_column else 0

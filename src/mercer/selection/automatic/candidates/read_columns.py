@@ -21,10 +21,18 @@ class ReadColumns:
 
     @classmethod
     def of(
-        cls, features: Sequence[Feature], kinds: Collection[str], pruned: bool = False
+        cls,
+        features: Sequence[Feature],
+        kinds: Collection[str],
+        pruned: bool = False,
+        differences: bool = False,
     ) -> ReadColumns:
-        """The columns of these kinds."""
-        columns = [j for j, feature in enumerate(features) if feature.kind in kinds]
+        """The columns of these kinds; with ``differences`` those of one range too."""
+        columns = [
+            j
+            for j, feature in enumerate(features)
+            if feature.kind in kinds or (differences and feature.alike >= 0)
+        ]
         return cls(columns, [features[j] for j in columns], pruned)
 
     @property

@@ -57,6 +57,7 @@ class LearntNeighbourhood(Machine):
         M: EncodedColumns,
         y: np.ndarray,
         weights: Any,
+        validation: np.ndarray | None = None,
         **settings: Any,
     ) -> LearntNeighbourhood:
         """Fit it to rows of an encoded table; ``settings`` are those of the learner."""
@@ -64,7 +65,8 @@ class LearntNeighbourhood(Machine):
         settings |= source.settings
         learner: Any
         if task.classes is None:
-            learner = NeighbourhoodMachineRegressor(**settings).fit(rows, targets, weights)
+            learner = NeighbourhoodMachineRegressor(**settings)
+            learner.fit(rows, targets, weights, validation=validation)
             held = learner.validation_rows_
             w = None if weights is None else weights[held]
             finish: Any = task.plain()
@@ -73,7 +75,8 @@ class LearntNeighbourhood(Machine):
             met = None
         else:
             codes = task.strata(y)
-            learner = NeighbourhoodMachineClassifier(**settings).fit(rows, codes, weights)
+            learner = NeighbourhoodMachineClassifier(**settings)
+            learner.fit(rows, codes, weights, validation=validation)
             finish, met = task.plain(), learner.classes_
         temperature = float(learner.temperature_.mean())
         return cls(learner, finish, temperature, source, targets[learner.rows_], met)
@@ -89,6 +92,11 @@ class LearntNeighbourhood(Machine):
         nothing but what is nearest."""
         spread = [np.median(pdist(m.Z[:SPREAD_ROWS])) for m in self.learner.members_]
         return self._in_space([1 / float(s) if s > 0 else 1.0 for s in spread])
+
+    def left_out(self) -> np.ndarray:
+        """Predictions or probabilities for the rows that judged the fit, by the other rows."""
+        found = np.asarray(self.learner.validation_predictions_)
+        return self.finish(self._outputs_of(found.reshape(len(found), -1)))
 
     def _in_space(self, temperatures: list[float]) -> Kernel:
         codes = [i for i, f in enumerate(self.columns.features) if f.kind in CODES]
@@ -109,9 +117,15 @@ class LearntNeighbourhood(Machine):
     def outputs(self, M: EncodedColumns) -> np.ndarray:
         rows = self.columns.encode(M)
         if self.classes is None:
-            return self.learner.predict(rows)
-        found = np.zeros((len(M), self.targets.shape[1]))
-        found[:, self.classes] = self.learner.predict_proba(rows)
+            return self._outputs_of(self.learner.predict(rows))
+        return self._outputs_of(self.learner.predict_proba(rows))
+
+    def _outputs_of(self, answers: np.ndarray) -> np.ndarray:
+        """The outputs of the machine from the answers of its learner."""
+        if self.classes is None:
+            return answers
+        found = np.zeros((len(answers), self.targets.shape[1]))
+        found[:, self.classes] = answers
         return np.log(found + LEAST)
 
     @property

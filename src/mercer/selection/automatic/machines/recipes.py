@@ -8,7 +8,7 @@ on the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,10 @@ class Recipe:
     #: most rows of a leaf of a local machine; None is the learner's default
     leaf_rows: int | None = None
     members: int = 1  # networks of a learnt neighbourhood
+    steps: int | None = None  # of each of them; None is the learner's default
+    #: numbers of the rows that judge them and are not trained on; None draws them
+    validation: np.ndarray | None = field(default=None, compare=False)
+    seconds: float | None = None  # in which their steps end, even if there are fewer of them
     memory: int | None = None
     n_jobs: int | None = None
     seed: int = 0  # draws centres, and the rows that C and the calibration are judged on
@@ -129,9 +133,10 @@ class Recipe:
     # --- learnt neighbourhoods ----------------------------------------------------------------
 
     def _fit_neighbourhood(self, task, source, M, y, weights) -> LearntNeighbourhood:
+        steps = "auto" if self.steps is None else self.steps
         return LearntNeighbourhood.fitted(
-            task, source, M, y, weights, n_members=self.members, memory=self.memory,
-            n_jobs=self.n_jobs, random_state=self.seed,
+            task, source, M, y, weights, self.validation, n_members=self.members, steps=steps,
+            time=self.seconds, memory=self.memory, n_jobs=self.n_jobs, random_state=self.seed,
         )  # fmt: skip
 
     # --- sparse features ----------------------------------------------------------------------

@@ -24,6 +24,7 @@ MOST_OUTPUTS = 100  # targets of a local machine, each of which takes time in ea
 MEMBERS = 3  # networks of a learnt neighbourhood; with more the mean is hardly better
 SHAPES = 2**26  # least bytes of memory for an additive model
 MEASURED_STEPS, MEASURED_STEPS_ROWS = (20, 60), 1500  # on which the time of its steps is measured
+LEAST_STEPS = 200  # of a network that tells anything
 LEAST_PART = 0.2  # of the time of a fit that its steps take
 WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
 HOPE = 0.5  # of the seconds that a fit is given with care, in which it may be done
@@ -41,6 +42,7 @@ class Finals:
     - ``leaf_rows``: of a local machine the most rows of a leaf, else None;
     - ``penalty``: the C of a support vector machine, else None;
     - ``members``: networks of a learnt neighbourhood;
+    - ``once``: whether its trial was its final fit already, in so many ``steps``;
     - ``rows``: so many rows at random, if all would take too long, else None.
 
     `Trials` adds ``learning``, most rows from which a kernel is learnt for this fit, and
@@ -153,18 +155,38 @@ class Finals:
 
     def learning(self, candidate: Candidate, rows: int, members: int = 1) -> float:
         """Seconds of a machine that reads columns; a step of a network is measured."""
-        given, source = self.settings, candidate.kernel(self.settings.features)
+        source = candidate.kernel(self.settings.features)
         if candidate.machine == "shapes":
             return self.costs.additive(rows, len(source.columns))
+        learner, (each, before) = self._network(candidate)
+        learner.set_params(n_members=members)
+        steps = learner.planned_steps(rows, len({f.source for f in source.features}))
+        return steps * each + members * before * rows / MEASURED_STEPS_ROWS
+
+    def steps(self, candidate: Candidate, seconds: float) -> tuple[int, float]:
+        """Steps of each network in a fit to all rows that takes at most so many seconds, and the
+        seconds that they take; 0 steps if there is no time for a network that tells anything."""
+        n, source = len(self.settings.M), candidate.kernel(self.settings.features)
+        learner, (each, before) = self._network(candidate)
+        columns = len({f.source for f in source.features})
+        full, planned = learner.planned_steps(n, 1), learner.planned_steps(n, columns)
+        least = planned / full * each * LEAST_STEPS
+        other = before * n / MEASURED_STEPS_ROWS
+        if not least + other <= seconds:
+            return 0, 0.0
+        part = min(1.0, (seconds - other) / (planned * each))
+        return int(part * full), part * planned * each + other
+
+    def _network(self, candidate: Candidate) -> tuple[Any, tuple[float, float]]:
+        """A neighbourhood of one network, and the seconds of its steps and of all else."""
+        source = candidate.kernel(self.settings.features)
         learner = NeighbourhoodMachineRegressor(
-            n_members=members, n_jobs=given.n_jobs, random_state=0, **source.settings
+            n_jobs=self.settings.n_jobs, random_state=0, **source.settings
         )
         if self.step is None:
             self.step = self._measured_step(learner, source)
             self.costs.observe(candidate.machine, 1.0, 1.0)  # no other steps tell of its time
-        each, before = self.step
-        steps = learner.planned_steps(rows, len({f.source for f in source.features}))
-        return steps * each + members * before * rows / MEASURED_STEPS_ROWS
+        return learner, self.step
 
     def measure_again(self) -> None:
         """Forget how long a step of a network takes: a busy process may have slowed it down."""

@@ -18,6 +18,10 @@ from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.tables import read_as
 
 SPARED = -2  # in place of the number of a fold
+JUDGED_PART, MOST_JUDGED = (
+    7,
+    2000,
+)  # one of so many rows of a large rung is judged, and at most these
 
 
 class Rungs:
@@ -77,8 +81,9 @@ class Rungs:
     def folds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The first ``count`` rows in order, and the fold of each; stratified by class.
 
-        A quarter of many rows is one fold, the others are in none (-1). Rows that weights were
-        learnt from are `SPARED`: what is left out of a fit to them tells too little of its error.
+        A seventh of many rows, at most 2,000, is one fold, the others are in none (-1). Rows that
+        weights were learnt from are `SPARED`: what is left out of a fit to them tells too little of
+        its error.
         """
         rows = np.sort(self.order[:count])
         judged = rows if self.spared is None else np.setdiff1d(rows, self.spared)
@@ -90,9 +95,38 @@ class Rungs:
             return rows, folds
         random = np.random.default_rng(given.seed).permutation(len(judged))
         random = random[np.argsort(given.task.strata(given.y[judged[random]]), kind="stable")]
-        numbers = np.arange(len(judged)) % (4 if k == 1 else k)
+        part = max(JUDGED_PART, -(-len(judged) // MOST_JUDGED)) if k == 1 else k
+        numbers = np.arange(len(judged)) % part
         folds[np.searchsorted(rows, judged[random])] = np.where(numbers < k, numbers, -1)
         return rows, folds
+
+    def fits_once(self, candidate: Candidate) -> bool:
+        """Whether the trial of a candidate is its final fit: to all rows but those that judge it.
+
+        A learnt neighbourhood chooses by rows that are held out anyway, and all rows vote in the
+        end. In a large table these are the rows of the last rung's fold.
+        """
+        return candidate.machine == "neighbourhood" and self.large(self.plan()[-1][0])
+
+    def last(self) -> tuple[np.ndarray, np.ndarray]:
+        """`folds` of the last rung."""
+        return self.folds(self.plan()[-1][0])
+
+    def judges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that the last rung judges, and all that a fit must leave out for this.
+
+        Those are also the other rows of their groups, and all that are not before them in time.
+        """
+        rows, folds = self.last()
+        judged, related = rows[folds == 0], self.settings.related
+        if related is None:
+            return judged, judged
+        if related.groups is not None:
+            left_out = np.isin(related.groups, related.groups[judged])
+        else:
+            assert related.times is not None
+            left_out = related.times >= related.times[judged].min()
+        return judged, np.flatnonzero(left_out)
 
     def _affordable_rank(self, rows: int, rank: int) -> int:
         """Most centres with the factor in a quarter of the memory and 6 matrices in another."""

@@ -18,7 +18,7 @@ from mercer.selection.automatic.candidates import Candidate, explicit_features
 from mercer.selection.automatic.machines import Machine, Recipe
 from mercer.selection.automatic.schedule import SPARED, TRIED_LEAF, gathered
 from mercer.selection.automatic.settings import Rung
-from mercer.selection.automatic.trials.forecast import HELD_ROWS
+from mercer.selection.automatic.trials.forecast import HELD_ROWS, Network
 from mercer.selection.automatic.trials.state import SearchState
 from mercer.solvers import RidgeFolds
 from mercer.threads import blas_limit, ordered_map
@@ -38,6 +38,7 @@ class FoldFits:
 
     def __init__(self, state: SearchState):
         self.settings, self.rungs, self.learnt = state.settings, state.rungs, state.learnt
+        self.fitted = state.fitted
         self._known_features: tuple[Any, Any] = None, None
         self.leaf_rows = state.finals.leaf(TRIED_LEAF)
 
@@ -153,6 +154,24 @@ class FoldFits:
         if candidate.machine == "svc":  # one that was tried
             chosen = sorted(penalties)[(len(penalties) - 1) // 2]
         return Judged(gathered(folds, values), kernels[-1], chosen, taken)
+
+    def once(self, candidate: Candidate, network: Network) -> Judged:
+        """Predictions of a machine that is fitted to all rows of the table but those that judge it.
+
+        All rows vote afterwards, and the machine is kept for the model.
+        """
+        given, kernel = self.settings, candidate.kernel(self.settings.features)
+        _, folds = self.rungs.last()
+        judged, left_out = self.rungs.judges()
+        recipe = Recipe(
+            candidate.machine, **network._asdict(), validation=left_out,
+            memory=given.memory, n_jobs=given.n_jobs, seed=given.seed,
+        )  # fmt: skip
+        machine: Any = recipe.fit(given.task, kernel, given.M, given.y, given.weights)
+        self.fitted[candidate.name] = machine, np.arange(len(given.M))[machine.stored]
+        values = machine.left_out()[np.searchsorted(left_out, judged)]
+        taken = machine.learner.n_steps_[:1]
+        return Judged(gathered(folds, [values]), machine.kernel, machine.penalty, taken)
 
     def _features(self, text: str, kernel: TableKernel, rows: np.ndarray) -> Any:
         """The features of some rows, kept for the next machine that reads the same."""

@@ -7,6 +7,7 @@ best machine so far.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,21 @@ HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its fo
 PROMOTED = 3  # candidates for which the first rung leaves time in the second one
 EACH_FOLDS = 0.15  # seconds of a trial of ridge in all folds, however few the rows are
 LEARNING = ", learning"  # in the names of kinds of trials
+#: part of the time that is left for a network whose trial is its final fit, in a short search and
+#: in one of so many seconds, and by how much its steps may take longer than predicted
+NETWORK, LONG_NETWORK, LONG, SLOWER = 0.65, 0.5, 45.0, 1.3
 RESERVE, MOST_RESERVED = 0.05, 0.3  # parts of the time that are kept for the final fit
+FEWER_RESERVED = 0.12  # the same, where there is a machine that needs none and others may join it
+
+
+class Network(NamedTuple):
+    """Steps of a network, 0 if there is no time for it, and the seconds in which they end.
+
+    None are as many as the learner takes itself, and no limit.
+    """
+
+    steps: int | None
+    seconds: float | None
 
 
 class Forecast:
@@ -38,6 +53,8 @@ class Forecast:
         train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
         if candidate.simple:
             return folds * self.finals.simple(candidate, rows)
+        if self.rungs.fits_once(candidate):
+            return self.finals.learning(candidate, len(self.state.settings.M))
         if candidate.reads_columns:
             return folds * self.finals.learning(candidate, train)
         if candidate.reads_features:
@@ -86,6 +103,20 @@ class Forecast:
             return 0.0
         return self.costs.expected(self.kind(candidate), self.predicted(candidate, rung))
 
+    def network(self, candidate: Candidate, reserve: float) -> Network:
+        """How long a network is trained whose trial is its final fit: as its part of the time says.
+
+        ``reserve`` are seconds that are kept for other fits.
+        """
+        if np.isinf(self.budget.limit):
+            return Network(None, None)
+        share = LONG_NETWORK if self.budget.limit >= LONG else NETWORK
+        left = self.budget.left() - reserve
+        steps, seconds = self.finals.steps(
+            candidate, min(share * self.budget.left(), left / SLOWER)
+        )
+        return Network(steps, SLOWER * seconds)
+
     def kind(self, candidate: Candidate) -> str:
         """Trials of one kind are slower or faster than predicted in the same way."""
         learns = candidate.learn and not self.learnt.known(candidate)
@@ -95,14 +126,19 @@ class Forecast:
         """Part of the time for the first rung: what the second one is sure to leave."""
         if np.isinf(self.budget.limit):
             return 1.0
-        longest = max(self.expected(replace(c, learn=False), rung) for c in order)
+        longest = max(
+            self.expected(replace(c, learn=False), rung)
+            for c in order
+            if not self.rungs.fits_once(c)
+        )
         left = 1 - PROMOTED * longest / self.budget.limit
         return max(FIRST_RUNG_SHARE, left)
 
     def reserve(self, best: Candidate | None, penalty: float) -> float:
         """Seconds that are kept for final fits of the best candidate so far and of a partner."""
         least = RESERVE * self.budget.limit
-        if best is None or np.isinf(self.budget.limit):
+        if best is None or np.isinf(self.budget.limit) or self.rungs.fits_once(best):
             return least
         wanted = self.final_learning(best) + 2 * self.finals.wanted(best, penalty)
-        return max(least, min(wanted, MOST_RESERVED * self.budget.limit))
+        most = MOST_RESERVED if not self.state.fitted else FEWER_RESERVED
+        return max(least, min(wanted, most * self.budget.limit))

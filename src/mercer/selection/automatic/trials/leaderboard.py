@@ -29,16 +29,17 @@ class Leaderboard:
 
     def ranked(self, rows: int) -> list[dict]:
         """The candidates that may win, of those tried on so many rows, the best one first."""
-        found = [r for r in self._able() if r["rows"] == rows]
+        found = [r for r in self.able() if r["rows"] == rows]
         best = self.settled(found)
         rest = sorted((r for r in found if r is not best), key=self.key, reverse=True)
         return [best, *rest]
 
     def winner(self) -> dict:
         """The best candidate of the last rung."""
-        return self.ranked(max(r["rows"] for r in self._able()))[0]
+        return self.ranked(max(r["rows"] for r in self.able()))[0]
 
-    def _able(self) -> list[dict]:
+    def able(self) -> list[dict]:
+        """The rows of what may win."""
         return [r for r in self.rows if not (self.kernels and r["baseline"])]
 
     def settled(self, rows: list[dict]) -> dict:
@@ -66,7 +67,7 @@ class Leaderboard:
         for place, row in enumerate(self.rows, 1):
             row["rank"] = place
             row.pop("place", None)
-        first = self._able()[0]
+        first = self.able()[0]
         if first is winner:
             return None
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.selection.automatic.candidates import Candidate, simple_candidates
-from mercer.selection.automatic.machines import HeldPredictions
+from mercer.selection.automatic.machines import HeldPredictions, Machine
 from mercer.selection.automatic.schedule import Costs, Finals, Rungs
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials.leaderboard import Leaderboard
@@ -28,6 +28,8 @@ class SearchState:
         self.board = Leaderboard(settings.metric, settings.only == "kernels")
         self.schedule: list[dict] = []  # the candidates in the order in which they were tried
         self.notices: list[str] = []
+        #: name -> a machine whose trial was its final fit, and the rows that it has stored
+        self.fitted: dict[str, tuple[Machine, np.ndarray]] = {}
         self.decision_weights: dict[str, np.ndarray] = {}  # name -> factors of the probabilities
         #: candidates and penalties whose mean with the winner is better
         self.partners: list[tuple[Candidate, float]] = []

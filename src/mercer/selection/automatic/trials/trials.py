@@ -1,7 +1,9 @@
 """The search of the automatic estimators: score candidates on the same folds within a budget.
 
 Large tables are searched in two rungs (successive halving): first all candidates on a few thousand
-rows, then the best few on up to 20,000 rows. A step begins only if the clock leaves room for it and
+rows, then the best few on up to 20,000 rows. A learnt neighbourhood is fitted once, to all rows but
+those that the last rung judges, early and in a part of the time, and its trial is its final fit. A
+step begins only if the clock leaves room for it and
 for the final fit of the best machine so far. ``schedule`` records all steps and can be replayed
 without a clock.
 """
@@ -19,12 +21,13 @@ from mercer.selection.automatic.schedule import HOPE
 from mercer.selection.automatic.scores import decision_weights
 from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.selection.automatic.trials.fold_fits import FoldFits
-from mercer.selection.automatic.trials.forecast import Forecast
+from mercer.selection.automatic.trials.forecast import Forecast, Network
 from mercer.selection.automatic.trials.resume import Known
 from mercer.selection.automatic.trials.state import SearchState
 
 #: candidates without a better one, after which the search of a small table ends, and a second rung
 PATIENCE, SECOND_PATIENCE = 8, 5
+LAST_PART = 0.5  # of the time after a network, for the last rung
 TURNS = 4  # of the rungs, of which the first one takes half of what was left in the turn before
 MORE_EXACT = 4  # ridge machines of low rank that a turn tries again on the same rows, exactly
 SMOOTH, LATER = ("gaussian", "metric"), 3  # families, and how far a low rank waits for others
@@ -36,9 +39,10 @@ class Trials:
     def __init__(self, settings: SearchSettings):
         self.settings, self.state = settings, SearchState(settings)
         self.budget, self.metric = settings.budget, settings.metric
-        self.fits = FoldFits(self.state)
         self.forecast = Forecast(self.state)
+        self.fits = FoldFits(self.state)
         self.room = ""  # a notice of how many candidates the time had room for
+        self.perfect = False  # whether nothing can be better than a candidate of the last rung
         self.late: list[Candidate] = []  # what seemed to take too long on the first rung
 
     # --- the plan -----------------------------------------------------------------------------
@@ -60,13 +64,15 @@ class Trials:
         """
         given = self.settings
         local = self.state.finals.local(len(given.M))
-        order = candidates(given.features, given.task.name, given.Y.shape[1], local)
+        large = self.state.rungs.large(len(given.y))
+        order = candidates(given.features, given.task.name, given.Y.shape[1], local, large)
         order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))]
         if given.little_memory:  # the counts of k-mers stand beside all rows of a machine
             order = [c for c in order if c.family != "objects" or c.machine == "ridge"]
         order = [c for c in order if not c.reads_columns or self.state.finals.holds(c)]
         order = order[:trials]
         first, *rest = self.state.rungs.plan()
+        self.last = rest[-1] if rest else first
         try:
             for simple in self.state.simple:
                 self._try_simple(simple, first)
@@ -78,6 +84,8 @@ class Trials:
             for part in turns if rest else [1.0, 1.0]:
                 known = len(self.state.schedule)
                 done = self._try_all(order, first, part, PATIENCE if small else len(order))
+                if self.perfect:
+                    break
                 more = len(self.state.schedule) > known
                 for rung in rest:
                     if more or rung[0] == first[0]:  # others wait to be exact
@@ -143,7 +151,9 @@ class Trials:
         if state.held.of(winner["name"], winner["rows"]) is None and state.known_baselines:
             entry = state.schedule[winner["place"]] if winner["place"] >= 0 else winner
             again = self._judge if winner["place"] < 0 else self._try
-            again(state.candidate(winner), (entry["rows"], entry.get("rank")))
+            candidate = state.candidate(winner)
+            steps = entry["steps"] if state.rungs.fits_once(candidate) else None
+            again(candidate, (entry["rows"], entry.get("rank")), steps)
 
     def _promoted(self, rows: int) -> list[Candidate]:
         """All candidates of a rung, those first that are likely to make the model.
@@ -179,21 +189,31 @@ class Trials:
             self.late = skipped
         before = [{k: v for k, v in entry.items() if k != "steps"} for entry in self.state.schedule]
         for i, candidate in enumerate(order):
-            if asdict(candidate) | {"rows": rung[0], "rank": rung[1]} in before:
+            once = self.state.rungs.fits_once(candidate)
+            here = self.last if once else rung
+            if asdict(candidate) | {"rows": here[0], "rank": here[1]} in before:
                 tried += 1
                 continue  # it is known from an earlier search
-            expected = self.forecast.expected(candidate, rung)
-            late = self.budget.spent() + expected > share * self.budget.limit
-            if (tried or done) and (late or self.budget.left() < expected + self._reserve()):
+            if once:  # as many steps as there is time for
+                late = self.forecast.network(candidate, self._reserve()).steps == 0
+            else:
+                expected = self.forecast.expected(candidate, rung)
+                late = self.budget.spent() + expected > share * self.budget.limit
+                late = late or self.budget.left() < expected + self._reserve()
+            if late and (tried or done):
                 skipped.append(candidate)
                 continue  # another one may be cheaper
             self.report(candidate.name, done + i, done + len(order))
-            row = self._try_in_time(candidate, rung)
+            row = self._try_in_time(candidate, here)
             if row is None:
+                if once:  # another one may be cheaper
+                    continue
                 break
             tried += 1
+            if once and np.isfinite(self.budget.limit):  # others are to join it on the last rung
+                share = min(share, 1 - LAST_PART * self.budget.left() / self.budget.limit)
             if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
-                self.room = ""
+                self.room, self.perfect = "", here == self.last
                 self.state.notices.append(
                     f"{candidate.name!r} makes no error in cross-validation, so no more candidates "
                     "were tried."
@@ -214,9 +234,11 @@ class Trials:
 
     def _reserve(self) -> float:
         """Seconds that are kept for the final fit of the best machine so far."""
-        if not self.state.schedule:
+        fitted = self.state.fitted  # those need no time any more
+        rows = [row for row in self.state.board.able() if row["name"] not in fitted]
+        if not self.state.schedule or not rows:
             return self.forecast.reserve(None, 0.0)
-        best = self.state.board.winner()
+        best = self.state.board.ranked(max(row["rows"] for row in rows))[0]
         return self.forecast.reserve(self.state.candidate(best), best["penalty"])
 
     def _note_interruption(self) -> None:
@@ -266,8 +288,17 @@ class Trials:
         """Score a candidate on a rung; its row, and the steps in which its kernel was learnt."""
         began = self.budget.spent()
         kind, expected = self.forecast.kind(candidate), self.forecast.predicted(candidate, rung)
-        found = self.fits.judge(candidate, rung, steps, self._penalty_before(candidate, rung[0]))
-        self.state.costs.observe(kind, expected, self.budget.spent() - began)
+        if self.state.rungs.fits_once(candidate):
+            known = Network(steps[0], None) if steps else None
+            network = known or self.forecast.network(candidate, self._reserve())
+            found = self.fits.once(candidate, network)
+        else:
+            penalty = self._penalty_before(candidate, rung[0])
+            found = self.fits.judge(candidate, rung, steps, penalty)
+        if (
+            candidate.name not in self.state.fitted
+        ):  # whose steps were as many as there was time for
+            self.state.costs.observe(kind, expected, self.budget.spent() - began)
         row = self._row(candidate.name, *self.state.rungs.folds(rung[0]), found.predicted, began)
         row |= {
             "learner": MACHINES[candidate.machine], "penalty": found.penalty, "place": place,
@@ -323,7 +354,9 @@ class Trials:
             self.state.partners = self.state.partners[: len(final.get("mean", []))]
         if candidate.learn and not self.state.rungs.learns_each(candidate):
             self.fits.shared_kernel(candidate)  # that of an earlier search is learnt again
-        if final is None:
+        if final is None and winner["name"] in self.state.fitted:
+            final = self._fitted_once(candidate) | {"winner": candidate.name}
+        elif final is None:
             before = self.forecast.final_learning(candidate)
             final = self.state.finals.plan(candidate, winner["penalty"], before)
             final |= self._final_learning(candidate) | {"winner": candidate.name}
@@ -381,11 +414,25 @@ class Trials:
     def plan_partner(self, number: int) -> dict | None:
         """The entry of the final fit of a partner; None if there is no time for it."""
         candidate, penalty = self.state.partners[number]
+        if candidate.name in self.state.fitted:
+            return asdict(candidate) | self._fitted_once(candidate)
         before = self.forecast.final_learning(candidate)
         plan = self.state.finals.whole(candidate, penalty, self.state.schedule[-2]["rank"], before)
         if plan is None:
             return None
         return asdict(candidate) | plan | self._final_learning(candidate)
+
+    def _fitted_once(self, candidate: Candidate) -> dict:
+        """The plan of a machine whose trial was its final fit."""
+        tried = [
+            entry
+            for entry in self.state.schedule
+            if not entry.get("final") and Candidate.of(entry) == candidate
+        ]
+        return {
+            "final": True, "rank": None, "exact": False, "penalty": None, "rows": None,
+            "members": 1, "once": True, "steps": tried[-1]["steps"],
+        }  # fmt: skip
 
     def _final_learning(self, candidate: Candidate) -> dict:
         """How the kernel of a final fit is learnt: as those that were judged, if it is again."""
