@@ -26,6 +26,7 @@ from mercer.samples import (
     Table,
     as_samples,
     as_table,
+    column_names,
     kind_named,
     kind_of,
     select_columns,
@@ -106,8 +107,10 @@ class Comparison(BaseEstimator, ABC):
 
         The default calls ``check`` of the comparisons that this one is made of.
         """
-        for m in self.members():
-            m.comparison.check(_read(m, X), None if like is None else _read(m, like))
+        members = self.members()
+        known = [None] * len(members) if like is None else _read(members, like)
+        for m, own, other in zip(members, _read(members, X), known):
+            m.comparison.check(own, other)
 
     def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Return a copy that has learnt what it needs from the encoded training sample.
@@ -117,8 +120,11 @@ class Comparison(BaseEstimator, ABC):
         as two rows; all weights are > 0, and None means that all are 1.
         """
         self.validate()
-        bound = {m.name: m.comparison.bind(_read(m, X), y, sample_weight) for m in self.members()}
-        changed = {m.name: bound[m.name] for m in self.members() if bound[m.name] is not m[1]}
+        members = self.members()
+        bound = [
+            m.comparison.bind(own, y, sample_weight) for m, own in zip(members, _read(members, X))
+        ]
+        changed = {m.name: b for m, b in zip(members, bound) if b is not m.comparison}
         return self.copied(**changed) if changed else self
 
     def unbound(self) -> Self:
@@ -217,7 +223,8 @@ class Comparison(BaseEstimator, ABC):
         If a pair takes many, like a pair of long strings, Gram matrices are computed in smaller
         blocks. The default is the sum over the comparisons that this one is made of.
         """
-        return sum(m.comparison.pair_cost(_read(m, X)) for m in self.members())
+        members = self.members()
+        return sum(m.comparison.pair_cost(own) for m, own in zip(members, _read(members, X)))
 
     def copied(self, **changes: Any) -> Self:
         """A copy with some parameters changed. Their names are those of `get_params`.
@@ -228,13 +235,16 @@ class Comparison(BaseEstimator, ABC):
         own = {name: value for name, value in changes.items() if name in params}
         inner = {name: value for name, value in changes.items() if name not in params}
         copy = type(self)(**params | own)
-        for member in copy.members() if inner else ():
-            start = f"{member.name}__"
-            keys = [key for key in inner if key.startswith(start)]
-            if keys:
-                changed = {key.removeprefix(start): inner.pop(key) for key in keys}
-                inner[member.name] = member.comparison.copied(**changed)
-        return copy.set_params(**inner) if inner else copy
+        if not inner:
+            return copy
+        members = {member.name: member.comparison for member in copy.members()}
+        nested: dict[str, dict[str, Any]] = {}
+        for key in list(inner):
+            name = next((name for name in _starts(key) if name in members), None)
+            if name is not None:
+                nested.setdefault(name, {})[key[len(name) + 2 :]] = inner.pop(key)
+        inner |= {name: members[name].copied(**changed) for name, changed in nested.items()}
+        return copy.set_params(**inner)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; if ``deep``, also those of comparisons in lists.
@@ -256,21 +266,24 @@ class Comparison(BaseEstimator, ABC):
         """Set parameters by the names of `get_params`; changed lists are replaced by new lists."""
         own = self.get_params(deep=False)
         plain: dict[str, Any] = {}
-        in_lists: dict[tuple[str, int], dict] = {}
+        in_lists: dict[str, dict[int, dict]] = {}
         for key, value in params.items():
             name, _, rest = key.partition("__")
             place, _, inner = rest.partition("__")
             if place.isdigit() and isinstance(params.get(name, own.get(name)), (list, tuple)):
-                in_lists.setdefault((name, int(place)), {})[inner] = value
+                in_lists.setdefault(name, {}).setdefault(int(place), {})[inner] = value
             else:
                 plain[key] = value
         super().set_params(**plain)
-        for (name, place), changes in in_lists.items():
-            self._set_item(name, place, changes)
+        for name, places in in_lists.items():
+            items = list(getattr(self, name))
+            for place, changes in places.items():
+                items[place] = self._changed_item(name, items, place, changes)
+            setattr(self, name, items)
         return self
 
-    def _set_item(self, name: str, place: int, changes: dict) -> None:
-        items = list(getattr(self, name))
+    def _changed_item(self, name: str, items: list, place: int, changes: dict) -> Any:
+        """An item of a list after changes of its comparison."""
         held = place < len(items) and _comparison(items[place])
         if not held:
             raise ValueError(
@@ -280,8 +293,7 @@ class Comparison(BaseEstimator, ABC):
         new = changes.pop("", held)
         if changes:
             new.set_params(**changes)
-        items[place] = new if items[place] is held else (new, *items[place][1:])
-        setattr(self, name, items)
+        return new if items[place] is held else (new, *items[place][1:])
 
 
 class Composite(Comparison):
@@ -291,10 +303,11 @@ class Composite(Comparison):
         if isinstance(X, Prepared):
             return X
         others = [None] * len(self.members()) if like is None else like.parts
+        members = self.members()
         return Prepared(
             tuple(
-                m.comparison.prepare(_read(m, X), other)
-                for m, other in zip(self.members(), others, strict=True)
+                m.comparison.prepare(own, other)
+                for m, own, other in zip(members, _read(members, X), others, strict=True)
             )
         )
 
@@ -324,11 +337,19 @@ def _members(params: dict[str, Any]) -> Iterator[Member]:
                     yield Member(f"{name}__{i}", comparison, columns)
 
 
-def _read(member: Member, X: Any) -> Any:
-    """The samples that a member reads."""
-    if member.columns is None:
-        return X
-    return X.part(member.comparison.encoding(), member.columns)
+def _read(members: Sequence[Member], X: Any) -> list:
+    """The samples that each member reads."""
+    parts = X.by_group() if any(m.columns is not None for m in members) else {}
+    return [
+        X if m.columns is None else parts[m.comparison.encoding(), m.columns] for m in members
+    ]
+
+
+def _starts(key: str) -> Iterator[str]:
+    """The names of which "a__b__c" may be a parameter: "a__b", then "a"."""
+    while "__" in key:
+        key = key.rpartition("__")[0]
+        yield key
 
 
 def encode_groups(
@@ -342,21 +363,24 @@ def encode_groups(
         return X
     if not groups:
         raise ValueError(f"{name} reads no columns: give it parts with columns.")
-    X, keys, parts = as_table(X, name), [], []
+    X = as_table(X, name)
+    found: dict[tuple, Any] = {}
+    before = None if like is None else like.by_group()
+    present = dict.fromkeys(column_names(X))
     for comparison, columns in groups:
         key = comparison.encoding(), tuple(columns)
-        known = None if like is None else like.part(*key)
+        known = None if before is None else before[key]
         try:
-            if key in keys:
-                comparison.check(parts[keys.index(key)], known)
+            if key in found:
+                comparison.check(found[key], known)
                 continue
-            raw = select_columns(X, columns, name, comparison.reads.coordinates)
+            raw = select_columns(X, columns, name, comparison.reads.coordinates, present)
             comparison.reads.check_columns(raw, columns, name)
             encoded = comparison.encode(raw, known)
         except ValueError as error:
             raise ValueError(f"columns {list(columns)}: {error}") from error
-        keys.append(key)
-        parts.append(encoded)
+        found[key] = encoded
+    keys, parts = list(found), list(found.values())
     coded = [(kind := kind_of(part)) is not None and kind.coded for part in parts]
     precisions = [part.dtype for part, codes in zip(parts, coded) if not codes]
     dtype = np.result_type(*precisions) if precisions else np.dtype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,22 +47,28 @@ def column_names(X: Any) -> list:
 
 
 def select_columns(
-    X: Any, columns: Sequence, reader: str = "this kernel", coordinates: bool = False
+    X: Any,
+    columns: Sequence,
+    reader: str = "this kernel",
+    coordinates: bool = False,
+    present: Collection | None = None,
 ) -> Any:
     """Select columns of a data frame by name, or of an array by number; they are not encoded.
 
     ``coordinates`` says that they are read as numbers, if they were encoded as categories.
+    ``present`` are the names of the columns of X, where they are known already.
 
     Raises
     ------
     ValueError
         If a column is missing; the message lists the columns that X has.
     """
-    missing = [c for c in columns if c not in (present := column_names(X))]
+    present = column_names(X) if present is None else present
+    missing = [c for c in columns if c not in present]
     if missing:
         raise ValueError(
             f"X lacks the column{'s' if len(missing) > 1 else ''} {missing} that {reader} reads. "
-            f"It has the columns {present}."
+            f"It has the columns {list(present)}."
         )
     if isinstance(X, EncodedColumns):
         return X.select(columns, coordinates)

@@ -50,7 +50,11 @@ class Table:
 
     def part(self, encoding: Hashable, columns: Sequence) -> Any:
         """The samples of a group of columns, which comparisons with this encoding read."""
-        return self.parts[self.groups.index((encoding, tuple(columns)))]
+        return self.by_group()[encoding, tuple(columns)]
+
+    def by_group(self) -> dict[tuple, Any]:
+        """The samples of each group, by its encoding and columns."""
+        return dict(zip(self.groups, self.parts))
 
     def __getitem__(self, rows) -> Table:
         return Table(self.groups, [part[rows] for part in self.parts])

@@ -174,7 +174,8 @@ class Candidate:
         if self.simple:
             own = column_parts if self.family == "columns" else spline_parts
             parts: list = own(features) or kernels_of_objects(features, readings(features)[0])
-            return TableKernel(parts, "sum")
+            # the constant reads nothing, but a kernel reads something
+            return TableKernel(parts if self.machine != "constant" else parts[:1], "sum")
         ranks = read_as(features, "rank")
         codes = read_as(features, "code")
         parts = []
