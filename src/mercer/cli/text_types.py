@@ -157,7 +157,8 @@ class TextTypes:
 
     def zones(self, names: list[str]) -> dict[str, str]:
         """The columns of times with zones, and the zones in which their hours are."""
-        types = [column.type(self.decimal) for column in self.columns]
+        decimal = self.decimal
+        types = [column.type(decimal) for column in self.columns]
         local = {n: sorted(c.zones) for n, c, t in zip(names, self.columns, types) if t == "local"}
         found = {name: " and ".join(zones) for name, zones in local.items()}
         return found | {name: "UTC" for name, t in zip(names, types) if t == "zoned"}

@@ -340,9 +340,7 @@ def _members(params: dict[str, Any]) -> Iterator[Member]:
 def _read(members: Sequence[Member], X: Any) -> list:
     """The samples that each member reads."""
     parts = X.by_group() if any(m.columns is not None for m in members) else {}
-    return [
-        X if m.columns is None else parts[m.comparison.encoding(), m.columns] for m in members
-    ]
+    return [X if m.columns is None else parts[m.comparison.encoding(), m.columns] for m in members]
 
 
 def _starts(key: str) -> Iterator[str]:
