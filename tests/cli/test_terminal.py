@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from cli.runner import command
+from lanes import few
 from mercer.cli.terminal import Terminal, line
 
 ESCAPE, SHOWN = "\x1b[31m\x9b5m\x07", r"\x1b[31m\x9b5m\x07"
@@ -101,3 +102,84 @@ def test_a_terminal_that_lacks_letters_shows_them_by_number(folder):
         capture_output=True, text=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
     assert r"gr\xf6\xdfe" in done.stdout
+
+
+MAIN = "import sys; from mercer.cli import main; main()"
+SHELL = pytest.mark.skipif(os.name == "nt", reason="the shell is that of Unix")
+
+
+def in_shell(line, **more):
+    """What a line of a shell ends with, where $M is the command."""
+    command_line = f"M() {{ {sys.executable} -c '{MAIN}' \"$@\"; }}; {line}"
+    return subprocess.run(["bash", "-c", command_line], capture_output=True, text=True, **more)
+
+
+CLOSED = [
+    ("M --version >&-", 0, ""), ("M --version 2>&- >&-", 0, ""), ("M nonsense 2>&-", 2, ""),
+    ("M --help >&- <&-", 0, ""), ("M --version >/dev/full", 4, "standard output: No space left"),
+    ("M check t.csv --json >/dev/full", 4, "standard output: No space left"),
+    ("M nonsense 2>/dev/full", 2, ""), ("M check t.csv >&- 2>&-", 0, ""),
+    ("M check no.csv 2>&-", 3, ""), ("M check - <&-", 3, "Standard input is closed"),
+]  # fmt: skip
+
+
+@SHELL
+@pytest.mark.parametrize(("line", "code", "said"), few(5, CLOSED))
+def test_streams_that_are_closed_or_full(line, code, said):
+    table("t.csv", "y")
+    done = in_shell(line)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert said or not done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@SHELL
+@pytest.mark.parametrize("asked", few(1, ["--help", "check t.csv", "check t.csv --json"]))
+def test_a_reader_that_has_gone_ends_nothing(asked):
+    """The pipe has no reader from the beginning on."""
+    table("t.csv", "y")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *asked.split()], stdout=write, stderr=subprocess.PIPE
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@SHELL
+def test_a_file_is_not_written_into_a_closed_stream():
+    """The next file that is opened would get its number."""
+    code = (
+        "import os; from mercer.cli.terminal import open_streams; open_streams();"
+        "file = open('f', 'wb'); os.write(1, b'printed'); os.write(2, b'said'); file.close();"
+        "assert os.path.getsize('f') == 0"
+    )
+    line = f'{sys.executable} -c "{code}" <&- >&- 2>&-'
+    assert subprocess.run(["bash", "-c", line]).returncode == 0
+
+
+@SHELL
+@pytest.mark.parametrize(
+    "module",
+    few(2, ["cyclopts", "mercer.cli.check", "rich", "mercer.cli.app", "numpy", "polars", "scipy"]),
+)
+def test_ctrl_c_while_libraries_are_loaded_is_one_line(module):
+    table("t.csv", "y")
+    code = f"""
+import os, signal, sys
+class Finder:
+    def find_spec(name, *_):
+        if name == {module!r}:
+            sys.meta_path.remove(Finder)
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+sys.argv = ["mercer", "check", "t.csv", "--kernel", "rbf"]
+from mercer.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr.strip() == "Interrupted; nothing was written."
+    assert not done.stdout

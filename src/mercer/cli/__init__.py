@@ -1,8 +1,11 @@
 """The command ``mercer``: ``main`` checks that the ``cli`` extra is there, and runs the app."""
 
+import os
+import signal
 import sys
+from typing import Any
 
-from mercer.cli.exit_codes import NO_EXTRA
+from mercer.cli.exit_codes import INTERRUPTED, NO_EXTRA
 
 __all__ = ["main"]
 
@@ -11,6 +14,9 @@ INSTALL = 'pip install "mercer[cli]"'
 
 def main() -> None:
     """Entry point of the command; exits with a code documented in ``mercer --help``."""
+    waits = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so under nohup
+    if waits:
+        signal.signal(signal.SIGINT, _interrupted)  # an import has nothing to clean up
     try:
         import cyclopts
         import rich
@@ -20,8 +26,20 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(NO_EXTRA)
-    for stream in (sys.stdout, sys.stderr):  # which may lack letters, as in ASCII
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    from mercer.cli.terminal import open_streams
+
+    open_streams()
     from mercer.cli.app import run
 
-    run()
+    try:
+        if waits:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        run()
+    except KeyboardInterrupt:
+        _interrupted()
+
+
+def _interrupted(*_: Any) -> None:
+    """End at once: nothing is written yet."""
+    os.write(2, b"\nInterrupted; nothing was written.\n")
+    os._exit(INTERRUPTED)

@@ -119,6 +119,7 @@ def run(arguments: list[str] | None = None) -> None:
         if not QUICK.intersection(words):
             check_room()
         code = app(words, exit_on_error=False, print_error=False)
+        sys.stdout.flush()  # on a full disk now, and not when Python ends
     except CycloptsError as error:
         errors.print(CycloptsPanel(visible(str(error))))
         sys.exit(USAGE)

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from mercer.cli.errors import OptionError, of_option
+from mercer.cli.options import check_seed
 from mercer.dedup import Bands, Characters, CorpusIndex, Shingles, Signer, Words, choose_bands
 
 
@@ -55,6 +56,7 @@ class DedupOptions:
         for name, value in (("threshold", self.threshold), ("recall", self.recall)):
             if not 0 < value <= 1 or (name == "recall" and value == 1):
                 raise OptionError(f"--{name} {value:g}: give a number between 0 and 1.")
+        check_seed(self.seed)
         if self.most_kept < 1:
             raise OptionError(f"--most-kept {self.most_kept}: give a number, at least 1.")
         with of_option(OptionError):

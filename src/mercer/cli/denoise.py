@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.cli.errors import OptionError
-from mercer.cli.options import check_paths
+from mercer.cli.options import check_paths, check_seed
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load, save
 from mercer.speech import (
@@ -24,6 +24,7 @@ from mercer.speech import (
 
 AUDIO = (".wav", ".flac")  # that can be written
 CLIPPED = 0.001  # share of samples above which it is said
+MOST_SCENES = 100_000  # of 5 seconds
 DECIBELS = 1e-12  # of full power, which stands for silence
 
 
@@ -73,6 +74,9 @@ def train_enhancer(
         raise OptionError(
             f"--output {output}: with --train give the file of a model, speech.mercer."
         )
+    if not 1 <= scenes <= MOST_SCENES:
+        raise OptionError(f"--scenes {scenes}: give a number from 1 to {MOST_SCENES:,}.")
+    check_seed(seed)
     clean, noise = find_recordings(given[:1]), find_recordings(given[1:])
     check_paths([("--output", output)], [*clean, *noise], force=force)
     screen = Terminal(quiet=quiet or json)

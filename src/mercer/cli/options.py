@@ -22,6 +22,7 @@ from mercer.selection.automatic import METRICS, least_memory, metric_named
 from mercer.tables import column_kinds, spelled_number
 
 TIME = "120s"  # where --time is not given
+MOST_SKIPPED = 1_000_000  # lines above a header
 INTERVAL = ("prediction_low", "prediction_high")  # the columns of --interval
 
 #: words for separators that a shell does not take as they are
@@ -104,8 +105,7 @@ class FitOptions:
             )
         if self.compress is not None and self.compress < 1:
             raise OptionError(f"--compress {self.compress}: give a number of centres, at least 1.")
-        if self.seed < 0:
-            raise OptionError(f"--seed {self.seed}: give a whole number, at least 0.")
+        check_seed(self.seed)
         if self.trials is not None and self.trials < 1:
             raise OptionError(f"--trials: trials={self.trials}: give a whole number, at least 1.")
         if self.time is not None and self.trials is not None:
@@ -186,7 +186,15 @@ def reading_given(
         raise OptionError(f"--decimal {decimal}: give . or , (a point or a comma).")
     if skip_rows is not None and skip_rows < 0:
         raise OptionError(f"--skip-rows {skip_rows}: give a number of lines, at least 0.")
+    if skip_rows is not None and skip_rows > MOST_SKIPPED:
+        raise OptionError(f"--skip-rows {skip_rows}: give a number, at most {MOST_SKIPPED:,}.")
     return Reading(encoding, separator, decimal or "", skip=skip_rows)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed below 0."""
+    if seed < 0:
+        raise OptionError(f"--seed {seed}: give a whole number, at least 0.")
 
 
 def levels_given(interval: float | None, quantiles: str | None) -> dict[str, float]:

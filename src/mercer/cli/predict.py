@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import io
 import json as json_text
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -85,7 +84,7 @@ def predict_table(
     check_paths(written, tables.paths, force=True)
     work = _Predictions(estimator, tables, keep, suffix, levels, explain)
     surprises = work.look()
-    with _standard_output() if piped else written_whole(output) as file:
+    with nullcontext(sys.stdout.buffer) if piped else written_whole(output) as file:
         rows = write_frames(
             file, work.answers(), suffix, safe_cells and WRITERS[suffix] is not None
         )
@@ -96,16 +95,6 @@ def predict_table(
     if json:
         print(json_text.dumps({"rows": rows, "output": str(output), "notices": said}))
     return 0
-
-
-@contextmanager
-def _standard_output() -> Iterator[IO[bytes]]:
-    """Standard output for bytes; who reads it may stop early, as ``head`` does."""
-    try:
-        yield sys.stdout.buffer
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Predictions:

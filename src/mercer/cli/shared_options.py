@@ -27,12 +27,18 @@ Json = Annotated[Flag, Parameter(help="Print one JSON object instead of the scre
 Quiet = Annotated[Flag, Parameter(help="Print nothing but errors.")]
 
 
+LARGEST = 2**32 - 1  # of whole numbers: seeds are no larger, and native code counts further
+
+
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
     """A whole number; cyclopts would round 2.5 without a word."""
     try:
-        return int(tokens[0].value)
+        number = int(tokens[0].value)
     except ValueError:
         raise ValueError(f"{tokens[0].value}: give a whole number.") from None
+    if abs(number) > LARGEST:
+        raise ValueError(f"{tokens[0].value}: give a whole number, at most {LARGEST:,}.")
+    return number
 
 
 Whole = Annotated[int, Parameter(converter=_whole)]

@@ -1,13 +1,16 @@
 """The terminal: what comes from data or the command line is printed as it is, and controls nothing.
 
 Left to itself, rich reads ``[red]`` in a file name as markup and ``:smile:`` as an emoji, and lets
-escape sequences through.
+escape sequences through. Whoever reads the output may stop early, as ``head`` does: nothing is
+printed then, and the work goes on.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Console
@@ -19,8 +22,7 @@ from mercer.visible import visible
 class Terminal(Console):
     """Standard output, or standard error, where strings have no markup and do no harm.
 
-    Styles are given by `line`. If nobody reads the output any more, as after ``| head``, nothing is
-    printed, and the work goes on.
+    Styles are given by `line`.
     """
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False):
@@ -30,13 +32,59 @@ class Terminal(Console):
         """Every string that is printed, also those in tables, comes along here."""
         return super().render_str(visible(text), **options)
 
-    def on_broken_pipe(self) -> None:
-        """Rich would end the process here."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
 
 def line(*parts: str | tuple[str, str]) -> Text:
     """A line of texts, some with a style: ``line("Winner: ", (name, "bold"))``."""
     pairs = [(part, "") if isinstance(part, str) else part for part in parts]
     return Text.assemble(*((visible(text), style) for text, style in pairs))
+
+
+def open_streams() -> None:
+    """Make standard output and error take all letters, and do without a reader.
+
+    A stream that is closed, as by ``>&-``, leads nowhere: its number must not be that of the next
+    file that is opened.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name)
+        if stream is None or not stream.isatty():
+            raw = _Unread(number, f"standard {'output' if number == 1 else 'error'}")
+            encoding = "utf-8" if stream is None else stream.encoding
+            stream = io.TextIOWrapper(
+                io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=number == 2
+            )
+            setattr(sys, name, stream)
+        stream.reconfigure(errors="backslashreplace")
+
+
+class _Unread(io.RawIOBase):
+    """A file descriptor to write to, which leads nowhere from when nobody reads it any more."""
+
+    def __init__(self, number: int, name: str):
+        self.number, self.name = number, name
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self.number
+
+    def write(self, content: Any) -> int:
+        try:
+            return os.write(self.number, content)
+        except OSError as error:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.number)
+            # of errors on standard error nobody could be told
+            if isinstance(error, BrokenPipeError) or os.name == "nt" or self.number == 2:
+                return len(content)
+            error.filename = self.name  # such as a full disk
+            raise

@@ -1,0 +1,61 @@
+"""Every number among the options of every command has a range, and is refused outside of it."""
+
+import inspect
+import re
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from cli.runner import printed
+from mercer.cli.app import app
+
+NEEDED = {
+    "fit": ["t.csv", "--target", "y", "-o", "new.mercer"],
+    "predict": ["m.mercer", "t.csv", "-o", "p.csv"],
+    "report": ["m.mercer", "t.csv"],
+    "check": ["t.csv"],
+    "neighbors": ["t.csv"],
+    "denoise": ["--train", "speech", "-o", "new.mercer"],
+    "dedup": ["d.jsonl", "-o", "o.jsonl"],
+}
+HUGE = "99999999999999999999999999"
+WHOLE, COUNT = ["-1", HUGE, "2.5", "nan", "some"], ["0", "-1", HUGE, "2.5", "nan", "some"]
+SHARE = ["0", "-0.5", "1.5", "nan", "inf", "some"]
+WRONG = {
+    "bits": ["0", "3", "nan"], "characters": COUNT, "compress": COUNT, "interval": SHARE,
+    "k": COUNT, "most_kept": COUNT, "radius": ["-1", "nan", "inf", "some"],
+    "recall": SHARE, "scenes": COUNT, "seed": [*WHOLE, "4294967296"],
+    "skip_rows": [*WHOLE, "1000001"], "threshold": SHARE, "trials": COUNT, "words": COUNT,
+}  # fmt: skip
+
+
+NUMBER = re.compile(r"\b(int|float)\b|Literal\[\d")
+
+
+def numbers():
+    """Every option of every command that is a number."""
+    for name in NEEDED:
+        function = app[name].default_command
+        hints = get_type_hints(function, include_extras=True)
+        for option in inspect.signature(function).parameters:
+            if NUMBER.search(str(hints[option])):
+                yield name, option
+
+
+def test_every_number_of_every_command_is_in_the_table():
+    assert {option for _, option in numbers()} == set(WRONG)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"), [(n, o, value) for n, o in numbers() for value in WRONG[o]]
+)
+def test_a_number_outside_of_its_range_is_an_error_of_the_command_line(name, option, value, capsys):
+    Path("speech").mkdir()
+    for file in ("t.csv", "d.jsonl", "m.mercer", "speech/a.wav"):
+        Path(file).write_text("")
+    asked = "--neighbors" if option == "k" else f"--{option.replace('_', '-')}"
+    code, said = printed(capsys, name, *NEEDED[name], f"{asked}={value}")
+    assert code == 2, said
+    assert "Traceback" not in said
+    assert asked in said or "-k" in said
