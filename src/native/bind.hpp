@@ -38,6 +38,7 @@ void bind_convolutions(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_documents(nb::module_& m);
 void bind_edit(nb::module_& m);
+void bind_graph_edit(nb::module_& m);
 void bind_graphs(nb::module_& m);
 void bind_hashing(nb::module_& m);
 void bind_smo(nb::module_& m);

@@ -2,23 +2,10 @@
 // wrong address are checked first.
 #include <vector>
 
-#include "bind.hpp"
+#include "bind_labelled_graphs.hpp"
 
 namespace mercer {
 namespace {
-
-template <class T>
-using List = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Table = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-void check_starts(const List<const int64_t>& starts, size_t end) {
-    bool ascend = starts.shape(0) >= 1 && starts.data()[0] == 0;
-    for (size_t i = 1; ascend && i < starts.shape(0); ++i)
-        ascend = starts.data()[i - 1] <= starts.data()[i];
-    if (!ascend || uint64_t(starts.data()[starts.shape(0) - 1]) != end)
-        throw std::out_of_range("starts must ascend from 0 to the number of entries");
-}
 
 // out[i, j] <- the sum over eigenvalues a of graph i and b of graph j of p q / (1 - decay a b). Rows
 // of values are pairs (a, p). With `upper` only j >= i is computed, and with `own` only j = i, in one column.
@@ -44,38 +31,9 @@ void walk_sums(List<const double> a, List<const double> p, List<const int64_t> x
                 static_cast<size_t>(t[j + 1] - t[j]), decay);
 }
 
-// A list of graphs with a number for each label.
-struct LabelledGraphs {
-    const int64_t *nodes, *rows;
-    const int32_t* to;
-    const uint64_t *labels, *marks;
-    size_t count, largest = 0;
-
-    LabelledGraphs(const List<const int64_t>& node_starts, const List<const int64_t>& row_starts,
-                   const List<const int32_t>& neighbours, const List<const uint64_t>& names,
-                   const List<const uint64_t>& of_edges)
-        : nodes(node_starts.data()), rows(row_starts.data()), to(neighbours.data()),
-          labels(names.data()), marks(of_edges.shape(0) > 0 ? of_edges.data() : nullptr) {
-        check_aligned(node_starts, row_starts, neighbours, names, of_edges);
-        wants(marks == nullptr || of_edges.shape(0) == neighbours.shape(0),
-              "marks must have one entry for each neighbour, or none");
-        wants(row_starts.shape(0) >= 1, "row_starts must have N + 1 entries");
-        wants(names.shape(0) + 1 == row_starts.shape(0), "labels must have one entry for each node");
-        check_starts(node_starts, names.shape(0));
-        check_starts(row_starts, neighbours.shape(0));
-        count = node_starts.shape(0) - 1;
-        for (size_t g = 0; g < count; ++g) {
-            const int64_t size = nodes[g + 1] - nodes[g];
-            largest = size > static_cast<int64_t>(largest) ? static_cast<size_t>(size) : largest;
-            for (int64_t e = rows[nodes[g]]; e < rows[nodes[g + 1]]; ++e)
-                if (to[e] < 0 || to[e] >= size)
-                    throw std::out_of_range("neighbours must be nodes of the same graph");
-        }
-    }
-    WalkGraph at(size_t g) const {
-        return {rows + nodes[g], to, static_cast<size_t>(nodes[g + 1] - nodes[g]), marks};
-    }
-};
+WalkGraph graph_of(const LabelledGraphs& X, size_t g) {
+    return {X.rows + X.nodes[g], X.to, static_cast<size_t>(X.nodes[g + 1] - X.nodes[g]), X.marks};
+}
 
 void labelled_walks(List<const int64_t> x_nodes, List<const int64_t> x_rows,
                     List<const int32_t> x_neighbours, List<const uint64_t> x_labels,
@@ -100,7 +58,7 @@ void labelled_walks(List<const int64_t> x_nodes, List<const int64_t> x_rows,
     for (size_t i = 0; i < X.count; ++i) {
         const size_t end = own ? i + 1 : m;
         for (size_t j = own || upper ? i : 0; j < end; ++j) {
-            WalkGraph x = X.at(i), z = Z.at(j);
+            WalkGraph x = graph_of(X, i), z = graph_of(Z, j);
             if (z.marks == nullptr) x.marks = nullptr;
             const size_t size = x.n * z.n;
             if (mask.size() < size) {

@@ -33,6 +33,7 @@ NB_MODULE(_native, m) {
     bind_distances(m);
     bind_documents(m);
     bind_edit(m);
+    bind_graph_edit(m);
     bind_graphs(m);
     bind_hashing(m);
     bind_smo(m);

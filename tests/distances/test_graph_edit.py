@@ -1,11 +1,11 @@
 """Edit distance between small graphs: directions and loops, limits, what is refused, and that it
 makes no kernel."""
 
-import sys
+import math
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import cases
 from mercer.distances import GraphEdit, KernelDistance
@@ -98,6 +98,7 @@ def test_large_graphs_are_refused():
         ({"edge_cost": np.inf}, "edge_cost=inf: give a finite number > 0"),
         ({"node_relabel": -0.5}, "node_relabel=-0.5: give a finite number >= 0"),
         ({"edge_relabel": "x"}, "edge_relabel='x': give a finite number >= 0"),
+        ({"max_steps": 0}, "max_steps=0: give a whole number >= 1"),
         ({"max_nodes": 0}, "max_nodes=0: give a whole number >= 1"),
     ],
 )
@@ -106,10 +107,50 @@ def test_bad_parameters_are_refused(params, message):
         GraphEdit(**params)(cases.small_graphs())
 
 
-def test_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(ImportError, match=r'needs networkx .* pip install "mercer\[objects\]"'):
-        GraphEdit()(cases.small_graphs())
+ODD = [(1, 1, 2, 1), (1, 1, 3, 1), (1, 3, 2, 5), (0.3, 1, 4, 0), (1e-9, 3e-9, 2e-9, 1e-9)]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("costs", [*ODD, *np.random.default_rng(5).exponential(1, (6, 4)).tolist()])
+def test_any_costs_make_a_distance(directed, costs):
+    """Relabelling may cost more than deleting and inserting."""
+    rho = GraphEdit(*costs)
+    graphs = random_graphs(9, 4, directed, int(1e6 * costs[0]) % 97)
+    marked = [marked_edges(graph, directed) for graph in graphs]
+    X = joined(graphs, directed)
+    D = rho(X)
+    expected = [[least_edit(rho, a, b) for b in marked] for a in marked]
+    assert_allclose(D, expected, rtol=1e-9)
+    assert_array_equal(rho(X, X[np.arange(9)]), D)  # each pair, in both orders
+    through = (D[:, :, None] + D[None]).min(axis=1)
+    assert (through * (1 + 1e-9) >= D).all()
+
+
+def test_a_deleted_node_is_better_than_a_new_label():
+    one, other = ((2, [(0, 1)], labels) for labels in (["O", "O"], ["O", "C"]))
+    assert GraphEdit(1, 1, 2)([one], [other]) == GraphEdit(1, 1, 2)([other], [one]) == 2
+
+
+def test_bounds_of_a_search_that_ends_early():
+    graphs = random_graphs(6, 9, False, 3)
+    exact = GraphEdit(max_nodes=9)(graphs)
+    short = GraphEdit(max_nodes=9, max_steps=2)
+    lower, upper = short.interval(graphs)
+    assert (lower <= exact).all()
+    assert (exact <= upper).all()
+    assert (lower < upper).any()
+    assert_array_equal(upper, upper.T)
+    with pytest.warns(UserWarning, match=r"max_steps=2 ended .* upper bounds, .* raise max_steps"):
+        assert_array_equal(short(graphs), upper)
+    lower, upper = GraphEdit(max_nodes=9).interval(graphs[:2], graphs)
+    assert_array_equal(lower, upper)
+    assert_allclose(lower, exact[:2])
+
+
+def test_the_default_of_steps_is_enough_for_eight_nodes():
+    """The worst case leaves out no partial map: all those of the first k < 8 nodes."""
+    partial = sum(math.comb(k, j) * math.perm(8, j) for k in range(8) for j in range(k + 1))
+    assert partial < GraphEdit().max_steps
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])

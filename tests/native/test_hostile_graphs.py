@@ -258,3 +258,38 @@ def test_shapes_are_checked():
     ]:  # fmt: skip
         with pytest.raises((ValueError, IndexError), match=r"must|one|own"):
             call()
+
+
+def test_edits_of_hostile_graphs():
+    sizes = [0, 1, 2, 0, 5, 6, 0]
+    X, _ = random_graphs(sizes, directed=True)
+    marks = np.arange(len(X.neighbours), dtype=np.uint64) % np.uint64(3) << np.uint64(62)
+    own = (*lists(X), X.node_labels, marks)
+
+    def edits(i=5, first=0, costs=(0.5, 0.25, 1.0, 0.5), steps=100, limit=np.inf, side=own):
+        (a, low), (b, high) = guarded((len(sizes),)), guarded((len(sizes),))
+        _native.graph_edits(*own, *side, i, first, *costs, True, steps, limit, low, high)
+        whole(a)
+        whole(b)
+        return low, high
+
+    for i in range(len(sizes)):
+        low, high = edits(i)
+        assert (low <= high).all()
+        assert high[i] == 0
+        assert high[0] >= 0.5 * sizes[i]
+    assert (edits(first=7)[0] == 77).all()
+    assert edits(steps=2**64 - 1, limit=0.0)[1][5] == 0
+    outside = (*lists(X)[:2], X.neighbours + np.int32(6), X.node_labels, marks)
+    for call in [
+        lambda: edits(7),
+        lambda: edits(costs=(0.5, np.nan, 1.0, 0.5)),
+        lambda: edits(costs=(0.5, -1.0, 1.0, 0.5)),
+        lambda: edits(costs=(np.inf, 0.5, 1.0, 0.5)),
+        lambda: edits(steps=0),
+        lambda: edits(limit=np.nan),
+        lambda: edits(side=outside),
+        lambda: edits(side=(*own[:4], marks[1:])),
+    ]:
+        with pytest.raises((ValueError, IndexError), match=r"must"):
+            call()

@@ -1,21 +1,23 @@
-"""The edit distance between small graphs; networkx searches for the best map of their nodes.
+"""The edit distance between small graphs, by a native search for the best map of their nodes.
 
 kernels/graph_counts.py has comparisons of graphs that take linear time.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.samples import Graphs, Prepared, is_number, is_whole
+from mercer.samples import Graphs, is_number, is_whole
 from mercer.threads import raise_if_stopped
 
-ROUNDED_UP = 1 + 1e-12  # sums of costs in another order than those of the limit
 COSTS = ("node_cost", "edge_cost", "node_relabel", "edge_relabel")
+NONE = np.empty(0, np.uint64)
 
 
 class GraphEdit(Distance):
@@ -42,7 +44,10 @@ class GraphEdit(Distance):
     edge_relabel : float >= 0, default=1.0
         The cost :math:`r_e` of another label of an edge.
     max_nodes : int >= 1, default=8
-        Graphs with more nodes are refused, since a pair of them may take hours.
+        Graphs with more nodes are refused, since the time of an exact search grows exponentially.
+    max_steps : int >= 1, default=1_000_000
+        The search for a pair of graphs ends after so many partial maps of nodes, which take
+        :math:`O(n^3)` operations each. Graphs of up to 8 nodes never need the default.
 
     See Also
     --------
@@ -51,10 +56,14 @@ class GraphEdit(Distance):
 
     Raises
     ------
-    ImportError
-        networkx is not installed: ``pip install "mercer[objects]"``.
     ValueError
         A graph has more than ``max_nodes`` nodes; the message names it.
+
+    Warns
+    -----
+    UserWarning
+        ``max_steps`` ended the search of some pairs. Their values are the least cost that was found,
+        an upper bound of the distance; `interval` returns the lower bound too.
 
     Notes
     -----
@@ -62,9 +71,12 @@ class GraphEdit(Distance):
     if both relabellings cost something. It is no distance of a Hilbert space: exp(-γ ρ) and
     exp(-γ ρ²) are in general not positive semidefinite, and `check_mercer` tests them on a sample.
 
-    The search is exact, and takes time that grows exponentially with the nodes: about
-    :math:`n!` maps in the worst case, of which most are left out. Labels and cheap pairs shorten
-    it. Attributes of nodes are not read. A loop counts as an edge.
+    The search decides about one node after another, and leaves out every partial map that cannot be
+    completed at less than the best cost so far. What the other nodes cost at least is the solution
+    of an assignment problem, in which a pair of nodes costs its labels, its edges to the nodes that
+    are decided, and half of what its other edges cost at least. It is exact unless there is the
+    warning above; upper bounds are symmetric too, but may violate the triangle inequality.
+    Attributes of nodes are not read. A loop counts as an edge.
 
     References
     ----------
@@ -72,8 +84,8 @@ class GraphEdit(Distance):
     recognition", IEEE Trans. SMC 13, 1983.
     Abu-Aisheh, Raveaux, Ramel & Martineau, "An exact graph edit distance algorithm for solving
     pattern recognition problems", ICPRAM 2015.
-    Hagberg, Schult & Swart, "Exploring network structure, dynamics, and function using NetworkX",
-    SciPy 2008.
+    Riesen & Bunke, "Approximate graph edit distance computation by means of bipartite graph
+    matching", Image and Vision Computing 27, 2009: the assignment problem.
 
     Examples
     --------
@@ -100,12 +112,14 @@ class GraphEdit(Distance):
         node_relabel: float = 1.0,
         edge_relabel: float = 1.0,
         max_nodes: int = 8,
+        max_steps: int = 1_000_000,
     ):
         self.node_cost = node_cost
         self.edge_cost = edge_cost
         self.node_relabel = node_relabel
         self.edge_relabel = edge_relabel
         self.max_nodes = max_nodes
+        self.max_steps = max_steps
 
     def validate(self) -> None:
         for name in COSTS:
@@ -115,8 +129,10 @@ class GraphEdit(Distance):
                 raise ValueError(
                     f"{name}={value!r}: give a finite number {'>=' if least == 0 else '>'} 0."
                 )
-        if not (is_whole(self.max_nodes) and self.max_nodes >= 1):
-            raise ValueError(f"max_nodes={self.max_nodes!r}: give a whole number >= 1.")
+        for name in ("max_nodes", "max_steps"):
+            value = getattr(self, name)
+            if not (is_whole(value) and 1 <= value < 2**63):
+                raise ValueError(f"{name}={value!r}: give a whole number >= 1.")
 
     def check(self, X: Graphs, like: Any = None) -> None:
         large = np.flatnonzero(X.sizes > self.max_nodes)
@@ -126,88 +142,77 @@ class GraphEdit(Distance):
                 f"X[{i}] has {X.sizes[i]} nodes, but GraphEdit compares graphs of at most "
                 f"max_nodes={self.max_nodes}, since its time grows exponentially: give "
                 "KernelDistance(WeisfeilerLehman().normalised()) for larger graphs, or raise "
-                "max_nodes if you can wait."
+                "max_nodes: a search that max_steps ends returns an upper bound."
             )
 
     def pair_cost(self, X: Graphs) -> float:
         return 1e6
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
-        return X if isinstance(X, Prepared) else Prepared((X, _as_networkx(X)))
-
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self.within(X, Z, np.inf)
 
     def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+        lower, upper = self._search(X, Z, limit)
+        ended = (lower < upper) & (lower <= limit)
+        if ended.any():
+            warnings.warn(
+                f"GraphEdit: max_steps={self.max_steps} ended the search for {ended.sum()} of "
+                f"{ended.size} pairs of graphs. Their values are upper bounds, above a lower bound "
+                f"by up to {(upper - lower)[ended].max():.3g}: raise max_steps, or look at "
+                "GraphEdit.interval(X), which returns both bounds.",
+                stacklevel=2,
+            )
+        return upper.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+
+    def interval(self, X: Any, Z: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper bounds of the distances between raw graphs.
+
+        Parameters
+        ----------
+        X, Z : lists of n and m graphs
+            Without Z, the graphs of X are compared with each other.
+
+        Returns
+        -------
+        lower, upper : ndarrays of shape (n, m), float64
+            Equal where the search ended before ``max_steps``.
+
+        Examples
+        --------
+        Two rings of 12 nodes, one of them in two parts:
+
+        >>> one = (12, [(i, (i + 1) % 12) for i in range(12)])
+        >>> two = (12, [(i, i - 5 if i % 6 == 5 else i + 1) for i in range(12)])
+        >>> lower, upper = GraphEdit(max_nodes=12, max_steps=20).interval([one], [two])
+        >>> float(lower[0, 0]), float(upper[0, 0])
+        (0.0, 4.0)
+        """
+        self.validate()
+        training = self.encode(X if Z is None else Z)
+        new = training if Z is None or Z is X else self.encode(X, like=training)
+        return self._search(new, training, np.inf)
+
+    def _search(self, X: Graphs, Z: Graphs, limit: float) -> tuple[np.ndarray, np.ndarray]:
         same = X is Z
-        X, Z = self.sides(X, Z)
-        D = np.zeros(X.shape + Z.shape, np.result_type(X.dtype, Z.dtype))
-        search = _searcher(self, limit)
-        for i, x in enumerate(X.parts[1]):
+        marked = X.edge_labels is not None and Z.edge_labels is not None
+        both = (*_lists(X, marked), *_lists(Z, marked))
+        # in units of the largest cost no sum overflows, and costs of any size are searched alike
+        costs = np.array([float(getattr(self, name)) for name in COSTS])
+        unit = costs.max()
+        lower, upper = np.zeros((2, len(X), len(Z)))
+        for i in range(len(X)):
             raise_if_stopped()
-            first = i + 1 if same else 0
-            D[i, first:] = [search(x, z) for z in Z.parts[1][first:]]
-        return D + D.T if same else D
+            _native.graph_edits(
+                *both, i, i + 1 if same else 0, *(costs / unit).tolist(), X.directed,
+                int(self.max_steps), float(limit) / unit, lower[i], upper[i],
+            )  # fmt: skip
+        if same:
+            lower, upper = lower + lower.T, upper + upper.T
+        return lower * unit, upper * unit
 
 
-def _searcher(costs: GraphEdit, limit: float) -> Any:
-    """A function of two graphs, which returns their distance, or infinity if it is above the
-    limit."""
-    graph_edit_distance = _networkx().graph_edit_distance
-    node, edge = float(costs.node_cost), float(costs.edge_cost)
-    relabelled, relinked = float(costs.node_relabel), float(costs.edge_relabel)
-
-    def swap(x: dict, z: dict) -> float:
-        # networkx takes the loop of one node for that of another: here they belong to their nodes
-        loops = edge * ((x["loop"] is None) != (z["loop"] is None))
-        if x["loop"] is not None and z["loop"] is not None:
-            loops = min(relinked, 2 * edge) * (x["loop"] != z["loop"])
-        return relabelled * (x["label"] != z["label"]) + loops
-
-    def alone(x: dict) -> float:
-        return node + edge * (x["loop"] is not None)
-
-    options = {
-        "node_subst_cost": swap, "node_del_cost": alone, "node_ins_cost": alone,
-        "edge_subst_cost": lambda x, z: relinked * (x["label"] != z["label"]),
-        "edge_del_cost": lambda x: edge, "edge_ins_cost": lambda x: edge,
-    }  # fmt: skip
-    if limit < np.inf:
-        options["upper_bound"] = limit * ROUNDED_UP
-
-    def search(x: Any, z: Any) -> float:
-        found = graph_edit_distance(x, z, **options)
-        return np.inf if found is None else float(found)
-
-    return search
-
-
-def _as_networkx(X: Graphs) -> np.ndarray:
-    """The graphs as objects of networkx, whose nodes hold their labels and those of their loops."""
-    make = _networkx().DiGraph if X.directed else _networkx().Graph
-    out = np.empty(len(X), object)
-    for i in range(len(X)):
-        graph = X[i : i + 1]
-        n = len(graph.degrees)
-        labels = np.zeros(n, int) if graph.node_labels is None else graph.node_labels
-        u, v = graph.ends()
-        marks = np.zeros(len(u), int) if graph.edge_labels is None else graph.edge_labels
-        edges = list(zip(u.tolist(), v.tolist(), marks.tolist()))
-        loops = {a: mark for a, b, mark in edges if a == b}
-        out[i] = make()
-        out[i].add_nodes_from(
-            (a, {"label": label, "loop": loops.get(a)}) for a, label in enumerate(labels.tolist())
-        )
-        out[i].add_edges_from((a, b, {"label": mark}) for a, b, mark in edges if a != b)
-    return out
-
-
-def _networkx() -> Any:
-    try:
-        import networkx
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"GraphEdit needs networkx ({error.name} is not installed): run "
-            'pip install "mercer[objects]".'
-        ) from error
-    return networkx
+def _lists(X: Graphs, marked: bool) -> tuple:
+    """What the native search reads: nodes, edges, and the labels of both."""
+    labels = np.zeros(len(X.degrees), np.uint64) if X.node_labels is None else X.node_labels
+    lists = (X.node_starts, X.row_starts, X.neighbours, labels)
+    return (*map(np.ascontiguousarray, lists), X.edge_labels if marked else NONE)
