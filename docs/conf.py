@@ -20,6 +20,7 @@ extensions = [
     "mathml",
     "chapters",
     "ratios",
+    "cell_forms",
     "kind_pictures",
     "summaries",
     "as_markdown",

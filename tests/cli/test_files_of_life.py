@@ -43,6 +43,42 @@ READ = {
         f"{PANDAS}, which starts again at 0"),
     "an index that was read again": (
         FRAME.set_axis(SHUFFLED).rename_axis("Unnamed: 0").to_csv(), (), "t.csv", PANDAS),
+    "no header": (
+        "".join(f"{i}.{i % 7 + 1};{SINES[i]}\n" for i in range(N)), (), "t.csv",
+        "40 rows, 2 columns"),
+    "no header, as a user says": (
+        "".join(f"{i % 7};{SINES[i]}\n" for i in range(N)), ("--no-header",), "t.csv",
+        "40 rows, 2 columns"),
+    "years as names": (
+        lines("2019,2020", lambda i: f"{i},{SINES[i]}"), (), "t.csv", "40 rows, 2 columns"),
+    "units below the names": (
+        lines("length,weight\nmm,[kg]", lambda i: f"{i}.5,{SINES[i]}"), (), "t.csv",
+        "The line below the header holds units, and is no row: mm, [kg]."),
+    "points in thousands or not": (
+        lines("people;day", lambda i: f"{i + 1}.{i + 100};{i % 28 + 1}.3.2024"), (), "t.csv",
+        "people: thousands are separated by points, as nothing in the file speaks against it; if "
+        "points are decimal signs, give --decimal . (a point)."),
+    "dates of both orders": (
+        two("day", lambda i: f"0{i % 9 + 1}/0{i % 7 + 1}/2021"), (), "t.csv",
+        "day: its dates fit both orders of day and month, and '01/01/2021' is read with the day "
+        "first, as 2021-01-01; if the month is first, give --dates month-first."),
+    "dates whose order is given": (
+        two("day", lambda i: f"0{i % 9 + 1}/0{i % 2 + 1}/2021"), ("--dates", "month-first"),
+        "t.csv", "2021-01-01 to 2021-09-02"),
+    "dates with a form": (
+        two("day", lambda i: f"0{i % 9 + 1}/0{i % 2 + 1}/2021"), ("--kind", "day=date:month-first"),
+        "t.csv", "2021-01-01 to 2021-09-02"),
+    "levels with an order": (
+        two("risk", lambda i: ["low", "mid", "high"][i % 3]),
+        ("--kind", "risk=ordered:low<mid<high"), "t.csv", "risk ordered"),
+    "a mark that is given": (
+        two("x", lambda i: "gone" if i % 2 else f"{i}.5"), ("--missing", "gone"), "t.csv",
+        "x number 20"),
+    "a long cell": (
+        lines("note,size", lambda i: f"{'word ' * (40_000 if i == 9 else 9)}{i},{SINES[i]}"), (),
+        "t.csv", "note text"),
+    "clock times": (
+        two("opens", lambda i: f"{i % 24:02d}:30"), (), "t.csv", "0.5 to 23.5 o'clock"),
     "accountants": (
         two("balance", lambda i: f"($1,{100 + i}.50)" if i % 2 else f"$2,{100 + i}.00"), (),
         "t.csv", "balance number -1139.5 to 2138"),
@@ -139,3 +175,39 @@ def test_a_file_is_refused_with_the_right_words(case, folder, capsys):
 
 def test_there_are_thirty_files():
     assert len(READ) + len(REFUSED) >= 30
+
+
+ANSWERS = [["Yes", "yes ", "no", "No", "no"][i % 5] for i in range(N)]
+
+
+def test_classes_that_differ_by_case_and_blanks_are_one(folder, capsys):
+    (folder / "t.csv").write_text(lines("ok,size", lambda i: f"{ANSWERS[i]},{SINES[i]}"))
+    code, said = printed(capsys, "check", "t.csv", "--target", "ok")
+    assert (code, "ok: no 24 (60%), Yes 16 (40%)." in said) == (0, True)
+    assert "'no', 'No' are read as one class, no" in said
+    code, said = printed(capsys, "check", "t.csv", "--target", "ok", "--keep-variants")
+    assert "ok: no 16 (40%)" in said
+
+
+@pytest.mark.parametrize("wrong", ["4.l", "about 7"])
+def test_a_mistyped_target_is_no_class(wrong, folder, capsys):
+    content = lines("size;y", lambda i: f"{SINES[i]};{wrong if i == 6 else f'{i},5'}")
+    (folder / "t.csv").write_text(content)
+    code, said = printed(capsys, "check", "t.csv", "--target", "y")
+    assert code == 3
+    assert f"--target y holds numbers, but 1 cell is none: '{wrong}' (row 7)." in said
+    code, said = printed(capsys, "check", "t.csv", "--target", "y", "--missing", wrong)
+    assert (code, "y: 0.5000 to 39.5, median 20.5" in said) == (0, True)
+
+
+def test_a_target_is_read_by_what_its_file_tells(folder, capsys):
+    content = lines("area;rent", lambda i: f"{i},2;{f'1.{100 + i}' if i % 3 else 500 + i} €")
+    (folder / "t.csv").write_text(content)
+    code, said = printed(capsys, "check", "t.csv", "--target", "rent")
+    assert (code, "rent: 500.0 to 1,138.0" in said) == (0, True)
+
+
+def test_lengths_of_time_are_numbers_to_predict(folder, capsys):
+    (folder / "t.csv").write_text(lines("size,lap", lambda i: f"{SINES[i]},0:{i + 10}:05"))
+    code, said = printed(capsys, "check", "t.csv", "--target", "lap")
+    assert (code, "lap is read in s." in said) == (0, True)

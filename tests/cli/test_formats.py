@@ -135,7 +135,7 @@ def test_excel_where_its_reader_is_installed(folder):
     tables = Tables([Path("t.xlsx")])
     assert tables.frame().rows() == [(1.5, 2.0, "red"), (3.0, None, "blue")]
     assert tables.frame().columns == ["size", "column 2", "colour"]
-    assert "Of 2 sheets the first is read: One." in tables.notes
+    assert "Of 2 sheets one is read, One; --sheet reads another: Two." in tables.notes
     assert "Without a name in the header: column 2." in tables.notes
     for content in (workbook([]), workbook([["a", "b"]]), b"PK\3\4no"):
         (folder / "t.xlsx").write_bytes(content)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from cli.runner import command
+from cli.runner import command, printed
 from mercer.cli.tables import read_table
 
 COLOURS = ["red", "green", "blue", None]
@@ -202,3 +202,18 @@ def test_names_that_are_all_different_are_compared(folder, capsys):
     assert found["neighbour"].to_list() == [1]
     said = " ".join(capsys.readouterr().out.split())
     assert "Left out: code." in said
+
+
+def test_few_names_are_compared_as_texts_where_that_is_asked_for(folder, capsys):
+    names = ["Anna Berg", "Ana Berg", "Otto Lind", "Oto Lind", "Ida Sund"]
+    pl.DataFrame({"id": [7, 3, 9, 1, 4], "name": names}).write_csv("n.csv")
+    code, said = printed(
+        capsys, "neighbors", "n.csv", "--columns", "name", "--text", "kmers", "-k", 1
+    )
+    assert (code, "name (by substrings of 3 characters)" in said) == (0, True)
+    assert pl.read_csv("neighbors.csv")["neighbour"].to_list()[:4] == [2, 1, 4, 3]
+    code, said = printed(
+        capsys, "neighbors", "n.csv", "--columns", "id", "--text", "kmers", "--force"
+    )
+    assert code == 2
+    assert "--text kmers: no column that is compared holds texts" in said

@@ -40,7 +40,7 @@ def options(**given):
     usual = {
         "train": Path("t.csv"), "target": "y", "test": None, "task": None, "metric": None,
         "time": None, "trials": 1, "memory": "1GB", "kind": [], "drop": [], "seed": 0,
-        "output": Path("m.mercer"), "encoding": "utf-8", "force": False, "json": False,
+        "output": Path("m.mercer"), "force": False, "json": False,
         "quiet": True,
     }  # fmt: skip
     return FitOptions(**{**usual, **given})

@@ -3,7 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from lanes import examples
 from mercer.tables import infer_columns, read_columns
 from mercer.tables.forms import clock_hours, clocks, dates, spelled_date
 from mercer.tables.forms.clocks import span_seconds
@@ -117,3 +120,59 @@ def test_long_integers_stay_different():
     assert (found.kind, found.distinct, len(set(values.tolist()))) == ("identifier", 40, 40)
     found, values = column([9007199254740993001 + i % 3 for i in range(40)])
     assert (found.kind, found.levels[0]) == ("category", "9007199254740993001")
+
+
+# --- made columns, of a form with marks: read back equal, or refused ------------------------------
+
+
+def written_number(x, decimal, group, sign, money):
+    """A number as a program of some country writes it."""
+    text = f"{abs(x):,.2f}".translate(str.maketrans({",": group, ".": decimal}))
+    text = f"{money}{text}" if money in ("$", "R$ ") else f"{text}{money}"
+    if x >= 0:
+        return text
+    return {"-": f"-{text}", "\u2212": f"\u2212{text}", "()": f"({text})", "end": f"{text}-"}[sign]
+
+
+numbers = st.lists(st.floats(-1e7, 1e7).map(lambda x: round(x, 2)), min_size=25, max_size=60)
+MARKS = ["", "n/a", "#N/A", "\\N", "k. A.", "–"]
+
+
+@examples(300)
+@given(
+    numbers,
+    st.sampled_from([(".", ","), (",", "."), (",", " "), (",", "\u202f"), (".", "'"), (",", "")]),
+    st.sampled_from(["-", "\u2212", "()", "end"]),
+    st.sampled_from(["", " €", "$", "R$ ", " zł", " kg", "%"]),
+    st.lists(st.sampled_from(MARKS), max_size=5),
+)
+def test_made_columns_of_numbers_are_read_back(values, signs, sign, money, marks):
+    cells = [written_number(x, *signs, sign, money) for x in values]
+    cells = [*cells, *marks]
+    found, read = column(cells)
+    if found.kind == "number":
+        np.testing.assert_array_equal(read, [*values, *[np.nan] * len(marks)])
+    else:  # nothing but a word may say that they are none
+        assert found.kind in ("category", "identifier", "text", "constant", "empty")
+        assert len({*cells}) < 4 or sign == "()" or money == " kg"
+
+
+@examples(300)
+@given(
+    st.lists(st.dates(pd.Timestamp("1970-01-01").date(), pd.Timestamp("2060-12-31").date()),
+             min_size=25, max_size=60),
+    st.sampled_from(["%Y-%m-%d", "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%d-%b-%Y",
+                     "%B %d, %Y", "%d %B %Y", "%a, %d %b %Y", "%Y-W%V-%u", "%Y/%m/%d", "%d-%b-%y"]),
+    st.lists(st.sampled_from(MARKS), max_size=5),
+)  # fmt: skip
+def test_made_columns_of_dates_are_read_back(days, form, marks):
+    form = form.replace("%Y-W", "%G-W")
+    found, read = column([day.strftime(form) for day in days] + marks)
+    if len(set(days)) == 1:
+        return
+    assert found.kind == "date"
+    wrong = read[: len(days)] != np.array(days, "datetime64[s]")
+    short = "%y" in form and any(not 1969 <= day.year <= 2068 for day in days)
+    open_order = any(kind == "order" for kind, _ in found.doubts)
+    assert not wrong.any() or open_order or short
+    assert np.isnat(read[len(days) :]).all()

@@ -23,9 +23,12 @@ from mercer.cli.errors import OptionError, TableError, counted, first_names
 from mercer.cli.files import Source
 from mercer.cli.layout import (
     MOST_BELOW,
+    are_units,
     begins_below,
     below_lines,
+    is_row,
     rows_end,
+    rows_of_text,
     without_header,
     without_total,
 )
@@ -56,6 +59,7 @@ class DelimitedText:
         encoding: str,
         separator: str | None = None,
         skip: int | None = None,
+        header: bool | None = None,
     ):
         self.source = source
         self.notes: list[str] = []  # what was found out, and a user might not expect
@@ -83,6 +87,14 @@ class DelimitedText:
         self.separator = separator or separator_of(rows, usual)
         if separator is None and self.separator != usual and usual is not None:
             self.notes.append(f"The fields are separated by {NAMED[self.separator]}.")
+        first = rows_of_text(rows, self.separator)[0]
+        #: a line of made names above rows without any, and whether units stand below the names
+        self.made, self.units = self._made(first, header), False
+        if not self.made and len(first) > 2 and are_units(first[1], first[2:]):
+            self.units = True
+            self.notes.append(
+                f"The line below the header holds units, and is no row: {', '.join(first[1])}."
+            )
         self.header: list[str] = []  # as it stands in the file
         self.names: list[str] = []  # columns without one are named by their position
         self.unnamed: list[str] = []
@@ -101,6 +113,22 @@ class DelimitedText:
             return
         with self.source.opened() as file:
             yield from self._streamed(file, rows)
+
+    def _made(self, first: list[list[str]], header: bool | None) -> str:
+        """Names for the columns of a table without a header; "" where there is one."""
+        if header or not first or (header is None and not is_row(first[0], first[1:])):
+            return ""
+        if header is None:
+            self.notes.append(
+                f"The first line is read as a row, not as a header: {', '.join(first[0])[:60]}. If "
+                "it holds the names of the columns, give --header."
+            )
+        return self.separator.join(f"column {j + 1}" for j in range(len(first[0]))) + "\n"
+
+    @property
+    def above(self) -> int:
+        """What is added to the number of a line of the table, to count those of the file."""
+        return self.skip - bool(self.made)
 
     # --- bytes to characters ------------------------------------------------------------------
 
@@ -158,7 +186,7 @@ class DelimitedText:
             raise TableError(f"{self.source.label} is empty.")
         if '"' not in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        text = below_lines(text, self.skip)
+        text = self.made + below_lines(text, self.skip)
         below = text[rows_end(text, self.separator) :]
         self.note_below(below)
         text = text.removesuffix(below)
@@ -194,10 +222,10 @@ class DelimitedText:
                 return
             begins = reader.line_num + 1
             for fields in reader:
-                self._check_width(fields, reader.line_num + self.skip)
+                self._check_width(fields, reader.line_num + self.above)
                 begins = reader.line_num + 1
         except csv.Error as error:
-            self._wrong_quote(error, begins + self.skip)
+            self._wrong_quote(error, begins + self.above)
 
     def _check_width(self, fields: list[str], row: int) -> None:
         if len(fields) != len(self.names) and fields:
@@ -243,6 +271,8 @@ class DelimitedText:
         """What follows the header; None where nothing does."""
         reader = fields_of(io.StringIO(text, newline=""), self.separator, len(text))
         next(reader)
+        if self.units:
+            next(reader, [])
         lines = reader.line_num
         ends = re.finditer(r"\r\n|\r|\n", text)
         start = next(islice(ends, lines - 1, None), None)
@@ -278,14 +308,17 @@ class DelimitedText:
         lines = _Lines(self, io.TextIOWrapper(file, self.encoding, newline=""))
         for _ in range(self.skip):
             next(lines)
+        lines.begin(self.made)
         reader = fields_of(lines, self.separator, 1 << 30)
         begins, held, blank = 1, 0, 0
         try:
             self._take_names(next(reader, []))
+            if self.units:
+                next(reader, [])
             lines.taken.clear()
             begins = reader.line_num + 1
             for fields in reader:
-                self._check_width(fields, reader.line_num + self.skip)
+                self._check_width(fields, reader.line_num + self.above)
                 begins = reader.line_num + 1
                 held += 1
                 blank = blank + 1 if not fields else 0
@@ -294,7 +327,7 @@ class DelimitedText:
                     lines.taken.clear()
                     held = blank = 0
         except csv.Error as error:
-            self._wrong_quote(error, begins + self.skip)
+            self._wrong_quote(error, begins + self.above)
         except UnicodeDecodeError:
             self._find_wrong_byte()
         rest = "".join(lines.taken)
@@ -317,6 +350,10 @@ class _Lines:
         self.count = self.quotes = 0
         self.ended = False
 
+    def begin(self, made: str) -> None:
+        """Put a line of made names before the others."""
+        self.ahead.extend([made] * bool(made))
+
     def __iter__(self) -> _Lines:
         return self
 
@@ -332,7 +369,7 @@ class _Lines:
         line = self.ahead.popleft()
         self.count += 1
         self.quotes += line.count('"')
-        if self.count == 1:
+        if self.count <= 2:
             line = line.removeprefix("\ufeff")
         self.text._refuse_nul(line, self.count)
         self.taken.append(line)

@@ -8,12 +8,16 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import sys
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar
+from xml.sax.saxutils import escape
 
 import numpy as np
 import polars as pl
@@ -33,6 +37,7 @@ from mercer.cli.unfolded import unfolded
 # it tells of each column that it takes for texts, unless someone listens
 logging.getLogger("fastexcel").addHandler(logging.NullHandler())
 
+UNNAMED = "__UNNAMED__"  # begins the names that columns without one get
 LARGEST = 4_000_000_000  # bytes of a sparse table that is written out
 
 
@@ -135,7 +140,7 @@ class SvmlightFile(Whole):
         if content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
             raise TableError(f"{self.source.label} begins with a mark of Unicode: take it out.")
         load: Any = load_svmlight_file  # whose types say that zero_based is a text
-        X, y = load(io.BytesIO(content), zero_based=True)
+        X, y, qid = load(io.BytesIO(content), zero_based=True, query_id=True)
         if X.shape[0] * X.shape[1] * 8 > LARGEST:
             raise TableError(
                 f"{self.source.label} has {counted(X.shape[0], 'row')} and {X.shape[1]} features, "
@@ -144,6 +149,12 @@ class SvmlightFile(Whole):
             )
         whole = (y == np.round(y)).all() and (np.abs(y) < 2**53).all()
         columns = {"target": pl.Series(y.astype(np.int64) if whole else y)}
+        if qid.any():
+            columns["qid"] = pl.Series(qid)
+            self.notes.append(
+                "The groups of a ranking are the column qid: give --group qid to keep each on one "
+                "side of a split."
+            )
         dense, used = X.toarray(), np.diff(X.tocsc().indptr)
         first = 0 if X.shape[1] and used[0] else 1  # most writers begin with feature 1
         columns |= {f"x{j}": pl.Series(dense[:, j]) for j in range(first, X.shape[1])}
@@ -152,13 +163,13 @@ class SvmlightFile(Whole):
 
 
 class ExcelFile(Whole):
-    """The first sheet of a workbook."""
+    """A sheet of a workbook: the first one with a table, or the one that is named."""
 
     kind = "Excel"
 
-    def __init__(self, source: Source, skip: int | None = None):
+    def __init__(self, source: Source, skip: int | None = None, sheet: str | None = None):
         super().__init__(source)
-        self.skip = skip
+        self.skip, self.sheet = skip, sheet
 
     def _read(self, content: bytes) -> pl.DataFrame:
         try:
@@ -169,20 +180,68 @@ class ExcelFile(Whole):
                 "sheet as CSV."
             ) from None
         workbook = fastexcel.read_excel(content)
-        names = workbook.sheet_names
-        if len(names) > 1:
-            self.notes.append(f"Of {len(names)} sheets the first is read: {names[0]}.")
-        skip = self._above(workbook, names[0]) if self.skip is None else self.skip
-        sheet = workbook.load_sheet(names[0], header_row=skip, schema_sample_rows=None)
-        frame = self._above_foot(_refined(pl.DataFrame(sheet)))
+        name = self._chosen(workbook)
+        skip = self._above(workbook, name) if self.skip is None else self.skip
+        whole = pl.DataFrame(workbook.load_sheet(name, header_row=skip, schema_sample_rows=None))
+        whole = self._filled(whole, merged_cells(content, name), skip)
+        frame = self._above_foot(_refined(whole))
         if frame.width == 0:
-            raise TableError(f"{self.source.label}: the sheet {names[0]!r} is empty.")
-        blank = [name for name in frame.columns if name.startswith("__UNNAMED__")]
-        named = {name: f"column {frame.columns.index(name) + 1}" for name in blank}
-        self.unnamed = list(named.values())
-        if blank:
+            raise TableError(f"{self.source.label}: the sheet {name!r} is empty.")
+        return self._named(frame, _texts(workbook, name, skip + 1)[skip])
+
+    def _chosen(self, workbook: Any) -> str:
+        """The name of the sheet to read."""
+        names = workbook.sheet_names
+        if self.sheet is not None:
+            if self.sheet not in names:
+                raise TableError(
+                    f"--sheet {self.sheet}: {self.source.label} has no such sheet; it has "
+                    f"{', '.join(names)}."
+                )
+            return self.sheet
+        tables = [name for name in names if _holds_table(_texts(workbook, name, MOST_ABOVE))]
+        name = tables[0] if tables else names[0]
+        others = [each for each in names if each != name]
+        if others:
+            self.notes.append(
+                f"Of {len(names)} sheets one is read, {name}; --sheet reads another: "
+                f"{', '.join(others)}."
+            )
+        return name
+
+    def _named(self, frame: pl.DataFrame, header: list[str]) -> pl.DataFrame:
+        """The frame with names for the columns that have no text as a name, such as dates."""
+        names, self.unnamed = [], []
+        for place, name in enumerate(frame.columns, start=1):
+            given = name
+            if name.startswith(UNNAMED):
+                at = int(name.removeprefix(UNNAMED))
+                given = header[at].removesuffix(" 00:00:00") if at < len(header) else ""
+            names.append(given if given.strip() and given not in names else f"column {place}")
+            if not given.strip():
+                self.unnamed.append(names[-1])
+        if self.unnamed:
             self.notes.append(f"Without a name in the header: {first_names(self.unnamed)}.")
-        return frame.rename(named)
+        return frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+    def _filled(
+        self, frame: pl.DataFrame, merged: list[tuple[int, int, int]], skip: int
+    ) -> pl.DataFrame:
+        """The frame with the value of merged cells in all of their rows."""
+        filled = set()
+        for column, first, last in merged:
+            top, bottom = first - skip - 2, last - skip - 1  # the header is in row skip + 1
+            if top < 0 or bottom > frame.height or column >= frame.width:
+                continue
+            cells = frame.to_series(column)
+            if cells[top] is not None and cells[top + 1 : bottom].null_count() == bottom - top - 1:
+                rows = pl.int_range(frame.height, eager=True).is_between(top, bottom - 1)
+                value = cells[top : top + 1].new_from_index(0, frame.height)
+                frame = frame.with_columns(value.zip_with(rows, cells).alias(cells.name))
+                filled.add(cells.name)
+        if filled:
+            self.notes.append(f"Merged cells have their value in each row: {', '.join(filled)}.")
+        return frame
 
     def _above_foot(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows of a sheet without a total or notes below them."""
@@ -206,13 +265,55 @@ class ExcelFile(Whole):
 
     def _above(self, workbook: Any, name: str) -> int:
         """How many rows of a sheet stand above its header."""
-        begin = workbook.load_sheet(name, header_row=None, n_rows=MOST_ABOVE, dtypes="string")
-        rows = [[cell or "" for cell in row] for row in pl.DataFrame(begin).iter_rows()]
+        rows = _texts(workbook, name, MOST_ABOVE)
         above = rows_above(rows)
         if above:
             first = next(cell for row in rows for cell in row if cell.strip())
             self.notes.append(begins_below(above, "row", first))
         return above
+
+
+def _texts(workbook: Any, name: str, rows: int) -> list[list[str]]:
+    """The first rows of a sheet as texts."""
+    begin = workbook.load_sheet(name, header_row=None, n_rows=rows, dtypes="string")
+    found = [[cell or "" for cell in row] for row in pl.DataFrame(begin).iter_rows()]
+    return found + [[""]] * (rows - len(found))
+
+
+def _holds_table(rows: list[list[str]]) -> bool:
+    """Whether some rows, one below the other, have several cells."""
+    wide = [sum(bool(cell.strip()) for cell in row) > 1 for row in rows]
+    return any(one and other for one, other in pairwise(wide))
+
+
+def merged_cells(content: bytes, sheet: str) -> list[tuple[int, int, int]]:
+    """The cells of an .xlsx file that are merged downwards: column from 0, first and last row.
+
+    The readers of workbooks do not tell them. A file that is not as the format says has none.
+    """
+    try:
+        book = zipfile.ZipFile(io.BytesIO(content))
+        sheets = book.read("xl/workbook.xml").decode()
+        told = next(tag for tag in re.findall(r"<sheet [^>]*>", sheets)
+                    if f'name="{escape(sheet)}"' in tag)  # fmt: skip
+        key = re.search(r'r:id="([^"]+)"', told)[1]  # type: ignore[index]
+        related = book.read("xl/_rels/workbook.xml.rels").decode()
+        link = next(tag for tag in re.findall(r"<Relationship [^>]*>", related)
+                    if f'Id="{key}"' in tag)  # fmt: skip
+        target = re.search(r'Target="/?(?:xl/)?([^"]+)"', link)[1]  # type: ignore[index]
+        content = book.read(f"xl/{target}")
+    except (zipfile.BadZipFile, KeyError, StopIteration, TypeError, UnicodeDecodeError):
+        return []
+    found = []
+    for left, top, right, bottom in re.findall(
+        rb'<mergeCell ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"', content
+    ):
+        if left == right and top != bottom:
+            place = 0
+            for letter in left:
+                place = 26 * place + letter - ord("A") + 1
+            found.append((place - 1, int(top), int(bottom)))
+    return found
 
 
 def _refined(frame: pl.DataFrame) -> pl.DataFrame:
@@ -221,7 +322,7 @@ def _refined(frame: pl.DataFrame) -> pl.DataFrame:
     Numbers that are all whole are integers, and times of midnight are dates: Excel has no types for
     them. (`polars.read_excel` does the same, but fails at whole numbers beyond 2^63.)
     """
-    unnamed = [c for c in frame.columns if c.startswith("__UNNAMED__")]
+    unnamed = [c for c in frame.columns if c.startswith(UNNAMED)]
     frame = frame.drop([c for c in unnamed if frame[c].null_count() == frame.height])
     if frame.width == 0:
         return frame

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from mercer.tables import as_numbers, spelled_number
+from mercer.tables import UNITS, as_numbers, spelled_number
 
 MOST_ABOVE, MOST_BELOW = 60, 20  # lines
 LEAST_ADDED = 4  # rows, with that of the total
+csv.field_size_limit(1 << 30)  # a cell may hold a whole book
 #: how a total, or a note below a table, begins
 TOTAL = re.compile(
     r"\W*(?:grand |sub ?)?(?:totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale)\b\W*",
@@ -41,7 +42,7 @@ def lines_above(text: str, separator: str) -> int:
     >>> lines_above("a,b,c\\n1,2,3,4\\n5,6,7,8\\n", ",")
     0
     """
-    rows, ends = _rows(text, separator)
+    rows, ends = rows_of_text(text, separator)
     above = rows_above(rows)
     return ends[above - 1] if above else 0
 
@@ -95,6 +96,45 @@ def rows_below(rows: Sequence[Sequence[str]], padded: bool = False) -> int:
             break
         below = count
     return below
+
+
+def is_row(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row of fields is one of the table, and names no columns; False in doubt.
+
+    A name is no fraction. Whole numbers may be names, as years are.
+
+    Examples
+    --------
+    >>> is_row(["2.8", "blue"], [["1.1", "red"]]), is_row(["2019", "2020"], [["1.1", "1.2"]])
+    (True, False)
+    """
+    alike = [row for row in below[:20] if len(row) == len(first)]
+    if not alike or len(alike) < min(3, len(below)):
+        return False
+
+    def fraction(field: str) -> bool:
+        number = spelled_number(field)
+        return number is not None and bool(re.search(r"[.,]\d|^\s*[-\u2212]", field))
+
+    numbers = [j for j, field in enumerate(first) if fraction(field)]
+    return any(all(spelled_number(row[j]) is not None for row in alike) for j in numbers)
+
+
+def are_units(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether a row below the header holds the units of columns of numbers.
+
+    Examples
+    --------
+    >>> are_units(["mm", "[kg]", ""], [["1", "2", "a"]]), are_units(["a", "b"], [["1", "2"]])
+    (True, False)
+    """
+    units = {j: field.strip().strip("()[]") for j, field in enumerate(row) if field.strip(" -")}
+    known = [unit.casefold() in UNITS or unit in ("%", "€", "$") for unit in units.values()]
+    alike = [other for other in below[:5] if len(other) == len(row)]
+    return bool(units and alike) and all(known) and all(
+        spelled_number(other[j]) is not None or not other[j].strip()
+        for other in alike for j in units
+    )  # fmt: skip
 
 
 def begins_below(count: int, noun: str, first: str) -> str:
@@ -188,7 +228,7 @@ def _fields(line: str, separator: str) -> list[str]:
     return next(csv.reader([line], delimiter=separator), [])
 
 
-def _rows(text: str, separator: str) -> tuple[list[list[str]], list[int]]:
+def rows_of_text(text: str, separator: str) -> tuple[list[list[str]], list[int]]:
     """The first rows of a text, and how many lines each has come to."""
     rows, ends = [], []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)

@@ -15,17 +15,13 @@ from cyclopts import Parameter
 from mercer.cli.errors import OptionError, of_option
 from mercer.cli.loading import foreseen, is_short
 from mercer.cli.shared_options import (
-    Decimal,
     Drops,
-    Encoding,
     Flag,
     Json,
     Kinds,
     More,
     Quiet,
-    Separator,
-    Skip,
-    TextDecimal,
+    ReadingOptions,
     Whole,
 )
 from mercer.durations import seconds
@@ -52,10 +48,7 @@ def fit(
     compress: Whole | None = None,
     seed: Whole = 0,
     output: Annotated[Path, Parameter(alias="-o")] = Path("model.mercer"),
-    encoding: Encoding = "utf-8",
-    sep: str | None = None,
-    decimal: TextDecimal = None,
-    skip_rows: Skip = None,
+    reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
     no_rows: Flag = False,
     resume: Path | None = None,
     force: Flag = False,
@@ -107,8 +100,6 @@ def fit(
         Seed of the split and the search.
     output
         Where the model is written; the report goes beside it as .html.
-    sep
-        Separator of the fields of text files: "," ";" tab. Default: as the first rows show.
     no_rows
         Keep the values of single rows out of the report: cells, targets, words, levels and ranges.
     resume
@@ -129,8 +120,8 @@ def fit(
     options = FitOptions(
         train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
         memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
-        weight=weight, compress=compress, seed=seed, output=output, encoding=encoding, sep=sep,
-        decimal=decimal, skip_rows=skip_rows, more=more, resume=resume, force=force, json=json,
+        weight=weight, compress=compress, seed=seed, output=output, read=reading,
+        more=more, resume=resume, force=force, json=json,
         quiet=quiet, no_rows=no_rows, only=only, order=order,
     )  # fmt: skip
     return fit_table(options, started, warned=warned)
@@ -143,10 +134,7 @@ def predict(
     *more: More,
     output: Annotated[Path, Parameter(alias="-o")],
     keep: Annotated[list[str] | None, Parameter(negative="")] = None,
-    encoding: str = "utf-8",
-    sep: str | None = None,
-    decimal: Decimal | None = None,
-    skip_rows: Skip = None,
+    reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
     safe_cells: Flag = False,
     interval: float | None = None,
     quantiles: str | None = None,
@@ -168,12 +156,6 @@ def predict(
         A CSV, TSV or Parquet file; or - for standard output, as CSV.
     keep
         A column of the table to copy beside the predictions. May be repeated.
-    encoding
-        Encoding of the table, if it is text.
-    sep
-        Separator of the fields, if the table is text. Default: as the first rows show.
-    decimal
-        The decimal sign, if it is text: . or , (default: as the columns show, else as in training).
     safe_cells
         Put a ' before texts that spreadsheets would run as formulas, such as =1+1.
     interval
@@ -192,7 +174,7 @@ def predict(
 
     return predict_table(
         model, [table, *more], output=output, keep=keep or [],
-        reading=reading_given(encoding, sep, decimal, skip_rows), safe_cells=safe_cells,
+        reading=reading_given(reading), safe_cells=safe_cells,
         levels=levels_given(interval, quantiles), explain=explain, force=force, json=json,
     )  # fmt: skip
 
@@ -204,10 +186,7 @@ def report(
     *more: More,
     target: str | None = None,
     output: Annotated[Path, Parameter(alias="-o")] = Path("report.html"),
-    encoding: str = "utf-8",
-    sep: str | None = None,
-    decimal: Decimal | None = None,
-    skip_rows: Skip = None,
+    reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
     no_rows: Flag = False,
     force: Flag = False,
     json: Json = False,
@@ -224,12 +203,6 @@ def report(
         The column that the model predicts. Default: as in training.
     output
         The report, a file that ends in .html.
-    encoding
-        Encoding of the table, if it is text.
-    sep
-        Separator of the fields, if the table is text. Default: as the first rows show.
-    decimal
-        The decimal sign, if it is text: . or , (default: as the columns show, else as in training).
     no_rows
         Keep the values of single rows out of the report.
     force
@@ -240,7 +213,7 @@ def report(
 
     return report_table(
         model, [table, *more], target=target, output=output,
-        reading=reading_given(encoding, sep, decimal, skip_rows), no_rows=no_rows, force=force,
+        reading=reading_given(reading), no_rows=no_rows, force=force,
         json=json,
     )  # fmt: skip
 
@@ -255,10 +228,7 @@ def check(
     kind: Kinds = None,
     drop: Drops = None,
     kernel: str | None = None,
-    encoding: Encoding = "utf-8",
-    sep: Separator = None,
-    decimal: TextDecimal = None,
-    skip_rows: Skip = None,
+    reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
     json: Json = False,
 ) -> int:
     """Say what is in a table and what is wrong with it, without fitting.
@@ -281,5 +251,5 @@ def check(
 
     return check_table(
         [table, *more], target=target, test=test, task=task, kind=kind or [], drop=drop or [],
-        kernel=kernel, reading=reading_given(encoding, sep, decimal, skip_rows), json=json,
+        kernel=kernel, reading=reading_given(reading), json=json,
     )  # fmt: skip

@@ -82,6 +82,7 @@ def write_neighbors(options: NeighborOptions) -> int:
     values = read_columns(tables.frame())
     columns = _compared(values, tables, options)
     rule = TableDistance(columns, values, options.metric, options.text)
+    _refuse_idle(rule, options)
     items = rule.rows(values, tables.label)
     queries, asked = items, None
     if options.query is not None:
@@ -123,6 +124,22 @@ def write_neighbors(options: NeighborOptions) -> int:
     return 0
 
 
+def _refuse_idle(rule: TableDistance, options: NeighborOptions) -> None:
+    """Refuse options that cannot apply to any column that is compared."""
+    idle = {
+        f"--text {options.text}": options.text != "auto" and not {*rule.texts.values()} - {"set"},
+        f"--metric {options.metric}": options.metric != "range" and not rule.numbers,
+    }
+    for option, unused in idle.items():
+        if unused:
+            what = "texts" if "text" in option else "numbers or dates"
+            raise OptionError(
+                f"{option}: no column that is compared holds {what}. Compared: "
+                f"{'; '.join(rule.sentences())}. Leave the option out, or say what a column is, as "
+                f"in --kind {next(iter(rule.columns))}={'text' if what == 'texts' else 'number'}."
+            )
+
+
 def _compared(values: dict, tables: Tables, options: NeighborOptions) -> list[Column]:
     """The columns by which rows are compared."""
     kinds, names = kinds_given(options.kind), [str(name) for name in values]
@@ -141,6 +158,9 @@ def _compared(values: dict, tables: Tables, options: NeighborOptions) -> list[Co
     if options.columns:  # a column that is named is meant, also where it numbers the rows
         again = {c.name: "number" if wanted[c.name].dtype.kind == "f" else "text"
                  for c in columns if c.of.identifies}  # fmt: skip
+        if options.text != "auto":  # few names are levels, unless their texts are to be compared
+            again |= {c.name: "text" for c in columns
+                      if c.of.levelled and wanted[c.name].dtype.kind == "O"}  # fmt: skip
         columns = columns_of(wanted, again | kinds, drop, tables) if again else columns
     used = [column for column in columns if column.used]
     if not used:

@@ -10,11 +10,12 @@ import os
 import shlex
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mercer.cli.errors import OptionError, TableError, of_option, refuse
 from mercer.cli.files import STDIN
+from mercer.cli.shared_options import ReadingOptions
 from mercer.cli.tables import Reading
 from mercer.durations import seconds
 from mercer.gram import Place
@@ -25,13 +26,13 @@ TIME = "120s"  # where --time is not given
 MOST_SKIPPED = 1_000_000  # lines above a header
 INTERVAL = ("prediction_low", "prediction_high")  # the columns of --interval
 
+DATES = {"day-first": "dmy", "month-first": "mdy"}
 #: words for separators that a shell does not take as they are
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
 
 #: the options that decide about the model, in the order of the recorded command
 RECORDED = ("target", "test", "task", "order", "metric", "time", "trials", "memory", "kind", "drop",
-            "only", "seed", "group", "time_column", "weight", "compress", "output", "encoding",
-            "sep", "decimal", "skip_rows")  # fmt: skip
+            "only", "seed", "group", "time_column", "weight", "compress", "output")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +51,11 @@ class FitOptions:
     drop: list[str]
     seed: int
     output: Path
-    encoding: str
+    read: ReadingOptions = ReadingOptions()  # noqa: RUF009 - it cannot change
     group: str | None = None
     time_column: str | None = None
     weight: str | None = None
     compress: int | None = None
-    sep: str | None = None
-    decimal: str | None = None
-    skip_rows: int | None = None
     more: tuple[Path, ...] = ()
     resume: Path | None = None
     force: bool
@@ -89,7 +87,7 @@ class FitOptions:
     @property
     def reading(self) -> Reading:
         """How text tables are read."""
-        return reading_given(self.encoding, self.sep, self.decimal, self.skip_rows)
+        return reading_given(self.read)
 
     @property
     def orders(self) -> list[str]:
@@ -125,7 +123,7 @@ class FitOptions:
         if self.group is not None and self.time_column is not None:
             raise OptionError("--group and --time-column are both given: give one of them.")
         kinds_given(self.kind)
-        reading_given(self.encoding, self.sep, self.decimal, self.skip_rows)
+        reading_given(self.read)
         inputs = [*self.tables, self.test] if self.test else self.tables
         # a model that is gone on with may be replaced by what comes of it
         force = self.force or (self.resume is not None and self.resume == self.output)
@@ -145,11 +143,14 @@ class FitOptions:
     def command(self) -> str:
         """The command line that repeats the fit: every option that matters to the model."""
         parts = ["mercer", "fit", *map(str, self.tables)]
-        for name in RECORDED:
-            value = getattr(self, name)
-            if name == "encoding" and value == "utf-8":
+        recorded = [(name, getattr(self, name)) for name in RECORDED]
+        usual, read = asdict(ReadingOptions()), asdict(self.read)
+        recorded += [(name, value) for name, value in read.items() if value != usual[name]]
+        for name, value in recorded:
+            if isinstance(value, bool):
+                parts.append(f"--{'no-' * (not value)}{name.replace('_', '-')}")
                 continue
-            for given in value if isinstance(value, list) else [value]:
+            for given in value if isinstance(value, (list, tuple)) else [value]:
                 if given is not None:
                     # in one word where the value might be taken for an option
                     dash = str(given).startswith("-")
@@ -166,29 +167,34 @@ def kinds_given(pairs: list[str]) -> dict[str, str]:
         name, equals, value = pair.rpartition("=")
         if not equals or not name:
             faults.append(f"--kind {pair}: write column=kind, such as --kind zip=category.")
-        elif value not in known:
+        elif value.partition(":")[0] not in known:
             faults.append(f"--kind: {name}={value!r}; kinds are {', '.join(known)}.")
         kinds[name] = value
     refuse([OptionError(fault) for fault in faults])
     return kinds
 
 
-def reading_given(
-    encoding: str, sep: str | None, decimal: str | None, skip_rows: int | None = None
-) -> Reading:
-    """How tables are read: ``--encoding``, ``--sep``, ``--decimal`` and ``--skip-rows``."""
+def reading_given(given: ReadingOptions) -> Reading:
+    """How tables are read, checked before they are."""
+    sep = given.sep
     separator = None if sep is None else SEPARATORS.get(sep, sep)
     if separator is not None and (len(separator) != 1 or separator in "\r\n\"'" or separator > "~"):
         raise OptionError(
             f"--sep {sep}: give one character that stands between the fields, such as ';', or tab."
         )
-    if decimal not in (None, ".", ","):
-        raise OptionError(f"--decimal {decimal}: give . or , (a point or a comma).")
-    if skip_rows is not None and skip_rows < 0:
-        raise OptionError(f"--skip-rows {skip_rows}: give a number of lines, at least 0.")
-    if skip_rows is not None and skip_rows > MOST_SKIPPED:
-        raise OptionError(f"--skip-rows {skip_rows}: give a number, at most {MOST_SKIPPED:,}.")
-    return Reading(encoding, separator, decimal or "", skip=skip_rows)
+    if given.decimal not in (None, ".", ","):
+        raise OptionError(f"--decimal {given.decimal}: give . or , (a point or a comma).")
+    if given.skip_rows is not None and given.skip_rows < 0:
+        raise OptionError(f"--skip-rows {given.skip_rows}: give a number of lines, at least 0.")
+    if given.skip_rows is not None and given.skip_rows > MOST_SKIPPED:
+        raise OptionError(
+            f"--skip-rows {given.skip_rows}: give a number, at most {MOST_SKIPPED:,}."
+        )
+    return Reading(
+        given.encoding, separator, given.decimal or "", skip=given.skip_rows, header=given.header,
+        sheet=given.sheet, dates=DATES.get(given.dates or "", ""),
+        missing=given.missing, variants=given.keep_variants,
+    )  # fmt: skip
 
 
 def check_seed(seed: int) -> None:

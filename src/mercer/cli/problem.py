@@ -35,6 +35,7 @@ from mercer.tables import (
     Related,
     as_dates,
     as_numbers,
+    doubt_notices,
     find_leaks,
     find_order_in_time,
     infer_columns,
@@ -137,7 +138,8 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         *find_leaks(used, X.columns, y, task),
         *(find_order_in_time(used, X.columns) if related is None and options.test is None else []),
     ]
-    notices, doubts = tables.notes, [finding.text for finding in findings]
+    notices = [*tables.notes, *doubt_notices(columns)]
+    doubts = [finding.text for finding in findings]
     for notice in notices:
         screen.print(f"• {notice}")
     for doubt in doubts:

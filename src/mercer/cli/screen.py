@@ -83,8 +83,13 @@ def values_of(column: Column, most: int = 4) -> str:
 def columns_facts(columns: list[Column]) -> list[dict]:
     """The same for --json."""
     return [
-        {"name": c.name, "kind": c.kind, "reason": c.reason, "missing": c.missing} for c in columns
-    ]
+        {
+            "name": c.name, "kind": c.kind, "reason": c.reason, "missing": c.missing,
+            "form": c.form, "read": c.known, "used": c.used,
+            "doubts": [text for _, text in c.doubts],
+        }
+        for c in columns
+    ]  # fmt: skip
 
 
 def leaderboard_table(rows: list[dict], metric: str, most: int = 8) -> Table:

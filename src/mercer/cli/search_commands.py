@@ -13,14 +13,11 @@ from cyclopts import Parameter
 
 from mercer.cli.shared_options import (
     Drops,
-    Encoding,
     Flag,
     Json,
     Kinds,
     Quiet,
-    Separator,
-    Skip,
-    TextDecimal,
+    ReadingOptions,
     Whole,
 )
 
@@ -40,10 +37,7 @@ def neighbors(
     text: Literal["auto", "edit", "kmers", "words"] = "auto",
     explain: Flag = False,
     memory: str = "4GB",
-    encoding: Encoding = "utf-8",
-    sep: Separator = None,
-    decimal: TextDecimal = None,
-    skip_rows: Skip = None,
+    reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
     force: Flag = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -85,7 +79,7 @@ def neighbors(
     options = NeighborOptions(
         items=items, query=query, k=k, radius=radius, columns=columns or [], drop=drop or [],
         kind=kind or [], metric=metric, text=text, output=output, explain=explain, memory=memory,
-        reading=reading_given(encoding, sep, decimal, skip_rows), force=force, json=json,
+        reading=reading_given(reading), force=force, json=json,
         quiet=quiet,
     )  # fmt: skip
     return write_neighbors(options)

@@ -53,6 +53,8 @@ class Reading:
     decimal: str = ""
     usual: str = ""
     skip: int | None = None  # lines above the header; None finds them
+    header: bool | None = None  # whether the first line names the columns; None finds out
+    sheet: str | None = None  # of a workbook
     dates: str = ""  # "dmy" or "mdy", where dates fit both orders
     missing: tuple[str, ...] = ()  # texts that mean a missing value
     variants: bool = False  # classes that differ by case or blanks alone are different
@@ -303,11 +305,13 @@ def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
         return GinFile(source)
     if suffix in DELIMITED:
         usual = DELIMITED[suffix]
-        return DelimitedText(source, usual, reading.encoding, reading.separator, reading.skip)
+        return DelimitedText(
+            source, usual, reading.encoding, reading.separator, reading.skip, reading.header
+        )
     if suffix in (".jsonl", ".ndjson", ".json", ".ts"):
         return FORMATS[suffix](source, reading.encoding)
     if suffix == ".xlsx":
-        return ExcelFile(source, reading.skip)
+        return ExcelFile(source, reading.skip, reading.sheet)
     return FORMATS[suffix](source)
 
 

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mercer.tables import BLANKS, COMMA_NUMBER, MISSING_TEXTS, POINT_NUMBER, is_one_zone
+from mercer.tables import (
+    BLANKS,
+    COMMA_DIGITS,
+    COMMA_NUMBER,
+    MISSING_TEXTS,
+    POINT_NUMBER,
+    is_one_zone,
+)
 
 BOOLEAN = r"^(?:true|false|True|False|TRUE|FALSE)$"
 WHOLE = r"^[+-]?[0-9]+$"
@@ -27,6 +34,12 @@ ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 MOMENT = f"^{DAY}" + r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
 GROUPED = r"^[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+$"  # of which points may separate thousands
 DOTTED = r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2,4}\b"  # a date as in countries of decimal commas
+SAMPLED = 100  # cells that tell what a column is not
+#: what all cells of a column may be, by the attributes of `_Column`
+PATTERNS = {
+    "boolean": BOOLEAN, "plain": PLAIN, "whole": WHOLE, "grouped": GROUPED,
+    "comma_plain": COMMA_DIGITS, "date": DATE, "moment": f"{MOMENT}$", "zoned": f"{MOMENT}{ZONE}$",
+}  # fmt: skip
 PHONE = r"^\+[0-9]{8,}$"
 FEW_WRONG = 0.05  # share of wrong cells in a column that tells the decimal sign
 
@@ -60,38 +73,41 @@ class _Column:
         if not len(cells):
             return
         self.cells += len(cells)
-
-        def all_are(pattern: str) -> bool:
-            return bool(cells.str.contains(pattern).all())
-
-        self.boolean = self.boolean and all_are(BOOLEAN)
-        self.plain = self.plain and all_are(PLAIN)
-        self.whole = self.whole and self.plain and all_are(WHOLE)
+        # what some cells are not, the column is not
+        some = cells.gather_every(max(1, len(cells) // SAMPLED))
+        alive = _all_are(some, [name for name in PATTERNS if getattr(self, name)])
+        alive = _all_are(cells, alive) if len(some) < len(cells) else alive
+        for name in PATTERNS:
+            setattr(self, name, name in alive)
         if self.whole:
-            code = cells.str.contains(CODE).any() or cells.str.contains(PHONE).any()
-            self.code = self.code or bool(code)
-            self.long = self.long or bool(cells.str.contains(LONG).any())
-            self.too_long = self.too_long or bool(cells.str.contains(TOO_LONG).any())
-        self.grouped = self.grouped and all_are(GROUPED)
+            odd = [cells.str.contains(p).any() for p in (CODE, PHONE, LONG, TOO_LONG)]
+            self.code |= bool(odd[0] or odd[1])
+            self.long, self.too_long = self.long or bool(odd[2]), self.too_long or bool(odd[3])
         self.dotted = self.dotted or bool(cells.head(1).str.contains(DOTTED).any())
-        self._see_signs(cells)
-        self.date = self.date and all_are(DATE) and not _dates(cells).null_count()
-        self.moment = self.moment and all_are(MOMENT + "$") and not _moments(cells).null_count()
-        zoned = self.zoned and all_are(MOMENT + ZONE + "$")
-        self.zoned = zoned and not _moments(cells, zoned=True).null_count()
+        self._see_signs(cells, some)
+        self.date = self.date and not _dates(cells).null_count()
+        self.moment = self.moment and not _moments(cells).null_count()
+        self.zoned = self.zoned and not _moments(cells, zoned=True).null_count()
         if self.zoned:
             self.zones |= set(cells.str.extract(f"({ZONE})$").to_list())
 
-    def _see_signs(self, cells: pl.Series) -> None:
+    def _see_signs(self, cells: pl.Series, some: pl.Series) -> None:
+        """Count the numbers by the decimal signs that they may have."""
+        n = len(cells)
+        if self.plain:
+            pointed = 0 if self.whole else int(
+                (cells.str.contains(".", literal=True) & ~cells.str.contains(COMMA_NUMBER)).sum()
+            )  # fmt: skip
+            self.only_point, self.either = self.only_point + pointed, self.either + n - pointed
+            return
+        if not some.str.contains(f"{COMMA_NUMBER}|{POINT_NUMBER}").any():
+            return
         comma, point = cells.str.contains(COMMA_NUMBER), cells.str.contains(POINT_NUMBER)
         self.only_comma += int((comma & ~point).sum())
         self.only_point += int((point & ~comma).sum())
         self.either += int((comma & point).sum())
-        signed = cells.str.contains("[^0-9eE+.,'’" + BLANKS + "-]|-$")
-        self.comma_plain = self.comma_plain and bool((comma & ~signed).all())
-        if self.only_comma or self.only_point or self.either:
-            marked = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))
-            self.marks += int(marked.sum())
+        marked = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))
+        self.marks += int(marked.sum())
 
     def tells(self) -> str:
         """The decimal sign that the cells must have; "" where they may have both, or are texts."""
@@ -136,7 +152,10 @@ class TextTypes:
 
     @property
     def decimal(self) -> str:
-        """The decimal sign of the file; "" if nothing in it tells."""
+        """The decimal sign of the file; "" if nothing in it tells.
+
+        Complete when all blocks are seen.
+        """
         told = {column.tells() for column in self.columns}
         if self.given:
             return self.given
@@ -180,6 +199,16 @@ class TextTypes:
         """The columns of numbers with decimal commas."""
         decimal = self.decimal
         return [n for n, c in zip(names, self.columns) if c.type(decimal) == "comma number"]
+
+
+def _all_are(cells: pl.Series, names: list[str]) -> list[str]:
+    """The patterns, of these, that all cells have."""
+    if not names:
+        return []
+    found = cells.to_frame("c").select(
+        pl.col("c").str.contains(PATTERNS[name]).all().alias(name) for name in names
+    )
+    return [name for name, all_are in zip(names, found.row(0)) if all_are]
 
 
 def _points(cells: pl.Series) -> pl.Series:

@@ -10,7 +10,7 @@ from mercer.tables.cell_bytes import column_bytes
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
-from mercer.tables.columns import Column, column_notices, used_columns
+from mercer.tables.columns import Column, column_notices, doubt_notices, used_columns
 from mercer.tables.encoded_rows import EncodedRows, encoder_of, rows_of
 from mercer.tables.encoding import (
     EncodedTable,
@@ -21,9 +21,11 @@ from mercer.tables.encoding import (
 )
 from mercer.tables.forms import (
     BLANKS,
+    COMMA_DIGITS,
     COMMA_NUMBER,
     MISSING_TEXTS,
     POINT_NUMBER,
+    UNITS,
     Told,
     form_of,
     is_missing_mark,
@@ -58,14 +60,14 @@ from mercer.tables.values import (
 )
 
 __all__ = [
-    "BLANKS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "Column", "ColumnKind",
-    "EncodedRows", "EncodedTable", "Feature", "Finding", "KeepsRecords", "ReadTable", "Related",
-    "RowHashes", "Surprises", "TableEncoder", "Told", "as_dates", "as_items", "as_numbers",
-    "as_texts", "column_bytes", "column_kind", "column_kinds", "column_notices", "date_parts",
-    "encoder_of", "find_codes", "find_leaks", "find_order_in_time", "find_repeated_rows",
-    "find_shared_rows", "find_strange_values", "find_variants", "form_of", "histogram",
-    "infer_columns", "is_missing_mark", "is_object_list", "is_one_zone", "items_of", "level_text",
-    "listed", "misfits", "missing_values", "read_as", "read_columns", "review_target", "rows_of",
-    "spare_telling_texts", "spare_worded_texts", "spelled_number", "unreadable", "used_columns",
-    "words_of",
+    "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "UNITS", "Column",
+    "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding", "KeepsRecords",
+    "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "Told", "as_dates",
+    "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",
+    "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_codes", "find_leaks",
+    "find_order_in_time", "find_repeated_rows", "find_shared_rows", "find_strange_values",
+    "find_variants", "form_of", "histogram", "infer_columns", "is_missing_mark", "is_object_list",
+    "is_one_zone", "items_of", "level_text", "listed", "misfits", "missing_values", "read_as",
+    "read_columns", "review_target", "rows_of", "spare_telling_texts", "spare_worded_texts",
+    "spelled_number", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip

@@ -37,7 +37,11 @@ def column_bytes(values: np.ndarray) -> bytes:
     """The content of the cells of a column."""
     kind = values.dtype.kind
     if kind not in "fiubmM":
-        return b"\0".join(map(cell_bytes, values.tolist()))
+        cells = values.tolist()
+        if all(type(cell) is str or cell is None for cell in cells):  # each different one once
+            known = {cell: cell_bytes(cell) for cell in set(cells)}
+            return b"\0".join([known[cell] for cell in cells])
+        return b"\0".join(map(cell_bytes, cells))
     if kind == "f":
         values = values + 0.0  # -0 is 0
     elif kind in "iu":

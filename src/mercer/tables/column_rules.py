@@ -26,7 +26,7 @@ from mercer.tables.column_kinds import (
     object_column,
 )
 from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column
-from mercer.tables.forms import Read, Told, form_of, misfits, said_of_misfits
+from mercer.tables.forms import Read, Told, form_of, is_missing_mark, misfits, said_of_misfits
 from mercer.tables.pandas_index import index_names, is_index
 from mercer.tables.values import as_dates, epoch_of, missing_values, short
 
@@ -38,6 +38,7 @@ DATE_NAME = re.compile(
     r"(.*[_\W\d])?(?i:date|day|datum|tag|jour|fecha|data|dt|dia|giorno|ymd|yyyymmdd)([_\W\d].*)?"
     r"|.*(?:Date|Day|Datum)"
 )
+MOST_COUNTED = 1000  # different numbers or dates whose rows are counted
 SHOWN = 3  # cells that do not fit, which are named
 FEW_ROWS = 20  # below, no column is taken for an identifier
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
@@ -190,28 +191,36 @@ def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[
                     f"{argument}: there is no column {name!r}; columns are {_some(columns)}.{hint}"
                 )
     known = [each.name for each in column_kinds() if each.given]
-    wrong = [name for name, v in kind.items() if not isinstance(v, Column) and v not in known]
+    wrong = [name for name, v in kind.items()
+             if not isinstance(v, Column) and str(v).partition(":")[0] not in known]  # fmt: skip
     faults += [f"kind: {name}={kind[name]!r}; kinds are {', '.join(known)}." for name in wrong]
     return {name: kind[name] for name in kind if name not in wrong}, drop, faults
 
 
 def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told: Told) -> Column:
     """The rules, in order; the first that applies."""
+    given, _, form = (given or "").partition(":")
+    written = column_kind(given).formed(form) if form else {}
     present = values[~missing_values(values)]
     n, known = len(values), len(present)
     objects = None if given else object_column(present)
     cells = any(isinstance(v, SETS) for v in present.tolist()) if values.dtype == object else False
     key = repr if objects is not None else _hashable
-    counts = Counter(map(key, present.tolist()) if cells or objects else present.tolist())
-    distinct = len(counts)
+    if values.dtype.kind in "fM":
+        different, rows = np.unique(present, return_counts=True)
+        counts = Counter(dict(zip(different[:MOST_COUNTED].tolist(), rows.tolist())))
+        distinct = len(rows)
+    else:
+        counts = Counter(map(key, present.tolist()) if cells or objects else present.tolist())
+        distinct = len(counts)
     texts = [v for v in counts if isinstance(v, str)] if values.dtype == object else []
 
     def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
         of = column_kind(kind)
-        written = of.written(texts, told.decimal) if texts else of.counted(present)
+        how = of.written(texts, told) if texts else of.counted(present)
         missing = n - known + lost
         found = Column(name, kind, reason, missing, distinct, separator=separator, rows=n)
-        found = replace(found, **written)
+        found = replace(found, **{**how, **written})
         low, high, levels = found.of.extent(found, values, counts)
         return replace(found, low=low, high=high, levels=levels)
 
@@ -235,17 +244,27 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
         reason += f"; {lost} that are not, such as {short(other)}, count as missing" if lost else ""
         column = Column(name, found.kind, reason, n - known + lost, distinct, rows=n)
         column = replace(column, **found.written, doubts=[list(doubt) for doubt in doubts])
-        low, high, levels = column.of.extent(column, values, counts)
-        return replace(column, low=low, high=high, levels=levels)
+        low, high = (pick(v for v in found.values.values() if v is not None) for pick in (min, max))
+        ends = (str(low)[:10], str(high)[:10]) if found.kind == "date" else (low, high)
+        return replace(column, low=ends[0], high=ends[1])
 
     if dropped or given == "drop":
         return column("dropped", "left out on request")
-    if given is not None and column_kind(given).items:
+    if given and column_kind(given).items:
         separator = None if cells else separator_of(counts)
         return column("set", f"{SAID}; {_set_words(counts, separator, cells)}", 0, separator)
-    if given is not None:
+    if given:
         column_kind(given).check(name, present)
-        return column(given, SAID)
+        found = column(given, SAID)
+        lost = np.zeros(n, bool)
+        if found.of.ordered and known:
+            lost = missing_values(found.of.read(values, found)) & ~missing_values(values)
+        if lost.all() and known:
+            raise ValueError(f"kind: {name}={given!r}, but no value has the form {form!r}.")
+        where = np.flatnonzero(lost & ~np.array([is_missing_mark(v) for v in values.tolist()]))
+        some = [(values[i], int(i) + 1) for i in where[:SHOWN]]
+        doubts = [list(said_of_misfits(given, some, len(where)))] if some else []
+        return replace(found, missing=found.missing + int(lost.sum()), doubts=doubts)
     if known == 0:
         return column("empty", "every value is missing")
     if known < 3 and n >= 100:
@@ -270,14 +289,11 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
         days = distinct > FEW_DAYS and epoch_of(present) == "ymd"
         days = days and not np.isnat(as_dates(present)).any()
         if days and DATE_NAME.fullmatch(str(name)):
-            return column(
-                "date", f"integers such as {present[0]:.0f} as dates, {_parts(as_dates(present))}"
-            )
-        found = column(*_number_kind(name, values, present, counts))
+            parts = _parts(as_dates(present))
+            return column("date", f"integers such as {present[0]:.0f} as dates, {parts}")
+        found = column(*_number_kind(name, values, present, distinct))
         if days and found.kind == "number":
-            said = (
-                f"its numbers may be dates, as {present[0]:.0f} may: then give --kind {name}=date"
-            )
+            said = f"numbers such as {present[0]:.0f} may be dates: then give --kind {name}=date"
             found = replace(found, doubts=[["dates", said]])
         return found
     found = form_of(counts, told) if texts else None
@@ -322,12 +338,15 @@ def _parts(dates: np.ndarray) -> str:
 
 
 def _number_kind(
-    name: Any, values: np.ndarray, present: np.ndarray, counts: Counter
+    name: Any, values: np.ndarray, present: np.ndarray, distinct: int
 ) -> tuple[str, str]:
-    n, distinct = len(values), len(counts)
+    n = len(values)
     whole = bool((present == np.round(present)).all())
     if distinct == 2:
-        return "category", f"two different numbers, {short(min(counts))} and {short(max(counts))}"
+        return (
+            "category",
+            f"two different numbers, {short(present.min())} and {short(present.max())}",
+        )
     if whole and distinct == len(present) == n >= FEW_ROWS:
         if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
             return "identifier", f"counts the rows: {n} consecutive integers"

@@ -137,15 +137,25 @@ def column_notices(columns: list[Column]) -> list[str]:
     written = [f"{c.name} ({how})" for c in columns if (how := c.of.said(c))]
     if written:
         notices.append(f"How numbers and dates are written: {_listed(written, '; ')}.")
+    notices += doubt_notices(columns)
+    for gap in dict.fromkeys(kind.gap for kind in column_kinds()):
+        names = [str(c.name) for c in columns if c.used and c.of.gap == gap and c.missing]
+        if names:
+            notices.append(f"{gap}: {_listed(names)}.")
+    return notices
+
+
+def doubt_notices(columns: list[Column]) -> list[str]:
+    """What a user should know of the way in which cells were read, a sentence for each doubt.
+
+    Doubts of one kind, in several columns, are said together.
+    """
+    notices = []
     for kind in dict.fromkeys(kind for c in columns for kind, _ in c.doubts):
         said = [f"{c.name}: {text}" for c in columns for each, text in c.doubts if each == kind]
         more = len(said) - FEW_DOUBTS
         rest = f"; and {more} more column{'s' * (more > 1)} like these"
         notices += [f"{'; '.join(said[:FEW_DOUBTS])}{rest * (more > 0)}."]
-    for gap in dict.fromkeys(kind.gap for kind in column_kinds()):
-        names = [str(c.name) for c in columns if c.used and c.of.gap == gap and c.missing]
-        if names:
-            notices.append(f"{gap}: {_listed(names)}.")
     return notices
 
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tables.cell_bytes import cell_bytes
-from mercer.tables.column_kinds import level_text
 from mercer.tables.review import Finding
-from mercer.tables.values import missing_values
+from mercer.tables.row_hashes import hash_cells, mixed_hashes
 
 
 def find_repeated_rows(
@@ -72,15 +70,7 @@ def find_shared_rows(train: dict[Any, np.ndarray], test: dict[Any, np.ndarray]) 
 
 def _row_keys(values: dict[Any, np.ndarray]) -> list[int]:
     """A number for each row, the same for equal rows."""
-    columns = []
-    for cells in values.values():
-        gone = missing_values(cells)
-        texts = [
-            None if m else level_text(v) if cells.dtype.kind == "f" else cell_bytes(v)
-            for v, m in zip(cells.tolist(), gone)
-        ]
-        columns.append(texts)
-    return [hash(row) for row in zip(*columns)]
+    return mixed_hashes([hash_cells(cells) for cells in values.values()]).tolist()
 
 
 def _rows(n: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -72,25 +73,32 @@ def hash_rows(table: EncodedTable, y: np.ndarray) -> np.ndarray:
     numbers = np.ascontiguousarray(table.matrix.numbers + np.float32(0))  # -0 becomes 0
     columns = [column.view(np.uint32).astype(np.uint64) for column in numbers.T.copy()]
     sources = dict.fromkeys(f.source for f in table.features if f.holds_objects)
-    columns += [_hashes_of(table.columns[name]) for name in sources]
-    columns.append(_hashes_of(np.asarray(y)))
-    total = np.zeros(len(y), np.uint64)
+    columns += [hash_cells(table.columns[name]) for name in sources]
+    return mixed_hashes([*columns, hash_cells(np.asarray(y))])
+
+
+def mixed_hashes(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """A hash of each row, from those of its cells."""
+    total = np.zeros(len(columns[0]), np.uint64)
     for values in columns:
-        total = _mixed(total * ODD + values + np.uint64(1))
+        total = total * ODD + values + np.uint64(1)
+        total = (total ^ (total >> SHIFT)) * MIX
+        total ^= total >> np.uint64(32)
     return total
 
 
-def _mixed(values: np.ndarray) -> np.ndarray:
-    values = (values ^ (values >> SHIFT)) * MIX
-    return values ^ (values >> np.uint64(32))
-
-
-def _hashes_of(values: np.ndarray) -> np.ndarray:
+def hash_cells(values: np.ndarray) -> np.ndarray:
     """A hash of each cell; 1 and 1.0 have the same."""
     if values.dtype.kind in "fiub":
         return (values.astype(np.float64) + 0.0).view(np.uint64)
+    if values.dtype.kind in "mM":
+        return values.astype(np.int64).view(np.uint64)
     known: dict[bytes, int] = {}
-    return np.array([_hash(cell_bytes(v, level_text), known) for v in values.tolist()], np.uint64)
+    cells = values.tolist()
+    if all(type(cell) is str or cell is None for cell in cells):  # each different one once
+        of = {cell: _hash(cell_bytes(cell, level_text), known) for cell in set(cells)}
+        return np.array([of[cell] for cell in cells], np.uint64)
+    return np.array([_hash(cell_bytes(v, level_text), known) for v in cells], np.uint64)
 
 
 def _hash(content: bytes, known: dict[bytes, int]) -> int:

@@ -38,6 +38,7 @@ from mercer.tables.forms import (
 LEAST_COUNTED = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 EXCEL = (10_000, 80_000)  # days that Excel counts to in 1927 and 2119
 EXCEL_DAY = np.datetime64("1899-12-30", "s")
+COUNTED = {*LEAST_COUNTED, "excel", "year"}
 LARGEST_EXACT = 2**53  # a float holds no more integers one by one
 
 
@@ -316,14 +317,12 @@ def as_dates(values: np.ndarray, order: str = "", zone: str | None = None) -> np
     are of one zone. Numbers are read as `epoch_of` says.
     """
     if values.dtype.kind == "f":
-        return _counted_dates(values)
+        return _counted_dates(values, order)
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
     different = set(values.tolist())
     if different and all(isinstance(v, int) or v is None for v in different):  # beyond floats
-        return _counted_dates(
-            np.array([np.nan if v is None else float(v) for v in values.tolist()])
-        )
+        return _counted_dates(values.astype(np.float64), order)
     texts = [v for v in different if isinstance(v, str)]
     order = order if order in ORDERS else order_of(texts)[0]
     local = is_one_zone(zones_of(texts)) if zone is None else zone != "UTC"
@@ -360,9 +359,10 @@ def epoch_of(numbers: np.ndarray) -> str:
     return next((unit for unit, least in LEAST_COUNTED.items() if least <= size < 1e3 * least), "")
 
 
-def _counted_dates(numbers: np.ndarray) -> np.ndarray:
+def _counted_dates(numbers: np.ndarray, counted: str) -> np.ndarray:
     dates = np.full(len(numbers), np.datetime64("NaT"), dtype="datetime64[s]")
-    unit, known = epoch_of(numbers), ~np.isnan(numbers)
+    known = ~np.isnan(numbers)
+    unit = counted if counted in COUNTED else epoch_of(numbers)
     if unit == "ymd":
         texts = [f"{v:.0f}" for v in numbers[known].tolist()]
         read = [spelled_date(f"{t[:4]}-{t[4:6]}-{t[6:]}") for t in texts]

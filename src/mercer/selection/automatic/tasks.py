@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from narwhals.dependencies import is_into_series
 from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
 
@@ -279,6 +280,10 @@ def _column(y: Any, reader: str) -> np.ndarray:
         raise ValueError(
             f"This {reader} estimator requires y to be passed, but the target y is None."
         )
+    if is_into_series(y):  # of nullable types, scikit-learn makes floats
+        values = y.to_numpy()
+        whole = values.dtype == object and all(isinstance(v, (int, np.integer)) for v in values)
+        y = np.array(values.tolist()) if whole else y
     y = column_or_1d(y, warn=True)
     refuse_complex("y", y)
     return y

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
 from mercer.tables.column_kinds.numbers import BINS, FILLED
-from mercer.tables.forms import is_one_zone, order_of, zones_of
+from mercer.tables.forms import SAID, Told, is_one_zone, order_of, zones_of
 from mercer.tables.values import as_dates, epoch_of, histogram, short
 
 WRITTEN = {
@@ -31,6 +31,10 @@ class DateColumns(ColumnKind):
     name = "date"
     in_time = True
     gap = FILLED
+    forms: ClassVar = {
+        **{said: {"order": order} for order, said in SAID.items()},
+        "excel": {"order": "excel"}, "seconds": {"order": "s"}, "milliseconds": {"order": "ms"},
+    }  # fmt: skip
 
     def check(self, name: Any, present: np.ndarray) -> None:
         if len(present) and np.isnat(as_dates(present)).all():
@@ -39,9 +43,9 @@ class DateColumns(ColumnKind):
                 f"seconds or milliseconds since 1970; the first is {short(present[0])}."
             )
 
-    def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
+    def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
         zone = "" if is_one_zone(zones_of(texts)) else "UTC"
-        return {"order": order_of(texts)[0], "zone": zone}
+        return {"order": order_of(texts, told.order)[0], "zone": zone}
 
     def counted(self, present: np.ndarray) -> dict[str, str]:
         return {} if present.dtype.kind == "M" else {"order": epoch_of(present.astype(np.float64))}
@@ -49,6 +53,8 @@ class DateColumns(ColumnKind):
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         dates = self.read(values, column)
         dates = dates[~np.isnat(dates)].astype("datetime64[D]")
+        if not len(dates):
+            return None, None, []
         return str(dates.min()), str(dates.max()), []
 
     def said(self, column: Any) -> str:

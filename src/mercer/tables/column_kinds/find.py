@@ -7,7 +7,7 @@ import numpy as np
 from mercer.samples import all_kinds, kind_in_cells, kind_named
 from mercer.tables.column_kinds.dates import DateColumns
 from mercer.tables.column_kinds.interface import ColumnKind
-from mercer.tables.column_kinds.levels import LevelColumns
+from mercer.tables.column_kinds.levels import LevelColumns, OrderedColumns
 from mercer.tables.column_kinds.numbers import NumberColumns, TimeColumns
 from mercer.tables.column_kinds.objects import (
     ArrayColumns,
@@ -33,6 +33,7 @@ _KINDS = {
         ArrayColumns(kind_named("bags")),
         VectorColumns(),
         TimeColumns(),
+        OrderedColumns(),
         UnusedColumns("identifier", given=True, identifies=True),
         UnusedColumns("drop", given=True),
         *map(UnusedColumns, ("dropped", "constant", "duplicate", "empty")),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC
 from collections import Counter
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from mercer.samples import Drawing, Kind
+from mercer.tables.forms import Told
 
 #: the smallest and the largest value of a column, and its most frequent levels
 Extent = tuple[Any, Any, list[str]]
@@ -43,6 +44,8 @@ class ColumnKind(ABC):
     identifies: bool = False  # the values tell rows from each other, and nothing else
     items: bool = False  # a value is a set of items, which may be a text with separators
     samples: Kind | None = None  # the kind of the samples that stand in the cells
+    #: the forms that a user may give, as in "date:month-first", and what they say of a `Column`
+    forms: ClassVar[dict[str, dict[str, Any]]] = {}
     #: what becomes of missing values: the sentence goes on with the names of the columns
     gap: str = ""
 
@@ -57,13 +60,21 @@ class ColumnKind(ABC):
         """Raise ValueError if no value of a column is of this kind."""
         return
 
-    def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
+    def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
         """How values that are written as texts are written: fields of a `Column`."""
         return {}
 
     def counted(self, present: np.ndarray) -> dict[str, str]:
         """How values that are no texts are read: fields of a `Column`."""
         return {}
+
+    def formed(self, form: str) -> dict[str, Any]:
+        """Fields of a `Column` whose cells have a form that a user names; ValueError if there is
+        none of that name."""
+        some = f" has the forms {', '.join(self.forms)}" if self.forms else " has no forms"
+        if form not in self.forms:
+            raise ValueError(f"kind: {form!r} is no form of {self.name!r}, which{some}.")
+        return self.forms[form]
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         """The smallest and the largest value, and the most frequent levels."""

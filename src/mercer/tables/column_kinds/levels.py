@@ -29,6 +29,34 @@ class LevelColumns(ColumnKind):
         return Distribution(sizes[order].tolist(), levels=names[order].tolist())
 
 
+class OrderedColumns(ColumnKind):
+    """Levels from the lowest to the highest, which a user names: a model reads their ranks."""
+
+    name = "ordered"
+    numeric = True
+    gap = "A missing level counts as the middle one"
+
+    def formed(self, form: str) -> dict[str, Any]:
+        levels = [level.strip() for level in form.split("<")]
+        if len(set(levels)) < max(2, len(levels)) or "" in levels:
+            raise ValueError(
+                f"kind: 'ordered:{form}': give levels from the lowest to the highest, as in "
+                "ordered:low<mid<high."
+            )
+        return {"levels": levels}
+
+    def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+        rank = {level.casefold(): i for i, level in enumerate(column.levels if column else [])}
+        ranks = [rank.get(level_text(v).strip().casefold(), np.nan) for v in values.tolist()]
+        return np.array(ranks, dtype=np.float64)
+
+    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+        return {str(column.name): self.read(values, column)}
+
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+        return 0.0, max(0.0, len(column.levels) - 1.0), column.levels
+
+
 def shown_level(value: Any) -> str:
     """A level or an item as a report shows it."""
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
-from mercer.tables.forms import numbers_of, signs_of, spelled_number
+from mercer.tables.forms import Told, numbers_of, signs_of, spelled_number
 from mercer.tables.values import as_hours, as_numbers, histogram, short
 
 BINS = 12  # of the distribution of a column
@@ -24,6 +24,7 @@ class NumberColumns(ColumnKind):
     name = "number"
     numeric = True
     gap = FILLED
+    forms: ClassVar = {"decimal-comma": {"decimal": ","}, "decimal-point": {"decimal": "."}}
 
     def check(self, name: Any, present: np.ndarray) -> None:
         if len(present) and np.isnan(as_numbers(present)).all():
@@ -32,9 +33,9 @@ class NumberColumns(ColumnKind):
                 f"{short(present[0])}."
             )
 
-    def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
+    def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
         numbers = (t for t in texts if spelled_number(t) is not None)
-        form = numbers_of(texts, decimal)
+        form = numbers_of(texts, told.decimal)
         how = {"decimal": form.decimal, "unit": form.unit, "shares": form.shares}
         return {"signs": signs_of(numbers), **how}
 

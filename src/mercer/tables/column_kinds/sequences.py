@@ -12,6 +12,7 @@ from mercer.samples import kind_named
 from mercer.tables.cells import as_texts
 from mercer.tables.column_kinds.interface import Extent, level_text
 from mercer.tables.column_kinds.objects import ObjectColumns
+from mercer.tables.forms import Told
 
 SYMBOLS = 25  # that nearly all places of the sequences hold
 NEARLY = 0.99  # of the places
@@ -35,7 +36,7 @@ class SequenceColumns(ObjectColumns):
     def check(self, name: Any, present: np.ndarray) -> None:
         """Every value can be written as a sequence."""
 
-    def written(self, texts: Collection[str], decimal: str) -> dict[str, str]:
+    def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
         """Nucleotides have no case: they are read in that of the first cells."""
         letters = Counter(c for text in texts for c in text)
         if not _are_nucleotides(letters):

@@ -17,8 +17,10 @@ from mercer.tables.forms.grammar import Doubt, Read, Told, form_of, misfits, sai
 from mercer.tables.forms.marks import LEVELS, MISSING_TEXTS, is_missing_mark
 from mercer.tables.forms.numbers import (
     BLANKS,
+    COMMA_DIGITS,
     COMMA_NUMBER,
     POINT_NUMBER,
+    UNITS,
     Numbers,
     decimal_of,
     numbers_of,
@@ -29,8 +31,8 @@ from mercer.tables.forms.numbers import (
 )
 
 __all__ = [
-    "BLANKS", "COMMA_NUMBER", "LEVELS", "MISSING_TEXTS", "ORDERS", "POINT_NUMBER", "SAID",
-    "Doubt", "Numbers", "Read", "Told", "clock_hours", "decimal_of", "form_of", "is_missing_mark",
-    "is_one_zone", "misfits", "numbers_of", "order_of", "said_of_misfits", "signs_of",
-    "spelled_date", "spelled_number", "unit_of", "units_in", "utc", "zones_of",
+    "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "LEVELS", "MISSING_TEXTS", "ORDERS", "POINT_NUMBER",
+    "SAID", "UNITS", "Doubt", "Numbers", "Read", "Told", "clock_hours", "decimal_of", "form_of",
+    "is_missing_mark", "is_one_zone", "misfits", "numbers_of", "order_of", "said_of_misfits",
+    "signs_of", "spelled_date", "spelled_number", "unit_of", "units_in", "utc", "zones_of",
 ]  # fmt: skip

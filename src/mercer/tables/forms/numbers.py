@@ -61,6 +61,8 @@ def _number(decimal: str) -> str:
 
 #: patterns of a number with a decimal point and with a decimal comma
 POINT_NUMBER, COMMA_NUMBER = _number("."), _number(",")
+#: a number with a decimal comma and nothing beside it
+COMMA_DIGITS = rf"^[+-]?{_digits(',')}$"
 _WHOLE = {".": re.compile(POINT_NUMBER), ",": re.compile(COMMA_NUMBER)}
 _BARE = {sign: re.compile(_digits(sign)) for sign in ".,"}
 _SIGNS = re.compile(rf"%|‰|{CURRENCY}")
@@ -97,7 +99,7 @@ OTHERS = {
     "yrs", "month", "months", "mpg", "l/h", "kg/m²", "kg/m3", "cc", "people", "persons", "rooms",
     "pts", "points",
 }  # fmt: skip
-KNOWN = OTHERS | {unit.casefold() for family in FAMILIES for unit in family}
+UNITS = OTHERS | {unit.casefold() for family in FAMILIES for unit in family}
 NO_UNITS = {"am", "pm", "AM", "PM", *CODES}  # halves of a day, and currencies
 MOST_PARTS = 4  # of a quantity, as in "1d 2h 3m 4s"
 SINGLE = {*"gtmBshdlLW°"}  # may stand behind a number without a blank; 12A is a code
@@ -298,7 +300,7 @@ def unit_of(texts: Iterable[str]) -> str:
     counts = Counter(unit for units in found for unit in units)
     if not counts:
         return ""
-    known = all(len(unit) > 1 and unit.casefold() in KNOWN for unit in counts)
+    known = all(len(unit) > 1 and unit.casefold() in UNITS for unit in counts)
     if not known and sum(map(bool, found)) < LEAST * len(found):
         return ""
     first = counts.most_common(1)[0][0]
