@@ -1,6 +1,5 @@
 """Every number among the options of every command has a range, and is refused outside of it."""
 
-import inspect
 import re
 from pathlib import Path
 from typing import get_type_hints
@@ -9,6 +8,7 @@ import pytest
 
 from cli.runner import printed
 from mercer.cli.app import app
+from mercer.cli.shared_options import ReadingOptions
 
 NEEDED = {
     "fit": ["t.csv", "--target", "y", "-o", "new.mercer"],
@@ -38,8 +38,10 @@ def numbers():
     for name in NEEDED:
         function = app[name].default_command
         hints = get_type_hints(function, include_extras=True)
-        for option in inspect.signature(function).parameters:
-            if NUMBER.search(str(hints[option])):
+        if hints.pop("reading", None) is ReadingOptions:  # the options that several commands share
+            hints |= get_type_hints(ReadingOptions, include_extras=True)
+        for option in hints:
+            if option != "return" and NUMBER.search(str(hints[option])):
                 yield name, option
 
 
