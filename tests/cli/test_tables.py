@@ -144,3 +144,26 @@ def test_a_pipe_that_might_never_end_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(TableError, match="it is a pipe or a device"):
         read_table(tmp_path / "pipe.csv")
+
+
+def test_many_columns_are_read_together(tmp_path, monkeypatch):
+    """Neighbours of a wide table are tested at once: no call grows with the number of columns."""
+    kinds = ["7", "1.5", "2024-01-31", "true", "word", "1,5", "007", "2024-01-31 10:00", ""]
+    calls = []
+    names = pl.DataFrame.columns
+    monkeypatch.setattr(
+        pl.DataFrame, "columns", property(lambda self: calls.append(1) or names.fget(self))
+    )
+
+    def types(repeats: int) -> tuple[list, int]:
+        row = ",".join(f'"{cell}"' if "," in cell else cell for cell in kinds * repeats)
+        header = ",".join(f"c{j}" for j in range(len(kinds) * repeats))
+        (tmp_path / "wide.csv").write_text(f"{header}\n{row}\n{row}\n")
+        calls.clear()
+        frame = read_table(tmp_path / "wide.csv")
+        return frame.dtypes, len(calls)
+
+    (few, asked), (many, asked_of_many) = types(1), types(40)
+    assert many == few * 40
+    assert {pl.Float64, pl.Date, pl.Boolean, pl.Int64} <= set(few)
+    assert asked_of_many == asked

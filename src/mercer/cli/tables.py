@@ -7,7 +7,7 @@ that names the file, the row where there is one, and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -188,12 +188,14 @@ class _Pass:
             block = block.drop(gone)
         if isinstance(part, SvmlightFile):
             block = _with_zeros(block, [*self.names, *self.expected])
+        found = dict.fromkeys(block.columns)
         if not self.names:
-            self.names = list(block.columns)
+            self.names = list(found)
         elif part.gaps and part is self.tables.parts[0]:
-            self.names += [name for name in block.columns if name not in self.names]
-        lacking = [name for name in self.names if name not in block.columns]
-        more = [name for name in block.columns if name not in self.names]
+            self.names = list(dict.fromkeys(self.names) | found)
+        known = set(self.names)
+        lacking = [name for name in self.names if name not in found]
+        more = [name for name in found if name not in known]
         if part.gaps and not more:
             nothing = {name: pl.Series([None] * block.height, dtype=pl.Null) for name in lacking}
             block, lacking = block.with_columns(**nothing), []
@@ -205,8 +207,9 @@ class _Pass:
                 f"{part.source.label} has other columns than {first}: it {' and '.join(both)}. "
                 "Give files with the same columns."
             )
+        columns = dict(zip(block.columns, block.iter_columns()))
         return pl.DataFrame(
-            {name: self._marked(self._local(name, block[name])) for name in self.names}
+            {name: self._marked(self._local(name, columns[name])) for name in self.names}
         )
 
     def _marked(self, column: pl.Series) -> pl.Series:
@@ -248,10 +251,9 @@ class _Pass:
     def _decide(self) -> None:
         """The type of each column that can be read, and what to say of the others."""
         tables = self.tables
-        every = list(self.schemas)
+        schemas: list[Mapping] = [schema.schema for schema in self.schemas]
         if self.texts is not None:
-            none = pl.DataFrame({name: pl.Series([], dtype=pl.String) for name in self.names})
-            every.append(pl.DataFrame(dict(zip(self.names, self.texts.typed(none)))))
+            schemas.append(dict(zip(self.names, self.texts.dtypes())))
             tables.decimal = self.texts.decimal
             tables.commas = self.texts.commas(self.names)
             if tables.commas:
@@ -261,12 +263,15 @@ class _Pass:
             for name, zone in self.texts.zones(self.names).items():
                 tables.note(f"The hours of {name} are those of its time zone, {zone}.")
         for name in self.names:
-            alike = [schema[name].alias("a").to_frame() for schema in every if name in schema]
-            different = {frame.dtypes[0] for frame in alike} - {pl.Null()}
+            dtypes = dict.fromkeys(schema[name] for schema in schemas if name in schema)
+            different = set(dtypes) - {pl.Null()}
             try:
                 if len(different) > 1 and any(dtype.is_nested() for dtype in different):
                     raise pl.exceptions.SchemaError
-                dtype = pl.concat(alike, how="vertical_relaxed").dtypes[0]
+                dtype = next(iter(dtypes))
+                if len(dtypes) > 1:
+                    alike = [pl.DataFrame(schema={"a": each}) for each in dtypes]
+                    dtype = pl.concat(alike, how="vertical_relaxed").dtypes[0]
             except pl.exceptions.PolarsError:
                 kinds = " and ".join(sorted(map(str, different)))
                 raise TableError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from mercer.tables import (
@@ -41,7 +42,56 @@ PATTERNS = {
     "comma_plain": COMMA_DIGITS, "date": DATE, "moment": f"{MOMENT}$", "zoned": f"{MOMENT}{ZONE}$",
 }  # fmt: skip
 PHONE = r"^\+[0-9]{8,}$"
+MISSING = "a missing value"  # the one test that is no pattern
+TOGETHER = 100_000  # cells of neighbouring columns that are tested at once
 FEW_WRONG = 0.05  # share of wrong cells in a column that tells the decimal sign
+
+
+class _Tested:
+    """Which cells of a column have a pattern; ``masks`` has it for all cells of ``together``."""
+
+    def __init__(self, together: pl.Series, masks: dict[str, np.ndarray], start: int, stop: int):
+        self.together, self.masks = together, masks
+        self.part, self.rows = slice(start, stop), stop - start
+        alone = self.rows == len(together)
+        self.some = together.gather_every(max(1, self.rows // SAMPLED)) if alone else None
+
+    def __call__(self, pattern: str) -> np.ndarray:
+        if pattern not in self.masks:
+            cells = self.together
+            if pattern == MISSING:
+                found = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))
+            else:
+                found = cells.str.contains(pattern)
+            self.masks[pattern] = found.to_numpy()
+        return self.masks[pattern][self.part]
+
+    def all(self, pattern: str) -> bool:
+        """Whether all cells have it: what some cells are not, the column is not."""
+        if self.some is not None and not self.some.str.contains(pattern).all():
+            return False
+        return bool(self(pattern).all())
+
+    def any(self, pattern: str) -> bool:
+        """Whether a cell has it."""
+        return bool(self(pattern).any())
+
+    def sampled_none(self, pattern: str) -> bool:
+        """Whether no cell has it, of about `SAMPLED` of them that are spread over the column."""
+        if self.some is not None:
+            return not self.some.str.contains(pattern).any()
+        return not self(pattern)[:: max(1, self.rows // SAMPLED)].any()
+
+
+def _tests_of(columns: list[pl.Series]) -> list[_Tested]:
+    """The tests of neighbouring columns, each of which is made once for all of them.
+
+    In a wide table of few rows, a call for each column would cost more than its cells.
+    """
+    together = columns[0] if len(columns) == 1 else pl.concat(columns)
+    masks: dict[str, np.ndarray] = {}
+    ends = np.cumsum([0, *map(len, columns)]).tolist()
+    return [_Tested(together, masks, *ends[i : i + 2]) for i in range(len(columns))]
 
 
 @dataclass
@@ -67,47 +117,42 @@ class _Column:
     only_point: int = 0
     either: int = 0
 
-    def see(self, cells: pl.Series) -> None:
-        """Take in the cells of a block."""
-        cells = cells.drop_nulls()
-        if not len(cells):
-            return
-        self.cells += len(cells)
-        # what some cells are not, the column is not
-        some = cells.gather_every(max(1, len(cells) // SAMPLED))
-        alive = _all_are(some, [name for name in PATTERNS if getattr(self, name)])
-        alive = _all_are(cells, alive) if len(some) < len(cells) else alive
-        for name in PATTERNS:
-            setattr(self, name, name in alive)
+    def see(self, cells: pl.Series, tested: _Tested) -> None:
+        """Take in the cells of a block, and the tests of them."""
+        self.cells += tested.rows
+        for name, pattern in PATTERNS.items():
+            setattr(self, name, getattr(self, name) and tested.all(pattern))
         if self.whole:
-            odd = [cells.str.contains(p).any() for p in (CODE, PHONE, LONG, TOO_LONG)]
-            self.code |= bool(odd[0] or odd[1])
-            self.long, self.too_long = self.long or bool(odd[2]), self.too_long or bool(odd[3])
+            self.code = self.code or tested.any(CODE) or tested.any(PHONE)
+            self.long = self.long or tested.any(LONG)
+            self.too_long = self.too_long or tested.any(TOO_LONG)
         self.dotted = self.dotted or bool(cells.head(1).str.contains(DOTTED).any())
-        self._see_signs(cells, some)
+        self._see_signs(tested)
         self.date = self.date and not _dates(cells).null_count()
         self.moment = self.moment and not _moments(cells).null_count()
         self.zoned = self.zoned and not _moments(cells, zoned=True).null_count()
         if self.zoned:
             self.zones |= set(cells.str.extract(f"({ZONE})$").to_list())
 
-    def _see_signs(self, cells: pl.Series, some: pl.Series) -> None:
+    def _see_signs(self, tested: _Tested) -> None:
         """Count the numbers by the decimal signs that they may have."""
-        n = len(cells)
+        if self.whole:
+            self.either += tested.rows
+            return
         if self.plain:
-            pointed = 0 if self.whole else int(
-                (cells.str.contains(".", literal=True) & ~cells.str.contains(COMMA_NUMBER)).sum()
+            pointed = np.count_nonzero(tested(r"\.") & ~tested(COMMA_NUMBER))
+            self.only_point, self.either = (
+                self.only_point + int(pointed), self.either + tested.rows - int(pointed)
             )  # fmt: skip
-            self.only_point, self.either = self.only_point + pointed, self.either + n - pointed
             return
-        if not some.str.contains(f"{COMMA_NUMBER}|{POINT_NUMBER}").any():
+        if tested.sampled_none(f"{COMMA_NUMBER}|{POINT_NUMBER}"):
             return
-        comma, point = cells.str.contains(COMMA_NUMBER), cells.str.contains(POINT_NUMBER)
-        self.only_comma += int((comma & ~point).sum())
-        self.only_point += int((point & ~comma).sum())
-        self.either += int((comma & point).sum())
-        marked = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))
-        self.marks += int(marked.sum())
+        comma, point = tested(COMMA_NUMBER), tested(POINT_NUMBER)
+        either = int(np.count_nonzero(comma & point))
+        self.only_comma += int(np.count_nonzero(comma)) - either
+        self.only_point += int(np.count_nonzero(point)) - either
+        self.either += either
+        self.marks += int(np.count_nonzero(tested(MISSING)))
 
     def tells(self) -> str:
         """The decimal sign that the cells must have; "" where they may have both, or are texts."""
@@ -147,8 +192,13 @@ class TextTypes:
 
     def see(self, cells: pl.DataFrame) -> None:
         """Take in a block of texts."""
-        for column, series in zip(self.columns, cells.iter_columns(), strict=True):
-            column.see(series.alias(""))  # in some names polars sees patterns
+        some = max(1, TOGETHER // max(1, cells.height))
+        series = [each.alias("").drop_nulls() for each in cells.iter_columns()]  # no patterns
+        for first in range(0, len(series), some):
+            block = series[first : first + some]
+            for column, each, tested in zip(self.columns[first:], block, _tests_of(block)):
+                if tested.rows:
+                    column.see(each, tested)
 
     @property
     def decimal(self) -> str:
@@ -173,6 +223,12 @@ class TextTypes:
             TYPES[column.type(decimal)](series.alias(""))
             for column, series in zip(self.columns, cells.iter_columns(), strict=True)
         ]
+
+    def dtypes(self) -> list[pl.DataType]:
+        """The types of the columns, as polars calls them."""
+        none, decimal = pl.Series([], dtype=pl.String), self.decimal
+        types = {name: convert(none).dtype for name, convert in TYPES.items()}
+        return [types[column.type(decimal)] for column in self.columns]
 
     def zones(self, names: list[str]) -> dict[str, str]:
         """The columns of times with zones, and the zones in which their hours are."""
@@ -199,16 +255,6 @@ class TextTypes:
         """The columns of numbers with decimal commas."""
         decimal = self.decimal
         return [n for n, c in zip(names, self.columns) if c.type(decimal) == "comma number"]
-
-
-def _all_are(cells: pl.Series, names: list[str]) -> list[str]:
-    """The patterns, of these, that all cells have."""
-    if not names:
-        return []
-    found = cells.to_frame("c").select(
-        pl.col("c").str.contains(PATTERNS[name]).all().alias(name) for name in names
-    )
-    return [name for name, all_are in zip(names, found.row(0)) if all_are]
 
 
 def _points(cells: pl.Series) -> pl.Series:
