@@ -1,6 +1,7 @@
 """``mercer denoise``: files in, files out, a model of one's own, and what is refused."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,9 @@ def test_any_rate_channels_and_format(capsys, rate, channels, subtype):
     assert code == 0
     samples, after = soundfile.read("out.flac")
     assert (after, samples.shape) == (rate, (rate,))
+    fine = subtype in ("PCM_24", "FLOAT")
+    assert soundfile.info("out.flac").subtype == ("PCM_24" if fine else "PCM_16")
+    assert ("FLOAT, are written with 24 bits" in said) == (subtype == "FLOAT")
     assert ("Its 2 channels were taken together to one" in said) == (channels == 2)
     assert "of its samples are clipped" in said
 
@@ -105,6 +109,33 @@ def test_what_is_refused(capsys, folder, arguments, code, words):
     found, said = printed(capsys, "denoise", *arguments)
     assert found == code
     assert words in said
+
+
+@pytest.mark.parametrize("name", ["cut.wav", "cut.aiff", "cut.flac"])
+def test_a_recording_that_is_cut_short_is_refused(name, capsys):
+    soundfile.write(name, NOISY, 16_000)
+    content = Path(name).read_bytes()
+    Path(name).write_bytes(content[: len(content) // 2])
+    code, said = printed(capsys, "denoise", name, "-o", "out.wav")
+    assert (code, f"{name} " in said) == (3, True)
+    assert "cut short" in said or "cannot be read as a recording" in said
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_samples_that_are_no_numbers_are_refused(value, capsys):
+    samples = NOISY.copy()
+    samples[8000] = value
+    soundfile.write("bad.wav", samples, 16_000, subtype="FLOAT")
+    code, said = printed(capsys, "denoise", "bad.wav", "-o", "out.wav")
+    assert (code, "NaN or infinite, the first after 0.5 s" in said) == (3, True)
+
+
+def test_a_wav_of_a_pipe_does_not_know_its_size():
+    soundfile.write("piped.wav", NOISY[:500], 16_000)
+    content = bytearray(Path("piped.wav").read_bytes())
+    content[4:8] = b"\xff" * 4
+    Path("piped.wav").write_bytes(content)
+    assert len(read_audio("piped.wav").samples) == 500
 
 
 def test_an_existing_file_stays_unless_forced():

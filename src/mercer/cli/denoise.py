@@ -49,7 +49,7 @@ def denoise_files(
     for source, target in zip(sources, targets):
         recording = read_audio(source)
         after = enhancer.enhance(recording.samples, recording.rate)
-        write_audio(target, after.samples, recording.rate)
+        write_audio(target, after.samples, recording.rate, bits=recording.bits)
         taken = _level(recording.samples) - _level(after.samples)
         screen.print(line((f"{target}", "bold"), f"  {_about(source, recording)}"), soft_wrap=True)
         screen.print(f"  What was taken out makes it {taken:.1f} dB less loud.")
@@ -57,8 +57,9 @@ def denoise_files(
             screen.print(f"  {note}")
         done.append({
             "input": str(source), "output": str(target), "sample_rate": recording.rate,
-            "channels": recording.channels, "seconds": len(recording.samples) / recording.rate,
-            "clipped": recording.clipped, "decibels_taken_out": round(taken, 2),
+            "channels": recording.channels, "bits": recording.bits,
+            "seconds": len(recording.samples) / recording.rate, "clipped": recording.clipped,
+            "decibels_taken_out": round(taken, 2),
         })  # fmt: skip
     if json:
         print(json_text.dumps({"files": done}, indent=2))
@@ -127,6 +128,8 @@ def _notes(recording: Recording) -> list[str]:
     notes = []
     if recording.channels > 1:
         notes.append(f"Its {recording.channels} channels were taken together to one.")
+    if recording.bits == 24 and recording.subtype != "PCM_24":
+        notes.append(f"Its samples, {recording.subtype}, are written with 24 bits.")
     if recording.clipped > CLIPPED:
         notes.append(f"{recording.clipped:.1%} of its samples are clipped, which stays audible.")
     if not recording.samples.any():

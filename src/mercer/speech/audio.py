@@ -17,6 +17,8 @@ from mercer.speech.frames import RATES
 
 INSTALL = 'pip install "mercer[speech]"'
 SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
+FINE = ("PCM_24", "PCM_32", "FLOAT", "DOUBLE")  # samples of more than 16 bits
+UNKNOWN = 2**32 - 4096  # sizes from here on are those of programs that could not know them
 FULL = 0.9999  # of the largest value of a file: such samples are clipped
 
 
@@ -32,12 +34,20 @@ class Recording(NamedTuple):
         Channels of the file, of which ``samples`` is the mean.
     clipped : float
         Share of the samples that are as large as the format allows.
+    subtype : str
+        How the file holds a sample, as soundfile names it: "PCM_16", "PCM_24", "FLOAT" ...
     """
 
     samples: np.ndarray
     rate: int
     channels: int = 1
     clipped: float = 0.0
+    subtype: str = "PCM_16"
+
+    @property
+    def bits(self) -> int:
+        """The bits of a sample in the file that keep what was read: 16 or 24."""
+        return 24 if self.subtype in FINE else 16
 
 
 def read_audio(path: str | os.PathLike) -> Recording:
@@ -48,35 +58,59 @@ def read_audio(path: str | os.PathLike) -> Recording:
     ImportError
         The extra is not installed; the message says what to install.
     FileNotFoundError, ValueError
-        There is no such file, or it is not a recording, or it has no samples.
+        There is no such file, or it is not a recording, or it has no samples, or samples that are
+        no finite numbers, or it ends before its header says.
     """
     soundfile = _soundfile()
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no file {path}.")
     try:
-        samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
+        with soundfile.SoundFile(path) as file:
+            samples = file.read(dtype="float32", always_2d=True)
+            frames, rate, subtype = file.frames, file.samplerate, file.subtype
     except (soundfile.LibsndfileError, RuntimeError) as error:
         raise ValueError(f"{path} cannot be read as a recording: {error}") from None
     if not len(samples):
         raise ValueError(f"{path} has no samples.")
+    if len(samples) < frames or _is_cut(Path(path)):
+        raise ValueError(f"{path} is cut short: it ends before its header says. Copy it again.")
+    if not np.isfinite(samples).all():
+        at = int(np.argmin(np.isfinite(samples).all(axis=1)))
+        raise ValueError(
+            f"{path} has samples that are NaN or infinite, the first after {at / rate:.3g} s: "
+            "write it again from its source."
+        )
     clipped = float((np.abs(samples) >= FULL).mean())
-    return Recording(samples.mean(axis=1), int(rate), samples.shape[1], clipped)
+    return Recording(samples.mean(axis=1), int(rate), samples.shape[1], clipped, subtype)
 
 
-def write_audio(path: str | os.PathLike, samples: np.ndarray, rate: int = RATES[0]) -> None:
-    """Write samples in [-1, 1] as 16 bits, in the format of the suffix; larger ones are clipped.
+def _is_cut(path: Path) -> bool:
+    """Whether a WAV or AIFF file has fewer bytes than its first chunk, which is all of it."""
+    with path.open("rb") as file:
+        name, size = file.read(4), file.read(4)
+    orders: dict[bytes, Any] = {b"RIFF": "little", b"FORM": "big"}
+    if name not in orders:
+        return False
+    told = int.from_bytes(size, orders[name])
+    return told < UNKNOWN and 8 + told > path.stat().st_size + 1  # some count a last odd byte
 
-    The file is written whole or not at all. Needs the ``speech`` extra.
+
+def write_audio(
+    path: str | os.PathLike, samples: np.ndarray, rate: int = RATES[0], *, bits: int = 16
+) -> None:
+    """Write samples in [-1, 1] as 16 or 24 bits, in the format of the suffix.
+
+    Larger ones are clipped. The file is written whole or not at all. Needs the ``speech`` extra.
     """
     import io
 
     soundfile, suffix = _soundfile(), Path(path).suffix.lower()
     if suffix not in (".wav", ".flac"):
         raise ValueError(f"{path}: give a name that ends in .wav or .flac.")
-    buffer = io.BytesIO()
-    soundfile.write(
-        buffer, np.clip(samples, -1, 1), rate, subtype="PCM_16", format=suffix[1:].upper()
-    )
+    if bits not in (16, 24):
+        raise ValueError(f"bits={bits!r}: give 16 or 24.")
+    buffer, kind = io.BytesIO(), suffix[1:].upper()
+    soundfile.write(buffer, np.clip(samples, -1, 1), rate, subtype=f"PCM_{bits}", format=kind)
     write_whole(path, buffer.getvalue())
 
 
