@@ -457,6 +457,30 @@ def test_what_another_job_or_the_user_has_written_is_not_replaced(capsys):
     assert ids() == KEPT
 
 
+@pytest.mark.parametrize("name", ["in.jsonl", "in.csv", "in.parquet"])
+@pytest.mark.parametrize("stage", ["_equals", "_verdicts"])
+def test_a_file_that_changes_during_the_work_is_said(name, stage, capsys, monkeypatch):
+    from mercer.dedup.stages import Stages
+
+    def write(rows):
+        if name == "in.parquet":
+            pl.DataFrame(rows).write_parquet(name)
+        else:
+            Path(name).write_bytes((delimited if name == "in.csv" else json_lines)(rows))
+
+    work = getattr(Stages, stage)
+
+    def changing(stages):
+        work(stages)
+        write([row | {"text": f"other {row['text']}"} for row in ROWS])
+
+    write(ROWS)
+    monkeypatch.setattr(Stages, stage, changing)
+    code, said = printed(capsys, "dedup", name, "-o", f"out{Path(name).suffix}")
+    assert (code, f"{name} was changed while it was read" in said) == (3, True)
+    assert os.listdir() == [name]
+
+
 def test_no_output_is_written_if_one_cannot_be(capsys, monkeypatch):
     """A disk that is full when the last of them is written."""
 

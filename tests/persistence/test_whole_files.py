@@ -12,7 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mercer.persistence import ModelFileError, open_regular, whole_files, write_whole, written_whole
+from mercer.persistence import (
+    ModelFileError,
+    open_regular,
+    stamp,
+    whole_files,
+    write_together,
+    write_whole,
+    written_whole,
+)
 
 posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes, locks and signals of POSIX")
 
@@ -360,3 +368,44 @@ def test_without_links_a_file_is_not_replaced_either(tmp_path, monkeypatch):
         file.write(b"second")
     assert path.read_bytes() == b"first"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_files_are_written_together_or_not_at_all(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_bytes(b"before")
+    noted = []
+
+    def note(stamps):
+        noted.extend(stamps)
+        assert first.read_bytes() == b"before"  # nothing is in place yet
+        assert not second.exists()
+
+    write_together(
+        [(first, lambda file: file.write(b"1")), (second, lambda file: file.write(b"22"))], note
+    )
+    assert [first.read_bytes(), second.read_bytes()] == [b"1", b"22"]
+    assert noted == [stamp(first), stamp(second)]
+    os.utime(second)
+    assert noted[1] != stamp(second)
+    assert sorted(os.listdir(tmp_path)) == ["first", "second"]
+
+
+@pytest.mark.parametrize("full", ["first", "second"])
+def test_a_disk_that_is_full_for_one_of_several_files_is_said_of_that_one(full, tmp_path):
+    resource = pytest.importorskip("resource")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    sizes = {"first": 10, "second": 10, full: 5000}  # less than a buffer
+    parts = [
+        (tmp_path / name, lambda file, name=name: file.write(bytes(sizes[name])))
+        for name in ("first", "second")
+    ]
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+        with pytest.raises(OSError, match="too large") as caught:
+            write_together(parts, lambda stamps: None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert caught.value.filename == str(tmp_path / full)
+    assert not os.listdir(tmp_path)

@@ -152,9 +152,12 @@ class Job:
             frames.append(frame.filter(pl.col("row of mercer").is_in(rows.implode())))
         try:
             whole = pl.concat(frames).drop("row of mercer")
-            whole.sink_parquet(file.name, maintain_order=True)
+            whole.collect_schema()  # before all rows are read
         except pl.exceptions.PolarsError as error:
             raise TableError(f"The files have different columns: {error}") from error
+        whole.sink_parquet(file.name, maintain_order=True)
+        for number in files:
+            self.corpus.formats[number].source.check_unchanged()
 
     def _pairs(self) -> bytes:
         """A table of what goes and what stays instead."""

@@ -266,6 +266,7 @@ class Parquet(Format):
                 rows = frame.slice(offset, min(ROWS, end - offset)).collect().rows()
             except pl.exceptions.PolarsError as error:
                 raise TableError(f"{self.source.label} cannot be read: {error}") from error
+            self.source.check_unchanged()
             if not rows:
                 return
             offset += len(rows)

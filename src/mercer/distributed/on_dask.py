@@ -21,7 +21,8 @@ from mercer.distributed.engine import ClusterLostError, Engine, Partition
 from mercer.threads import one_thread
 
 PATIENCE = 2.0  # seconds after which a round looks whether its values are still there
-ROUNDS = 3  # times that a round is begun, before the cluster counts as lost
+ROUNDS = 3  # times that a round is begun, before its tasks count as those that end the workers
+RESTART = 30.0  # seconds in which workers that were ended must have begun again
 
 
 def need_dask(name: str) -> None:
@@ -167,15 +168,12 @@ class DaskEngine(Engine):
         reason: Exception | None = None
         for _ in range(ROUNDS):
             future = None
-            self._threads()
+            self._wait_for_workers()
             try:
                 future = self.client.compute(self._tree(function, parts, sent))
                 return self._result(future, sent)
             except KilledWorker as error:
-                raise ClusterLostError(
-                    f"a task has ended several workers ({error}), perhaps for want of memory: give "
-                    "smaller partitions, or workers with more memory."
-                ) from error
+                raise self._ended(error) from error
             except ClusterLostError:
                 raise
             except (CancelledError, OSError, TimeoutError, RuntimeError) as error:
@@ -184,7 +182,8 @@ class DaskEngine(Engine):
                 reason = error
                 for each in sent:
                     each.future = None
-        raise self._gone(reason) from reason
+        self._wait_for_workers()
+        raise self._ended(reason) from reason
 
     def _result(self, future: Any, sent: list[_Sent | _Kept]) -> Any:
         """The value of a round; CancelledError if what was sent for it has been lost."""
@@ -207,6 +206,26 @@ class DaskEngine(Engine):
             return self.client.nthreads()
         except Exception as error:
             raise self._gone(error) from error
+
+    def _wait_for_workers(self) -> None:
+        """Wait for workers that are started again; an error if none comes."""
+        if self._threads():
+            return
+        try:
+            self.client.wait_for_workers(1, timeout=RESTART)
+        except Exception as error:
+            raise self._gone("it has no workers") from error
+
+    def _ended(self, reason: Any) -> ClusterLostError:
+        """The error of tasks that have ended their workers, while the client can be used on."""
+        workers = self.client.scheduler_info()["workers"].values()
+        limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+        limit = f"the {min(limits) / 1e9:.2g} GB that they may use" if limits else "they have"
+        return ClusterLostError(
+            f"a task has ended several workers ({reason}), perhaps for want of memory: give "
+            f"smaller partitions, or workers with more memory than {limit}. The model is not "
+            "fitted; the client can be used again."
+        )
 
     def _gone(self, reason: Any) -> ClusterLostError:
         address = getattr(self.client.scheduler, "address", "")

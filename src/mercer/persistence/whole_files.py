@@ -140,7 +140,12 @@ def _begun(path: str | os.PathLike) -> Iterator[_New]:
             new = _New(target, file)
             if exists:
                 shutil.copymode(target, new.temporary)
-            yield new
+            try:
+                yield new
+            except BaseException:
+                with suppress(OSError):  # what a full disk lacks room for is not tried again
+                    file.close()
+                raise
     finally:
         if new is not None and not new.placed:
             new.temporary.unlink(missing_ok=True)
