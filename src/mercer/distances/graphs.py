@@ -62,8 +62,8 @@ class GraphEdit(Distance):
     Warns
     -----
     UserWarning
-        ``max_steps`` ended the search of some pairs. Their values are the least cost that was found,
-        an upper bound of the distance; `interval` returns the lower bound too.
+        ``max_steps`` ended the search of some pairs. Their values are the least cost that was
+        found, an upper bound of the distance; `interval` returns the lower bound too.
 
     Notes
     -----

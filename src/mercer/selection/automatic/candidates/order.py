@@ -30,7 +30,7 @@ ON_FEATURES = {
     ("characters", "words"): ("bayes", "margins"),
     ("vectors", "directions"): ("logistic",),
 }
-NETWORKS = (1, 5)  # places of the networks of a large table
+NETWORKS = (1, 8)  # places of the networks of a large table
 PRUNED_FROM = 12  # with more columns, a learnt neighbourhood may leave some out
 SPARSE_FROM = 100  # with more columns, the linear model is sparse
 

@@ -21,9 +21,9 @@ HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its fo
 PROMOTED = 3  # candidates for which the first rung leaves time in the second one
 EACH_FOLDS = 0.15  # seconds of a trial of ridge in all folds, however few the rows are
 LEARNING = ", learning"  # in the names of kinds of trials
-#: part of the time that is left for a network whose trial is its final fit, in a short search and
-#: in one of so many seconds, and by how much its steps may take longer than predicted
-NETWORK, LONG_NETWORK, LONG, SLOWER = 0.65, 0.5, 45.0, 1.3
+#: part of the time that is left for a network whose trial is its final fit, and by how much its
+#: steps may take longer than predicted
+NETWORK, SLOWER = 0.5, 1.3
 RESERVE, MOST_RESERVED = 0.05, 0.3  # parts of the time that are kept for the final fit
 FEWER_RESERVED = 0.12  # the same, where there is a machine that needs none and others may join it
 
@@ -110,11 +110,9 @@ class Forecast:
         """
         if np.isinf(self.budget.limit):
             return Network(None, None)
-        share = LONG_NETWORK if self.budget.limit >= LONG else NETWORK
-        left = self.budget.left() - reserve
-        steps, seconds = self.finals.steps(
-            candidate, min(share * self.budget.left(), left / SLOWER)
-        )
+        left = self.budget.left()
+        most = min(NETWORK * left, (left - reserve) / SLOWER)
+        steps, seconds = self.finals.steps(candidate, most)
         return Network(steps, SLOWER * seconds)
 
     def kind(self, candidate: Candidate) -> str:
