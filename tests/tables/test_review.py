@@ -8,6 +8,7 @@ from mercer.tables.column_rules import infer_columns
 from mercer.tables.repeats import find_repeated_rows, find_shared_rows
 from mercer.tables.review import (
     find_codes,
+    find_groups,
     find_leaks,
     find_order_in_time,
     find_strange_values,
@@ -73,6 +74,20 @@ def test_rows_in_the_order_of_time():
         assert finding.text.startswith("The rows are in the order of t.")
     for stamps in (RANDOM.permutation(days), [days[i // 60] for i in range(N)]):
         assert reviewed(find_order_in_time, {"t": stamps}) == []
+
+
+@pytest.mark.parametrize("spell", [lambda c: f"county {c}", lambda c: 3 * c + 1])
+def test_rows_of_a_panel_come_in_groups(spell):
+    county = np.arange(N) % 20
+    area, density = RANDOM.normal(size=(2, 20))[:, county]
+    panel = {"year": np.arange(N) // 20, "county": [spell(c) for c in county], "area": area,
+             "density": density, "crime": X}  # fmt: skip
+    (finding,) = reviewed(find_groups, panel)
+    assert (finding.kind, finding.column) == ("groups", "county")
+    assert finding.text.startswith("county has 20 values, in 6 rows each on average, and area and")
+    assert "--group county" in finding.text
+    assert reviewed(find_groups, panel | {"area": X, "density": X[::-1]}) == []
+    assert reviewed(find_groups, {"area": area[:20], "county": panel["county"][:20]}) == []
 
 
 def test_classes_that_are_many_or_rare():

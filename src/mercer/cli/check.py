@@ -42,6 +42,7 @@ from mercer.tables import (
     TableEncoder,
     column_notices,
     find_codes,
+    find_groups,
     find_leaks,
     find_order_in_time,
     find_repeated_rows,
@@ -149,6 +150,7 @@ def _findings(
         found += review_target(y, task, target, accuracy=default_metric(task, y) == "accuracy")
         found += find_leaks(used, values, y, task)
     found += find_order_in_time(used, values)
+    found += find_groups(columns, values)
     found += find_codes(used, values)
     found += find_variants(used, values)
     found += find_strange_values(used, values)

@@ -114,15 +114,15 @@ def _show_order(score: HeldOut, model: Any, screen: Terminal) -> None:
 
 
 def _show_doubts(outcome: Outcome, problem: Problem, screen: Terminal) -> None:
-    """A reminder of what has long left the screen, or stands in the report only."""
-    doubts, where = [*problem.doubts, *outcome.split.doubts], "the lines with ! above"
+    """What speaks against the score: the lines with ! have long left the screen by now."""
+    doubts = [*problem.doubts, *outcome.split.doubts]
     if outcome.report is not None:
-        told = [sentence for fine, sentence in outcome.report.trust if not fine]
-        where = where if len(told) == len(doubts) else "“Can this be trusted?” in the report"
-        doubts = told
+        doubts = [sentence for fine, sentence in outcome.report.trust if not fine]
     if doubts:
         these = "One thing speaks" if len(doubts) == 1 else f"{len(doubts)} things speak"
-        screen.print(line(("! ", "yellow"), f"{these} against this score: see {where}."))
+        screen.print(line(("! ", "yellow"), f"{these} against this score:"))
+    for doubt in doubts:
+        screen.print(f"  • {doubt}")
 
 
 def _show_better_baseline(model: Any, metric: str, screen: Terminal) -> None:

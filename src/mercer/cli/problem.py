@@ -36,6 +36,7 @@ from mercer.tables import (
     as_dates,
     as_numbers,
     doubt_notices,
+    find_groups,
     find_leaks,
     find_order_in_time,
     infer_columns,
@@ -136,8 +137,9 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     findings = [
         *review_target(y, task, options.target, accuracy=metric == "accuracy"),
         *find_leaks(used, X.columns, y, task),
-        *(find_order_in_time(used, X.columns) if related is None and options.test is None else []),
     ]
+    if related is None and options.test is None:  # rows at random will be held out
+        findings += find_order_in_time(used, X.columns) + find_groups(columns, X.columns)
     notices = [*tables.notes, *doubt_notices(columns)]
     doubts = [finding.text for finding in findings]
     for notice in notices:

@@ -34,6 +34,11 @@ CODE_NAME = re.compile(
     r"telephone|tel|mobile|fax|iban|isbn|ean|gtin|upc|sku|ssn|vat|account|card)([_\W].*)?",
     re.IGNORECASE,
 )
+FEWEST_GROUPS, GROUP_ROWS = 10, 3  # groups, and rows of each on average, that are a panel
+MOST_GROUPINGS, MOST_NUMBERS = (
+    8,
+    100,
+)  # columns that may be groups, and that may be the same in them
 FAR = 2.0  # times the range of the other values: a number that stands for a missing one
 
 
@@ -41,7 +46,8 @@ FAR = 2.0  # times the range of the other values: a number that stands for a mis
 class Finding:
     """One thing that a user should look at."""
 
-    #: "leak", "time", "classes", "codes", "variants", "missing", "range", "duplicates" or "shared"
+    #: "leak", "time", "groups", "classes", "codes", "variants", "missing", "range", "duplicates" or
+    #: "shared"
     kind: str
     column: Any
     text: str  # what was found, and what to do
@@ -232,6 +238,60 @@ def find_order_in_time(columns: list[Column], values: dict[Any, np.ndarray]) -> 
             )
         )
     return found
+
+
+def find_groups(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+    """The column whose values repeat while numbers are constant within each, as in a panel.
+
+    Rows of one county, patient or shop are then alike in more than the columns tell. Each of a
+    few columns is compared with a few others, so that wide tables cost no more.
+    """
+    rows = len(next(iter(values.values()), ()))
+    numbers = [c for c in columns if c.of.numeric and c.used and not c.missing]
+    numbers = [c for c in numbers if c.distinct >= FEWEST_GROUPS][:MOST_NUMBERS]
+    best: tuple[Column, list[str]] | None = None
+    for column in _repeated(columns, values, rows)[:MOST_GROUPINGS]:
+        texts = [level_text(v) for v in values[column.name].tolist()]
+        _, first, codes = np.unique(texts, return_index=True, return_inverse=True)
+        same = [
+            str(c.name) for c in numbers
+            if c is not column and 2 * c.distinct >= len(first)
+            and np.array_equal((cells := c.of.read(values[c.name], c))[first][codes], cells)
+        ]  # fmt: skip
+        if len(same) > (0 if best is None else len(best[1])):
+            best = column, same
+    if best is None:
+        return []
+    column, same = best
+    name, alike = str(column.name), same[:3] + ["others"] * (len(same) > 3)
+    some = " and ".join([*filter(None, [", ".join(alike[:-1])]), alike[-1]])
+    return [
+        Finding(
+            "groups",
+            column.name,
+            f"{name} has {column.distinct} values, in {rows / column.distinct:.3g} rows each on "
+            f"average, and {some} {'is' if len(same) == 1 else 'are'} the same in all rows of a "
+            "value. If new rows will have other values of it, a score on rows that are held out "
+            "at random is too good: then fit with --group "
+            f"{shlex.quote(name)}, which holds out whole groups.",
+        )
+    ]
+
+
+def _repeated(columns: list[Column], values: dict[Any, np.ndarray], rows: int) -> list[Column]:
+    """Categories, identifiers and whole numbers of which each value may be a group of rows."""
+    found = []
+    for column in columns:
+        enough = column.distinct >= FEWEST_GROUPS and column.distinct * GROUP_ROWS <= rows
+        if not enough or column.missing or column.left_out:
+            continue
+        whole = False
+        if column.of.numeric:
+            numbers = column.of.read(values[column.name], column)
+            whole = bool((numbers == np.round(numbers)).all())
+        if column.of.levelled or column.of.identifies or whole:
+            found.append(column)
+    return sorted(found, key=lambda c: (c.of.numeric, -c.distinct))
 
 
 def find_codes(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:

@@ -295,6 +295,8 @@ class ReportData:
                 f"{self.rates.average_precision:.3f} (by chance {self.rates.share:.3f}), the area "
                 f"under the ROC curve {self.rates.auc:.3f} (by chance 0.5).",
             ))  # fmt: skip
+        if self.coverage is not None and self.coverage.too_narrow:
+            found.append((False, self.coverage.sentence()))
         if self.suspicion is not None and self.suspicion.count:
             suspicion, count = self.suspicion, self.suspicion.count
             are = "row has a target that is" if count == 1 else "rows have targets that are"

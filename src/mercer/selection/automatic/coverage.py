@@ -25,9 +25,18 @@ class Coverage:
     width: np.ndarray  # the median width
     rows: int
 
+    @property
+    def too_narrow(self) -> bool:
+        """Whether the intervals of 90% hold clearly fewer rows than they should."""
+        return bool(self.high[self._said] < SAID)
+
+    @property
+    def _said(self) -> int:
+        return self.wanted.tolist().index(SAID)
+
     def sentence(self) -> str:
         """What the intervals of 90% are worth."""
-        i = self.wanted.tolist().index(SAID)
+        i = self._said
         held, low, high = (100 * float(each[i]) for each in (self.held, self.low, self.high))
         said = (
             f"Half of the 90% intervals are at most {self.width[i]:.4g} wide; they hold "
