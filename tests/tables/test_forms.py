@@ -85,6 +85,10 @@ NOT_READ = {
     "results": some(lambda i: f"{i % 4}:{i % 3}"),
     "marks of a school": some(lambda i: f"{i % 5 + 1}{'+-'[i % 2]}"),
     "ranges": some(lambda i: f"{10 * (i % 5)}-{10 * (i % 5) + 9}"),
+    "decades": some(lambda i: f"{1950 + 10 * (i % 6)}s"),
+    "numbers of accounts": some(lambda i: f"{101 + i} {201 + i} {301 + i}"),
+    "names in brackets": some(lambda i: f"(x{i % 4})"),
+    "objects of JSON": some(lambda i: f'{{"a": {i}, "b": {i + 1}}}'),
     "codes": some(lambda i: f"{i:05d}"),
     "postal codes": some(lambda i: f"01220-{i:04d}"),
 }
@@ -120,6 +124,18 @@ def test_long_integers_stay_different():
     assert (found.kind, found.distinct, len(set(values.tolist()))) == ("identifier", 40, 40)
     found, values = column([9007199254740993001 + i % 3 for i in range(40)])
     assert (found.kind, found.levels[0]) == ("category", "9007199254740993001")
+
+
+def test_years_are_no_numbers_of_rows():
+    assert column(list(range(1980, 2020)), name="year")[0].kind == "number"
+    assert column(list(range(1980, 2020)))[0].kind == "identifier"
+
+
+def test_days_as_digits_are_dates_by_the_name_of_their_column():
+    cells = list(DAYS.strftime("%Y%m%d"))
+    assert column(cells, name="date")[1][0] == np.datetime64("2021-03-01")
+    assert column([int(cell) for cell in cells], name="date")[0].kind == "date"
+    assert "may be dates" in column([int(cell) for cell in cells])[0].doubts[0][1]
 
 
 # --- made columns, of a form with marks: read back equal, or refused ------------------------------

@@ -25,6 +25,7 @@ VIEWS = {
 }  # fmt: skip
 
 BRACKETS = {"[": "]", "{": "}", "(": ")"}
+_KEY = re.compile(r"""\s*["'][^"']*["']\s*:""")  # of an object of JSON
 _ITEM = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 _QUOTED = re.compile(r"""\s*(?:'[^']*'|"[^"]*")(?:\s*[,;]\s*(?:'[^']*'|"[^"]*"))*\s*""")
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -173,7 +174,9 @@ def listed_in(text: str) -> str | None:
 def list_separator(counts: Counter) -> str | None:
     """The separator of a column of lists in brackets; None if it does not hold such."""
     inside = [listed_in(text) if isinstance(text, str) else None for text in counts]
-    if not inside or None in inside:
+    if not inside or any(text is None or _KEY.match(text) for text in inside):
+        return None
+    if not any(mark in str(text) for text in inside for mark in SEPARATORS):
         return None
     found = separator_of(inside)
     return found or ","

@@ -21,6 +21,7 @@ from mercer.tables.cells import SETS, clear_separator, items_of, list_separator,
 from mercer.tables.column_kinds import (
     are_sequences,
     are_vectors,
+    as_vector,
     column_kind,
     column_kinds,
     object_column,
@@ -39,6 +40,7 @@ DATE_NAME = re.compile(
     r"|.*(?:Date|Day|Datum)"
 )
 MOST_COUNTED = 1000  # different numbers or dates whose rows are counted
+YEAR_NAME = re.compile(r"(.*[_\W])?(?i:years?|yr|jahr|ann[eé]e|año|anno|ano|jaar)([_\W].*)?")
 SHOWN = 3  # cells that do not fit, which are named
 FEW_ROWS = 20  # below, no column is taken for an identifier
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
@@ -271,7 +273,7 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
         return column("empty", f"only {known} of {n} rows have a value")
     if objects is not None:
         return column(objects.name, f"{distinct} different {objects.name}s")
-    vectors = cells or any(text.lstrip()[:1] in ("[", "(") for text in texts)
+    vectors = cells or any(as_vector(text) is not None for text in texts[:3])
     if vectors and are_vectors(present.tolist()):
         return column("vector", f"lists of numbers, {distinct} different")
     if cells and are_series(present.tolist()):
@@ -297,6 +299,11 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
             found = replace(found, doubts=[["dates", said]])
         return found
     found = form_of(counts, told) if texts else None
+    if found is not None and found.kind == "number" and DATE_NAME.fullmatch(str(name)):
+        days = np.array([v for v in found.values.values() if v is not None], dtype=np.float64)
+        if len(days) > FEW_DAYS and epoch_of(days) == "ymd":
+            column = _infer(name, values, "date", False, told)
+            return replace(column, reason=f"texts such as {short(texts[0])} as dates")
     if found is not None:
         different = len({value for value in found.values.values() if value is not None})
         if found.kind == "date" or different > 2:
@@ -347,7 +354,8 @@ def _number_kind(
             "category",
             f"two different numbers, {short(present.min())} and {short(present.max())}",
         )
-    if whole and distinct == len(present) == n >= FEW_ROWS:
+    years = YEAR_NAME.fullmatch(str(name)) and present.min() >= 1500 and present.max() <= 2200
+    if whole and distinct == len(present) == n >= FEW_ROWS and not years:
         if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
             return "identifier", f"counts the rows: {n} consecutive integers"
         if present[0] in (0, 1) and (np.diff(present) > 0).all() and n >= COUNTED * present[-1]:

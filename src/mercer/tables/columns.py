@@ -97,6 +97,7 @@ class Column:
     def form(self) -> str:
         """The kind with what says how the cells are written, as ``--kind`` takes it."""
         how = SAID_ORDERS.get(self.order, self.order) if self.of.in_time else ""
+        how = "" if self.order == "ymd" else how
         how = "decimal-comma" if self.of.numeric and self.decimal == "," else how
         return f"{self.kind}:{how}" if how else self.kind
 

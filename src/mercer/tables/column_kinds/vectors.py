@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -14,6 +15,7 @@ from mercer.tables.column_kinds.objects import ObjectColumns
 from mercer.tables.values import missing_values, short
 
 LISTED = (list, tuple, np.ndarray)
+_BARE = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?(?:(?:; ?|\| ?|, )[-+]?[\d.]+(?:e[-+]?\d+)?)+")
 LEAST = 2  # numbers of a vector
 
 
@@ -77,14 +79,16 @@ def as_vector(cell: Any) -> np.ndarray | None:
 
     Examples
     --------
-    >>> as_vector("[0.5, -1e-3]"), as_vector(["a"]), as_vector("0.5")
-    (array([ 0.5  , -0.001]), None, None)
+    >>> as_vector("[0.5, -1e-3]"), as_vector("0.5; 2"), as_vector(["a"]), as_vector("0.5")
+    (array([ 0.5  , -0.001]), array([0.5, 2. ]), None, None)
     """
     if isinstance(cell, str):
         text = cell.strip()
         if text[:1] + text[-1:] not in ("[]", "()"):
-            return None
-        cell = text[1:-1].replace(",", " ").replace(";", " ").split()
+            if "." not in text or not _BARE.fullmatch(text):
+                return None
+            text = f"[{text}]"
+        cell = text[1:-1].replace("|", " ").replace(",", " ").replace(";", " ").split()
     elif not isinstance(cell, LISTED) or any(isinstance(v, (str, bool)) for v in cell):
         return None
     try:

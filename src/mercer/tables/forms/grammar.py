@@ -19,7 +19,7 @@ from mercer.spoken import written
 from mercer.tables.forms.clocks import are_clocks, clock_hours
 from mercer.tables.forms.dates import is_one_zone, moment_in, order_of, zone_minutes
 from mercer.tables.forms.marks import is_missing_mark
-from mercer.tables.forms.numbers import MINUS, numbers_of, signs_of, units_in
+from mercer.tables.forms.numbers import MINUS, are_codes, numbers_of, signs_of, units_in
 
 MOSTLY = 0.95  # of the cells spell a number or date: the others count as missing
 REPEATED = 0.2  # of the cells at most are one text that repeats among numbers
@@ -120,7 +120,7 @@ def read_numbers(counts: Counter, told: Told) -> Read:
     }
     numbers = [text for text, cell in cells.items() if cell is not None]
     behind = [text for text in numbers if GRADE.fullmatch(text.strip())]
-    if behind and max(len(text.strip()) for text in numbers) <= 2:
+    if are_codes(numbers) or (behind and max(len(text.strip()) for text in numbers) <= 2):
         return Read("number", dict.fromkeys(counts))
     signs = signs_of(numbers)
     doubts = []

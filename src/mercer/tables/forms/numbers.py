@@ -67,6 +67,9 @@ _WHOLE = {".": re.compile(POINT_NUMBER), ",": re.compile(COMMA_NUMBER)}
 _BARE = {sign: re.compile(_digits(sign)) for sign in ".,"}
 _SIGNS = re.compile(rf"%|‰|{CURRENCY}")
 _LIMIT = re.compile(r"\s*(<=?|>=?|≤|≥)\s*")
+_DECADE = re.compile(r"(?:1[5-9]|20)?\d0s")
+#: three numbers or more of three digits, which may be groups of one number, or parts of a code
+_PARTS_OF_CODE = re.compile(rf"[1-9]\d{{0,2}}(?:[{BLANKS}]\d{{3}}){{2,}}")
 _PHONE = re.compile(r"\+[0-9]{8,}")
 
 #: the units that can be converted, each in the smallest of its row
@@ -251,6 +254,21 @@ def _grouped(texts: list[str]) -> str:
     return "," if points and whole and grouped and not any("," in each for each in digits) else ""
 
 
+def are_codes(texts: Iterable[str]) -> bool:
+    """Whether all texts are three groups of digits or more, with blanks, and as many in each.
+
+    Sums of money have no one length.
+
+    Examples
+    --------
+    >>> are_codes(["123 456 789", "130 256 781"]), are_codes(["1 234 567", "234 567"])
+    (True, False)
+    """
+    parts = {text.strip().count(" ") if _PARTS_OF_CODE.fullmatch(text.strip()) else -1
+             for text in texts}  # fmt: skip
+    return len(parts) == 1 and -1 not in parts
+
+
 def signs_of(texts: Iterable[str]) -> str:
     """The percent and currency signs of texts of numbers, sorted, with blanks between them.
 
@@ -345,7 +363,7 @@ def _parts(text: str) -> list[tuple[str, str]]:
     feet = _FEET.fullmatch(text)
     if feet is not None and float(feet.group(2)) < 12:
         return [(feet.group(1), "ft"), (feet.group(2), "in")]
-    if not _TEXT.fullmatch(text):
+    if not _TEXT.fullmatch(text) or _DECADE.fullmatch(text):
         return []
     found = _PART.findall(text)
     parts, units = [(number, unit) for number, _, unit in found], {unit for _, _, unit in found}
