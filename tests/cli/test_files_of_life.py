@@ -197,14 +197,14 @@ def test_a_mistyped_target_is_no_class(wrong, folder, capsys):
     assert code == 3
     assert f"--target y holds numbers, but 1 cell is none: '{wrong}' (row 7)." in said
     code, said = printed(capsys, "check", "t.csv", "--target", "y", "--missing", wrong)
-    assert (code, "y: 0.5000 to 39.5, median 20.5" in said) == (0, True)
+    assert (code, "y: 0.5 to 39.5, median 20.5" in said) == (0, True)
 
 
 def test_a_target_is_read_by_what_its_file_tells(folder, capsys):
     content = lines("area;rent", lambda i: f"{i},2;{f'1.{100 + i}' if i % 3 else 500 + i} €")
     (folder / "t.csv").write_text(content)
     code, said = printed(capsys, "check", "t.csv", "--target", "rent")
-    assert (code, "rent: 500.0 to 1,138.0" in said) == (0, True)
+    assert (code, "rent: 500 to 1138" in said) == (0, True)
 
 
 def test_lengths_of_time_are_numbers_to_predict(folder, capsys):

@@ -142,3 +142,21 @@ def test_nine_rows_have_a_model_and_no_score(folder, capsys):
     assert "Fewer than 10 rows: none are held out, and there is no score." in text
     assert (folder / "model.mercer").exists()
     assert not (folder / "model.html").exists()
+
+
+def test_check_prints_few_lines_of_any_table_and_all_if_asked(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "1000")
+    columns = {
+        f"day {i}": [f"0{1 + (r * i) % 9}/0{1 + r % 7}/2021" for r in range(40)] for i in range(9)
+    }
+    columns |= {f"x{i}": RANDOM.normal(size=40) for i in range(30)}
+    columns |= {f"answer {i}": RANDOM.choice(["Yes", "yes", "no"], 40) for i in range(30)}
+    pl.DataFrame(columns).write_csv("wide.csv")
+    assert command("check", "wide.csv") == 0
+    few = capsys.readouterr().out
+    assert len(few.splitlines()) <= 40
+    assert "and 6 more columns like these" in few
+    assert "The same is so for answer 2, answer 3," in few
+    assert command("check", "wide.csv", "--all") == 0
+    assert len(capsys.readouterr().out.splitlines()) > 69

@@ -18,7 +18,7 @@ from mercer.cli.advice import advice
 from mercer.cli.errors import OptionError, counted
 from mercer.cli.options import kinds_given
 from mercer.cli.problem import columns_of, judged_by
-from mercer.cli.screen import columns_facts, columns_table, number, values_of
+from mercer.cli.screen import columns_facts, columns_table, few_of_each, values_of
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import (
     check_task,
@@ -34,6 +34,7 @@ from mercer.kernels import NAMED, MercerCheck, as_kernel, check_mercer
 from mercer.plots.report import plain
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic import default_metric, task_of
+from mercer.spoken import spoken
 from mercer.tables import (
     Column,
     Finding,
@@ -56,6 +57,8 @@ from mercer.tables import (
 )
 
 MOST_CLASSES = 10
+# of which the screen has at most 40 lines, unless all are asked for
+FEW_COLUMNS, FEW_NOTICES, FEW_FINDINGS = 20, 8, 2
 
 
 def check_table(
@@ -69,6 +72,7 @@ def check_table(
     kernel: str | None,
     reading: Reading,
     json: bool,
+    whole: bool = False,
 ) -> int:
     """Run the command; returns its exit code."""
     screen = Terminal(quiet=json)
@@ -84,11 +88,11 @@ def check_table(
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
     if target is not None:
-        whole = frame
+        answered = frame
         frame, y, rows = read_target(frame, target, tables.label, unread=tables.unread,
                                      told=tables.told)  # fmt: skip
-        said_first = said_of_target(whole[target], target, tables.told)
-        order = class_order(y, whole[target], task, [], target)
+        said_first = said_of_target(answered[target], target, tables.told)
+        order = class_order(y, answered[target], task, [], target)
         dropped = facts["rows"] - len(rows)
         task, why = task_of(y, task)
         check_task(task, y, target)
@@ -106,16 +110,19 @@ def check_table(
     values = read_columns(frame)
     columns = columns_of(values, kinds, drop, tables, target)
     screen.print()
-    screen.print(columns_table(columns, values=True))
+    most = len(columns) if whole else FEW_COLUMNS
+    screen.print(columns_table(columns, values=True, most=most))
     notices = [*tables.notes, *column_notices(columns)]
-    for notice in notices:
+    for notice in notices if whole else notices[:FEW_NOTICES]:
         screen.print(f"• {notice}")
+    if len(notices) > FEW_NOTICES and not whole:
+        screen.print(f"• And {counted(len(notices) - FEW_NOTICES, 'notice')} more: give --all.")
     findings = _findings(columns, values, y, str(task), target)
     if test is not None:
         findings += _test_findings(test, columns, values, y, str(task), target, tables, screen)
     screen.print(line(("\nTo look at:", "bold")) if findings else "\nNothing else was found.")
-    for finding in findings:
-        screen.print(line(("• ", "yellow"), finding.text))
+    for said in few_of_each(findings, len(findings) if whole else FEW_FINDINGS):
+        screen.print(line(("• ", "yellow"), said))
     fitting = advice(frame.height, columns, task if y is not None else None)
     if fitting:
         screen.print(line(("\nWhat fits:", "bold")))
@@ -196,7 +203,7 @@ def _test_findings(
 def _balance(y: np.ndarray, task: str, target: str) -> str:
     """The classes with their shares, or the range of a target of numbers."""
     if task != "classification":
-        low, middle, high = (number(float(v)) for v in (y.min(), np.median(y), y.max()))
+        low, middle, high = (spoken(float(v), 5) for v in (y.min(), np.median(y), y.max()))
         return f"{target}: {low} to {high}, median {middle}."
     classes, counts = np.unique(y, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]

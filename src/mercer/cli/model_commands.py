@@ -228,6 +228,7 @@ def check(
     kind: Kinds = None,
     drop: Drops = None,
     kernel: str | None = None,
+    whole: Annotated[Flag, Parameter(name="--all")] = False,
     reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
     json: Json = False,
 ) -> int:
@@ -243,6 +244,8 @@ def check(
         The table that a model is to be scored on: does it share rows with the other?
     task
         Overrides what the target suggests.
+    whole
+        Print every column, notice and finding, also where there are many.
     kernel
         Also check Mercer's condition for this kernel on the table's numbers: rbf, sigmoid ...
     """
@@ -251,5 +254,5 @@ def check(
 
     return check_table(
         [table, *more], target=target, test=test, task=task, kind=kind or [], drop=drop or [],
-        kernel=kernel, reading=reading_given(reading), json=json,
+        kernel=kernel, reading=reading_given(reading), json=json, whole=whole,
     )  # fmt: skip

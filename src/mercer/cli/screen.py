@@ -11,10 +11,11 @@ from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from mercer.cli.errors import first_names
 from mercer.cli.terminal import Terminal, line
 from mercer.selection.automatic import METRICS
 from mercer.spoken import spoken
-from mercer.tables import Column
+from mercer.tables import Column, Finding
 
 MOST_LINES, FEW = 60, 5  # lines for columns, and neighbours that still have a line each
 LOGGED = 0.05  # share of the time between two lines of a log
@@ -39,10 +40,10 @@ def score_text(value: float | None, metric: str) -> str:
     return f"{value:.4f}".replace("-0.0000", "0.0000")
 
 
-def columns_table(columns: list[Column], values: bool = False) -> Table:
+def columns_table(columns: list[Column], values: bool = False, most: int = MOST_LINES) -> Table:
     """One line a column: name, kind, what is missing, why; its ``values`` too if wanted.
 
-    In wide tables, neighbours of one kind share a line.
+    In tables of more columns than ``most`` lines, neighbours of one kind share a line.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("column", "read as", "missing", *["values"] * values, "why"):
@@ -50,9 +51,9 @@ def columns_table(columns: list[Column], values: bool = False) -> Table:
     lines = []
     for _, neighbours in groupby(columns, lambda column: column.kind):
         run = list(neighbours)
-        together = len(columns) > MOST_LINES and len(run) > FEW
+        together = len(columns) > most and len(run) > FEW
         lines += [run] if together else [[column] for column in run]
-    for run in lines[:MOST_LINES]:
+    for run in lines[:most]:
         first, last, missing = run[0], run[-1], sum(column.missing for column in run)
         style = STYLES.get(first.kind, "dim")
         name, reason, shown = str(first.name), first.reason, values_of(first)
@@ -63,9 +64,21 @@ def columns_table(columns: list[Column], values: bool = False) -> Table:
             name, line((first.kind, style)), str(missing or ""), *[shown] * values,
             line((reason, "" if first.used else "dim")),
         )  # fmt: skip
-    if len(lines) > MOST_LINES:
-        table.add_row(f"… and {sum(map(len, lines[MOST_LINES:]))} more")
+    if len(lines) > most:
+        table.add_row(f"… and {sum(map(len, lines[most:]))} more")
     return table
+
+
+def few_of_each(findings: list[Finding], most: int) -> list[str]:
+    """The sentences of findings, so many of each kind; the others are counted."""
+    found = []
+    for kind in dict.fromkeys(finding.kind for finding in findings):
+        texts = [finding.text for finding in findings if finding.kind == kind]
+        found += texts[:most]
+        names = [str(f.column) for f in findings if f.kind == kind][most:]
+        if names:
+            found.append(f"The same is so for {first_names(names)} ({len(names)} more).")
+    return found
 
 
 def values_of(column: Column, most: int = 4) -> str:

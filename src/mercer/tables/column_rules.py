@@ -206,7 +206,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
     present = values[~missing_values(values)]
     n, known = len(values), len(present)
     objects = None if given else object_column(present)
-    cells = any(isinstance(v, SETS) for v in present.tolist()) if values.dtype == object else False
+    types = set(map(type, present.tolist())) if values.dtype == object else set()
+    cells = any(issubclass(each, SETS) for each in types)
     key = repr if objects is not None else _hashable
     if values.dtype.kind in "fM":
         different, rows = np.unique(present, return_counts=True)

@@ -128,7 +128,7 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
     decimal = decimal_of(bare(texts) if unit else texts) or usual or _grouped(texts)
     marked: list[float] = []
     plain: list[float] = []
-    for text in texts:
+    for text in texts if any("%" in text for text in texts) else []:
         number = spelled_number(text, decimal)
         if number is not None:
             (marked if "%" in text else plain).append(abs(number))
