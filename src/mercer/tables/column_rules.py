@@ -303,8 +303,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
     if found is not None and found.kind == "number" and DATE_NAME.fullmatch(str(name)):
         days = np.array([v for v in found.values.values() if v is not None], dtype=np.float64)
         if len(days) > FEW_DAYS and epoch_of(days) == "ymd":
-            column = _infer(name, values, "date", False, told)
-            return replace(column, reason=f"texts such as {short(texts[0])} as dates")
+            dated = _infer(name, values, "date", False, told)
+            return replace(dated, reason=f"texts such as {short(texts[0])} as dates")
     if found is not None:
         different = len({value for value in found.values.values() if value is not None})
         if found.kind == "date" or different > 2:
