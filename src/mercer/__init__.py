@@ -89,7 +89,8 @@ _HOME = {
     "testing": "mercer.testing",
 }
 
-__all__ = sorted(_HOME)
+# `mercer.testing` needs pytest, which a plain installation lacks
+__all__ = sorted(name for name in _HOME if name != "testing")
 
 
 def __getattr__(name):

@@ -55,3 +55,19 @@ def test_what_is_no_json(folder, capsys):
     (folder / "t.json").write_text('[{"a": 1},\n{"a": }]')
     code, said = printed(capsys, "check", "t.json")
     assert (code, "t.json is not JSON: Expecting value: line 2" in said) == (3, True)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+@pytest.mark.parametrize("opening", ['{"a":', "["])
+def test_what_is_nested_too_deep(opening, suffix, folder):
+    closing = "}" if opening == '{"a":' else "]"
+
+    def nested(depth):
+        return '{"y": 1, "x": ' + opening * depth + "1" + closing * depth + "}"
+
+    (folder / f"flat{suffix}").write_text(nested(20) + "\n" + nested(20) + "\n")
+    assert len(read_table(folder / f"flat{suffix}")) == 2
+    for depth in (64, 300, 100_000):
+        (folder / f"deep{suffix}").write_text(nested(1) + "\n" + nested(depth) + "\n")
+        with pytest.raises(TableError, match="more than 64 levels deep, which no table can hold"):
+            read_table(folder / f"deep{suffix}")

@@ -12,7 +12,7 @@ import pytest
 from sklearn.utils import all_estimators
 
 import mercer
-from mercer.persistence import installed_only, trust
+from mercer.persistence import installed_only, own_objects, trust
 
 PROGRAM = """
 import sys
@@ -174,5 +174,6 @@ def test_what_this_scikit_learn_does_not_show_is_not_known(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(trust, "import_module", missing)
+    monkeypatch.setattr(own_objects, "import_module", missing)
     assert not trust.is_known("sklearn.svm._classes.SVC")
-    assert not trust.is_own_class("mercer.learners.margin.svc.SVC")
+    assert not trust.own_class("mercer.learners.margin.svc.SVC")

@@ -233,7 +233,7 @@ def other_array(members):
         (lambda m: m.update({files.HEADER: b"{"}), "truncated or altered"),
         (lambda m: m.pop(files.SKELETON), "truncated or altered: .*skeleton"),
         (lambda m: m.update({files.SKELETON: b"PK"}), r"saved\.index.* is not a Mercer model"),
-        (lambda m: m.pop("arrays/0.npy"), "arrays are not numbered"),
+        (lambda m: m.pop("arrays/0.npy"), "other members than arrays, numbered"),
         (lambda m: m.pop("arrays/1.npy"), "truncated or altered"),
         (other_array, "does not agree with its size"),
     ],

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import csv
 import io
-import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ import polars as pl
 
 from mercer.cli.errors import TableError, no_column
 from mercer.cli.files import Source
+from mercer.persistence import read_json
 
 BOM = b"\xef\xbb\xbf"
 ROWS = 32_768  # records of a part
@@ -137,8 +137,8 @@ class JsonLines(Lines):
 
     def document(self, record: bytes) -> tuple[str, float]:
         try:
-            found = json.loads(_decoded(record))
-        except (ValueError, RecursionError) as error:
+            found = read_json(_decoded(record))
+        except ValueError as error:
             if isinstance(error, RecordError):
                 raise
             raise RecordError(f"is no JSON: {error}") from None

@@ -18,9 +18,22 @@ from mercer.cli.errors import TableError
 from mercer.cli.files import Source
 from mercer.cli.formats import Typed, quiet
 from mercer.cli.unfolded import unfolded
+from mercer.persistence import check_depth, read_json
 
 
-class JsonLines(Typed):
+class Json(Typed):
+    """A file of JSON, whose depth is looked at before a table is made of it."""
+
+    def _check_depth(self, where: str, text: str) -> None:
+        try:
+            check_depth(text)
+        except ValueError as error:
+            raise TableError(
+                f"{where}: {error}, which no table can hold. Write what is inside as columns."
+            ) from None
+
+
+class JsonLines(Json):
     """One JSON object in each line; a name that is not there is a missing value."""
 
     gaps = True
@@ -50,6 +63,8 @@ class JsonLines(Typed):
             ) from None
 
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        for i, text in lines:
+            self._check_depth(f"{self.source.label}, row {i}", text)
         content = "".join(text for _, text in lines).encode()
         try:
             with quiet():
@@ -61,7 +76,7 @@ class JsonLines(Typed):
 
     def _object(self, row: int, text: str) -> dict:
         try:
-            found = json.loads(text)
+            found = read_json(text)
         except ValueError as error:
             said = str(error).partition(":")[0]
             raise TableError(
@@ -76,7 +91,7 @@ class JsonLines(Typed):
         return found
 
 
-class JsonFile(Typed):
+class JsonFile(Json):
     """An array of objects, or an object that holds one, or the columns, as pandas writes them.
 
     It may also hold an object in each line.
@@ -98,8 +113,9 @@ class JsonFile(Typed):
                 f"{self.source.label} is not {encoding}: {error}. Give its encoding, for example "
                 "--encoding latin-1."
             ) from None
+        self._check_depth(self.source.label, text)
         try:
-            found = json.loads(text)
+            found = read_json(text)
         except ValueError as error:
             if _is_object(text.lstrip().partition("\n")[0]):
                 yield from JsonLines(self.source, self.encoding).blocks(rows)
@@ -137,7 +153,7 @@ def _frame(rows: list[dict]) -> pl.DataFrame:
 
 def _is_object(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(read_json(text), dict)
     except ValueError:
         return False
 

@@ -31,7 +31,7 @@ from mercer.dedup.segments import (
 from mercer.dedup.shingles import Characters, Shingles, Words
 from mercer.dedup.signatures import BITS, Signatures
 from mercer.dedup.signing import Bands, Signer, Signs, choose_bands
-from mercer.persistence import ModelFileError, open_regular, reason, written_whole
+from mercer.persistence import ModelFileError, open_regular, read_json, reason, written_whole
 from mercer.samples import is_whole
 
 HEADER = "index.json"
@@ -188,7 +188,7 @@ class CorpusIndex:
             )
         with open_regular(path) as file:
             try:
-                facts = json.loads(file.read(HEADER_SIZE))
+                facts = read_json(file.read(HEADER_SIZE))
                 refuse_newer(facts, path)
                 _check_facts(facts)
                 return cls(Path(folder), facts)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import mercer
-from mercer.persistence import ModelFileError, open_regular, reason, written_whole
+from mercer.persistence import ModelFileError, open_regular, read_json, reason, written_whole
 
 FORMAT = 1
 MAGIC = b"MERCERDS"
@@ -108,7 +108,7 @@ def read_header(content: bytes, path: Path) -> tuple[int, dict]:
     length = int.from_bytes(content[8:16], "little")
     if length > HEADER_SIZE or len(content) < 16 + length:
         raise damaged(path, "its header is cut off")
-    header = json.loads(content[16 : 16 + length])
+    header = read_json(content[16 : 16 + length])
     refuse_newer(header, path)
     return 16 + length, header
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from mercer.persistence import stamp, write_together, write_whole, written_whole
+from mercer.persistence import read_json, stamp, write_together, write_whole, written_whole
 
 FORMAT, PLAN = 2, "plan.json"
 PLACED = "placed.json"  # what a job has put in place, or was about to
@@ -63,7 +63,7 @@ class WorkFolder:
     def after(self, file: int, number: int) -> Any:
         """Where a part ends."""
         with np.load(self.part("signs", file, number)) as archive:
-            return json.loads(str(archive["after"]))
+            return read_json(str(archive["after"]))
 
     def places(self, file: int) -> list[Any]:
         """Where each part of a file ends."""
@@ -142,7 +142,7 @@ def put_in_place(
 def placed_by(folder: Path, plan: dict, path: Path) -> bool:
     """Whether this job has put a file in place before it was killed, and nobody has changed it."""
     try:
-        found = json.loads((folder / PLACED).read_bytes())
+        found = read_json((folder / PLACED).read_bytes())
         return found["plan"] == _as_text(plan) and found["placed"][str(path.absolute())] == stamp(
             path
         )
@@ -157,7 +157,7 @@ def forget_placed(folder: Path) -> None:
 
 def _is_ours(plan: Path) -> bool:
     try:
-        found = json.loads(plan.read_bytes())
+        found = read_json(plan.read_bytes())
     except (OSError, ValueError):
         return not plan.exists()
     return isinstance(found, dict) and {"format", "mercer", "files"} <= set(found)

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.kernels.kmer_counts import WHOLE, Counts, Pattern, Windows, count
+from mercer.persistence import fields
 
 
+@fields()
 class Rarity:
     """Inverse document frequencies of the k-mers of a training sample.
 

@@ -20,9 +20,12 @@ from mercer.persistence.field_rules import (
     whole,
 )
 from mercer.persistence.installed import installed_only
+from mercer.persistence.json_texts import check_depth, read_json
 from mercer.persistence.models import load, model_bytes, read_unchecked, save
+from mercer.persistence.records import KeepsRecords
+from mercer.persistence.schema import JUDGED
 from mercer.persistence.skops_import import skops_io
-from mercer.persistence.trust import JUDGED, trusted_names
+from mercer.persistence.trust import trusted_names
 from mercer.persistence.whole_files import (
     open_regular,
     stamp,
@@ -32,9 +35,9 @@ from mercer.persistence.whole_files import (
 )
 
 __all__ = [
-    "JUDGED", "ModelFileError", "check_array", "check_fields", "check_members", "declared", "each",
-    "equal", "fields", "floats", "halves", "installed_only", "length_of", "load", "model_bytes",
-    "number", "offsets", "one_of", "open_regular", "optional", "permutation", "read_header",
-    "read_unchecked", "reason", "save", "skops_io", "stamp", "trusted_names", "unread", "whole",
-    "write_together", "write_whole", "written_whole",
+    "JUDGED", "KeepsRecords", "ModelFileError", "check_array", "check_depth", "check_fields",
+    "check_members", "declared", "each", "equal", "fields", "floats", "halves", "installed_only",
+    "length_of", "load", "model_bytes", "number", "offsets", "one_of", "open_regular", "optional",
+    "permutation", "read_header", "read_json", "read_unchecked", "reason", "save", "skops_io",
+    "stamp", "trusted_names", "unread", "whole", "write_together", "write_whole", "written_whole",
 ]  # fmt: skip

@@ -7,12 +7,12 @@ small file cannot become large by being unpacked: all sizes are bounded by that 
 from __future__ import annotations
 
 import io
-import json
 import math
+import struct
 import zipfile
 from pathlib import Path
 from threading import RLock
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,23 +20,29 @@ import scipy.sparse as sp
 import mercer
 from mercer.persistence.errors import ModelFileError, reason
 from mercer.persistence.field_rules import check_indices
+from mercer.persistence.json_texts import read_json
 
 #: Held by who reads arrays. numpy gives their headers to Python's parser, which in some releases of
 #: Python 3.11 fails now and then where several threads use it (python/cpython#106905).
 one_reader = RLock()
 
 LOCAL = 30  # bytes before each member, beside its name
+ZIP64, TOO_LARGE = 2**31 - 1, 2**32 - 1  # from where zipfile writes numbers elsewhere, and a sign
+SYSTEMS = (3, 0)  # that wrote an archive: Unix, or Windows
 HEADER_SIZE = 2**16  # bytes of a header, of which 50 are needed
 SPARSE = {"format", "shape", "data", "indices", "indptr", "row", "col", "coords", "offsets"}
 
 
 def check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuse an archive of ``size`` bytes whose members do not lie in it one after the other.
+    """Refuse an archive of ``size`` bytes that is not laid out as Mercer writes it.
+
+    Its members lie in it one after the other, and nothing lies before, between or after them. Every
+    byte outside of them, the list of contents included, is what it has to be.
 
     Raises
     ------
     ValueError
-        A member is compressed, encrypted or there twice, or members overlap.
+        A member is compressed, encrypted or there twice, members overlap, or a byte is another.
     """
     taken = 0
     names = set()
@@ -51,6 +57,67 @@ def check_members(archive: zipfile.ZipFile, size: int) -> None:
         taken += LOCAL + len(member.filename) + member.file_size
     if taken > size:
         raise ValueError(f"its members take {taken:,} bytes, but it has {size:,}")
+    _check_layout(archive, size)
+
+
+def _check_layout(archive: zipfile.ZipFile, size: int) -> None:
+    """Compare all bytes of an archive outside of its members with those that they should be."""
+    file: Any = archive.fp
+    end, contents = 0, b""
+    for member in archive.infolist():
+        local, entry = _headers(member, end)
+        file.seek(end)
+        if member.header_offset != end or file.read(len(local)) != local:
+            # the sizes of a member that was written in parts stand in a longer header
+            local, entry = _headers(member, end, longer=True)
+            file.seek(end)
+            if member.header_offset != end or file.read(len(local)) != local:
+                raise ValueError(f"{member.filename!r} does not begin where it should")
+        contents += entry
+        end += len(local) + member.file_size
+    count = len(archive.infolist())
+    tail = contents + _end(count, len(contents), end)
+    file.seek(end)
+    if end + len(tail) != size or file.read(len(tail)) != tail:
+        raise ValueError("its list of contents was altered, or something follows it")
+
+
+def _headers(member: zipfile.ZipInfo, start: int, longer: bool = False) -> tuple[bytes, bytes]:
+    """The bytes before a member, and its entry in the list of contents (APPNOTE.TXT, 4.3)."""
+    name, size = member.filename.encode("ascii"), member.file_size
+    year, month, day, hour, minute, second = member.date_time
+    moment = hour << 11 | minute << 5 | second // 2, (year - 1980) << 9 | month << 5 | day
+    longer = longer or size > ZIP64
+    shown = TOO_LARGE if longer else size
+    more = struct.pack("<HHQQ", 1, 16, size, size) if longer else b""
+    version = 45 if longer else 20
+    local = struct.pack(
+        "<4sHHHHHLLLHH", b"PK\3\4", version, 0, 0, *moment, member.CRC, shown, shown, len(name),
+        len(more),
+    )  # fmt: skip
+    large = [size, size] if size > ZIP64 else []
+    large += [start] if start > ZIP64 else []
+    extra = struct.pack(f"<HH{len(large)}Q", 1, 8 * len(large), *large) if large else b""
+    shown = TOO_LARGE if size > ZIP64 else size
+    version = 45 if extra else version
+    system = member.create_system if member.create_system in SYSTEMS else SYSTEMS[0]
+    entry = struct.pack(
+        "<4sBBHHHHHLLLHHHHHLL", b"PK\1\2", version, system, version, 0, 0, *moment, member.CRC,
+        shown, shown, len(name), len(extra), 0, 0, 0, 0o600 << 16,
+        TOO_LARGE if start > ZIP64 else start,
+    )  # fmt: skip
+    return local + name + more, entry + name + extra
+
+
+def _end(count: int, length: int, start: int) -> bytes:
+    """The end of an archive, after a list of contents of a length that begins at ``start``."""
+    found = b""
+    if count > 2**16 - 1 or start > ZIP64 or length > ZIP64:
+        found = struct.pack(
+            "<4sQHHLLQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, length, start
+        ) + struct.pack("<4sLQL", b"PK\6\7", 0, start + length, 1)
+    count, length, start = min(count, 2**16 - 1), min(length, TOO_LARGE), min(start, TOO_LARGE)
+    return found + struct.pack("<4sHHHHLLH", b"PK\5\6", 0, 0, count, count, length, start, 0)
 
 
 def read_header(
@@ -63,7 +130,7 @@ def read_header(
     if it is something else. ModelFileError: there is no header, or the file has a newer format.
     """
     known = name in archive.namelist() and archive.getinfo(name).file_size <= HEADER_SIZE
-    header = json.loads(archive.read(name)) if known else None
+    header = read_json(archive.read(name)) if known else None
     if not (isinstance(header, dict) and _is_format(header.get("format"))):
         raise ModelFileError(
             f"{str(path)!r} is a zip archive but not {wanted}: it lacks {name}, or this gives no "

@@ -34,7 +34,10 @@ NO_PARTS = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)
 def fields(**rules: Rule) -> Callable[[Class], Class]:
     """Declare what the fields of a class must be when they are read from a file.
 
-    A field may be absent. Classes below this one have the same fields, and may declare more.
+    A field may be absent. Classes below this one have the same fields, and may declare more. A
+    class that is no estimator and no dataclass can be in files only if it, or one above it, is
+    declared so, if need be without a rule; `mercer.persistence.own_objects` says which fields it
+    may have.
 
     Examples
     --------

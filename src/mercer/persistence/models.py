@@ -21,7 +21,9 @@ from mercer.persistence.archives import check_members, one_reader, read_header
 from mercer.persistence.errors import ModelFileError, reason
 from mercer.persistence.field_rules import check_fields
 from mercer.persistence.installed import installed_only
-from mercer.persistence.schema import check_schema
+from mercer.persistence.json_texts import read_json
+from mercer.persistence.own_objects import mark_own
+from mercer.persistence.schema import DEPTH, SCHEMA, check_schema
 from mercer.persistence.skops_import import skops_io
 from mercer.persistence.trust import may_be_trusted, sorted_types, trusted_names, why_unloadable
 from mercer.persistence.whole_files import open_regular, write_whole
@@ -140,9 +142,16 @@ def model_bytes(model: Any) -> bytes:
 
 def _written(model: Any) -> bytes:
     name = type(model).__name__
+    archived = io.BytesIO()
     try:
         content = skops_io().dumps(model)
         own, foreign = sorted_types(content)
+        with zipfile.ZipFile(archived, "w") as archive:
+            _copy_members(content, archive)
+            archive.writestr(HEADER, json.dumps({"format": FORMAT, "mercer": mercer.__version__}))
+        with zipfile.ZipFile(archived) as archive:
+            # what would be refused by load is refused now
+            foreign = sorted({*foreign, *check_schema(archive, [HEADER])})
     except Exception as error:  # skops raises various types; each names what it met
         raise _unsaved(name, error) from error
     never = [f"{each} ({why})" for each in foreign if (why := why_unloadable(each))]
@@ -157,7 +166,7 @@ def _written(model: Any) -> bytes:
     if foreign:
         try:
             with one_reader:
-                skops_io().loads(content, trusted=own + foreign)
+                _constructed(content, own + foreign)
         except Exception as error:
             raise ModelFileError(
                 f"{name} cannot be saved: the file could not be read back ({error}). Objects of "
@@ -165,15 +174,6 @@ def _written(model: Any) -> bytes:
                 "is not: keep plain values in its place, or give its class __getstate__ and "
                 "__setstate__; or use pickle where you trust every reader."
             ) from error
-    archived = io.BytesIO()
-    with zipfile.ZipFile(archived, "w") as archive:
-        _copy_members(content, archive)
-        archive.writestr(HEADER, json.dumps({"format": FORMAT, "mercer": mercer.__version__}))
-    try:
-        with zipfile.ZipFile(archived) as archive:
-            check_schema(archive)  # what would be refused by load is refused now
-    except Exception as error:
-        raise _unsaved(name, error) from error
     return archived.getvalue()
 
 
@@ -219,17 +219,20 @@ def read_unchecked(content: bytes, path: Path, allowed: list[str]) -> Any:
     classes that the user trusts, from `trusted_names`.
     """
     with installed_only():
-        _check(content, path)
-        return _build(content, path, allowed)
+        return _build(content, path, allowed, _check(content, path))
 
 
-def _check(content: bytes, path: Path) -> None:
-    """Refuse what is not a whole Mercer model of a format that this version reads."""
+def _check(content: bytes, path: Path) -> set[str]:
+    """Refuse what is not a whole Mercer model of a format that this version reads.
+
+    What is returned are names of types in it of which no objects are made as it asks for.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_members(archive, len(content))
             read_header(archive, HEADER, path, "a Mercer model", FORMAT)
-            check_schema(archive)  # reading a member whole compares its checksum, now and later
+            # reading a member whole compares its checksum, now and later
+            return check_schema(archive, [HEADER])
     except (ModelFileError, MemoryError):
         raise
     except Exception as error:  # zipfile, skops, numpy and json raise various types
@@ -243,7 +246,7 @@ def _unreadable(path: Path, error: Exception) -> ModelFileError:
     )
 
 
-def _build(content: bytes, path: Path, allowed: list[str]) -> Any:
+def _build(content: bytes, path: Path, allowed: list[str], refusals: set[str]) -> Any:
     """The model in the archive, if all types that it names are Mercer's own or allowed."""
     try:
         own, foreign = sorted_types(content)
@@ -252,7 +255,7 @@ def _build(content: bytes, path: Path, allowed: list[str]) -> Any:
     except Exception as error:  # what skops cannot parse ends in various types
         raise _unreadable(path, error) from error
     refused = [name for name in foreign if name not in allowed]
-    never = [name for name in refused if not may_be_trusted(name)]
+    never = sorted(refusals | {name for name in refused if not may_be_trusted(name)})
     if never:
         raise ModelFileError(
             f"{str(path)!r} names types that Mercer does not load: {', '.join(map(repr, never))}. "
@@ -267,8 +270,22 @@ def _build(content: bytes, path: Path, allowed: list[str]) -> Any:
     try:
         with one_reader:
             trusted = own + [name for name in foreign if name in allowed]
-            return skops_io().loads(content, trusted=trusted)
+            return _constructed(content, trusted)
     except MemoryError:
         raise
     except Exception as error:
         raise _unreadable(path, error) from error
+
+
+def _constructed(content: bytes, trusted: list[str]) -> Any:
+    """The object that an archive of skops describes, whose description has been checked."""
+    skops_io()
+    from skops.io._audit import audit_tree, get_tree
+    from skops.io._utils import LoadContext
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        root = read_json(archive.read(SCHEMA), DEPTH)
+        mark_own(root)
+        tree = get_tree(root, LoadContext(archive, root["protocol"]), trusted)
+        audit_tree(tree, trusted)
+        return tree.construct()

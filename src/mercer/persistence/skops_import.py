@@ -7,6 +7,7 @@ from threading import RLock, get_ident
 from typing import Any
 
 from mercer.persistence.installed import installed_only
+from mercer.persistence.values import register_values
 
 LOCK = RLock()
 #: packages whose functions in compiled code do not say where they are from
@@ -23,6 +24,8 @@ def skops_io() -> Any:
         if "skops.io" not in sys.modules:
             _import_skops()
         import skops.io
+
+        register_values()
     return skops.io
 
 

@@ -13,11 +13,15 @@ from inspect import isabstract
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+from mercer.persistence.own_objects import own_class
+from mercer.persistence.schema import JUDGED
 from mercer.persistence.skops_import import skops_io
+from mercer.persistence.values import VALUES
 
 # skops does not know these by itself. They are data: their objects are made by taking attributes
 # as they are, and run no code but their own.
 ALSO_TRUSTED = {
+    "builtins.frozenset",
     "numpy.dtype",
     "numpy.number",  # in make_column_selector(dtype_include=np.number)
     "scipy.sparse._csr.csr_array",
@@ -66,36 +70,24 @@ ESTIMATORS = (
     "multioutput naive_bayes neighbors neural_network pipeline preprocessing random_projection "
     "semi_supervised svm tree"
 )
-# what is safe among these is on a list already; the rest (subprocess.Popen, functools.partial,
-# scikit-learn's trees) is not, and no user has to know why
-JUDGED = {"mercer", "numpy", "scipy", "sklearn", "skops", *sys.stdlib_module_names}
 FUNCTIONS = (FunctionType, BuiltinFunctionType)
 
 
 def sorted_types(content: bytes) -> tuple[list[str], list[str]]:
-    """Names in a skops archive that skops does not trust: those that are safe, and others."""
+    """Names in a skops archive that skops does not trust: those that are safe, and others.
+
+    `mercer.persistence.schema` has looked by then which of them are made in which way.
+    """
     names = skops_io().get_untrusted_types(data=content)
-    safe = [name for name in names if is_own_class(name) or is_known(name)]
+    safe = [name for name in names if own_class(name) or is_known(name)]
     return safe, [name for name in names if name not in safe]
-
-
-def is_own_class(name: str) -> bool:
-    """Whether a dotted name is a class defined in this library (not merely reachable from it)."""
-    module, _, attribute = name.rpartition(".")
-    if module.split(".")[0] != "mercer":
-        return False
-    try:
-        found = getattr(import_module(module), attribute, None)
-    except ImportError:
-        return False
-    return isinstance(found, type) and found.__module__ == module
 
 
 def is_known(name: str) -> bool:
     """Whether a dotted name is that of data, of a pure function or of an estimator, of numpy or
     scikit-learn."""
     module, _, attribute = name.rpartition(".")
-    if name in ALSO_TRUSTED:
+    if name in ALSO_TRUSTED or name in VALUES:
         return True
     for package, names in PUBLIC.items():
         if module.startswith(f"{package}.") and attribute in names.split():
@@ -178,7 +170,7 @@ def _trusted_name(entry: Any) -> str:
             f"trusted has {entry!r}, which is not defined at the top level of a module: files "
             "cannot hold its objects. Move the class there, and save the model again."
         )
-    if not (may_be_trusted(name) or is_own_class(name)):
+    if not (may_be_trusted(name) or name.startswith("mercer.")):
         raise ValueError(
             f"trusted has {entry!r}, which belongs to {name.split('.')[0]!r}: the types of that "
             "package that are safe to load are loaded without being named, and the others are "

@@ -40,6 +40,8 @@ class Categories:
         How many levels of each column are in the training sample; they come first. None means all.
     """
 
+    precision: str
+
     def __init__(
         self,
         codes: np.ndarray,

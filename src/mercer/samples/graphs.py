@@ -54,6 +54,8 @@ class Graphs:
         The dtype of what is computed from them.
     """
 
+    precision: str
+
     def __init__(
         self,
         node_starts: np.ndarray,

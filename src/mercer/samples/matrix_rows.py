@@ -36,6 +36,8 @@ class MatrixRows:
     dtype : floating dtype
     """
 
+    precision: str
+
     def __init__(
         self, matrix: Any, rows: np.ndarray, columns: np.ndarray | None, width: int,
         dtype: Any,

@@ -6,6 +6,7 @@ reads what users give; `Graphs` are samples that are graphs as a whole.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -62,7 +63,6 @@ class NodeGraph:
 
     def __init__(self, weights: sp.csr_array):
         self.weights = weights
-        self._known: dict[str, Any] = {}
 
     @classmethod
     def of(cls, graph: Any) -> NodeGraph:
@@ -138,8 +138,10 @@ class NodeGraph:
     def __getstate__(self) -> dict[str, Any]:
         return {"weights": self.weights}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.weights, self._known = state["weights"], {}
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        """The decompositions that were asked for, by the form of the Laplacian."""
+        return {}
 
     def __repr__(self) -> str:
         return f"NodeGraph({len(self)} nodes, {self.weights.nnz // 2} edges)"

@@ -23,6 +23,8 @@ class Ragged:
         The dtype in which comparisons are computed.
     """
 
+    precision: str
+
     def __init__(self, values: np.ndarray, starts: np.ndarray, dtype: Any = np.float64):
         self.values = values
         self.starts = starts

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
+from mercer.persistence import fields
 from mercer.samples.columns import column_names, refuse_missing
 from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_named, kind_that_holds
@@ -24,6 +25,7 @@ LOST = 16  # units of the last digit of inner products, below which a variance i
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
 
+@fields()
 class Vectors(np.ndarray):
     """Dense rows of floats, (n, d) in C order.
 
@@ -60,6 +62,7 @@ class Vectors(np.ndarray):
         return repr(plain_rows(self))
 
 
+@fields()
 class SparseRows(sp.csr_array):
     """Sparse rows of floats, (n, d); ``checked`` is as that of `Vectors`."""
 

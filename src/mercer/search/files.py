@@ -149,9 +149,9 @@ def _read_skeleton(content: bytes, path: Path, wanted: type, allowed: list[str])
 def _map_arrays(archive: zipfile.ZipFile, file: IO[bytes], check: bool) -> list[np.ndarray]:
     """The large arrays of an archive, which stay in the file; they cannot be written to."""
     prefix, suffix = ARRAY.split("{}")
-    members = [m for m in archive.infolist() if m.filename.startswith(prefix)]
+    members = [m for m in archive.infolist() if m.filename not in (HEADER, SKELETON)]
     if [m.filename for m in members] != [f"{prefix}{i}{suffix}" for i in range(len(members))]:
-        raise ValueError("its arrays are not numbered one after the other")
+        raise ValueError("it has other members than arrays, numbered one after the other")
     if check:
         for member in members:
             with archive.open(member) as stream:  # reading to the end compares the checksum

@@ -97,6 +97,7 @@ class VectorReading(Reading):
         return 1.0 if self.norm == "differences" else columns / 8, columns / 4
 
 
+@fields()
 class SetReading(Reading):
     """Sets, compared by Jaccard's distance."""
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.persistence import read_json
 from mercer.samples import Objects, plain_rows
 from mercer.search.rows import OrderedRows
 
@@ -67,7 +68,7 @@ class Skeleton:
                 if value.form == "array":
                     return array
                 if value.number not in lists:
-                    lists[value.number] = json.loads(array.tobytes())
+                    lists[value.number] = read_json(array.tobytes(), 1)
                 return lists[value.number]
             if isinstance(value, StoredRows):
                 found = OrderedRows.__new__(OrderedRows)

@@ -39,6 +39,8 @@ ROOM = 16  # neighbours of a query within a radius, as a first guess
 class NormedRows:
     """Rows of numbers, and the norm of their differences."""
 
+    largest: float
+
     def __init__(self, coordinates: Coordinates):
         self.rows, self.p, weights = coordinates
         columns = self.rows.shape[1]

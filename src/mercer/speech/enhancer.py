@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import estimator
 from mercer.kernels import ExponentialPower
 from mercer.learners.ridge import KernelRidge
+from mercer.persistence import fields
 from mercer.speech.audio import check_samples, own_rate, resampled
 from mercer.speech.features import USED, WIDTH, whole_features
 from mercer.speech.frames import Frames
@@ -26,6 +27,7 @@ COPIED = slice(109, 122)  # their mean gain is that of all bins above
 STRIP = 2048  # frames whose masks are computed at once
 
 
+@fields()
 class Band(NamedTuple):
     """The machine of neighbouring bins: f(x) = mean + k(x, centres) coef."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import mercer
-from mercer.persistence import load, save
+from mercer.persistence import fields, load, save
 from mercer.samples import is_number
 from mercer.streams.chunks import Chunk, Chunks, Position
 from mercer.streams.row_digest import same_value
@@ -50,6 +50,7 @@ class Checkpoint:
     trusted: Iterable[str | type] = ()
 
 
+@fields()
 class Saved:
     """What the file of a checkpoint holds.
 
@@ -68,6 +69,12 @@ class Saved:
     version : str
         Of Mercer.
     """
+
+    rows: int
+    digest: dict
+    all_rows: int
+    all_digest: dict
+    version: str
 
     def __init__(
         self, learner: Any, sums: Any, position: Position, contents: Position | None, stamp: tuple

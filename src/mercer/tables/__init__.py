@@ -33,7 +33,6 @@ from mercer.tables.forms import (
     misfits,
     spelled_number,
 )
-from mercer.tables.records import KeepsRecords
 from mercer.tables.related import Related
 from mercer.tables.repeats import find_repeated_rows, find_shared_rows
 from mercer.tables.review import (
@@ -62,7 +61,7 @@ from mercer.tables.values import (
 
 __all__ = [
     "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "UNITS", "Column",
-    "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding", "KeepsRecords",
+    "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding",
     "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "Told", "as_dates",
     "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",
     "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_codes", "find_groups",

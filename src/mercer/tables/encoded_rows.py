@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
+from mercer.persistence import fields
 from mercer.samples import EncodedColumns
 from mercer.tables.encoding import Feature, TableEncoder
 from mercer.tables.values import ReadTable
@@ -44,6 +45,7 @@ class EncodedRows:
         return EncodedRows(self.matrix[rows], self.features)
 
 
+@fields()
 class KnownEncoding:
     """The encoder of rows that were encoded before, which it returns as they are."""
 

@@ -25,13 +25,13 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.persistence import KeepsRecords
 from mercer.samples import Categories, EncodedColumns, Kind
 from mercer.tables.cells import encode_cells, kind_of_view, known_cells
 from mercer.tables.column_kinds import level_text
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import MANY_LEVELS, RARE, Column, used_columns
 from mercer.tables.forms import is_missing_mark
-from mercer.tables.records import KeepsRecords
 from mercer.tables.values import ReadTable, missing_values, read_columns
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them

@@ -12,11 +12,13 @@ from mercer.kernels.additive.bins import MOST, TableBins
 from mercer.kernels.additive.functions_of_levels import laplacian, level_functions
 from mercer.kernels.additive.grids import FITTED, PairFunctions, coarse_column, pair_functions
 from mercer.kernels.base import Kernel
+from mercer.persistence import fields
 from mercer.samples import Prepared, float_array, is_number, is_whole
 
 PAIR_FUNCTIONS = 60  # most functions of a pair
 
 
+@fields()
 class AdditiveParts:
     """What `Additive` learns from its training sample.
 

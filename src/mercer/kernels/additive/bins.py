@@ -9,6 +9,7 @@ from itertools import starmap
 import numpy as np
 
 from mercer import _native
+from mercer.persistence import fields
 from mercer.threads import ordered_map
 
 EDGES = 255  # numbers of a row of edges that are searched
@@ -43,6 +44,7 @@ class ColumnBins:
         return len(self.positions)
 
 
+@fields()
 class TableBins:
     """The bins of all columns of a table.
 

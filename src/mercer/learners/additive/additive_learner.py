@@ -37,6 +37,7 @@ from mercer.learners.base import (
     is_auto,
     take_rows,
 )
+from mercer.persistence import fields
 from mercer.samples import is_whole
 from mercer.solvers.additive import SCORED, PartResult, RowDesign, choose_pairs, score_pairs
 from mercer.threads import ordered_map
@@ -65,13 +66,16 @@ class Training(NamedTuple):
         return np.ones(len(self.y)) if self.weights is None else self.weights
 
 
+@fields()
 class CodedRows:
     """Rows of a stream, of which a byte for each cell is kept, with their targets and weights."""
 
+    codes: list[np.ndarray]
+    y: list[np.ndarray]
+    weights: list[np.ndarray]
+
     def __init__(self):
-        self.codes: list[np.ndarray] = []
-        self.y: list[np.ndarray] = []
-        self.weights: list[np.ndarray] = []
+        self.codes, self.y, self.weights = [], [], []
 
     def add(self, codes: np.ndarray, training: Training) -> None:
         """Add rows: codes (columns, n), and where their targets and weights are."""

@@ -31,6 +31,7 @@ from mercer.learners.base import (
     join_rows,
     take_rows,
 )
+from mercer.persistence import fields
 from mercer.solvers import worst
 from mercer.solvers.additive import (
     CountTables,
@@ -51,14 +52,18 @@ LITTLE = 1e-3  # what the first pairs leave, in parts of the targets, and no oth
 TO_PAIRS = 20  # steps with pairs, which begin at the penalties of the columns
 
 
+@fields()
 class Stream:
     """What `partial_fit` keeps between its calls: the first rows, and then tables of all rows."""
 
+    waiting: Training | None
+    tables: CountTables | None
+    chunks: int
+    rows: CodedRows | None  # of `fit_chunks`, for pairs
+
     def __init__(self):
-        self.waiting: Training | None = None
-        self.tables: CountTables | None = None
+        self.waiting = self.tables = self.rows = None
         self.chunks = 0
-        self.rows: CodedRows | None = None  # of `fit_chunks`, for pairs
 
 
 @estimator

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from mercer.persistence import fields
 from mercer.samples import (
     as_table,
     column_names,
@@ -25,6 +26,7 @@ from mercer.samples import (
 MOST_LEVELS = 255  # of a category; codes are bytes, and one stands for what is missing
 
 
+@fields()
 class TableColumns:
     """What each column of a training table is; reads it, and later tables of the same columns.
 

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -28,6 +29,9 @@ from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import MatrixRows, float_range, kind_named, kind_of, same_rows
 from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import forget
+
+#: ``X_fit_`` of learners as predictions have prepared it: neither files nor copies need it
+PREPARED: WeakKeyDictionary[Any, Columns] = WeakKeyDictionary()
 
 
 class Training(NamedTuple):
@@ -180,8 +184,6 @@ class KernelLearner(GramPlaced, BaseEstimator):
     needs_symmetry: ClassVar[bool] = True
     #: fits to the same samples that differ only in this parameter can share work
     path_parameter: str | None = None
-    #: ``X_fit_`` as predictions have prepared it
-    _columns: Columns | None = None
 
     def new_path(self, values: list) -> FitPath:
         """Make the object that fits share if they differ only in ``path_parameter``.
@@ -367,24 +369,15 @@ class KernelLearner(GramPlaced, BaseEstimator):
 
     def gram_with_support(self, X: Any) -> GramOperator:
         """The same for encoded samples; what is prepared of ``X_fit_`` is kept for later calls."""
-        if self._columns is None or not self._columns.are(self.kernel_, self.X_fit_):
-            self._columns = Columns(self.kernel_, self.X_fit_)
-        return self.gram_between(X, self._columns)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is prepared of ``X_fit_``: neither files nor copies need it."""
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_columns"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "X_fit_" in state:
-            self._columns = Columns(self.kernel_, self.X_fit_)
+        columns = PREPARED.get(self)
+        if columns is None or not columns.are(self.kernel_, self.X_fit_):
+            columns = PREPARED[self] = Columns(self.kernel_, self.X_fit_)
+        return self.gram_between(X, columns)
 
     def keep_support(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""
         self.X_fit_ = self.kernel_.support(X)
-        self._columns = Columns(self.kernel_, self.X_fit_)
+        PREPARED[self] = Columns(self.kernel_, self.X_fit_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.persistence import fields
 from mercer.solvers.linear import (
     FACTORED,
     LinearDual,
@@ -25,6 +26,7 @@ from mercer.threads import blas_limit, raise_if_stopped
 BLOCK = 2**13  # rows that are added up at a time
 
 
+@fields()
 class Progress:
     """What is known between two readings.
 
@@ -38,6 +40,9 @@ class Progress:
     factors : ndarray of shape (classes,)
         What the weights of the rows of each class are multiplied by.
     """
+
+    machines: Any
+    factors: Any
 
     def __init__(self, width: int, single: bool):
         self.width, self.single = width, single

@@ -16,6 +16,7 @@ from mercer.distances import dense_rows
 from mercer.estimator import estimator
 from mercer.learners.base import check_count, check_seed, drawn_seed, finite_fit, finite_values
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
+from mercer.persistence import fields
 from mercer.threads import fitting, ordered_map
 
 KINDS = ("laplacian", "matern", "gaussian")
@@ -27,6 +28,7 @@ FOLDS = 5  # of which a learner has not seen each when its errors are measured
 TINY = 1e-12  # least variance, of targets whose variance is 1
 
 
+@fields()
 class Covariance(NamedTuple):
     """What the likelihood chooses.
 

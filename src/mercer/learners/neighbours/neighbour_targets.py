@@ -154,6 +154,7 @@ class Classes(Targets):
         return w if self.votes is None else w * self.votes
 
 
+@fields()
 class Numbers(Targets):
     """Means of numbers.
 
@@ -161,6 +162,8 @@ class Numbers(Targets):
     ----------
     values : ndarray of shape (n, outputs)
     """
+
+    unit: float
 
     def __init__(self, values: np.ndarray):
         values = values.astype(np.float64)

@@ -23,6 +23,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.ridge.penalty import PENALTIES, unit_of
 from mercer.learners.ridge.process import low_rank_root
+from mercer.persistence import fields
 from mercer.samples import float_range
 from mercer.solvers import Result
 from mercer.solvers.ridge import RidgeSums, SummedFactor
@@ -32,6 +33,7 @@ from mercer.threads import blas_limit, raise_if_stopped
 BLOCK = 2**13  # rows whose features are computed at a time
 
 
+@fields()
 class Sums:
     """What a reading of a stream has found, and what it goes on with.
 

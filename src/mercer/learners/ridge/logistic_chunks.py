@@ -19,6 +19,7 @@ from mercer.learners.base import (
     encode_like_fitted,
     keep_centres,
 )
+from mercer.persistence import fields
 from mercer.samples import float_range
 from mercer.solvers import Result
 from mercer.solvers.ridge import LogisticPasses, LogisticProgress
@@ -29,6 +30,7 @@ BLOCK = 2**13  # rows that are encoded at a time
 MATRICES = 3  # of the size of the Newton matrix: itself, its factor, and a part that is added
 
 
+@fields()
 class LogisticStream:
     """What is known between two readings.
 

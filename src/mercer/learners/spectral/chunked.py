@@ -17,6 +17,7 @@ from mercer.learners.base import (
     keep_centres,
 )
 from mercer.learners.spectral.components import Components, components_of_features
+from mercer.persistence import fields
 from mercer.samples import float_range
 from mercer.solvers import Eigenpairs
 from mercer.streams import Chunks, Keeper, told
@@ -25,6 +26,7 @@ from mercer.threads import raise_if_stopped
 BLOCK = 2**13  # rows that are encoded at a time
 
 
+@fields()
 class Scatter:
     """What is known of the rows that were read.
 
@@ -40,6 +42,11 @@ class Scatter:
         The sum of k(x, x).
     rows : int
     """
+
+    sums: Any
+    squares: Any
+    trace: Any
+    rows: Any
 
     def __init__(self, L: np.ndarray, near: np.ndarray):
         rank = len(L)

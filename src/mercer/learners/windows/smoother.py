@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.persistence import fields
+
 #: of C, in units of its mean diagonal and of the variance of all rows: below, a direction has no
 #: rows, and the line is level along it
 SMALLEST, FLOOR = 1e-8, 1e-9
 
 
+@fields()
 class Smoother:
     """Means over windows, or local lines.
 
@@ -25,6 +28,15 @@ class Smoother:
     rows : ndarray of shape (n, d), optional
         Coordinates of the rows, for local lines.
     """
+
+    t: int
+    d: int
+    V: np.ndarray
+    Q: np.ndarray
+    middle: np.ndarray
+    origin: np.ndarray
+    scale: np.ndarray
+    upper: tuple
 
     def __init__(self, y: np.ndarray, w: np.ndarray, rows: np.ndarray | None = None):
         self.t, self.d = y.shape[1], 0 if rows is None else rows.shape[1]

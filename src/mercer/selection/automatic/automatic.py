@@ -26,7 +26,7 @@ from mercer.estimator import estimator
 from mercer.gram import ApproximationWarning, Place
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
-from mercer.persistence import fields, whole
+from mercer.persistence import KeepsRecords, fields, whole
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.as_code import winner_code
 from mercer.selection.automatic.budget import Budget
@@ -44,7 +44,6 @@ from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
     Column,
     EncodedTable,
-    KeepsRecords,
     ReadTable,
     Related,
     RowHashes,

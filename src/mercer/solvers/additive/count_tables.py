@@ -8,17 +8,20 @@ of threads. Counts are whole numbers, exact up to 2^53, and so are sums of whole
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
 from mercer import _native
+from mercer.persistence import fields
 from mercer.threads import ordered_map
 
 ROWS = 2**18  # rows at a time: their codes stay in the cache
 
 
+@fields()
 class CountTables:
     """Tables of rows that are given by the codes of their levels; ``a + b`` are those of both.
 
@@ -47,6 +50,11 @@ class CountTables:
     (array([2., 1.]), array([[3., 3.]]), array([[1., 1.],
            [0., 1.]]))
     """
+
+    counts: list[np.ndarray]
+    sums: list[np.ndarray]
+    squares: np.ndarray
+    packed: list[np.ndarray]  # the pairs, as files have them
 
     def __init__(self, levels: Sequence[int], outputs: int):
         self.levels = list(levels)
@@ -111,12 +119,16 @@ class CountTables:
     def __getstate__(self) -> dict[str, Any]:
         """With the tables as a list, since files have no pairs of numbers as keys; whole numbers
         are in as few bytes as hold them, since tables travel between processes."""
-        return {**vars(self), "pairs": [packed(table) for table in self.pairs.values()]}
+        state = {name: value for name, value in vars(self).items() if name != "pairs"}
+        return state | {"packed": [packed(table) for table in self.pairs.values()]}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        places = combinations(range(len(state["levels"])), 2)
-        tables = [table.astype(np.float64) for table in state["pairs"]]
-        vars(self).update(state, pairs=dict(zip(places, tables, strict=True)))
+    @cached_property
+    def pairs(self) -> dict[tuple[int, int], np.ndarray]:
+        """The tables of pairs, from those in a file."""
+        places = combinations(range(len(self.levels)), 2)
+        tables = [table.astype(np.float64) for table in self.packed]
+        del self.packed
+        return dict(zip(places, tables, strict=True))
 
     def gram(self, functions: Sequence[np.ndarray]) -> np.ndarray:
         """G = Φᵀ Φ over all rows, from the functions (levels, r) of each column."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from mercer.persistence import fields
 from mercer.solvers.linear.linear_dual import LinearDual, LinearResult
 from mercer.solvers.linear.linear_rows import LinearRows, solved
 from mercer.solvers.result import Reason
@@ -22,6 +24,7 @@ SIZES = (1.0, 0.6, 0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4)  # lengths of a step that o
 Block = tuple[LinearRows, Sequence[LinearDual]]
 
 
+@fields()
 class PassedMachine:
     """One machine between two readings: where it is, and what it tries next.
 
@@ -39,6 +42,15 @@ class PassedMachine:
     reason : str
         The name of a `Reason` once the machine is done.
     """
+
+    w: Any
+    step: Any
+    value: Any
+    coef: Any
+    objective: Any
+    bound: Any
+    readings: Any
+    reason: Any
 
     def __init__(self, width: int):
         self.w, self.step, self.value = np.zeros(width), np.zeros(width), np.inf

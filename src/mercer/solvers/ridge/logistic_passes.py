@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from scipy.special import log_softmax
 
+from mercer.persistence import fields
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge.newton_logistic import probabilities
 
@@ -22,6 +24,7 @@ SIZES = (1.0, 0.5, 0.25, 0.1, 0.03, 1e-2, 1e-3)  # lengths of a step that one re
 Block = tuple[np.ndarray, np.ndarray, "np.ndarray | None"]
 
 
+@fields()
 class LogisticProgress:
     """Where the fit is between two readings.
 
@@ -35,6 +38,13 @@ class LogisticProgress:
     reason : str
         The name of a `Reason` once the fit is done.
     """
+
+    theta: Any
+    step: Any
+    value: Any
+    gap: Any
+    readings: Any
+    reason: Any
 
     def __init__(self, rank: int, outputs: int):
         self.theta: np.ndarray = np.zeros((rank + 1, outputs))

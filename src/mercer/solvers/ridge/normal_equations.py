@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from mercer.gram import refuse_overflow
+from mercer.persistence import fields
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge.ridge_system import check_penalties
 
@@ -63,6 +64,7 @@ def products_serve(L: np.ndarray, weight: float, penalty: float) -> bool:
     return bool(error <= 1e-4 * penalty * size * reciprocal_condition)
 
 
+@fields()
 class RidgeSums:
     r"""Sums over rows, from which all ridge regressions of these rows follow.
 
@@ -95,6 +97,13 @@ class RidgeSums:
     >>> sums.factorise().solve(0.0).coef
     array([[3.]])
     """
+
+    A: Any
+    B: Any
+    ones: Any
+    weight: Any
+    totals: Any
+    squares: Any
 
     def __init__(self, rank: int, outputs: int):
         self.A, self.B = np.zeros((rank, rank)), np.zeros((rank, outputs))

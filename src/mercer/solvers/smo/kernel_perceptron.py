@@ -17,6 +17,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.gram import GramOperator
+from mercer.persistence import fields
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.rows import SMALL, row_source
 from mercer.threads import raise_if_stopped
@@ -42,6 +43,7 @@ class PerceptronResult(Result):
     mistakes: np.ndarray = field(kw_only=True)
 
 
+@fields()
 class Machines:
     """The state of several machines on n samples.
 
@@ -65,6 +67,10 @@ class Machines:
     history : list of lists
         The (rows, values, times) of the mistakes of each machine, in parts; see `mistakes_of`.
     """
+
+    lag: np.ndarray
+    state: np.ndarray
+    history: list
 
     def __init__(
         self,

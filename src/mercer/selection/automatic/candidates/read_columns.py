@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from mercer.persistence import fields
 from mercer.samples import EncodedColumns
 from mercer.tables import EncodedRows, Feature
 
 
+@fields()
 class ReadColumns:
     """Some columns of an encoded table, for a machine that makes its own kernel of them.
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import mercer
+from mercer.persistence.records import packed, unpacked
 from mercer.tables.columns import Column
-from mercer.tables.records import packed, unpacked
 
 RNG = np.random.default_rng(0)
 

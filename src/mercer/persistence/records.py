@@ -7,9 +7,13 @@ A table of 800 columns has thousands of records of ten values. As objects of the
 from __future__ import annotations
 
 import json
+from dataclasses import MISSING
+from dataclasses import fields as fields_of
 from typing import Any, ClassVar
 
 import numpy as np
+
+from mercer.persistence.json_texts import read_json
 
 
 class KeepsRecords:
@@ -49,14 +53,25 @@ def packed(items: list) -> str | list:
     rows = [list(vars(item).values()) for item in items]
     try:
         text = json.dumps(rows, default=_plain)
-    except TypeError:
+        return text if read_json(text) == rows else items
+    except (TypeError, ValueError):
         return items
-    return text if json.loads(text) == rows else items
 
 
 def unpacked(kind: type, text: str) -> list:
-    """The inverse of `packed`, for records of one kind."""
-    return [kind(*row) for row in json.loads(text)]
+    """The inverse of `packed`, for records of one kind; no code of theirs runs."""
+    defaults = {field.name: field.default for field in fields_of(kind)}
+    rows, found = read_json(text), []
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise ValueError("records that are no list of lists")
+    for row in rows:
+        values = defaults | dict(zip(defaults, row))
+        if len(row) > len(defaults) or any(value is MISSING for value in values.values()):
+            raise ValueError(f"a {kind.__name__} of {len(row)} fields, not {len(defaults)}")
+        record = object.__new__(kind)
+        vars(record).update(values)
+        found.append(record)
+    return found
 
 
 def _plain(value: Any) -> Any:

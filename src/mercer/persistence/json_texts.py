@@ -1,0 +1,71 @@
+"""The one reader of JSON, which looks how deep a text is nested before anything is built of it.
+
+Python's parser calls itself for each level, and what is made of a text (the columns of a table, a
+description of objects) takes time and memory that grow with the square of its depth, or faster. So
+a text that is nested too deep is refused first, in time that is linear in its length.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+DEPTH = 64  # levels of lists and objects in each other that a file of data may have
+STEP = 2**22  # bytes that are looked through at a time
+ESCAPED = re.compile(rb"\\.", re.DOTALL)
+#: what each byte outside of texts adds to the depth
+STEPS = np.zeros(256, np.int8)
+STEPS[[*b"[{"]] = 1
+STEPS[[*b"]}"]] = -1
+
+
+def read_json(text: str | bytes, depth: int = DEPTH) -> Any:
+    """What a text in JSON says, as `json.loads` reads it.
+
+    Raises
+    ------
+    ValueError
+        It is not JSON, or lists and objects in it are more than ``depth`` levels deep.
+
+    Examples
+    --------
+    >>> read_json('{"a": [1, 2]}')
+    {'a': [1, 2]}
+    >>> read_json("[" * 1000)
+    Traceback (most recent call last):
+    ValueError: lists and objects in it are more than 64 levels deep
+    """
+    check_depth(text, depth)
+    try:
+        return json.loads(text)
+    except RecursionError:  # who calls this has used up what Python allows
+        raise ValueError("lists and objects in it are too deep to be read here") from None
+
+
+def check_depth(text: str | bytes, depth: int = DEPTH) -> None:
+    """Raise ValueError if lists and objects in a text are more than ``depth`` levels deep.
+
+    The text need not be JSON: of what a parser reads up to the first error, the depth is known.
+    """
+    opened = (text.count("["), text.count("{")) if isinstance(text, str) else (
+        text.count(b"["), text.count(b"{")
+    )  # fmt: skip
+    if sum(opened) > depth and deepest(text) > depth:
+        raise ValueError(f"lists and objects in it are more than {depth} levels deep")
+
+
+def deepest(text: str | bytes) -> int:
+    """How many levels of lists and objects are open at most, outside of what stands in quotes."""
+    content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    content = ESCAPED.sub(b"", content)  # a quote after a backslash ends no text
+    most = level = quotes = 0
+    for start in range(0, len(content), STEP):
+        part = np.frombuffer(content, np.uint8, min(STEP, len(content) - start), start)
+        inside = np.cumsum(part == ord('"')) + quotes
+        levels = np.cumsum(np.where(inside & 1, 0, STEPS[part])) + level
+        most = max(most, int(levels.max()))
+        level, quotes = int(levels[-1]), int(inside[-1])
+    return most
