@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from lanes import examples
 from mercer import _native
-from mercer.distances import Cosine, Mahalanobis, Minkowski, products
+from mercer.distances import Cosine, Haversine, Mahalanobis, Minkowski, products
 
 SIZES = [(1, 1, 1), (2, 15, 16), (3, 16, 1), (1, 17, 33), (5, 63, 2), (2, 64, 7), (3, 65, 31),
          (2, 511, 3), (2, 513, 4), (1, 1030, 2)]  # fmt: skip
@@ -267,3 +267,19 @@ def test_rows_whose_distances_leave_the_range_of_floats_are_refused(make):
         Minkowski(2)(make(X))
     with pytest.raises(ValueError, match=r"column 1 of X .*beyond float32"):
         Minkowski(2)(make(np.float32(X / [1.0, 1e140, 1.0])))
+
+
+def test_degrees_are_told_from_radians():
+    places = np.array([[47.37, 8.54], [48.21, 16.37], [-33.87, 151.21]])
+    D = Haversine(units="degrees")(places)
+    assert_allclose(D, Haversine()(np.radians(places)))
+    for row, message in (
+        ([47.37, 1.0], r"latitude of size 47\.37 in column 0, .* 1\.5708 in radians: .*degrees"),
+        ([0.5, 151.21], r"longitude of size 151\.21 in column 1, .* in radians: .*degrees"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Haversine()([row])
+    with pytest.raises(ValueError, match=r"size 151\.21 .* 90 in degrees: give latitude"):
+        Haversine("degrees")(places[:, ::-1])
+    with pytest.raises(ValueError, match="units='miles': give"):
+        Haversine("miles")(places)

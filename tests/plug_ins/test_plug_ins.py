@@ -29,7 +29,7 @@ from their_package.solver import PlainConjugateGradient
 
 import mercer
 from mercer.distances import Edit, Minkowski
-from mercer.gram import gram
+from mercer.gram import GramOperator, Place, gram, register
 from mercer.kernels import RBF, BlendedSpectrum, FromDistance, Jaccard
 from mercer.search import BruteForce
 from mercer.solvers import CholeskySolver, Reason
@@ -411,3 +411,42 @@ def test_what_contributing_names_is_there():
     for module, name in set(re.findall(r"`(mercer(?:\.[a-z]\w*)*)\.([A-Za-z]\w*)`", text)):
         found = importlib.import_module(module)
         assert name in found.__all__, f"{module}.{name}"
+
+
+class _Stored(GramOperator):
+    """Only what an operator must have."""
+
+    symmetric = True
+
+    def __init__(self, K):
+        self.K, self.shape, self.dtype = K, K.shape, K.dtype
+
+    def block(self, i, j):
+        return self.K[i][:, j].copy()
+
+    def diag(self):
+        return np.diag(self.K).copy()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        mercer.KernelRidge,
+        lambda: mercer.KernelRidge("auto"),
+        mercer.KernelRidgeClassifier,
+        mercer.KernelLogisticRegression,
+        mercer.SVC,
+    ],
+)
+def test_an_operator_that_says_nothing_about_costs(make):
+    def stored(kernel, X, Z, place):
+        return _Stored(kernel.whole(X, X)) if Z is X else None
+
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    usual = make().fit(X, y).predict(X)
+    with register(stored):
+        assert_allclose(make().fit(X, y).predict(X), usual, rtol=1e-6)
+        K = gram(RBF(1.0), X)
+        assert K.cheap == {"rows", "dense", "factorise"}
+        assert gram(RBF(1.0), X, place=Place(memory=60 * 60 * 8)).cheap == {"rows"}

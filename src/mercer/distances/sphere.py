@@ -12,20 +12,28 @@ from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, feature_sum
 from mercer.samples import Prepared
 
+ROUNDED = 1e-6  # how far pi may be exceeded, as float32 and cut digits do
+
 
 class Haversine(Distance):
-    r"""Angle between two places on a sphere, each given as (latitude, longitude) in radians.
+    r"""Angle between two places on a sphere, each given as (latitude, longitude).
 
     .. math:: \rho(x, z) = 2 \arcsin \sqrt{\sin^2 \tfrac{x_1 - z_1}{2}
         + \cos x_1 \cos z_1 \sin^2 \tfrac{x_2 - z_2}{2}}
 
     It is the length of the way between them on a sphere of radius 1: multiply it by 6371 for
-    kilometres on the Earth. ``numpy.radians`` turns degrees into radians.
+    kilometres on the Earth.
+
+    Parameters
+    ----------
+    units : {"radians", "degrees"}, default="radians"
+        In what X gives the places. The distance is in radians with both.
 
     Raises
     ------
     ValueError
-        X has another number of columns than two.
+        X has another number of columns than two; a latitude is beyond a quarter of the circle, or a
+        longitude beyond two turns. Most often the numbers are degrees then.
 
     Notes
     -----
@@ -42,8 +50,8 @@ class Haversine(Distance):
     From Zurich to Vienna and to Sydney, in kilometres:
 
     >>> import numpy as np
-    >>> places = np.radians([[47.37, 8.54], [48.21, 16.37], [-33.87, 151.21]])
-    >>> (6371 * Haversine()(places[:1], places[1:])).round()
+    >>> places = np.array([[47.37, 8.54], [48.21, 16.37], [-33.87, 151.21]])
+    >>> (6371 * Haversine("degrees")(places[:1], places[1:])).round()
     array([[  592., 16568.]])
     """
 
@@ -52,16 +60,36 @@ class Haversine(Distance):
     # the angle is in proportion to the share of great circles that separate two points
     definite_up_to = 1.0
 
+    def __init__(self, units: str = "radians"):
+        self.units = units
+
+    def validate(self) -> None:
+        if not (isinstance(self.units, str) and self.units in ("radians", "degrees")):
+            raise ValueError(f'units={self.units!r}: give "radians" or "degrees".')
+
     def check(self, X: Any, like: Any = None) -> None:
         if X.shape[1] != 2:
             raise ValueError(
-                f"X has {X.shape[1]} columns: Haversine needs 2, latitude and longitude in radians."
+                f"X has {X.shape[1]} columns: Haversine needs 2, latitude and longitude in "
+                f"{self.units}."
             )
+        most = np.abs(dense_rows(X)).max(axis=0, initial=0)
+        turn = 360.0 if self.units == "degrees" else 2 * np.pi
+        for j, (name, limit) in enumerate((("latitude", turn / 4), ("longitude", 2 * turn))):
+            if most[j] > limit * (1 + ROUNDED):
+                remedy = "give latitude first and longitude second"
+                if self.units == "radians":
+                    remedy = 'give Haversine(units="degrees") if these are degrees'
+                raise ValueError(
+                    f"X has a {name} of size {most[j]:.6g} in column {j}, but it is at most "
+                    f"{limit:.6g} in {self.units}: {remedy}."
+                )
 
     def prepare(self, X: Any, like: Any = None) -> Any:
         if isinstance(X, Prepared):
             return X
-        latitude, longitude = dense_rows(X).astype(np.float64).T
+        places = dense_rows(X).astype(np.float64)
+        latitude, longitude = (np.radians(places) if self.units == "degrees" else places).T
         circle = np.cos(latitude)
         points = [np.sin(latitude), circle * np.cos(longitude), circle * np.sin(longitude)]
         return Prepared((np.column_stack(points).astype(X.dtype),))

@@ -86,8 +86,15 @@ def gram(
             'None, or "cuda" or "cpu:torch" for torch, or add a maker that does by '
             "mercer.gram.register."
         )
+    if "cheap" not in vars(K) and type(K).cheap is GramOperator.cheap:
+        K.cheap = GramOperator.cheap | _cheap_if_kept(K, place)  # its author left it to us
     K.columns = columns
     return K if rank is None else low_rank_gram(K, rank, random_state=random_state)
+
+
+def _cheap_if_kept(K: GramOperator, place: Place) -> frozenset[str]:
+    """What can be done with an operator of a user, because all of it fits in memory."""
+    return frozenset({"dense", "factorise"} if place.holds(2 * K.nbytes) else ())
 
 
 def register(maker: Maker) -> ExitStack:

@@ -96,7 +96,8 @@ def test_margins_of_several_machines():
 
 
 def test_a_machine_without_support_vectors_has_no_end_of_margin():
-    model = SVR(epsilon=1e9).fit(*DIABETES)
+    with pytest.warns(UserWarning, match=r"inside the tube of epsilon=1000000000.* below"):
+        model = SVR(epsilon=1e9).fit(*DIABETES)
     assert len(model.support_) == 0
     assert model.margin_.tolist() == [np.inf]
     assert model.objective_ == model.dual_gap_ == 0

@@ -105,3 +105,25 @@ def test_float32_has_the_factors_of_float64():
         want = LocalOutlierFactor(10, novelty=novelty).fit(rows.astype(np.float64))
         assert_allclose(model.negative_outlier_factor_, want.negative_outlier_factor_, rtol=1e-6)
     assert_allclose(model.score_samples(rows), want.score_samples(rows.astype(float)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e9])
+@pytest.mark.parametrize("novelty", [False, True])
+def test_factors_beside_duplicates_are_ordinary(scale, novelty):
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([np.zeros((30, 2)), rng.normal(size=(100, 2)), [[9.0, 9.0]]])
+    model = LocalOutlierFactor(novelty=novelty).fit(scale * rows)
+    factors = model.negative_outlier_factor_
+    assert_allclose(factors, LocalOutlierFactor().fit(rows).negative_outlier_factor_, rtol=1e-9)
+    assert factors.argmin() == 130
+    assert factors.min() > -30
+    assert_allclose(factors[:30], -1)
+    equal = LocalOutlierFactor(3, novelty=True).fit(np.full((9, 2), scale))
+    assert_array_equal(equal.negative_outlier_factor_, -np.ones(9))
+    assert_array_equal(equal.predict([[scale, scale]]), [1])
+
+
+def test_a_huge_factor_is_said_for_new_samples_too():
+    twins = [[0.1]] * 8 + [[0.1 + 1e-9], [5.0]]
+    with pytest.warns(UserWarning, match="Duplicate values"):
+        LocalOutlierFactor(3, novelty=True).fit(twins)

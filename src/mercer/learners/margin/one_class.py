@@ -70,8 +70,8 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     ) -> Self:
         self._check_parameters()
         training = self.make_training(X, None, sample_weight, targets=False, fit_path=fit_path)
-        scale = training.all_weights.mean()  # tol holds for weights of about 1
         bounds = self._bounds(training)
+        scale = float(training.all_weights.sum() / bounds.sum())
         K, low = self._operator(training.X, bounds, fit_path)
         problem = DualProblem.one_class(bounds, float(self.nu))
         result = self._solve(K, problem, fit_path=fit_path).scaled(scale)
@@ -85,7 +85,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         return self
 
     def _bounds(self, training: Training) -> np.ndarray:
-        return training.all_weights / training.all_weights.mean()
+        # tol holds for weights of about 1, and if f is as large as K, so that Σ α = ν Σ w >= 1
+        weights = training.all_weights / training.all_weights.mean()
+        return weights * max(1.0, 1 / (float(self.nu) * len(weights)))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed score of each row, (n,): negative for outliers."""

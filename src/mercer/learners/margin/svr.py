@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY
 from typing import Any, Self
@@ -37,17 +38,17 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         self._check_parameters()
         training = self.make_training(X, y, sample_weight, fit_path=fit_path)
         y = column_or_1d(training.y, warn=True)
-        bounds = self._bounds(training)
+        bounds, unit = self._bounds(training), _unit(y)
         K, low = self._operator(training.X, bounds, fit_path)
-        problem = self._problem(y.astype(np.float64), bounds)
-        result = self._solve(K, problem, fit_path=fit_path)
+        problem = self._problem(y.astype(np.float64) / unit, bounds, unit)
+        result = self._solve(K, problem, fit_path=fit_path).scaled(unit)
         self._store_one(training, result, low)
         self._keep_tube(result)
         result.conclude(CONTINUED)
         return self
 
     def _bounds(self, training: Training) -> np.ndarray:
-        return self.C * training.all_weights
+        return self.C * training.all_weights / _unit(training.y)
 
     def _keep_tube(self, result: SmoResult) -> None:
         """Store the width of the tube if the fit has found it; does nothing if it was given."""
@@ -102,8 +103,16 @@ class SVR(_SupportVectorRegressor):
 
     path_parameter = "C"
 
-    def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
-        return DualProblem.regression(y, bounds, float(self.epsilon))
+    def _problem(self, y: np.ndarray, bounds: np.ndarray, unit: float) -> DualProblem:
+        spread = unit * float(np.ptp(y))
+        if 0 < spread < 2 * self.epsilon:
+            warnings.warn(
+                f"All targets are inside the tube of epsilon={self.epsilon!r}, so that the "
+                f"prediction is a constant: give epsilon below {spread / 2:.3g}, or targets in "
+                "other units.",
+                stacklevel=2,
+            )
+        return DualProblem.regression(y, bounds, float(self.epsilon) / unit)
 
     def leave_one_out(
         self, X: Any, y: Any = None, sample_weight: Any = None, *,
@@ -121,10 +130,11 @@ class SVR(_SupportVectorRegressor):
         if "dense" not in K.cheap or K.shape[0] < 2:
             return None
         targets = column_or_1d(training.y).astype(np.float64)
-        machine = np.arange(K.shape[0]), self._problem(targets, bounds)
+        unit = _unit(targets)
+        machine = np.arange(K.shape[0]), self._problem(targets / unit, bounds, unit)
         values = self._values(X)
-        solver, whole = self._solver(K.shape[0]), values[training.rows]
-        values[training.rows] = values_left_out(solver, K, [machine], path, whole)
+        solver, whole = self._solver(K.shape[0]), values[training.rows] / unit
+        values[training.rows] = unit * values_left_out(solver, K, [machine], path, whole)
         return looked_up(self, values)
 
 
@@ -182,5 +192,18 @@ class NuSVR(_SupportVectorRegressor):
                 "C=inf use SVR, which has a tube of given width."
             )
 
-    def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
+    def _problem(self, y: np.ndarray, bounds: np.ndarray, unit: float) -> DualProblem:
         return DualProblem.nu_regression(y, bounds, float(self.nu))
+
+
+def _unit(y: Any) -> float:
+    """The unit in which the problem is solved, a power of two.
+
+    ``tol`` and rounding errors hold for targets of about 1. In units of their spread, smaller
+    targets have the same relative precision; larger ones stay as they are, as in scikit-learn.
+    """
+    targets = np.asarray(y, np.float64)
+    largest = float(np.abs(targets).max())
+    # squares of the smallest numbers would be 0
+    spread = float(np.std(targets / largest)) * largest if largest > 0 else 0.0
+    return 2.0 ** np.floor(np.log2(spread)) if 0 < spread < 1 else 1.0

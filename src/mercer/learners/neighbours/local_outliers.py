@@ -17,7 +17,7 @@ from mercer.learners.neighbours.neighbour_learner import CountSearch
 from mercer.samples import in_float64, is_number
 from mercer.threads import fitting
 
-LEAST = 1e-10  # added to a mean distance, as in scikit-learn: duplicates have a finite density
+RESOLVED = 1e-10  # mean distances below this part of the largest one are not told from 0
 USUAL = -1.5  # the offset of contamination="auto", where rows inside a cluster have about -1
 
 
@@ -73,7 +73,16 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
 
     Notes
     -----
-    Factors are those of scikit-learn. One search, and O(n k) operations.
+    Factors are those of scikit-learn, but for rows with k duplicates or more, whose mean distance
+    is 0: scikit-learn adds 1e-10 to it, so that rows near them have factors of 1e7, and units
+    matter. Here such a row has the smallest mean distance of all training rows that is not 0 (nor
+    below :math:`10^{-10}` of the largest). If all are 0, all factors are 1. One search, and
+    O(n k) operations.
+
+    Warns
+    -----
+    UserWarning
+        A factor is above 1e7, because rows are nearly equal.
 
     References
     ----------
@@ -117,6 +126,12 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         self.keep_index(training, *self.make_index(training))
         distances, indices = self._neighbours(None)
         self._farthest = distances[:, -1]
+        means = self._mean_reach(distances, indices)
+        if not np.isfinite(means).all():
+            raise FloatingPointError("a sum of distances is not finite")
+        self._resolved = RESOLVED * float(means.max())
+        some = means[means > self._resolved]
+        self._least_reach = float(some.min()) if len(some) else 1.0
         self._density = self._densities(distances, indices)
         factors = -self._ratios(self._density, indices)
         self.negative_outlier_factor_ = factors.astype(
@@ -128,7 +143,7 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         if not is_auto(self.contamination):
             share = 100.0 * self.contamination
             offset = float(np.percentile(self.negative_outlier_factor_, share))
-        if self.negative_outlier_factor_.min() < -1e7 and not self.novelty:
+        if self.negative_outlier_factor_.min() < -1e7:
             warnings.warn(
                 "Duplicate values are leading to incorrect results. Increase the number of "
                 "neighbors for more accurate results.",
@@ -155,9 +170,12 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
             raise ValueError(f'contamination={share!r}: give "auto" or a number in (0, 0.5].')
 
     def _densities(self, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        """d, the reciprocal of the mean reachability distance."""
-        reach = np.maximum(distances, self._farthest[indices])
-        return 1 / (reach.mean(axis=1) + LEAST)
+        """1 / d, the reciprocal of the mean reachability distance."""
+        means = self._mean_reach(distances, indices)
+        return 1 / np.where(means > self._resolved, means, self._least_reach)
+
+    def _mean_reach(self, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return np.maximum(distances, self._farthest[indices]).mean(axis=1)
 
     def _ratios(self, density: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """The factors of rows of these densities and neighbours."""

@@ -214,6 +214,7 @@ class SmoResult(Result):
             self, coef=self.coef * factor, intercept=float(self.intercept) * factor,
             objective=self.objective * factor**2, gap=self.gap * factor**2,
             square=self.square * factor**2, violation=self.violation * factor,
+            levels=tuple(level * factor for level in self.levels),
             products=None if self.products is None else self.products * factor,
         )  # fmt: skip
 
