@@ -141,3 +141,17 @@ def test_what_to_do_next_is_the_same_on_the_screen_and_in_the_report(
     assert names["new"].columns == ["size", "place"]
     assert command("report", "model.mercer", train, "-o", "again.html") == 0
     assert shown in html.unescape(embedded(folder / "again.html")[0])
+
+
+def test_new_rows_write_their_classes_as_training_did(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    size = np.random.default_rng(0).normal(size=40)
+    table = pl.DataFrame({"size": size, "ok": np.where(size > 0, "Yes", "no")})
+    table.write_csv("own.csv")
+    assert (
+        command("fit", "own.csv", "--target", "ok", "--trials", 1, "--quiet", "-o", "own.mercer")
+        == 0
+    )
+    table.with_columns(pl.col("ok").str.to_uppercase()).write_csv("new.csv")
+    assert command("report", "own.mercer", "new.csv", "-o", "own-report.html") == 0
+    assert "never had" not in capsys.readouterr().out

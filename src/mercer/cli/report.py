@@ -50,7 +50,11 @@ def report_table(
     tables = Tables(given, reading.after(estimator.columns_))
     check_paths(written, tables.paths, force=True)
     frame = tables.frame([str(name) for name in getattr(estimator, "feature_names_in_", [])])
-    X, y, rows = read_target(frame, target, tables.label, varied=False, unread=tables.unread)
+    classes = np.asarray(getattr(estimator, "classes_", []))
+    X, y, rows = read_target(
+        frame, target, tables.label, varied=False, unread=tables.unread, told=tables.told,
+        known=classes.tolist() if classes.dtype.kind in "UO" and len(classes) else None,
+    )  # fmt: skip
     dropped = frame.height - len(rows)
     for sentence in tables.notes:
         screen.print(f"• {sentence}", soft_wrap=True)
