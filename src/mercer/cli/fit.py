@@ -207,7 +207,7 @@ def _score(
     def scored() -> tuple[Split, HeldOut]:
         both = replace(split, X_held=model.encode_table(split.X_held))
         train, held = (both.X_train, both.y_train), (both.X_held, both.y_held)
-        return both, score_held_out(model, train, held, options.seed)
+        return both, score_held_out(model, train, held, options.seed, split.groups_held)
 
     return steps.take("score", "there is no score and no report", scored) or (split, None)
 

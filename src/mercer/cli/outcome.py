@@ -70,6 +70,8 @@ def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Te
         if options.test
         else f"{score.rows} rows held out"
     )
+    if score.groups is not None:
+        where += f", in {counted(score.groups, 'group')} of which the interval is drawn"
     text = partial(score_text, metric=score.metric)
     screen.print(
         line(

@@ -49,6 +49,7 @@ MANY = 0.1  # different values, by rows, of a column that tells rows apart
 SHARED = 0.02  # share of rows to score on that are in the other table too, to be mentioned
 FEWEST_ROWS = 10  # with fewer rows, nothing is held out
 FEW_HELD = 10  # rows, from which on a score says something
+FEW_GROUPS = 10  # the same of groups of rows
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class Split:
     numbers: tuple[np.ndarray, np.ndarray]
     X_held: ReadTable | None = None
     y_held: Any = None
+    groups_held: np.ndarray | None = None  # those of the rows that are held out, if they have some
     doubts: list[str] = field(default_factory=list)
 
 
@@ -207,7 +209,12 @@ def split_rows(problem: Problem, options: FitOptions, screen: Terminal) -> Split
 
 
 def _few_rows(split: Split) -> list[str]:
-    """What to say where the score hangs on some rows."""
+    """What to say where the score hangs on some rows, or on some groups."""
+    if split.groups_held is not None and (count := len(np.unique(split.groups_held))) < FEW_GROUPS:
+        return [
+            f"Only {counted(count, 'group')} of rows are there to score on, and rows of a group "
+            "err alike, so the score says little: collect more groups."
+        ]
     if split.X_held is None or len(split.X_held) >= FEW_HELD:
         return []
     return [
@@ -267,7 +274,8 @@ def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
         rows, others = related.hold_out(HELD, options.seed)
         _check_parts(y, rows, others, problem.task, options)
     numbers = problem.rows[rows], problem.rows[others]
-    return Split(X[rows], y[rows], extras.take(rows), numbers, X[others], y[others])
+    groups = None if extras.groups is None else np.asarray(extras.groups)[others]
+    return Split(X[rows], y[rows], extras.take(rows), numbers, X[others], y[others], groups)
 
 
 def _check_parts(
@@ -299,4 +307,5 @@ def _read_test(problem: Problem, test: Path, options: FitOptions, screen: Termin
     said = check_test_table(others, y, problem.columns, problem.y, problem.task, test)
     both = problem.rows, rows
     held = ReadTable.of(others)
-    return Split(problem.X, problem.y, problem.extras, both, held, y, [said] if said else [])
+    doubts = [said] if said else []
+    return Split(problem.X, problem.y, problem.extras, both, held, y, doubts=doubts)

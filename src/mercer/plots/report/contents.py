@@ -52,6 +52,7 @@ PHRASES = {
 }
 SHARES = ("accuracy", "balanced_accuracy")
 FEW_ROWS = 100  # held-out rows with which a score is uncertain
+FEW_GROUPS = 10  # groups of held-out rows, with fewer of which it is
 #: part of the training rows that repeat, from which on it may be chance that new rows do, and how
 #: many times this part of the new rows may
 REPEATED, MORE = 0.1, 1.5
@@ -67,6 +68,7 @@ class Score:
     low: float
     high: float
     rows: int
+    groups: int | None = None  # of these rows, if they have some
 
     @property
     def phrase(self) -> str:
@@ -272,11 +274,15 @@ class ReportData:
         """What is for and against the score: (whether it is fine, a sentence)."""
         score, found = self.score, []
         rows = f"{score.rows:,} row{'s' if score.rows != 1 else ''}"
+        if score.groups is not None:
+            rows += f" in {score.groups} group{'s' if score.groups != 1 else ''}"
         text = f"The score is from {rows}{' that no fit has seen' * bool(self.fitted_rows)}"
         if score.interval_text():
             text += f"; its 95% interval is {score.interval_text()}"
-        few = score.rows < FEW_ROWS
-        found.append((not few, f"{text}. {'These are few rows.' if few else ''}".strip()))
+        few = "These are few rows." if score.rows < FEW_ROWS else ""
+        if score.groups is not None and score.groups < FEW_GROUPS:
+            few = "These are few groups, and rows of a group err alike."
+        found.append((not few, f"{text}. {few}".strip()))
         if not self.fitted_rows and self.seen is None:
             found.append((
                 False, "The model file does not tell whether it has learnt from some of these rows:"

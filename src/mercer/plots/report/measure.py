@@ -159,7 +159,9 @@ def report_data(
         _score, scorer, y_test, classes=classes, seed=seed or 0, time=clock.share(0.05).limit
     )
     if scored is not None and scored.metric == scorer.name:
-        own = Score(scored.metric, scored.score, scored.low, scored.high, scored.rows)
+        own = Score(
+            scored.metric, scored.score, scored.low, scored.high, scored.rows, scored.groups
+        )
     else:
         own = score(_decided(model, scorer, predicted))
     P = predicted if task == "classification" and hasattr(model, "predict_proba") else None

@@ -4,7 +4,8 @@ Two intervals that overlap say little, because both models err on the same hard 
 difference of the two scores is looked at. Its 95% interval is that of draws of rows with
 replacement, which both models share. If neither model were better, each row's two predictions could
 as well change places: the test counts how often the difference is as large after random changes.
-For accuracy this is McNemar's test. One rule holds for all metrics: a model is called better only
+For accuracy this is McNemar's test. Rows of one group err alike, so that whole groups are drawn,
+and change places together. One rule holds for all metrics: a model is called better only
 if the test has p < 0.05 and 0 is outside the interval.
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from mercer.selection.automatic.scores import Metric
+from mercer.selection.automatic.scores import Metric, drawn_rows
 from mercer.spoken import spoken
 
 LEVEL = 0.05
@@ -50,11 +51,12 @@ def compared(
     second: np.ndarray,
     classes: Any = None,
     seed: int = 0,
+    groups: np.ndarray | None = None,
 ) -> Comparison:
     """Compare two models by what each predicts for the same rows.
 
     ``first`` and ``second`` are predicted values, or probabilities (n, classes), times decision
-    weights where the metric counts classes.
+    weights where the metric counts classes. ``groups`` are the numbers of the rows' groups, from 0.
 
     Examples
     --------
@@ -64,15 +66,17 @@ def compared(
     'better'
     """
     n, rng = len(y), np.random.default_rng(seed)
+    units = np.arange(n) if groups is None else groups  # what is drawn, and changes places
+    count = int(units.max()) + 1
     found = metric.sign() * (metric(y, first, classes) - metric(y, second, classes))
     if np.array_equal(first, second) or np.isnan(found):
         return Comparison(found, found, found, 1.0)
     if metric.name in ROW_LOSSES:
         losses = [ROW_LOSSES[metric.name](y, each, classes) for each in (first, second)]
         draws = int(np.clip(DRAWN / n, LEAST_DRAWS, MOST_DRAWS))
-        counts = rng.multinomial(n, np.full(n, 1 / n), size=draws)
+        counts = rng.multinomial(count, np.full(count, 1 / count), size=draws)[:, units]
         sampled = _differences(metric, y, losses, counts)
-        gap = (losses[1] - losses[0]) * rng.choice([-1.0, 1.0], size=(draws, n))
+        gap = (losses[1] - losses[0]) * rng.choice([-1.0, 1.0], size=(draws, count))[:, units]
         changed = np.abs(gap.mean(axis=1)), abs(float(np.mean(losses[1] - losses[0])))
     else:
         draws = int(np.clip(SLOWLY_DRAWN / n, LEAST_DRAWS, MOST_DRAWS))
@@ -80,14 +84,16 @@ def compared(
         def difference(y: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
             return metric.sign() * (metric(y, a, classes) - metric(y, b, classes))
 
-        rows = [rng.integers(0, n, n) for _ in range(draws)]
+        rows = [drawn_rows(n, groups, rng) for _ in range(draws)]
         sampled = np.array([difference(y[r], first[r], second[r]) for r in rows])
-        heads = rng.random((draws, n, *[1] * (first.ndim - 1))) < 0.5
+        heads = rng.random((draws, count, *[1] * (first.ndim - 1)))[:, units] < 0.5
         swaps = [(np.where(h, second, first), np.where(h, first, second)) for h in heads]
         changed = np.abs([difference(y, *swap) for swap in swaps]), abs(found)
     low, high = np.nanpercentile(sampled, [2.5, 97.5])
     p = (1 + np.sum(changed[0] >= changed[1] * (1 - 1e-12))) / (1 + draws)
-    if metric.name == "accuracy":  # the number of changes is that of a coin's heads
+    if (
+        metric.name == "accuracy" and groups is None
+    ):  # the number of changes is that of a coin's heads
         ours, theirs = (int(np.sum(losses[i] < losses[1 - i])) for i in (0, 1))
         p = binomtest(ours, ours + theirs).pvalue if ours + theirs else 1.0
     if p >= LEVEL:  # what the test does not tell apart, the interval does not either
@@ -97,12 +103,13 @@ def compared(
 
 def _differences(metric: Metric, y: np.ndarray, losses: list, counts: np.ndarray) -> np.ndarray:
     """The differences of scores in draws of the rows, each so many times as ``counts`` says."""
-    first, second = (counts @ loss / len(y) for loss in losses)
+    total = counts.sum(axis=1)
+    first, second = (counts @ loss / total for loss in losses)
     if metric.name == "rmse":
         return np.sqrt(second) - np.sqrt(first)
     if metric.name == "r2":
         centred = y - y.mean()
-        spread = counts @ centred**2 / len(y) - (counts @ centred / len(y)) ** 2
+        spread = counts @ centred**2 / total - (counts @ centred / total) ** 2
         return np.divide(second - first, spread, out=np.full(len(first), np.nan), where=spread > 0)
     return second - first
 

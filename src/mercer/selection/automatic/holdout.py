@@ -39,6 +39,7 @@ class HeldOut:
     #: name -> predictions of the baseline
     baseline_predictions: dict[str, np.ndarray] = field(repr=False)
     coverage: Coverage | None = None  # that of the model's intervals, if it has some
+    groups: int | None = None  # of the rows that were scored, which were drawn whole
 
     @property
     def as_good(self) -> str | None:
@@ -78,19 +79,24 @@ def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0
     return np.setdiff1d(np.arange(n), held_out), held_out
 
 
-def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> HeldOut:
+def score_held_out(
+    model: Any, train: tuple, held_out: tuple, seed: int = 0, groups: Any = None
+) -> HeldOut:
     """Score a fitted automatic estimator and the baselines on held-out rows, and compare them.
 
     ``train`` and ``held_out`` are pairs (X, y) that the model was fitted on, and to score on. X is
     a table, or its encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
+    ``groups`` are those of the held-out rows, if they have some: intervals and comparisons are of
+    draws of whole groups.
     """
+    units = None if groups is None else np.unique(groups, return_inverse=True)[1]
     task = _task(model)
     metric = metric_named(model.metric_, model.task).on(task.ranks)
     y_train, y = np.asarray(train[1]), np.asarray(held_out[1])
     M_train, M = _encoded(model, train[0]), _encoded(model, held_out[0])
     predicted, decided = _answers(model, M, y)
     score = metric(y, decided, task.classes)
-    low, high = interval(metric, y, decided, task.classes, seed)
+    low, high = interval(metric, y, decided, task.classes, seed, groups=units)
     scores, versus, answers = {}, {}, {}
     features, simple = model.encoder_.features_, simple_candidates(model.encoder_.features_)
     for candidate in simple:
@@ -105,10 +111,11 @@ def score_held_out(model: Any, train: tuple, held_out: tuple, seed: int = 0) -> 
             other = metric.decided(other, factors)
         scores[name] = metric(y, other, task.classes)
         if model.winner_name_ not in scores:  # what is left is not simpler than the model
-            versus[name] = compared(metric, y, decided, other, task.classes, seed)
+            versus[name] = compared(metric, y, decided, other, task.classes, seed, units)
     return HeldOut(
         metric.name, score, low, high, kept_words(model), scores, versus, len(y), len(y_train), y,
         predicted, answers, measure_coverage(model, held_out[0], y),
+        None if units is None else int(units.max()) + 1,
     )  # fmt: skip
 
 

@@ -297,13 +297,15 @@ def interval(
     classes: Any = None,
     seed: int = 0,
     time: float | None = None,
+    groups: np.ndarray | None = None,
 ) -> tuple[float, float]:
     """95% interval of a score: Wilson's interval for accuracy, else percentiles of 500 draws.
 
-    After ``time`` seconds there are no further draws than the first 50.
+    After ``time`` seconds there are no further draws than the first 50. Rows of one of the
+    ``groups`` err alike, so that whole groups are drawn, for accuracy too.
     """
     n = len(y)
-    if metric.name == "accuracy":
+    if metric.name == "accuracy" and groups is None:
         low, high = wilson(metric(y, predicted, classes), n)
         return float(low), float(high)
     rng = np.random.default_rng(seed)
@@ -312,12 +314,24 @@ def interval(
     for draw in range(DRAWS):
         if time is not None and draw >= FEWEST_DRAWS and monotonic() - begun > time:
             break
-        rows = rng.integers(0, n, n)
+        rows = drawn_rows(n, groups, rng)
         scores.append(metric(y[rows], predicted[rows], classes))
     low, high = (
         np.nanpercentile(scores, [2.5, 97.5]) if not np.isnan(scores).all() else (np.nan,) * 2
     )
     return float(low), float(high)
+
+
+def drawn_rows(n: int, groups: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    """As many of n rows as there are, drawn with replacement; or all rows of as many groups.
+
+    ``groups`` has the number of each row's group, 0 to their count less 1.
+    """
+    if groups is None:
+        return rng.integers(0, n, n)
+    count = int(groups.max()) + 1
+    times = np.bincount(rng.integers(0, count, count), minlength=count)
+    return np.repeat(np.arange(n), times[groups])
 
 
 def wilson(p: Any, n: Any) -> tuple[Any, Any]:
