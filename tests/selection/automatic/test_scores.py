@@ -5,6 +5,7 @@ import pytest
 import sklearn.metrics as skm
 from numpy.testing import assert_allclose
 
+from mercer.selection.automatic.comparisons import compared
 from mercer.selection.automatic.scores import (
     METRICS,
     decision_weights,
@@ -183,3 +184,43 @@ def test_decisions_of_other_metrics_are_the_most_probable_classes():
         metric = metric_named(name, "classification")
         y = np.array(["a", "b", "b", "b"])
         assert decision_weights(metric, y, P, np.array(["a", "b"])).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["mae", "r2", "accuracy", "log_loss"])
+def test_copies_of_rows_in_groups_make_no_interval_narrower(name):
+    """Seven copies of each row, each row a group: the same as the rows once."""
+    rng = np.random.default_rng(3)
+    y, classes = rng.normal(size=40), None
+    predicted = y + rng.normal(size=40)
+    task = "regression"
+    if name in ("accuracy", "log_loss"):
+        task, classes = "classification", np.array([0, 1])
+        y, odds = (y > 0).astype(int), 1 / (1 + np.exp(-predicted))
+        predicted = np.column_stack([1 - odds, odds])
+    metric, groups = metric_named(name, task), np.repeat(np.arange(40), 7)
+    copies = np.repeat(y, 7), np.repeat(predicted, 7, axis=0)
+    once = interval(metric, y, predicted, classes, groups=np.arange(40))
+    many = interval(metric, *copies, classes, groups=groups)
+    assert_allclose(many, once)
+    by_rows = interval(metric, *copies, classes)
+    assert by_rows[1] - by_rows[0] < 0.6 * (many[1] - many[0])
+
+
+@pytest.mark.parametrize("name", ["mae", "r2", "accuracy", "f1"])
+def test_copies_of_rows_in_groups_make_no_difference_surer(name):
+    rng = np.random.default_rng(5)
+    y, classes = rng.normal(size=30), None
+    first, second = y + rng.normal(size=30), y + 1.2 * rng.normal(size=30)
+    task = "regression"
+    if name in ("accuracy", "f1"):
+        task, classes = "classification", np.array([0, 1])
+        first, second = (np.column_stack([-v, v]) for v in (first, second))
+        y = (y > 0).astype(int)
+    metric, groups = metric_named(name, task), np.repeat(np.arange(30), 9)
+    copies = [np.repeat(each, 9, axis=0) for each in (y, first, second)]
+    once = compared(metric, y, first, second, classes, groups=np.arange(30))
+    many = compared(metric, *copies, classes, groups=groups)
+    assert_allclose(many.difference, once.difference)
+    assert abs(many.p - once.p) < 0.15  # other numbers of draws
+    assert many.outcome == "as good"
+    assert compared(metric, *copies, classes).p < many.p
