@@ -43,6 +43,8 @@ def test_copies_within_groups_do_not_flatter_the_score(folder, capsys):
     code, honest, _ = fitted(capsys, "--group", "person", "--drop", "day", "--drop", "times")
     assert code == 0
     assert deceived["score"]["value"] > 0.5 > honest["score"]["value"]
+    assert deceived["score"]["groups"] is None
+    assert 2 <= honest["score"]["groups"] <= honest["score"]["rows"] / 2
     assert "person" not in mercer.load("model.mercer").feature_names_in_
     assert "--group person" in honest["command"]
 

@@ -65,13 +65,12 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
 
 
 def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Terminal) -> None:
+    groups = "" if score.groups is None else f" of {counted(score.groups, 'group')}"
     where = (
         f"the {counted(score.rows, 'row')} of {options.test}"
         if options.test
-        else f"{score.rows} rows held out"
+        else f"{score.rows} rows{groups} held out"
     )
-    if score.groups is not None:
-        where += f", in {counted(score.groups, 'group')} of which the interval is drawn"
     text = partial(score_text, metric=score.metric)
     screen.print(
         line(
@@ -184,6 +183,7 @@ def summary(
             "value": score.score,
             "interval": [score.low, score.high],
             "rows": score.rows,
+            "groups": score.groups,
             "baselines": score.baselines,
             "simpler_model_as_good": score.as_good,
             "better_than": {name: asdict(c) for name, c in score.versus.items()},
