@@ -41,12 +41,12 @@ class Progress:
         What the weights of the rows of each class are multiplied by.
     """
 
-    machines: Any
+    machines: list[PassedMachine]
     factors: Any
 
     def __init__(self, width: int, single: bool):
         self.width, self.single = width, single
-        self.machines: list[PassedMachine] = []
+        self.machines = []
         self.factors = np.ones(1)
 
     def begin(self, classes: int, factors: np.ndarray | None = None) -> None:

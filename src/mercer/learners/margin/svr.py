@@ -27,7 +27,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     C: float
 
     @abstractmethod
-    def _problem(self, y: np.ndarray, bounds: np.ndarray) -> DualProblem:
+    def _problem(self, y: np.ndarray, bounds: np.ndarray, unit: float) -> DualProblem:
         """The dual for targets y and upper bounds."""
 
     @fitting

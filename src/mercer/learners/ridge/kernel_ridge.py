@@ -314,7 +314,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner, FitsInParts):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the factor of an exact fit, which is found again when it is asked for."""
-        state = super().__getstate__()
+        state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_exact_roots"}
 
     def predict_quantiles(self, X: Any, quantiles: Any = (0.1, 0.5, 0.9)) -> np.ndarray:

@@ -39,16 +39,16 @@ class LogisticProgress:
         The name of a `Reason` once the fit is done.
     """
 
-    theta: Any
-    step: Any
+    theta: np.ndarray
+    step: np.ndarray
     value: Any
     gap: Any
     readings: Any
     reason: Any
 
     def __init__(self, rank: int, outputs: int):
-        self.theta: np.ndarray = np.zeros((rank + 1, outputs))
-        self.step: np.ndarray = np.zeros((rank + 1, outputs))
+        self.theta = np.zeros((rank + 1, outputs))
+        self.step = np.zeros((rank + 1, outputs))
         self.value = self.gap = np.inf
         self.readings, self.reason = 0, ""
 

@@ -70,7 +70,7 @@ class Machines:
 
     lag: np.ndarray
     state: np.ndarray
-    history: list
+    history: list[list[tuple[np.ndarray, np.ndarray, np.ndarray]]]
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Machines:
         self.lag = np.zeros_like(self.alpha)
         self.state = np.zeros((len(self.alpha), 4))
         self.state[:, 0] = bias
-        self.history: list[list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = [[] for _ in bias]
+        self.history = [[] for _ in bias]
 
     @property
     def bias(self) -> np.ndarray:
