@@ -6,6 +6,7 @@ holds nothing else, and cibuildwheel on every platform. It is no test of pytest'
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import tempfile
 from importlib.metadata import distribution
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -35,6 +37,25 @@ def check_what_is_installed() -> str:
     for name in FILES:
         assert files("mercer").joinpath(name).is_file(), f"the wheel lacks {name}"
     return tags[0]
+
+
+def check_imports() -> None:
+    """All that is public is there in a plain installation, which has no pytest."""
+    import mercer
+
+    assert importlib.util.find_spec("pytest") is None, "this is not a plain installation"
+    found: dict = {}
+    exec("from mercer import *", found)
+    assert set(mercer.__all__) <= set(found), set(mercer.__all__) - set(found)
+    rooms = [name for name in mercer.__all__ if isinstance(found[name], ModuleType)]
+    assert "kernels" in rooms
+    for room in rooms:
+        for name in found[room].__all__:
+            try:
+                getattr(found[room], name)
+            except ImportError as error:
+                if "pip install" not in str(error):  # of what an extra brings
+                    raise
 
 
 def check_models() -> None:
@@ -111,6 +132,7 @@ def main() -> None:
     names = check_instruction_sets()
     loaded = [name for name in OPTIONAL if name in sys.modules]
     assert not loaded, f"loaded without need: {loaded}"
+    check_imports()
     check_the_command()
     print(f"The wheel {tag} works on Python {sys.version.split()[0]} with {', '.join(names)}.")
 

@@ -156,7 +156,7 @@ def _register_node() -> None:
         def _construct(self) -> Any:
             if isinstance(self.parts, list):
                 return made_tuple(self.owner, [item.construct() for item in self.parts])
-            parts = None if self.parts is None else self.parts.construct()
+            parts: Any = None if self.parts is None else self.parts.construct()
             if issubclass(self.owner, np.ndarray):
                 return parts.view(self.owner)
             return made(self.owner, parts)

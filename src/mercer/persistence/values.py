@@ -118,24 +118,26 @@ def register_values() -> None:
 
 @cache
 def _register_builtin() -> None:
+    from skops.io import _utils
     from skops.io._audit import NODE_TYPE_MAPPING
     from skops.io._protocol import PROTOCOL
-    from skops.io._utils import _get_state
 
     NODE_TYPE_MAPPING[VALUE_NODE, PROTOCOL] = _value_node()
     known = (date, datetime, time, timedelta, timezone, ZoneInfo, Decimal, Fraction, UUID, complex)
+    register: Any = _utils._get_state.register  # of functions that return, whatever skops declares
     for owner in known:
-        _get_state.register(owner, _state)
-    _get_state.register(frozenset, _state_of_frozenset)
+        register(owner, _state)
+    register(frozenset, _state_of_frozenset)
 
 
 @cache
 def _register_pandas() -> None:
     import pandas as pd
-    from skops.io._utils import _get_state
+    from skops.io import _utils
 
+    register: Any = _utils._get_state.register
     for owner in (pd.Timestamp, pd.Timedelta, pd.Period, pd.Interval):
-        _get_state.register(owner, _state)
+        register(owner, _state)
 
 
 def _state(value: Any, context: Any) -> dict[str, Any]:

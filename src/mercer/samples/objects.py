@@ -26,6 +26,8 @@ class Objects:
         The dtype in which comparisons are computed.
     """
 
+    precision: str
+
     def __init__(self, values: np.ndarray, numbers: np.ndarray, dtype: Any = np.float64):
         self.values = values
         self.numbers = numbers

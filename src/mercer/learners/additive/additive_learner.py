@@ -54,6 +54,7 @@ PART = 2**16  # rows of a prediction at a time
 ROW_BYTES = 64  # of a row with pairs, beside its codes: targets, residuals, weights
 
 
+@fields()
 class Training(NamedTuple):
     """The rows of a fit that have a positive weight."""
 

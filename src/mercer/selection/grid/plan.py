@@ -20,7 +20,6 @@ from sklearn.utils.validation import _check_method_params
 
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.learners.base import KernelLearner, Training, check_weights
-from mercer.persistence import fields, unread
 from mercer.samples import float_range
 from mercer.selection.grid.fits import Fit, copies, fit_along, fit_left_out, leave_one_out
 from mercer.selection.grid.sharing import SharedMatrices, key_of
@@ -102,7 +101,6 @@ class _Group:
         return sorted(i for path in self.paths for i in path)
 
 
-@fields(y=unread, splits=unread)
 class Plan:
     """The fits of a search, made group by group when the first of a group is asked for (`fit`).
 
