@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.samples import MatrixRows, check_square, refuse_one
+from mercer.samples import MatrixRows, check_format, check_square, refuse_one
 
 FLOATS: Any = [np.float64, np.float32]
 
@@ -100,6 +100,7 @@ class Precomputed(Distance):
 
 def _some_neighbours(X: Any, like: Any) -> MatrixRows:
     """Training samples from a square sparse matrix, or new samples from their rows."""
+    check_format(X)
     csr: Any = "csr"
     graph: Any = sp.csr_array(check_array(X, accept_sparse=csr, dtype=FLOATS, input_name="X"))
     if not graph.has_canonical_format:  # entries given twice are added, as in scipy

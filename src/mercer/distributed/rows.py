@@ -14,6 +14,7 @@ from mercer.distributed import on_dask
 from mercer.distributed.engine import Engine, Partition
 from mercer.distributed.threads_here import ThreadEngine
 from mercer.learners.base import take_rows
+from mercer.samples import check_format
 
 FEWEST, MOST = 4096, 2**18  # rows of a partition of an array that lies here
 
@@ -84,6 +85,7 @@ class Rows:
 def sliceable(part: Any) -> Any:
     """Rows of which some can be taken: CSR rows, and arrays of what is none but can become one."""
     if sp.issparse(part):
+        check_format(part)
         return sp.csr_array(part)
     return np.asarray(part) if hasattr(part, "__array__") and not hasattr(part, "__len__") else part
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from mercer.distances import Meaning, PairFunction, function_name, listed
 from mercer.kernels.base import Kernel
-from mercer.samples import Objects
+from mercer.samples import Objects, check_format
 
 PAIRS = (  # the end of error messages: what to do with a function of two objects
     "If the function compares two objects and returns one number, use FromFunction(function). "
@@ -132,6 +132,7 @@ class FromCallable(Kernel):
         except Exception as error:  # the user's function failed: say how it was called
             error.add_note(f"{name} was called with two whole samples, of {wanted} rows. {PAIRS}")
             raise
+        check_format(K, "K")
         K = K.toarray() if sp.issparse(K) else np.array(K)
         if K.shape != wanted or K.dtype.kind not in "biuf":
             raise ValueError(

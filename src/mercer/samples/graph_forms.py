@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from mercer.samples.label_hashes import SCALARS, hash_labels
 from mercer.samples.numbers import is_number
+from mercer.samples.raw_data import check_format
 
 LABEL, ATTRIBUTES, WEIGHT = "label", "attributes", "weight"
 
@@ -182,6 +183,7 @@ def _weights(fields: list[Mapping], name: str) -> np.ndarray | None:
 
 def _of_matrix(A: Any, name: str) -> tuple[int, np.ndarray]:
     """Nodes and edges of a symmetric matrix of 0 and 1."""
+    check_format(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"{name} is a matrix of shape {A.shape}: an adjacency matrix is square.")
     if not sp.issparse(A) and A.dtype.kind not in "iufb":

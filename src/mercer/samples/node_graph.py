@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from mercer.persistence import fields
 from mercer.samples.graph_forms import holds_graph, parts_of
 from mercer.samples.graphs import Graphs, rows_of_neighbours
-from mercer.samples.raw_data import describe
+from mercer.samples.raw_data import check_format, describe
 
 LAPLACIANS = ("plain", "normalised")
 ROUNDS = 30  # of the iteration that bounds an eigenvalue
@@ -172,6 +172,7 @@ def largest_at_most(own: np.ndarray, shared: sp.csr_array) -> float:
 
 
 def _of_matrix(A: Any) -> sp.csr_array:
+    check_format(A, "graph")
     if A.shape[0] != A.shape[1]:
         raise ValueError(f"graph is a matrix of shape {A.shape}: a matrix of weights is square.")
     if A.dtype.kind not in "iufb":

@@ -1,4 +1,4 @@
-"""Raw data of users: arrays, lists, columns and data frames, and how error messages name them."""
+"""Raw data of users: arrays, lists, columns, data frames and sparse matrices, and their checks."""
 
 from __future__ import annotations
 
@@ -95,6 +95,120 @@ def as_objects(X: Any, kind: str, reader: str) -> list:
     if not rows:
         raise ValueError(f"X is empty; {reader} needs at least one sample.")
     return rows
+
+
+def check_format(X: Any, name: str = "X") -> None:
+    """Raise ValueError if X is a sparse matrix whose arrays do not fit together.
+
+    SciPy trusts the arrays of a matrix once it is made, and so does native code: an index that is
+    out of range would let them read memory that is not theirs. Other data are not looked at.
+
+    Examples
+    --------
+    >>> A = sp.csr_array([[0.0, 1.0], [2.0, 0.0]])
+    >>> check_format(A)
+    >>> A.indices[0] = 7
+    >>> check_format(A)
+    Traceback (most recent call last):
+    ValueError: X is a sparse matrix (csr) of shape (2, 2) that is broken: its column numbers reach
+    from 0 to 7, but must be from 0 to 1. Build it anew from its entries, such as
+    scipy.sparse.csr_array((values, (rows, columns)), shape=X.shape).
+    """
+    if not sp.issparse(X):
+        return
+    broken = FAULTS[X.format](X)
+    if broken is not None:
+        raise ValueError(
+            f"{name} is a sparse matrix ({X.format}) of shape {X.shape} that is broken: {broken}. "
+            "Build it anew from its entries, such as scipy.sparse.csr_array((values, (rows, "
+            f"columns)), shape={name}.shape)."
+        )
+
+
+def _fault_of_compressed(A: Any) -> str | None:
+    """What is wrong with a matrix in compressed rows or columns, also one of blocks, or None."""
+    tall, wide = ("column", "row") if A.format == "csc" else ("row", "column")
+    lines, width = (1, *A.shape)[-2:] if A.format != "csc" else A.shape[::-1]
+    if A.format == "bsr":
+        if A.data.ndim != 3 or min(A.data.shape[1:]) < 1:
+            return f"its data have the shape {A.data.shape}, and are no list of blocks"
+        height, breadth = A.data.shape[1:]
+        if lines % height or width % breadth:
+            return f"blocks of shape {(height, breadth)} do not divide it"
+        lines, width = lines // height, width // breadth
+    elif A.data.ndim != 1:
+        return f"its data have {A.data.ndim} dimensions, and must have 1"
+    for part, noun in ((A.indptr, "indptr"), (A.indices, "indices")):
+        if part.ndim != 1 or part.dtype.kind != "i":
+            return f"its {noun} are no list of whole numbers"
+    if len(A.indptr) != lines + 1:
+        return f"its indptr has {len(A.indptr)} numbers, but must have {lines + 1}"
+    if len(A.indices) != len(A.data):
+        return f"it has {len(A.data)} values and {len(A.indices)} {wide} numbers"
+    if A.indptr[0] != 0 or (A.indptr[1:] < A.indptr[:-1]).any():
+        return f"its indptr, where each {tall} begins, must start at 0 and never fall"
+    if A.indptr[-1] > len(A.data):
+        return f"its indptr counts {A.indptr[-1]} values, but it has {len(A.data)}"
+    return _fault_of_numbers(A.indices, width, wide)
+
+
+def _fault_of_entries(A: Any) -> str | None:
+    """What is wrong with a matrix that lists its entries (coo), or None."""
+    nouns = ("row", "column") if A.ndim == 2 else ("place",) * A.ndim
+    for numbers, size, noun in zip(A.coords, A.shape, nouns):
+        if numbers.ndim != 1 or numbers.dtype.kind != "i":
+            return f"its {noun} numbers are no list of whole numbers"
+        if A.data.shape != numbers.shape:
+            return f"it has {A.data.size} values and {len(numbers)} {noun} numbers"
+        fault = _fault_of_numbers(numbers, size, noun)
+        if fault is not None:
+            return fault
+    return None if len(A.coords) == A.ndim else f"it has numbers of {len(A.coords)} axes"
+
+
+def _fault_of_diagonals(A: Any) -> str | None:
+    if A.data.ndim == 2 and A.offsets.shape == A.data.shape[:1] and A.offsets.dtype.kind == "i":
+        repeated = len(np.unique(A.offsets)) < len(A.offsets)
+        return "it has one diagonal twice" if repeated else None
+    return "it needs one whole offset for each of its diagonals"
+
+
+def _fault_of_lists(A: Any) -> str | None:
+    if not (A.rows.shape == A.data.shape == A.shape[:1]):
+        return f"it must have {A.shape[0]} lists of column numbers, and as many of values"
+    for numbers, values in zip(A.rows, A.data):
+        if not isinstance(numbers, list) or not isinstance(values, list):
+            return "a row of it is no list"
+        if len(numbers) != len(values):
+            return f"a row of it has {len(values)} values and {len(numbers)} column numbers"
+    return _fault_of_numbers(np.array([j for row in A.rows for j in row]), A.shape[1], "column")
+
+
+def _fault_of_keys(A: Any) -> str | None:
+    if A.ndim == 1:
+        return _fault_of_numbers(np.array(list(A.keys())), A.shape[0], "place")
+    places = np.array(list(A.keys())).reshape(-1, 2).T
+    rows, columns = (
+        _fault_of_numbers(numbers, size, noun)
+        for numbers, size, noun in zip(places, A.shape, ("row", "column"))
+    )
+    return rows or columns
+
+
+def _fault_of_numbers(numbers: np.ndarray, size: int, noun: str) -> str | None:
+    if not len(numbers):
+        return None
+    low, high = numbers.min(), numbers.max()
+    if low >= 0 and high < size:
+        return None
+    return f"its {noun} numbers reach from {low} to {high}, but must be from 0 to {size - 1}"
+
+
+FAULTS = {
+    "csr": _fault_of_compressed, "csc": _fault_of_compressed, "bsr": _fault_of_compressed,
+    "coo": _fault_of_entries, "dia": _fault_of_diagonals, "lil": _fault_of_lists,
+    "dok": _fault_of_keys,
+}  # fmt: skip
 
 
 def object_columns(X, reader) -> list[np.ndarray]:

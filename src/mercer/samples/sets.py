@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from mercer.persistence import fields, number, whole
 from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
-from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
+from mercer.samples.raw_data import as_objects, check_format, describe_entry, is_missing_value
 
 
 def _codes(sets: Sets, values: Any) -> None:
@@ -140,6 +140,7 @@ def split_items(text: str, separator: str | None) -> list[str]:
 
 
 def _from_matrix(X: Any, like: Sets | None, reader: str) -> Sets:
+    check_format(X)
     X = sp.csr_array(X)
     X.eliminate_zeros()
     X.sum_duplicates()

@@ -18,7 +18,7 @@ from mercer.persistence import fields
 from mercer.samples.columns import column_names, refuse_missing
 from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_named, kind_that_holds
-from mercer.samples.raw_data import describe, first_object, is_frame
+from mercer.samples.raw_data import check_format, describe, first_object, is_frame
 
 SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
 LOST = 16  # units of the last digit of inner products, below which a variance is lost in them
@@ -131,6 +131,7 @@ def encode_vectors(X, like, reader, missing=False):
     """Raw data as dense or sparse rows of floats; ``missing`` says whether NaN may stay."""
     if is_checked(X, missing):
         return X
+    check_format(X)
     if like is None and not missing and is_plain(X):
         rows = Vectors(X)
         rows.checked = "finite"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import is_frame
+from mercer.samples import check_format, is_frame
 from mercer.streams.kept_rows import count_rows
 from mercer.streams.sources import Piece
 
@@ -34,6 +34,7 @@ def checked(piece: Piece, first: int, missing: bool) -> Piece:
         ``missing``.
     """
     X, y, w, place = piece
+    check_format(X)
     if isinstance(X, (str, dict, set)) or not (hasattr(X, "shape") or hasattr(X, "__len__")):
         raise TypeError(f"it is a {type(X).__name__}: give rows, as an array, a list or a frame.")
     n = count_rows(X)

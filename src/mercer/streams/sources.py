@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import is_frame
+from mercer.samples import check_format, is_frame
 from mercer.streams.kept_rows import count_rows, row_range
 
 PARQUET, ARROW, NUMPY = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".npy",)
@@ -202,6 +202,7 @@ def as_source(source: Any, target: Any, weights: Any, rows: int) -> Source:
                 f"{named[0]!r} is the name of a column, which only data frames and files have: "
                 "give an array of one number for each row."
             )
+        check_format(source, "source")
         return HeldRows(source, target, weights, rows)
     paths = _paths(source)
     if paths is not None:

@@ -15,7 +15,7 @@ from mercer.kernels import Laplacian
 from mercer.learners.additive.regressor import AdditiveRegressor
 from mercer.learners.base import check_targets, check_weights, take_rows
 from mercer.learners.ridge import KernelRidge
-from mercer.samples import is_frame
+from mercer.samples import check_format, is_frame
 from mercer.threads import forget
 
 
@@ -69,6 +69,7 @@ class TwoStageRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         forget(self)
         first, second = self._stages()
+        check_format(X)
         X = X if is_frame(X) or isinstance(X, np.ndarray) or hasattr(X, "tocsr") else np.asarray(X)
         y = check_targets(X, y, type(self).__name__)
         w = check_weights(X, sample_weight)

@@ -23,7 +23,7 @@ from sklearn.utils import indexable
 from mercer.gram import Place
 from mercer.kernels import Kernel
 from mercer.learners.base import KernelLearner
-from mercer.samples import refuse_one
+from mercer.samples import check_format, refuse_one
 from mercer.selection.grid.plan import Plan, Sharing
 from mercer.selection.grid.runs import (
     Elsewhere,
@@ -168,6 +168,7 @@ class KernelSearchCV(GridSearchCV):
         return self._fit(X, y, params, execute)
 
     def _fit(self, X: Any, y: Any, params: dict, execute: Callable | None) -> KernelSearchCV:
+        check_format(X)
         candidates = list(ParameterGrid(self.param_grid))
         if not candidates:
             raise ValueError(
