@@ -58,6 +58,7 @@ def test_values_are_those_of_single_fits(classes, changes, c, dtype):
     assert_allclose(answers.decision_function(samples)[SOME], wanted, atol=atol)
 
 
+@pytest.mark.filterwarnings("ignore:All targets are inside the tube")
 @pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 5.0])
@@ -97,6 +98,7 @@ def test_an_intercept_that_no_free_vector_tells():
     assert_allclose(wanted[3], 0.9)
 
 
+@pytest.mark.filterwarnings("ignore:All targets are inside the tube")
 def test_two_rows_of_a_regression():
     answers, samples = clone(TUBE).leave_one_out(X[:2], Y[:2])
     assert_allclose(answers.predict(samples), Y[[1, 0]], atol=0.1 + 1e-8)
