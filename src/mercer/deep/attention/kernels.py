@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mercer.deep.attention.tiles import Plan, Tile, attend_by_tiles, masked
+from mercer.persistence import fields
 
 #: the pull-back of a tile: gradients in q, k and the parameters from that in the values
 PullBack = Callable[[Tensor], tuple[Tensor, ...]]
@@ -52,6 +53,7 @@ class Attention(NamedTuple):
     scale: float
 
 
+@fields()
 class AttentionKernel(ABC):
     """Abstract: a kernel that attention can have."""
 
