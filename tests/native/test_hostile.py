@@ -185,7 +185,7 @@ def test_no_function_is_missing():
     # test_hostile_convolutions.py
     tested |= {"competing_convolutions", "fixed_convolutions", "fixed_responses"}
     tested |= {"count_keys", "graphlet_counts", "path_counts", "sort_keys", "wl_colours"}
-    tested |= {"labelled_walks", "walk_sums"}  # test_hostile_graphs.py
+    tested |= {"graph_edits", "labelled_walks", "walk_sums"}  # test_hostile_graphs.py
     tested |= {"tree_nodes", "tree_sums"}  # test_hostile_trees.py
     assert functions == tested | {"isa", "use_isa", "available_isas"}
 

@@ -125,7 +125,7 @@ def are_units(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 
     Examples
     --------
-    >>> are_units(["mm", "[kg]", ""], [["1", "2", "a"]]), are_units(["a", "b"], [["1", "2"]])
+    >>> are_units(["mm", "[kg]", ""], [["1", "2", "a"]]), are_units(["in", "of"], [["1", "2"]])
     (True, False)
     """
     units = {j: field.strip().strip("()[]") for j, field in enumerate(row) if field.strip(" -")}
