@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from mercer.learners.base.limits import LIMITS, Limits
+from mercer.learners.neighbourhoods import neighbourhood_machine
 from mercer.selection.automatic import KernelClassifier, KernelRegressor, budget
 from mercer.selection.automatic.speed import REFERENCE, Speed
+from mercer.solvers.neighbourhoods import training
 
 
 @pytest.fixture
@@ -21,6 +23,8 @@ def clock(monkeypatch):
 
     clock = Clock()
     monkeypatch.setattr(budget, "monotonic", lambda: clock.now)
+    for module in (neighbourhood_machine, training):  # so that no network is cut
+        monkeypatch.setattr(module, "perf_counter", lambda: clock.now)
     monkeypatch.setattr(Speed, "measured", lambda: REFERENCE)
     return clock
 

@@ -187,7 +187,9 @@ class _Run:
             if (segment + 1) % (SEGMENTS // JUDGED) == 0 and not self.is_judged:
                 self.judge()
                 if np.isfinite(self.deadline):  # the rate is to fall to 0 within the time
-                    steps = self.affordable(steps, stepping / (perf_counter() - began), stepping)
+                    spent = perf_counter() - began
+                    share = stepping / spent if spent > 0 else UNJUDGED  # a coarse clock
+                    steps = self.affordable(steps, share, stepping)
 
     @property
     def is_judged(self) -> bool:
