@@ -246,7 +246,11 @@ class TableKernel(Composite, Kernel):
         Those of a sum stand side by side, sparse if those of a part are; use those of products only
         with few features.
         """
-        F = [On(kernel, columns).features(X) for kernel, columns in self._parts()]
+        own = X.by_group()
+        F: list[Any] = [
+            kernel.features(own[kernel.encoding(), tuple(columns)])
+            for kernel, columns in self._parts()
+        ]
         weights = self._weights().astype(X.dtype)
         if self.combine == "sum":
             scaled = [np.sqrt(w) * f for w, f in zip(weights, F)]

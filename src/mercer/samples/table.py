@@ -50,10 +50,10 @@ class Table:
 
     def part(self, encoding: Hashable, columns: Sequence) -> Any:
         """The samples of a group of columns, which comparisons with this encoding read."""
-        return self.by_group()[encoding, tuple(columns)]
+        return self.parts[self.groups.index((encoding, tuple(columns)))]
 
     def by_group(self) -> dict[tuple, Any]:
-        """The samples of each group, by its encoding and columns."""
+        """The samples of each group, by its encoding and columns, where many are read."""
         return dict(zip(self.groups, self.parts))
 
     def __getitem__(self, rows) -> Table:

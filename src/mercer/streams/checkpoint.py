@@ -67,7 +67,7 @@ class Saved:
     stamp : list
         What differs if a file of the stream changes.
     version : str
-        Of Mercer.
+        The version of Mercer that has written it.
     """
 
     rows: int

@@ -35,10 +35,7 @@ CODE_NAME = re.compile(
     re.IGNORECASE,
 )
 FEWEST_GROUPS, GROUP_ROWS = 10, 3  # groups, and rows of each on average, that are a panel
-MOST_GROUPINGS, MOST_NUMBERS = (
-    8,
-    100,
-)  # columns that may be groups, and that may be the same in them
+MOST_GROUPINGS, MOST_NUMBERS = 8, 100  # columns that may be groups, and be the same in them
 FAR = 2.0  # times the range of the other values: a number that stands for a missing one
 
 

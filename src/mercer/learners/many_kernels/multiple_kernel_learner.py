@@ -366,4 +366,5 @@ def _read_by(kernel: Kernel, X: Any) -> Any:
     if not isinstance(X, Table):
         return X
     keys = dict.fromkeys((c.encoding(), tuple(columns)) for c, columns in kernel.column_groups())
-    return Table(list(keys), [X.part(*key) for key in keys])
+    parts = X.by_group()
+    return Table(list(keys), [parts[key] for key in keys])

@@ -41,7 +41,7 @@ class Design:
         Of the numbers.
     pairs : list of (int, int)
         Standardised columns of one range, such as places on a board, whose absolute differences
-        are numbers as well. With them the machine had .901 of krkopt right, without them .857.
+        are numbers as well.
     """
 
     numbers: list[int]

@@ -64,7 +64,7 @@ def candidates(
     kernel for each column costs too much. More than 100 classes have too many pairs for support
     vector machines. Texts are read in several ways. For few classes ridge machines come early where
     they are ``local`` in the second rung. In a ``large`` table a learnt neighbourhood is fitted to
-    all rows once, and comes second: it was the best machine on most of them.
+    all rows once, and comes second, while there is time for its steps.
     """
     objects = {f.source for f in features if f.holds_objects}
     views = {f.kind for f in features if f.holds_objects}
