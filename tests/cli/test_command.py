@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from importlib.resources import files
@@ -320,9 +321,11 @@ def test_without_the_extra_the_install_line_is_printed(monkeypatch, capsys):
     for name in [n for n in sys.modules if n.split(".")[0] in ("cyclopts", "rich")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", without)
+    handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(SystemExit) as done:
         mercer.cli.main()
     assert done.value.code == 5
+    assert signal.getsignal(signal.SIGINT) is handler  # else a later Ctrl-C ended this process
     assert 'pip install "mercer[cli]"' in capsys.readouterr().err
 
 

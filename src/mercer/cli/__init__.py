@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from mercer.cli.exit_codes import INTERRUPTED, NO_EXTRA
@@ -18,6 +19,19 @@ def main() -> None:
     if waits:
         signal.signal(signal.SIGINT, _interrupted)  # an import has nothing to clean up
     try:
+        try:
+            run = _loaded()
+        finally:
+            if waits:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+        run()
+    except KeyboardInterrupt:
+        _interrupted()
+
+
+def _loaded() -> Callable[[], None]:
+    """The app, with its streams opened; without the ``cli`` extra the process ends."""
+    try:
         import cyclopts
         import rich
     except ModuleNotFoundError as error:
@@ -31,12 +45,7 @@ def main() -> None:
     open_streams()
     from mercer.cli.app import run
 
-    try:
-        if waits:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        run()
-    except KeyboardInterrupt:
-        _interrupted()
+    return run
 
 
 def _interrupted(*_: Any) -> None:
