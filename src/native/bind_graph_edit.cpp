@@ -49,12 +49,33 @@ void add_names(const LabelledGraphs& X, size_t g, std::vector<uint64_t>& names) 
     names.insert(names.end(), X.marks + *begin, X.marks + *end);
 }
 
+// Asks Python now and then whether to go on: `ask` raises if not. A search of large graphs would else
+// hold Ctrl-C back until its end.
+class Pause {
+  public:
+    explicit Pause(const nb::callable& ask) : ask_(ask) {}
+
+    // After work of so many operations, which take a nanosecond or two each.
+    void after(size_t operations) {
+        done_ += operations;
+        if (done_ < BETWEEN) return;
+        done_ = 0;
+        nb::gil_scoped_acquire acquire;
+        ask_();
+    }
+
+  private:
+    static constexpr size_t BETWEEN = 50'000'000;
+    const nb::callable& ask_;
+    size_t done_ = 0;
+};
+
 // The least sum of cost[u, place[u]] for r <= s rows of different places. The method of Kuhn and
 // Munkres with potentials, one augmenting path for each row.
 class Assignment {
   public:
-    explicit Assignment(size_t most)
-        : row_(most + 1), from_(most + 1), u_(most + 1), v_(most + 1), least_(most + 1), seen_(most + 1) {}
+    Assignment(size_t most, Pause& pause)
+        : pause_(pause), row_(most + 1), from_(most + 1), u_(most + 1), v_(most + 1), least_(most + 1), seen_(most + 1) {}
 
     void solve(const double* cost, size_t r, size_t s, size_t* place) {
         std::fill(u_.begin(), u_.begin() + static_cast<ptrdiff_t>(r + 1), 0);
@@ -91,6 +112,7 @@ class Assignment {
                     }
                 }
                 at = next;
+                pause_.after(2 * s);
             } while (row_[at] != 0);
             while (at != 0) {
                 row_[at] = row_[from_[at]];
@@ -102,6 +124,7 @@ class Assignment {
     }
 
   private:
+    Pause& pause_;
     std::vector<size_t> row_, from_;
     std::vector<double> u_, v_, least_;
     std::vector<char> seen_;
@@ -112,10 +135,10 @@ class Assignment {
 class Search {
   public:
     Search(const EditGraph& x, const EditGraph& z, const EditCosts& costs, bool directed, size_t marks,
-           uint64_t steps, double limit)
+           uint64_t steps, double limit, Pause& pause)
         : x_(x), z_(z), c_(costs), directed_(directed), marks_(std::max<size_t>(marks, 1)), left_(steps),
-          limit_(limit), order_(x.n), map_(x.n, z.n), best_map_(x.n), used_(z.n, 0),
-          assignment_(std::max(x.n, z.n)), place_(std::max(x.n, z.n)), cost_(x.n * z.n),
+          limit_(limit), pause_(pause), order_(x.n), map_(x.n, z.n), best_map_(x.n), used_(z.n, 0),
+          assignment_(std::max(x.n, z.n), pause), place_(std::max(x.n, z.n)), cost_(x.n * z.n),
           delete_(x.n), insert_(z.n), x_ends_(2 * x.n * marks_), z_ends_(2 * z.n * marks_),
           x_degrees_(2 * x.n), z_degrees_(2 * z.n) {
         // nodes with many edges to those before them come first, so that costs are known early
@@ -134,6 +157,7 @@ class Search {
             }
             order_[k] = best;
             chosen[best] = 1;
+            pause_.after(x.n * x.n);
         }
     }
 
@@ -169,6 +193,7 @@ class Search {
             total += v < z_.n ? swapped(u, v) : c_.node + c_.edge * (x_.at(u, u) != 0);
             for (size_t p = 0; p < u; ++p)
                 total += v < z_.n && map[p] < z_.n ? between(u, p, v, map[p]) : edges(x_, u, p);
+            pause_.after(u + z_.n);
         }
         for (size_t v = 0; v < z_.n; ++v)
             for (size_t q = 0; q <= v; ++q) {
@@ -251,7 +276,8 @@ class Search {
             base += insert_[j];
         }
         const bool wide = r <= s;  // fewer rows than columns
-        for (size_t i = 0; i < r; ++i)
+        for (size_t i = 0; i < r; ++i) {
+            pause_.after(s * (k + 2 * marks_));
             for (size_t j = 0; j < s; ++j) {
                 double sum = swapped(rest[i], free[j]);
                 for (size_t p = 0; p < k; ++p) {
@@ -264,6 +290,7 @@ class Search {
                 if (i == 0) all[j] = gain;
                 cost_[wide ? i * s + j : j * r + i] = std::min(gain, 0.0);
             }
+        }
         const size_t few = std::min(r, s);
         if (few > 0) assignment_.solve(cost_.data(), few, std::max(r, s), place_.data());
         best_map_ = map_;
@@ -300,6 +327,7 @@ class Search {
     const size_t marks_;
     uint64_t left_;
     const double limit_;
+    Pause& pause_;
     double best_ = INF, open_ = INF;
     std::vector<size_t> order_, map_, best_map_;
     std::vector<char> used_;
@@ -317,7 +345,8 @@ bool swaps(const EditGraph& x, const EditGraph& z) {
 }
 
 // lower, upper <- bounds of the distance of graphs i and j, equal where the search ended within `steps`.
-// Beyond the limit, upper may be infinite. With `upper_half` only j > i is computed.
+// Beyond the limit, upper may be infinite. Only graphs j >= first are compared. `ask` is called now and
+// then; what it raises ends the search.
 void graph_edits(List<const int64_t> x_nodes, List<const int64_t> x_rows,
                  List<const int32_t> x_neighbours, List<const uint64_t> x_labels,
                  List<const uint64_t> x_marks, List<const int64_t> z_nodes,
@@ -325,7 +354,7 @@ void graph_edits(List<const int64_t> x_nodes, List<const int64_t> x_rows,
                  List<const uint64_t> z_labels, List<const uint64_t> z_marks, size_t i,
                  size_t first, double node, double edge, double relabel, double relink,
                  bool directed, uint64_t steps, double limit, List<double> lower,
-                 List<double> upper) {
+                 List<double> upper, nb::callable ask) {
     check_aligned(lower, upper);
     const LabelledGraphs X(x_nodes, x_rows, x_neighbours, x_labels, x_marks);
     const LabelledGraphs Z(z_nodes, z_rows, z_neighbours, z_labels, z_marks);
@@ -335,6 +364,7 @@ void graph_edits(List<const int64_t> x_nodes, List<const int64_t> x_rows,
     wants(i < X.count, "i must be a graph of X");
     wants(lower.shape(0) == Z.count && upper.shape(0) == Z.count, "lower and upper must be (m,)");
     double *low = lower.data(), *high = upper.data();
+    Pause pause(ask);
     nb::gil_scoped_release release;
     const EditCosts costs{node, edge, relabel, std::min(relink, 2 * edge)};
     for (size_t j = first; j < Z.count; ++j) {
@@ -345,7 +375,8 @@ void graph_edits(List<const int64_t> x_nodes, List<const int64_t> x_rows,
         names.erase(std::unique(names.begin(), names.end()), names.end());
         const EditGraph x = edit_graph(X, i, names), z = edit_graph(Z, j, names);
         const bool turned = swaps(x, z);
-        Search(turned ? z : x, turned ? x : z, costs, directed, names.size(), steps, limit)
+        Search(turned ? z : x, turned ? x : z, costs, directed, names.size(), steps, limit,
+               pause)
             .run(low[j], high[j]);
     }
 }
@@ -360,7 +391,7 @@ void bind_graph_edit(nb::module_& m) {
           nb::arg("z_labels").noconvert(), nb::arg("z_marks").noconvert(), nb::arg("i"),
           nb::arg("first"), nb::arg("node"), nb::arg("edge"), nb::arg("relabel"),
           nb::arg("relink"), nb::arg("directed"), nb::arg("steps"), nb::arg("limit"),
-          nb::arg("lower").noconvert(), nb::arg("upper").noconvert());
+          nb::arg("lower").noconvert(), nb::arg("upper").noconvert(), nb::arg("ask"));
 }
 
 }  // namespace mercer

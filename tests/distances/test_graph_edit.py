@@ -2,12 +2,16 @@
 makes no kernel."""
 
 import math
+import os
+import signal
+import threading
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import cases
+from mercer import KNeighborsClassifier
 from mercer.distances import GraphEdit, KernelDistance
 from mercer.kernels import FromDistance, WeisfeilerLehman, check_mercer
 from mercer.samples import graphs_of
@@ -162,3 +166,19 @@ def test_its_exponential_is_no_kernel(power):
     assert check.symmetric
     assert not check.positive_definite
     assert check.eigenvalues[-1] < -0.003
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no os.kill of one signal")
+@pytest.mark.parametrize("learner", [False, True])
+def test_ctrl_c_ends_the_search_of_one_pair(learner):
+    """Two random graphs of 16 nodes, whose search takes hours."""
+    rng = np.random.default_rng(1)
+    pairs = [(u, v) for u in range(16) for v in range(u)]
+    one, two = ([(16, [pairs[i] for i in rng.permutation(120)[:48]])] for _ in range(2))
+    rho = GraphEdit(max_nodes=16, max_steps=2**62)
+    model = KNeighborsClassifier(1, metric=rho, n_jobs=2).fit(one, [0])
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.predict(two) if learner else rho(one, two)
+    timer.join()

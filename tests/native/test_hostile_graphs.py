@@ -268,7 +268,7 @@ def test_edits_of_hostile_graphs():
 
     def edits(i=5, first=0, costs=(0.5, 0.25, 1.0, 0.5), steps=100, limit=np.inf, side=own):
         (a, low), (b, high) = guarded((len(sizes),)), guarded((len(sizes),))
-        _native.graph_edits(*own, *side, i, first, *costs, True, steps, limit, low, high)
+        _native.graph_edits(*own, *side, i, first, *costs, True, steps, limit, low, high, list)
         whole(a)
         whole(b)
         return low, high
@@ -293,3 +293,25 @@ def test_edits_of_hostile_graphs():
     ]:
         with pytest.raises((ValueError, IndexError), match=r"must"):
             call()
+
+
+@pytest.mark.parametrize("last", [1, 3])
+def test_an_edit_asks_whether_to_go_on(last):
+    """These graphs of 16 nodes would take longer than anybody waits."""
+    X, _ = random_graphs([16, 16], share=0.8)
+    side = (*lists(X), X.node_labels, NONE[2])
+    (a, low), (b, high) = guarded((2,)), guarded((2,))
+    asked = []
+
+    def ask():
+        asked.append(1)
+        if len(asked) == last:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _native.graph_edits(
+            *side, *side, 0, 1, 1.0, 1.0, 0.0, 1.0, False, 2**62, np.inf, low, high, ask
+        )
+    whole(a)
+    whole(b)
+    assert len(asked) == last

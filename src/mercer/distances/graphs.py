@@ -201,10 +201,10 @@ class GraphEdit(Distance):
         unit = costs.max()
         lower, upper = np.zeros((2, len(X), len(Z)))
         for i in range(len(X)):
-            raise_if_stopped()
             _native.graph_edits(
                 *both, i, i + 1 if same else 0, *(costs / unit).tolist(), X.directed,
                 int(self.max_steps), float(limit) / unit, lower[i], upper[i],
+                raise_if_stopped,
             )  # fmt: skip
         if same:
             lower, upper = lower + lower.T, upper + upper.T
