@@ -53,6 +53,46 @@ def test_sums_over_all_alignments(d):
         assert_allclose(KDTW(1.0, window).log([x], [z]), [[np.log(total)]])
 
 
+@pytest.mark.parametrize(("d", "nu", "lam"), [(1, 0.001, 1.0), (1, 0.3, 0.0), (2, 0.1, 0.4)])
+def test_twed_is_the_cheapest_of_all_ways_that_match_the_first_points(d, nu, lam):
+    """Marteau's costs with times, of every sequence of matches and deletions.
+
+    A way that began with a deletion would lead through an infinite border of the recursion: some
+    would be cheaper.
+    """
+    random = np.random.default_rng(11)
+    cheaper = 0
+    for n, m in [(1, 1), (1, 4), (4, 1), (3, 5), (5, 5), (5, 4)]:
+        x, z = random.normal(size=(n, d)), random.normal(size=(m, d))
+        if n == m + 1:  # z is x without its first point, which is near the 0 before it
+            z += 3
+            x[0], x[1:] = 0.01, z
+        a, b = (np.vstack([np.zeros((1, d)), v]) for v in (x, z))
+        s, t = np.arange(n + 1), np.arange(m + 1)
+
+        def least(i, j, borders, a=a, b=b, s=s, t=t):
+            if i == j == 0:
+                return 0.0
+            if not (i and j) and not borders:
+                return np.inf
+            ways = []
+            if i and j:
+                apart = np.linalg.norm(a[i] - b[j]) + np.linalg.norm(a[i - 1] - b[j - 1])
+                late = abs(s[i] - t[j]) + abs(s[i - 1] - t[j - 1])
+                ways.append(least(i - 1, j - 1, borders) + apart + nu * late)
+            if i:
+                gone = np.linalg.norm(a[i] - a[i - 1]) + nu * (s[i] - s[i - 1]) + lam
+                ways.append(least(i - 1, j, borders) + gone)
+            if j:
+                gone = np.linalg.norm(b[j] - b[j - 1]) + nu * (t[j] - t[j - 1]) + lam
+                ways.append(least(i, j - 1, borders) + gone)
+            return min(ways)
+
+        assert_allclose(TWED(nu, lam)([x], [z]), [[least(n, m, False)]], rtol=1e-12)
+        cheaper += least(n, m, True) < least(n, m, False) - 1e-9
+    assert cheaper
+
+
 def test_soft_dtw_tends_to_the_sum_of_dtw():
     x, z = WALKS[:2]
     gaps = [float(SoftDTW(s)([x], [z])[0, 0] - DTW()([x], [z])[0, 0] ** 2) for s in (1.0, 1e-3)]

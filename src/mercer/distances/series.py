@@ -220,7 +220,10 @@ class TWED(Aligned):
     .. math::
         R_{ij} = \min(&R_{i-1,j-1} + \|x_i - z_j\| + \|x_{i-1} - z_{j-1}\| + 2 \nu |i - j|, \\
         &R_{i-1,j} + \|x_i - x_{i-1}\| + \nu + \lambda, \;
-        R_{i,j-1} + \|z_j - z_{j-1}\| + \nu + \lambda).
+        R_{i,j-1} + \|z_j - z_{j-1}\| + \nu + \lambda),
+
+    with :math:`R_{00} = 0`, :math:`R_{i0} = R_{0j} = \infty` (so that :math:`x_1` and :math:`z_1`
+    are always matched), and :math:`x_0 = z_0 = 0`.
 
     Parameters
     ----------
@@ -232,7 +235,7 @@ class TWED(Aligned):
     Notes
     -----
     It is a metric; exp(-γ ρ) is in general not positive semidefinite. Points are one unit of time
-    apart, and each series begins with a point 0 before its own. A pair takes n m d operations.
+    apart. A pair takes n m d operations.
 
     References
     ----------

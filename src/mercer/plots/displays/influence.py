@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import sklearn.kernel_ridge
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer.gram import gram
+from mercer.learners.base import is_auto
+from mercer.learners.ridge import KernelRidge
 from mercer.plots.clock import Clock
 from mercer.plots.displays.display import Display
-from mercer.plots.fitted import sample_rows, take
+from mercer.plots.fitted import sample_gram, sample_rows, take
 from mercer.plots.held import rows_of
 from mercer.selection.automatic import Classification, KernelRidgeMachine, Recipe, Regression, Task
 from mercer.threads import blas_limit
@@ -32,13 +35,17 @@ class InfluenceDisplay(Display):
     its median over the rows (the standard deviation of normal residuals). A large surprise means
     that the label or the number is wrong, or that the row is of a rare kind.
 
-    For exact kernel ridge regression, with :math:`G = K + λ I` and α = G⁻¹ y, both are in closed
-    form. The residual of row i without row i is :math:`α_i / (G^{-1})_{ii}`, and the influence of
-    the row is the root mean square of the change of all n predictions if it is left out,
+    For exact kernel ridge regression of up to 3,000 rows, with :math:`G = K + λ W^{-1}` and
+    α = G⁻¹ y, both are in closed form. The residual of row i without row i is
+    :math:`α_i / (G^{-1})_{ii}`, and the influence of the row is the root mean square of the change
+    of all n predictions if it is left out,
 
-    .. math:: \frac{|α_i|}{\sqrt n\,(G^{-1})_{ii}} \; \| (I - λ G^{-1})_{\cdot i} \|.
+    .. math:: \frac{|α_i|}{\sqrt n\,(G^{-1})_{ii}} \; \| (I - λ W^{-1} G^{-1})_{\cdot i} \|.
 
-    Other models are fitted again on ``folds`` parts of the rows, and there is no influence.
+    The kernel and λ are those of the fit to all rows. It holds for the automatic estimators whose
+    machine it is, for `KernelRidge` and for scikit-learn's, alone or inside a search. Other models,
+    and pipelines, are fitted again on ``folds`` parts of the rows, without weights of rows, and
+    there is no influence.
 
     Parameters
     ----------
@@ -109,10 +116,10 @@ class InfluenceDisplay(Display):
         Parameters
         ----------
         estimator : fitted estimator
-            An automatic estimator keeps its kernel and its penalty; another learner or pipeline is
-            cloned.
+            An automatic estimator and exact kernel ridge regression keep their kernel and penalty;
+            another learner or pipeline is cloned.
         X, y : the rows that the estimator was fitted to
-            At most ``max_samples`` random rows are used.
+            At most ``max_samples`` random rows are used. y has one target of each row.
         folds : int
             Number of folds, for models without a closed form.
         time : float, optional
@@ -121,10 +128,16 @@ class InfluenceDisplay(Display):
         estimator = getattr(estimator, "best_estimator_", estimator)
         clock = Clock(time)
         y = np.asarray(y)
+        if y.ndim != 1:
+            raise ValueError(
+                f"y has the shape {y.shape}: give one target of each row, of shape (n,)."
+            )
         size = min(len(y), max_samples)
         measure = _automatic if hasattr(estimator, "encoder_") else _cloned
 
         def of_rows(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+            if size <= EXACT_ROWS and _is_exact_ridge(estimator):
+                return _of_kernel_ridge(estimator, X, y, size, random_state)
             rows = sample_rows(len(y), size, random_state)
             found = measure(estimator, take(X, rows), y[rows], folds, random_state)
             return rows, found[0], found[1]
@@ -194,22 +207,56 @@ def _automatic(
 def _closed_form(
     kernel: Any, M: Any, y: np.ndarray, task: Task, penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    M = kernel.encode(M)
-    K = gram(kernel, M).dense().astype(np.float64)
-    Y = task.targets(y)
-    offset, n = Y.mean(axis=0), len(y)
-    K[np.diag_indices(n)] += penalty
-    inverse: Any
-    try:
-        inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(K), np.eye(n))
-    except np.linalg.LinAlgError:  # a tiny penalty, and rows that are equal
-        inverse = scipy.linalg.pinvh(K)
-    diagonal = np.maximum(inverse.diagonal(), np.finfo(float).tiny)
-    residual = inverse @ (Y - offset) / diagonal[:, None]  # residuals left out
-    moved = np.linalg.norm(np.eye(n) - penalty * inverse, axis=0)
-    influence = np.linalg.norm(residual, axis=1) * moved / np.sqrt(n)
+    K, Y = gram(kernel, kernel.encode(M)).dense(), task.targets(y)
+    residual, influence = _left_out(K, Y - Y.mean(axis=0), np.full(len(y), penalty))
     outputs = Y - residual
     return task.calibrate(outputs, y)(outputs), influence
+
+
+def _is_exact_ridge(model: Any) -> bool:
+    if isinstance(model, KernelRidge):
+        return model.solver_ not in ("low_rank", "local")
+    return isinstance(model, sklearn.kernel_ridge.KernelRidge)
+
+
+def _of_kernel_ridge(
+    model: Any, X: Any, y: np.ndarray, size: int, random_state: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, their answers without the row, and its influence, of exact kernel ridge regression."""
+    K, rows = sample_gram(model, X, max_samples=size, random_state=random_state)
+    weights = vars(model).get("weights_")
+    if weights is not None and len(weights) != len(y):
+        raise ValueError(
+            f"X has {len(y)} rows, but the model was fitted to {len(weights)} rows of positive "
+            "weight: give those alone."
+        )
+    w = np.ones(len(rows)) if weights is None else weights[rows]
+    penalty = np.ravel(model.alpha_ if is_auto(model.alpha) else model.alpha)[0]
+    residual, influence = _left_out(K, y[rows, None], penalty / w)
+    return rows, y[rows] - residual[:, 0], influence
+
+
+def _left_out(K: np.ndarray, Y: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Residuals of each row by the fit without it, (n, outputs), and its influence, (n,).
+
+    ``penalty`` has one number for each row.
+    """
+    K, n = K.astype(np.float64), len(K)
+    G = K + np.diag(penalty)
+    inverse: Any
+    try:
+        inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(G), np.eye(n))
+        moved = np.eye(n) - penalty[:, None] * inverse
+    except np.linalg.LinAlgError:  # equal rows and hardly a penalty, or an indefinite kernel
+        values, V = scipy.linalg.eigh(G)
+        largest, eps = np.abs(values).max() or 1.0, np.finfo(float).eps
+        # the limit of small penalties, well above the rounding of V: in a residual they cancel
+        values[np.abs(values) < n * eps * largest] = np.sqrt(eps) * largest
+        inverse = (V / values) @ V.T
+        moved = K @ inverse
+    residual = inverse @ Y / inverse.diagonal()[:, None]
+    lengths = np.linalg.norm(residual, axis=1) * np.linalg.norm(moved, axis=0)
+    return residual, lengths / np.sqrt(n)
 
 
 def _cloned(
