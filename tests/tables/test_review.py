@@ -3,7 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics import euclidean_distances
 
+from mercer.distances import Haversine
+from mercer.kernels import FromDistance
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.repeats import find_repeated_rows, find_shared_rows
 from mercer.tables.review import (
@@ -11,6 +15,7 @@ from mercer.tables.review import (
     find_groups,
     find_leaks,
     find_order_in_time,
+    find_places,
     find_strange_values,
     find_variants,
     review_target,
@@ -150,3 +155,51 @@ def test_repeated_rows_that_an_identifier_tells_apart_are_said_so():
     )
     (found,) = find_repeated_rows(values, None, {"number": numbers})
     assert found.text == "2 rows of 5 repeat an earlier one in all columns but number."
+
+
+@pytest.mark.parametrize(
+    ("latitude", "longitude"),
+    [("lat", "lon"), ("lat", "lng"), ("Latitude", "Longitude"), ("LAT", "LONG"),
+     ("pickup_lat", "pickup_lon"), ("dropoff latitude", "dropoff longitude"),
+     ("lat.from", "long.from"), ("startLatitude", "startLongitude")],
+)  # fmt: skip
+def test_latitude_and_longitude_are_offered_to_haversine(latitude, longitude):
+    table = {
+        "price": RANDOM.normal(size=N),
+        longitude: RANDOM.uniform(-179, 179, N),
+        latitude: RANDOM.uniform(-80, 80, N),
+    }
+    (finding,) = reviewed(find_places, table)
+    assert (finding.kind, finding.column) == ("places", latitude)
+    code = f"FromDistance(Haversine('degrees')).on({latitude!r}, {longitude!r})"
+    assert code in finding.text
+    kernel = eval(code, {"FromDistance": FromDistance, "Haversine": Haversine})
+    places = pd.DataFrame(table)
+    assert_allclose(kernel(places).diagonal(), 1)
+    # by the columns that it names any model compares places: by chords of the sphere
+    a, b = np.radians(places[latitude]), np.radians(places[longitude])
+    for text, cells in (("sin lat", np.sin(a)), ("cos lat cos lon", np.cos(a) * np.cos(b)),
+                        ("cos lat sin lon", np.cos(a) * np.sin(b))):  # fmt: skip
+        assert text in finding.text
+        places[text] = cells
+    chords = euclidean_distances(places[["sin lat", "cos lat cos lon", "cos lat sin lon"]])
+    ways = Haversine("degrees")(places[[latitude, longitude]])
+    assert_allclose(chords, 2 * np.sin(ways / 2), atol=1e-7)
+
+
+def test_places_in_radians_and_what_is_no_place():
+    a, b = RANDOM.uniform(-1.5, 1.5, N), RANDOM.uniform(-3, 3, N)
+    (finding,) = reviewed(find_places, {"lat": a, "lon": b})
+    assert "FromDistance(Haversine('radians')).on('lat', 'lon')" in finding.text
+    two = {"from_lat": 50 * a, "from_lon": 50 * b, "to_lat": 40 * a, "to_lon": 40 * b}
+    assert [f.column for f in reviewed(find_places, two)] == ["from_lat", "to_lat"]
+    for table in (
+        {"lat": 100 * a, "lon": b},  # beyond the pole
+        {"lat": 50 * a, "lon": 150 * b},  # beyond two turns
+        {"lat": 50 * a, "b": b},
+        {"pickup_lat": a, "dropoff_lon": b},
+        {"flat": 50 * a, "flon": b},
+        {"plate": 50 * a, "plone": 50 * b},
+        {"lat": ["north", "south"] * (N // 2), "lon": b},
+    ):
+        assert reviewed(find_places, table) == []

@@ -46,6 +46,7 @@ from mercer.tables import (
     find_groups,
     find_leaks,
     find_order_in_time,
+    find_places,
     find_repeated_rows,
     find_shared_rows,
     find_strange_values,
@@ -158,7 +159,7 @@ def _findings(
         found += find_leaks(used, values, y, task)
     found += find_order_in_time(used, values)
     found += find_groups(columns, values)
-    found += find_codes(used, values)
+    found += find_codes(used, values) + find_places(used, values)
     found += find_variants(used, values)
     found += find_strange_values(used, values)
     identifiers = {c.name: values[c.name] for c in columns if c.of.identifies}

@@ -34,6 +34,7 @@ CODE_NAME = re.compile(
     r"telephone|tel|mobile|fax|iban|isbn|ean|gtin|upc|sku|ssn|vat|account|card)([_\W].*)?",
     re.IGNORECASE,
 )
+LATITUDE_NAME = re.compile(r"(|.*[^a-z]|.*(?=latitude))(latitude|lat)(|[^a-z].*)", re.IGNORECASE)
 FEWEST_GROUPS, GROUP_ROWS = 10, 3  # groups, and rows of each on average, that are a panel
 MOST_GROUPINGS, MOST_NUMBERS = 8, 100  # columns that may be groups, and be the same in them
 FAR = 2.0  # times the range of the other values: a number that stands for a missing one
@@ -43,8 +44,8 @@ FAR = 2.0  # times the range of the other values: a number that stands for a mis
 class Finding:
     """One thing that a user should look at."""
 
-    #: "leak", "time", "groups", "classes", "codes", "variants", "missing", "range", "duplicates" or
-    #: "shared"
+    #: "leak", "time", "groups", "classes", "codes", "places", "variants", "missing", "range",
+    #: "duplicates" or "shared"
     kind: str
     column: Any
     text: str  # what was found, and what to do
@@ -309,6 +310,44 @@ def find_codes(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Fin
                     f"--kind {shlex.quote(f'{name}=category')}.",
                 )
             )
+    return found
+
+
+def find_places(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+    """Pairs of numbers that are named and ranged like latitude and longitude.
+
+    Examples
+    --------
+    >>> columns = [Column(name, "number", "", 0, 2) for name in ("lat", "lon")]
+    >>> places = {"lat": np.array([47.4, -33.9]), "lon": np.array([8.5, 151.2])}
+    >>> find_places(columns, places)[0].text[:56]
+    'lat and lon are places on a sphere, where differences of'
+    """
+    numbers = {str(c.name).casefold(): c for c in columns if c.of.numeric}
+    found = []
+    for name, latitude in numbers.items():
+        if (parts := LATITUDE_NAME.fullmatch(name)) is None:
+            continue
+        names = (f"{parts[1]}{word}{parts[3]}" for word in ("longitude", "lon", "lng", "long"))
+        longitude = next((numbers[other] for other in names if other in numbers), None)
+        if longitude is None:
+            continue
+        pair = [latitude, longitude]
+        most = [float(np.nanmax(np.abs(c.of.read(values[c.name], c)))) for c in pair]
+        if most[0] > 90 or most[1] > 360:
+            continue
+        units = "degrees" if most[0] > np.pi / 2 or most[1] > 2 * np.pi else "radians"
+        found.append(
+            Finding(
+                "places",
+                latitude.name,
+                f"{latitude.name} and {longitude.name} are places on a sphere, where differences "
+                f"of {units} are no distances. In Python the kernel "
+                f"FromDistance(Haversine({units!r})).on({latitude.name!r}, {longitude.name!r}) "
+                "compares them by the way along the sphere. For mercer fit, replace the two "
+                "columns by sin lat, cos lat cos lon and cos lat sin lon.",
+            )
+        )
     return found
 
 
