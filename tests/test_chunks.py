@@ -49,7 +49,7 @@ from mercer.solvers.additive import row_design
 from mercer.solvers.linear import linear_rows
 from mercer.solvers.ridge import eigenpairs
 from mercer.solvers.ridge.ridge_system import RidgeSystem
-from mercer.solvers.rows import cached, rounding, row_source
+from mercer.solvers.rows import by_operator, rounding, row_source
 
 RNG = np.random.default_rng(0)
 X, Z, V = RNG.normal(size=(90, 3)), RNG.normal(size=(41, 3)), RNG.normal(size=(90, 2))
@@ -298,7 +298,7 @@ def test_scattered_rows_of_many_strips(small):
     """A cache of few rows, whose free places are not next to each other."""
     n = 700
     A = RNG.normal(size=(n, 2))
-    small(cached, TILE=256)
+    small(by_operator, TILE=256)
     small(rounding, SMALL=10)
     K = gram(RBF(0.5), A)
     dense = K.dense()

@@ -248,8 +248,8 @@ def test_forms_of_documents(make):
 def test_rows_of_tables_by_a_kernel(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2)).round(1)
-    monkeypatch.setattr("mercer.dedup.rows.BLOCK", 7)
-    monkeypatch.setattr("mercer.dedup.rows.TILE", 5)
+    monkeypatch.setattr("mercer.dedup.documents.BLOCK", 7)
+    monkeypatch.setattr("mercer.dedup.documents.TILE", 5)
     K = RBF(gamma=1.0)(X)
     scores = rng.permutation(60)
     for keep, order in (("first", np.arange(60)), (scores, np.argsort(-scores))):

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.deep import ConvolutionalDeepKernelMachine
-from mercer.deep.images import as_images, pixel_scales
+from mercer.deep.convolutional import as_images, pixel_scales
 
 RNG = np.random.default_rng(0)
 

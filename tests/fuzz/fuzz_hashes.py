@@ -15,7 +15,7 @@ import numpy as np
 from fuzz.driver import Source, fuzz
 from mercer import _native
 from mercer.search import MinHash
-from mercer.search.item_numbers import item_numbers
+from mercer.search.minhash import item_numbers
 
 NAN, MARK = float("nan"), "\x1f"
 ODD = ["", MARK, f"a{MARK}b", MARK * 3, "\0", "\ud800", "\U0010ffff", "é", "e\u0301", "a" * 70, "1"]

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 import cases
 from mercer import KNeighborsClassifier
 from mercer.distances import DTW
-from mercer.search import BruteForce, bounded
+from mercer.search import BruteForce, brute
 from mercer.testing import check_index
 
 rng = np.random.default_rng(1)
@@ -54,8 +54,8 @@ def test_few_pairs_are_compared(monkeypatch):
 
 def test_little_memory_means_smaller_chunks(monkeypatch):
     sizes = []
-    cut = bounded.slices
-    monkeypatch.setattr(bounded, "slices", lambda n, step: sizes.append(step) or cut(n, step))
+    cut = brute.slices
+    monkeypatch.setattr(brute, "slices", lambda n, step: sizes.append(step) or cut(n, step))
     few = BruteForce(DTW(2), memory=3_000, n_jobs=1).fit(WALKS).query(k=2)
     many = BruteForce(DTW(2), n_jobs=2).fit(WALKS).query(k=2)
     assert sizes[0] < sizes[1]

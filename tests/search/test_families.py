@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from mercer.distances import Jaccard
 from mercer.search import BitSampling, Hyperplanes, MinHash, Sensitivity, StableProjections
-from mercer.search.item_numbers import item_numbers
+from mercer.search.minhash import item_numbers
 
 COUNT = 40_000  # functions, so that a share has a standard error of 0.0025 at most
 FIVE = 5 * 0.5 / np.sqrt(COUNT)

@@ -68,10 +68,10 @@ def small_blocks(monkeypatch):
     import mercer.learners.additive.classifier as classes
     import mercer.learners.additive.regressor as numbers
     from mercer.learners.margin import linear_chunks
-    from mercer.learners.ridge import chunked, logistic_chunks
+    from mercer.learners.ridge import chunked, logistic
     from mercer.learners.spectral import chunked as spectral
 
-    for module in (linear_chunks, chunked, logistic_chunks, spectral):
+    for module in (linear_chunks, chunked, logistic, spectral):
         monkeypatch.setattr(module, "BLOCK", AT["rows"])
     for module in (classes, numbers):
         monkeypatch.setattr(module, "BIN_ROWS", AT["rows"])

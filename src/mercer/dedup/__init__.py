@@ -2,8 +2,8 @@
 
 `deduplicate` (documents.py) is the whole job: documents become sets of shingles (shingles.py) and
 keys of bands (signing.py), those that share a key meet in buckets (buckets.py), and a walk keeps or
-removes each (walk.py; by a kernel: rows.py). What comes out is in found.py. stages.py does the same
-over files, for the command, and leaves what is done in a work folder (work_folder.py).
+removes each (walk.py). What comes out is in found.py. stages.py does the same over files, for the
+command, and leaves what is done in a work folder (work_folder.py).
 
 `CorpusIndex` (corpus_index.py) keeps documents of earlier days in files (segments.py), by their
 shingles or by short signatures (signatures.py), and finds those that are like new ones (lookup.py).

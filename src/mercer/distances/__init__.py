@@ -38,9 +38,9 @@ __all__ = [
 from mercer.distances.categories import column_weights, match_counts
 from mercer.distances.comparison import Member, encode_groups
 from mercer.distances.cosine_gap import CorrelationGap, CosineGap
+from mercer.distances.from_function import PairFunction, function_name, listed
 from mercer.distances.left_out import Answers, are_classes, nearest_left_out
 from mercer.distances.mixed import check_columns, check_parts
-from mercer.distances.pair_function import PairFunction, function_name, listed
 from mercer.distances.precomputed import Precomputed
 from mercer.distances.products import (
     check_weights,
@@ -53,7 +53,7 @@ from mercer.distances.products import (
     squared_norms,
     unit_rows,
 )
-from mercer.distances.same_samples import OnSameSamples
 from mercer.distances.series import all_pairs, own_pairs, path_sums, signature_sums
 from mercer.distances.sets import ReadsSets, overlaps, shared_items
+from mercer.distances.sums import OnSameSamples
 from mercer.distances.tiles import EDGE, WORK, by_strips, fill, mirrored, tile_edge

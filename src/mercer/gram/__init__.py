@@ -11,8 +11,7 @@ from mercer.gram.combined import CombinedGram
 from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
 from mercer.gram.factors import GramFactor
 from mercer.gram.labelled import LabelledGram
-from mercer.gram.leaves import Leaves, grow_leaves
-from mercer.gram.local import LocalGram
+from mercer.gram.local import Leaves, LocalGram, grow_leaves
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
 from mercer.gram.multiplied import MultipliedGram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require

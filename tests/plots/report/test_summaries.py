@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose
 from mercer import SVC, KernelClassifier, KernelRegressor, KernelRidge
 from mercer.kernels import SubsetTree, WeisfeilerLehman
 from mercer.plots.report.drawings import curve_points, relevance_tracks
-from mercer.plots.report.node_drawing import node_drawing
-from mercer.plots.report.save import render, report_data
+from mercer.plots.report.save import node_drawing, render, report_data
 from mercer.samples import Drawing, kind_named
 from mercer.tables import infer_columns
 

@@ -12,7 +12,7 @@ from mercer.gram import DenseGram
 from mercer.kernels import RBF
 from mercer.solvers import CholeskySolver, EigenSolver, Reason
 from mercer.solvers.ridge import cholesky
-from mercer.solvers.ridge.refinement import backward_error, conjugate, refined
+from mercer.solvers.ridge.cholesky import backward_error, conjugate, refined
 from mercer.solvers.ridge.ridge_system import RidgeSystem
 
 

@@ -1,8 +1,13 @@
 """Gram matrices by torch, on a GPU or the CPU. This room is entered where torch is wanted."""
 
-from mercer.gram.on_torch.devices import choose_device, on_device, torch_threads
 from mercer.gram.on_torch.formulas import PROFILES, check_formula, kernel_values
-from mercer.gram.on_torch.operator import TorchGram, torch_gram
+from mercer.gram.on_torch.operator import (
+    TorchGram,
+    choose_device,
+    on_device,
+    torch_gram,
+    torch_threads,
+)
 
 __all__ = [
     "PROFILES", "TorchGram", "check_formula", "choose_device", "kernel_values", "on_device",

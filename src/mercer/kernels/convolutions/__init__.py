@@ -1,10 +1,13 @@
 """Convolutions of time series with short kernels: the features of MiniRocket, MultiRocket and
 Hydra, and the kernel that they make."""
 
-from mercer.kernels.convolutions.competing import CompetingConvolutions
 from mercer.kernels.convolutions.fixed import FixedConvolutions
-from mercer.kernels.convolutions.kernel import Convolutions
-from mercer.kernels.convolutions.pairs import ScaledCounts, WithDifferences
+from mercer.kernels.convolutions.kernel import (
+    CompetingConvolutions,
+    Convolutions,
+    ScaledCounts,
+    WithDifferences,
+)
 from mercer.kernels.convolutions.plans import FeatureMap
 
 __all__ = [

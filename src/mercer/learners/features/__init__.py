@@ -2,10 +2,9 @@
 any library."""
 
 from mercer.learners.features.convolutions import Hydra, MiniRocket, MultiRocket
-from mercer.learners.features.nystroem import Nystroem
-from mercer.learners.features.nystroem_map import DIGITS, different_centres, principal_axes
+from mercer.learners.features.nystroem import DIGITS, Nystroem, different_centres, principal_axes
 from mercer.learners.features.random_features import RandomFeatures
-from mercer.learners.features.random_frequencies import frequencies
+from mercer.learners.features.random_maps import frequencies
 from mercer.learners.features.signature_features import SignatureFeatures
 from mercer.learners.features.warping_features import WarpingFeatures
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from mercer.estimator import estimator
-from mercer.gram import FactoredGram, GramOperator, Rows
+from mercer.gram import FactoredGram, GramOperator, Rows, pivoted_cholesky
 from mercer.learners.base import (
     KernelLearner,
     NamedKernel,
@@ -22,10 +22,107 @@ from mercer.learners.base import (
     finite_fit,
     finite_values,
 )
-from mercer.learners.features.centres import CHOICES, LOOKED_AT
-from mercer.learners.features.nystroem_map import SINGULAR, different_centres, principal_axes
+from mercer.solvers.clusters import careful_seeds
 from mercer.streams import as_chunks, draw_rows
 from mercer.threads import blas_limit, fitting, ordered_map
+
+# Features of samples of any kind by a kernel's values at some of them, the centres.
+
+
+SINGULAR = 1e-10  # part of the largest eigenvalue, below which one is rounding
+DIGITS = 8  # after which values of a kernel count as equal
+
+
+def different_centres(K: np.ndarray) -> np.ndarray:
+    """Row numbers of a kernel matrix (m, m) without repeated rows, in their order."""
+    unit = np.abs(K).max(initial=0) or 1.0
+    return np.sort(np.unique(np.round(K / unit, DIGITS), axis=0, return_index=True)[1])
+
+
+def principal_axes(K: np.ndarray, least: float = SINGULAR) -> np.ndarray:
+    """P (m, r) with P Pᵀ = K⁺: rows k(x, Z) P are features of x.
+
+    An eigenvalue below ``least``, as a part of the largest, counts as 0. If all are 0, there is one
+    axis of zeros.
+
+    The axes are those of `KernelPCA` without its centre, the longest first; signs are chosen so
+    that neither they nor the features depend on the order of the centres.
+
+    Examples
+    --------
+    >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> P = principal_axes(K)
+    >>> np.round(K @ P @ P.T @ K, 6)
+    array([[2., 1.],
+           [1., 2.]])
+    """
+    values, U = np.linalg.eigh((K + K.T) / 2)
+    kept = np.flatnonzero(values > least * max(float(values[-1]), 0.0))[::-1]
+    if not len(kept):
+        return np.zeros((len(K), 1))
+    values, U = values[kept], U[:, kept]
+    signs = np.sign(np.sum(U**3, axis=0))
+    return U * np.where(signs == 0, 1.0, signs) / np.sqrt(values)
+
+
+# Which rows of a sample become the centres of a low-rank approximation: four ways to draw them.
+#
+# All of them look at some random rows, ten for each centre: more rows would hardly change the
+# centres (Epperly, Tropp & Webber 2024), and the work no longer grows with n.
+
+
+#: chooses rows of K, at most so many
+Choice = Callable[[GramOperator, int, np.random.RandomState], np.ndarray]
+
+LOOKED_AT = 10  # rows for each centre
+
+
+def uniform(K: GramOperator, count: int, random: np.random.RandomState) -> np.ndarray:
+    """Rows that are all as likely."""
+    return random.permutation(K.shape[0])[:count]
+
+
+def spread(K: GramOperator, count: int, random: np.random.RandomState) -> np.ndarray:
+    """The first centres of k-means, each far from those before (k-means++)."""
+    diag = np.asarray(K.diag(), np.float64)
+
+    def products(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(K.rows(rows), np.float64)
+
+    return careful_seeds(diag, products, np.ones(len(diag)), count, random)[0]
+
+
+def pivoted(K: GramOperator, count: int, random: np.random.RandomState) -> np.ndarray:
+    """Rows in proportion to what those before do not explain of them."""
+    return pivoted_cholesky(K, count, random_state=random).centres
+
+
+def by_leverage(K: GramOperator, count: int, random: np.random.RandomState) -> np.ndarray:
+    """Rows in proportion to their leverage in ridge regression, with a penalty that suits.
+
+    Musco & Musco, "Recursive sampling for the Nyström method", NIPS 2017, definition 1 and eq. 4:
+    λ is the part of the trace beyond the first c directions, by c; here c is half of the centres,
+    and a factor from pivots stands for K.
+    """
+    low = pivoted_cholesky(K, count, random_state=random)
+    mu, Q = scipy.linalg.eigh(low.gathered(), check_finite=False)
+    first = max(1, count // 2)
+    rest = np.maximum(K.diag() - low.diag(), 0).astype(np.float64)
+    penalty = (max(float(mu[:-first].sum()), 0.0) + float(rest.sum())) / first
+    penalty = max(penalty, float(np.finfo(low.dtype).eps) * float(mu[-1]), np.finfo(float).tiny)
+    scale = Q / np.sqrt(np.maximum(mu, 0) + penalty)
+    explained = np.concatenate([np.square(F @ scale).sum(axis=1) for _, F in low.strips()])
+    leverage = np.minimum(explained + rest / penalty, 1)
+    count = min(count, int((leverage > 0).sum()))
+    if not count:  # K = 0
+        return np.zeros(1, np.intp)
+    return random.choice(len(leverage), count, replace=False, p=leverage / leverage.sum())
+
+
+CHOICES: dict[str, Choice] = {
+    "pivoted": pivoted, "uniform": uniform, "k-means++": spread, "leverage": by_leverage,
+}  # fmt: skip
+
 
 MATRICES = 6  # of the size of K between the centres, which a fit holds
 STRIP = 2**19  # numbers that one thread computes at a time

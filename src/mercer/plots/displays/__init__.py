@@ -1,12 +1,11 @@
 """Display classes, which draw computed arrays with matplotlib; one file each."""
 
 from mercer.plots.displays.attention_map import AttentionDisplay
-from mercer.plots.displays.cluster_map import ClusterDisplay
 from mercer.plots.displays.convergence import ConvergenceDisplay
 from mercer.plots.displays.correlations import CanonicalCorrelationDisplay
 from mercer.plots.displays.decision_surface import DecisionSurfaceDisplay
 from mercer.plots.displays.embedding import EmbeddingDisplay
-from mercer.plots.displays.gram_map import GramDisplay
+from mercer.plots.displays.gram_map import ClusterDisplay, GramDisplay
 from mercer.plots.displays.graph import GraphDisplay
 from mercer.plots.displays.hashing import HashingDisplay, RecallTimeDisplay
 from mercer.plots.displays.influence import InfluenceDisplay

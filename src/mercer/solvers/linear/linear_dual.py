@@ -3,7 +3,7 @@ r"""Linear support vector machines as one problem: its primal, its dual, and the
 A machine minimises :math:`\tfrac12 |w|^2 + \sum_i \ell_i(x_i w)` over w; the last entry of w is the
 intercept. Its dual has one variable per row, w = Σ β_i x_i. The hinge loss, the ε-insensitive loss
 and the squares of both have the same dual with different bounds (`LinearDual`). `RowDescent` is
-its coordinate descent; `mercer.solvers.linear.linear_descent` decides when it stops.
+its coordinate descent; `mercer.solvers.linear.linear_svm` decides when it stops.
 """
 
 from __future__ import annotations

@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer import _native
-from mercer.solvers.neighbourhoods.draws import Draws
 from mercer.solvers.neighbourhoods.network import Network, padded, padded_columns
-from mercer.solvers.neighbourhoods.rows import TrainingRows
+from mercer.solvers.neighbourhoods.rows import Draws, TrainingRows
 from mercer.solvers.neighbourhoods.smoother import TEMPERATURES, held_out_loss, smooth
 from mercer.solvers.result import Reason, Result
 from mercer.threads import count_jobs, ordered_map, stopping

@@ -1,7 +1,12 @@
 """(K + λ W⁻¹) a = y: dense, iterative, of low rank, local; and Newton's method for classes."""
 
 from mercer.solvers.ridge.cholesky import CholeskyFactor, CholeskySolver
-from mercer.solvers.ridge.conjugate_gradient import ConjugateGradientSolver
+from mercer.solvers.ridge.conjugate_gradient import (
+    ConjugateGradientSolver,
+    NystroemPreconditioner,
+    Preconditioner,
+    PreparedPreconditioner,
+)
 from mercer.solvers.ridge.eigenpairs import EigenFactor, EigenSolver
 from mercer.solvers.ridge.eigenpro import EigenProSolver
 from mercer.solvers.ridge.left_out import left_out_fit
@@ -14,11 +19,6 @@ from mercer.solvers.ridge.normal_equations import (
     RidgeSums,
     SummedFactor,
     products_serve,
-)
-from mercer.solvers.ridge.preconditioners import (
-    NystroemPreconditioner,
-    Preconditioner,
-    PreparedPreconditioner,
 )
 from mercer.solvers.ridge.ridge_folds import RidgeFolds
 from mercer.solvers.ridge.ridge_sweep import RidgeSweep

@@ -1,8 +1,6 @@
 """Rows of K that SMO, the perceptron and k-means read many times, and K of pairs of classes."""
 
-from mercer.solvers.rows.by_operator import row_source
-from mercer.solvers.rows.cached import CachedRows
-from mercer.solvers.rows.factor import FactorRows
+from mercer.solvers.rows.by_operator import CachedRows, FactorRows, row_source
 from mercer.solvers.rows.pairs import PairGram, PairGrams, PairRows
 from mercer.solvers.rows.rounding import (
     ROUNDED_ROWS,
