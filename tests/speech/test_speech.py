@@ -323,6 +323,8 @@ def test_pesq_is_that_of_its_package_at_16000_samples(monkeypatch):
         pesq(x[1500:2000], x[1500:2000], 8000)
     with pytest.raises(ValueError, match="estimate is silent"):
         pesq(x, 0 * x, 8000)
+    with pytest.raises(ValueError, match="sample_rate=0: give a whole number of samples"):
+        pesq(x, x, 0)
     monkeypatch.setitem(sys.modules, "pesq", None)
     with pytest.raises(ImportError, match="pip install pesq"):
         pesq(x, x, 8000)

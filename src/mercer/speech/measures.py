@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from mercer.speech.audio import INSTALL, check_samples, resampled
+from mercer.speech.audio import INSTALL, check_samples, own_rate, resampled
+from mercer.speech.frames import RATES
+
+STRETCH = 0.4  # seconds of one comparison: 30 frames
 
 
 def si_sdr(clean: Any, estimate: Any) -> float:
@@ -42,6 +46,13 @@ def stoi(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
 
     By the package pystoi, which the ``speech`` extra installs.
 
+    Raises
+    ------
+    ImportError
+        The package is not installed; the message says what to install.
+    ValueError
+        The clean speech is silent, or there are less than about 0.4 seconds of it.
+
     References
     ----------
     Taal, Hendriks, Heusdens & Jensen, "An algorithm for intelligibility prediction of
@@ -51,7 +62,20 @@ def stoi(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
         from pystoi import stoi as measured
     except ImportError:
         raise ImportError(f"stoi needs pystoi: {INSTALL}") from None
-    return float(measured(*_alike(clean, estimate), sample_rate))
+    s, x = _alike(clean, estimate, sample_rate)
+    if not s.any():
+        raise ValueError("clean is silent: STOI is not defined.")
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "Not enough STFT frames")
+            if len(s) >= STRETCH * sample_rate:
+                return float(measured(s, x, sample_rate))
+    except RuntimeWarning:  # what is left without the pauses
+        pass
+    raise ValueError(
+        f"clean has too little speech: STOI compares stretches of {STRETCH} seconds without "
+        "pauses. Give a longer recording."
+    )
 
 
 def pesq(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
@@ -75,7 +99,7 @@ def pesq(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
         import pesq as package
     except ImportError:
         raise ImportError("pesq needs the package of that name: pip install pesq") from None
-    s, x = (resampled(part, sample_rate, 16_000) for part in _alike(clean, estimate))
+    s, x = (resampled(part, sample_rate, 16_000) for part in _alike(clean, estimate, sample_rate))
     for name, part in (("clean", s), ("estimate", x)):
         if not part.any():
             raise ValueError(f"{name} is silent: PESQ is not defined.")
@@ -86,7 +110,8 @@ def pesq(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
         raise ValueError(f"PESQ cannot judge these recordings: {reason}.") from None
 
 
-def _alike(clean: Any, estimate: Any) -> tuple[np.ndarray, np.ndarray]:
+def _alike(clean: Any, estimate: Any, sample_rate: int = RATES[0]) -> tuple[np.ndarray, np.ndarray]:
+    own_rate(sample_rate)  # refuses what is no rate
     s = check_samples(clean, "clean").astype(np.float64)
     x = check_samples(estimate, "estimate").astype(np.float64)
     if len(s) != len(x):
