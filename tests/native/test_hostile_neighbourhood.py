@@ -145,6 +145,21 @@ def test_steps_learn_and_moments_are_adams():
     assert_allclose(case.moments[0], 0.1 * g, rtol=1e-4, atol=1e-9)
 
 
+def test_many_steps_are_adams():
+    """With the gradients that a step leaves, and β = (0.9, 0.999)."""
+    case = Case(SHAPES[0], True)
+    w = case.parameters.astype(float)
+    first, second = np.zeros_like(w), np.zeros_like(w)
+    for t in range(1, 7):
+        case.step(rate=0.01 / t, iteration=float(t))
+        g = case.gradients()
+        first, second = 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g**2
+        step = first / (1 - 0.9**t) / (np.sqrt(second / (1 - 0.999**t)) + 1e-8)
+        w -= 0.01 / t * step
+        assert_allclose(case.moments, [first, second], rtol=1e-3, atol=1e-9)
+        assert_allclose(case.parameters, w, atol=2e-5)
+
+
 def test_running_means_and_embedded_rows():
     case = Case(SHAPES[0], False)
     for _ in range(3):

@@ -16,6 +16,7 @@ from mercer import NeighbourhoodMachineClassifier as Classifier
 from mercer import NeighbourhoodMachineRegressor as Regressor
 from mercer.learners.neighbourhoods.pruning import ladder
 from mercer.solvers.neighbourhoods import rows as draws
+from neighbourhood_twin import Twin, smoothed
 
 QUICK = {"steps": 60, "hidden": 32, "scaling": "standard", "random_state": 0}
 
@@ -65,6 +66,77 @@ def test_shares_and_rows_are_the_prediction():
     assert_allclose((found.shares * y[found.rows]).sum(axis=1), model.predict(X[:5]), atol=1e-3)
     assert (found.against == -1).all()
     assert model.reasons(X[:2]).texts()["because_1"][0].startswith("row ")
+
+
+@pytest.mark.parametrize("hidden", [0, 20])
+@pytest.mark.parametrize("Machine", [Regressor, Classifier])
+def test_predictions_are_the_formula_with_the_fitted_parameters(Machine, hidden):
+    """Softmax over distances of z, with z written out in float64 from the cells of the table."""
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({"a": rng.normal(size=160), "b": rng.uniform(-3, 4, size=160),
+                          "level": rng.choice(list("uvw"), 160)})  # fmt: skip
+    y = np.sin(table["a"] * 2) + (table["level"] == "u") + 0.1 * rng.normal(size=160)
+    if Machine is Classifier:
+        y = np.array(["low", "middle", "high"])[np.digitize(y, [-0.3, 0.6])]
+    w = rng.integers(0, 4, 160) + 0.0
+    settings = QUICK | {"hidden": hidden, "width": 20, "n_members": 2}
+    model = Machine(**settings).fit(table, y, w)
+    known, new = table.iloc[model.rows_], table.iloc[:40].assign(a=table["a"][:40] + 0.1)
+    levels = np.unique(known["level"])
+    cells = known[["a", "b"]].to_numpy()
+    centre, spread = cells.mean(axis=0), cells.std(axis=0)
+
+    def z(member, rows):
+        numbers = (rows[["a", "b"]].to_numpy() - centre) / spread
+        codes = 0.7 * (rows["level"].to_numpy()[:, None] == levels)
+        wide, units = 32, -(-hidden // 8) * 8
+        more = np.hstack([codes, np.zeros((len(rows), 8 - len(levels)))])
+        twin = Twin(2, 8, wide, units)
+        network = member.network
+        running = network.running.astype(float).reshape(4, wide)
+        return twin.embed(network.parameters.astype(float), numbers, more, running)[:, :20]
+
+    targets = np.asarray(y)[model.rows_]
+    Y = targets[:, None] == np.unique(y) if Machine is Classifier else targets[:, None]
+
+    def answers(members, rows, voters):
+        """The mean of the members' means."""
+        found = [
+            smoothed(
+                z(m, rows),
+                z(m, known.iloc[voters]),
+                Y[voters],
+                w[model.rows_][voters],
+                m.temperature,
+            )
+            for m in members
+        ]
+        return np.mean(found, axis=0)
+
+    everyone = np.arange(len(known))
+    expected = answers(model.members_, new, everyone)
+    if Machine is Classifier:
+        assert_array_equal(model.classes_, np.unique(y))
+        assert_allclose(model.predict_proba(new), expected, atol=1e-4)
+        clear = np.sort(expected, axis=1)[:, -1] - np.sort(expected, axis=1)[:, -2] > 1e-3
+        chosen = model.classes_[expected.argmax(axis=1)]
+        assert_array_equal(model.predict(new)[clear], chosen[clear])
+    else:
+        assert_allclose(model.predict(new), expected[:, 0], atol=1e-4)
+    # the rows that were held out have no vote in what is said of them, nor in the losses
+    held = np.flatnonzero(np.isin(model.rows_, model.validation_rows_))
+    order = np.argsort(model.rows_[held])[np.argsort(np.argsort(model.validation_rows_))]
+    others = np.setdiff1d(everyone, held)
+    of_held = answers(model.members_[:1], known.iloc[held[order]], others)
+    found = model.validation_predictions_
+    assert_allclose(found, of_held if Machine is Classifier else of_held[:, 0], atol=1e-4)
+    right, votes = Y[held[order]], w[model.rows_][held[order]]
+    if Machine is Classifier:
+        losses = -np.log(of_held[right])
+    else:
+        losses = (of_held - right)[:, 0] ** 2 / np.var(np.repeat(np.asarray(y), w.astype(int)))
+    least = model.validation_curve_[0][:, 1].min()
+    assert least == pytest.approx(np.average(losses, weights=votes), rel=1e-3)
 
 
 def test_reasons_of_a_class_are_rows_of_it():
