@@ -113,6 +113,78 @@ def test_estimates_by_few_bits(bits, tmp_path):
     assert_array_equal(sketch.similarity(S, S, left, left), 1)
 
 
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@pytest.mark.parametrize(("size", "shared"), [(1, 0), (2, 1), (3, 1), (5, 4), (10, 8)])
+def test_estimates_of_short_documents_err_as_the_theory_says(bits, size, shared):
+    """The bits of one function say nothing about those of another, even of few shingles."""
+    rng = np.random.default_rng(10 * size + bits)
+    sets = rng.integers(0, 2**63, (800, size)).astype(np.uint64)
+    sets[1::2, :shared] = sets[::2, :shared]
+    sketch = Signatures(bits, 128, seed=3)
+    S = sketch.of(np.sort(sets, axis=1).ravel(), np.arange(0, size * 801, size))
+    J = shared / (2 * size - shared)
+    left = np.arange(0, 800, 2)
+    found = sketch.similarity(S, S, left, left + 1)
+    spread = sketch.deviation(J)
+    assert np.sqrt(np.mean((found - J) ** 2)) < 1.2 * spread
+    assert np.abs(found - J).max() < 5 * spread + 8 / 128
+    # and each bit is set half of the time, so that the chance of equal ones is 2⁻ᵇ
+    assert_allclose(np.unpackbits(S).mean(), 0.5, atol=0.02)
+
+
+def test_signatures_are_the_bits_that_their_bytes_say():
+    """Fields of b bits side by side, of which a share of equal ones is the estimate."""
+    rng = np.random.default_rng(4)
+    values, starts = np.sort(rng.integers(0, 2**63, (6, 30)), axis=1), np.arange(0, 181, 30)
+    values[1, :20] = values[0, :20]
+    for bits in (1, 2, 4, 8):
+        sketch = Signatures(bits, 64, seed=9)
+        S = sketch.of(np.sort(values, axis=1).ravel().astype(np.uint64), starts)
+        fields = [
+            [int(byte) >> k & (2**bits - 1) for byte in row for k in range(0, 8, bits)] for row in S
+        ]
+        for i in range(6):
+            for j in range(6):
+                equal = np.mean([a == b for a, b in zip(fields[i], fields[j])])
+                wanted = max(0.0, (equal - 0.5**bits) / (1 - 0.5**bits))
+                found = sketch.similarity(S, S, np.array([i]), np.array([j]))
+                assert_allclose(found, [wanted], rtol=1e-12)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@pytest.mark.parametrize("shingles", [Words(2), Characters(4)], ids=str)
+def test_queries_by_few_bits_are_the_estimates_of_all_pairs(bits, shingles, tmp_path):
+    """What is found is what the signatures of all pairs say, near the exact index of the sets."""
+    made = CorpusIndex.create(
+        tmp_path / "i", threshold=0.6, recall=0.99999, shingles=shingles, bits=bits, n_hashes=512
+    )
+    texts = corpus(120, seed=bits, words=25)
+    for start in range(0, 120, 50):
+        made.append(texts[start : start + 50])
+    new = [*corpus(20, seed=50 + bits, words=25), *(" ".join(t.split()[1:]) for t in texts[:40])]
+
+    def runs(text):
+        parts = text.split() if shingles.words else text
+        return {tuple(parts[i : i + shingles.size]) for i in range(len(parts) - shingles.size + 1)}
+
+    sketch = made.signatures
+    old, asked = (sketch.of(*shingles.sets(part)) for part in (texts, new))
+    i, j = (grid.ravel() for grid in np.indices((len(new), len(texts))))
+    estimates = sketch.similarity(asked, old, i, j)
+    exact = np.array([
+        len(runs(new[a]) & runs(texts[b])) / len(runs(new[a]) | runs(texts[b]))
+        for a, b in zip(i, j)
+    ])  # fmt: skip
+    spread = np.array([sketch.deviation(J) for J in exact])
+    assert (np.abs(estimates - exact) <= 5.5 * spread).all()
+    wanted = {(a, b): J for a, b, J in zip(i, j, estimates) if J >= 0.6}
+    found = {(a, b): J for a, b, J in made.query(new).tolist()}
+    assert found.items() <= wanted.items()
+    near = {(a, b) for a, b, J in zip(i, j, exact) if J >= 0.6}  # sure to share a key
+    assert wanted.keys() & near <= found.keys()
+    assert len(found) >= 40
+
+
 def test_an_index_of_few_bits(tmp_path):
     texts = corpus(300)
     made = CorpusIndex.create(tmp_path / "i", bits=8, n_hashes=256, recall=0.9999)
@@ -200,8 +272,8 @@ def rewritten(path, change):
 def test_another_version_is_refused(tmp_path):
     made = CorpusIndex.create(tmp_path / "i")
     made.append(["one two three"])
-    rewritten(made.folder / "000000.segment", lambda header: header.update(format=2, mercer="9"))
-    with pytest.raises(ModelFileError, match=r"written by mercer 9 in format 2; .* reads format 1"):
+    rewritten(made.folder / "000000.segment", lambda header: header.update(format=3, mercer="9"))
+    with pytest.raises(ModelFileError, match=r"written by mercer 9 in format 3; .* reads format 2"):
         made.query(["one two three"])
     path = made.folder / "index.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 7}))

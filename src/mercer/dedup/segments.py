@@ -21,7 +21,7 @@ import numpy as np
 import mercer
 from mercer.persistence import ModelFileError, open_regular, read_json, reason, written_whole
 
-FORMAT = 1
+FORMAT = 2
 MAGIC = b"MERCERDS"
 ALIGNED = 64  # bytes
 HEADER_SIZE = 2**16  # bytes of a header at most

@@ -1,9 +1,9 @@
 """Signatures of a few bits a hash, from which Jaccard's index is estimated without the shingles.
 
-Of each min-wise hash the lowest b bits are kept. They are equal where the hashes are, with the
-probability J, and by chance otherwise, so that a share m of equal ones gives the estimate
-(m - 2⁻ᵇ) / (1 - 2⁻ᵇ). Source: Li & König, "b-bit minwise hashing", WWW 2010, for sets that are
-small beside all that there could be.
+Of each min-wise hash b bits are kept, after its bits were mixed. They are equal where the hashes
+are, with the probability J, and by chance otherwise, so that a share m of equal ones gives the
+estimate (m - 2⁻ᵇ) / (1 - 2⁻ᵇ). Source: Li & König, "b-bit minwise hashing", WWW 2010, for sets that
+are small beside all that there could be.
 """
 
 from __future__ import annotations
@@ -43,10 +43,14 @@ class Signatures:
         numbers = (values >> np.uint64(32)).astype(np.uint32)
         given = self._minhash.factors_, self._minhash.shifts_
         _native.least_hashes(numbers, starts, *given, out)
-        each = 8 // self.bits
-        low = (out & np.uint32(2**self.bits - 1)).astype(np.uint8).reshape(len(out), -1, each)
+        # the lowest bits of a x + b are those of x in all functions: two shingles that agree in
+        # them would do so everywhere. MurmurHash3 mixes the bits of a number so.
+        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+            out ^= out >> np.uint32(shift)
+            out *= np.uint32(factor)
+        bits = (out >> np.uint32(32 - self.bits)).astype(np.uint8)
         shifts = np.arange(0, 8, self.bits, dtype=np.uint8)
-        return np.bitwise_or.reduce(low << shifts, axis=2)
+        return np.bitwise_or.reduce(bits.reshape(len(out), -1, 8 // self.bits) << shifts, axis=2)
 
     def similarity(
         self, A: np.ndarray, B: np.ndarray, left: np.ndarray, right: np.ndarray
