@@ -42,7 +42,7 @@ from mercer.solvers.additive import (
     RowRidge,
     column_parts,
 )
-from mercer.streams import Keeper, as_chunks, told
+from mercer.streams import Keeper, as_chunks, plain_columns, told
 from mercer.threads import blas_limit, fitting, forget
 
 TRIED = 8  # steps after which a kernel of columns is judged
@@ -321,7 +321,8 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
 
     def _fit_first(self, stream: Stream, more: Training) -> None:
         """The rows up to now, or tables of all of them once there are enough for the bins."""
-        held = stream.waiting = more if stream.waiting is None else _joined(stream.waiting, more)
+        held = more if stream.waiting is None else _joined(stream.waiting, more)
+        stream.waiting = held._replace(table=plain_columns(held.table))
         n = len(held.y)
         first = _some(held, slice(0, BIN_ROWS)) if n > BIN_ROWS else held
         self._learn_columns(first.table)

@@ -35,6 +35,7 @@ from mercer.persistence import fields, whole
 from mercer.samples import plain_rows
 from mercer.solvers import Reason
 from mercer.solvers.smo import Machines, PerceptronSolver
+from mercer.streams import plain_columns
 from mercer.threads import fitting
 
 STRIP = 256  # new samples whose votes are counted at a time
@@ -243,7 +244,7 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         for m, (rows, _, times) in enumerate(made):
             place, total = np.searchsorted(kept, rows), machines.state[m, 2]
             self._votes[m] = self._votes[m].then(place, changes[rows, m], times, total)
-        self._kept, self._raw_support = kept, take_rows(raw, kept)
+        self._kept, self._raw_support = kept, plain_columns(take_rows(raw, kept))
         self._machines, self._start = machines.taken(kept), self._start.taken(kept)
         found = machines.average() if self.combine == "average" else (machines.alpha, machines.bias)
         self.dual_coef_, self.intercept_ = found[0][:, kept], found[1].copy()
