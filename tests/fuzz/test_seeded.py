@@ -8,12 +8,15 @@ import mercer
 import mercer.distances as d
 import mercer.kernels as k
 from fuzz import (
+    fuzz_archives,
     fuzz_documents,
     fuzz_fields,
     fuzz_hashes,
+    fuzz_json,
     fuzz_linear_svm,
     fuzz_model_files,
     fuzz_smo,
+    fuzz_sparse,
     fuzz_tables,
 )
 from fuzz.driver import Source, random_input
@@ -54,6 +57,19 @@ def test_random_hashes():
     rng = random.Random(0)
     done = {fuzz_hashes.one_input(random_input(rng)) for _ in range(150)}
     assert done == {"numbers", "signatures", "permuted", "refused", "tables", "damaged"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "ends"),
+    [
+        (fuzz_json, {"read", "too deep", "refused"}),
+        (fuzz_archives, {"whole", "refused", "none"}),
+        (fuzz_sparse, {"right", "refused"}),
+    ],
+)
+def test_random_texts_archives_and_matrices(inputs, ends):
+    rng = random.Random(0)
+    assert ends <= {inputs.one_input(random_input(rng)) for _ in range(300)}
 
 
 @pytest.mark.full

@@ -52,6 +52,16 @@ def test_texts_that_are_none(deep):
         read_json(deep)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-le"])
+@pytest.mark.parametrize("letter", ["\u0122", "\u5c22", "\u225b", "\U00012222"])
+def test_the_bytes_of_other_encodings_are_no_brackets_and_quotes(encoding, letter):
+    """Bytes of these letters are those of a quote, a backslash or a bracket in UTF-8."""
+    text = f'["{letter}", [[[{{"{letter}": []}}]]]]'
+    assert read_json(text.encode(encoding), 6) == json.loads(text)
+    with pytest.raises(ValueError, match="more than 5 levels deep"):
+        read_json(text.encode(encoding), 5)
+
+
 def test_no_other_module_reads_json():
     """`json.loads` has no limit: `read_json` is used for all that comes from files."""
     for path in Path(mercer.__file__).parent.rglob("*.py"):

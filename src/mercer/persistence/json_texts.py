@@ -38,6 +38,8 @@ def read_json(text: str | bytes, depth: int = DEPTH) -> Any:
     Traceback (most recent call last):
     ValueError: lists and objects in it are more than 64 levels deep
     """
+    if isinstance(text, bytes) and not (encoding := json.detect_encoding(text)).startswith("utf-8"):
+        text = text.decode(encoding, "surrogatepass")  # whose bytes are no brackets and quotes
     check_depth(text, depth)
     try:
         return json.loads(text)
