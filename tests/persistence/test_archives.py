@@ -341,6 +341,29 @@ def test_a_generator_whose_seed_takes_for_ever_to_mix(path):
     refused(path, "a seed sequence with a pool of 1,000,000 numbers")
 
 
+@pytest.mark.parametrize("size", ["1e6", "1000000.5", "1000000.0"])
+def test_a_pool_whose_size_is_a_fraction(size, path):
+    save([np.random.default_rng(3)], path)
+
+    def change(members):
+        state = members["schema.json"]["content"][0]["content"]["seed_seq"]["content"]
+        state["pool_size"]["content"] = size
+
+    rewritten(path, change)
+    refused(path, "a seed sequence with a pool of 1,000,000 numbers")
+
+
+def test_bytes_around_an_archive(path):
+    """Nothing follows the list of contents, which zipfile would take for a comment."""
+    save([1.5], path)
+    content = path.read_bytes()
+    for more in (content + b"\0", content + b"more" * 1000, content[:-1], b"\0" + content):
+        path.write_bytes(more)
+        refused(path, "altered")
+    path.write_bytes(content)
+    assert load(path) == [1.5]
+
+
 @pytest.mark.parametrize("depth", [50, 180, 205, 300, 2000])
 def test_objects_in_objects(depth, path):
     """What is too deep to load is refused when it is saved."""

@@ -104,6 +104,7 @@ def test_what_obeys_a_rule(rule, right):
         (halves, np.array([[1, -1], [1, -2]]), "every node"),
         (halves, np.array([[2, -1], [-2, -3], [1, -4]]), "leads back"),
         (halves, np.array([[-1, 2**40]]), "every node"),
+        (halves, np.array([[-1, -2], [1, -3]]), "leads back to an earlier node"),  # to itself
         (floats(2), INTS * 1.0, "not floating numbers with 2 axes"),
         (floats(1), INTS, "int64"),
         (floats(1), INTS * 1j, "complex"),

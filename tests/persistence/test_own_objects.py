@@ -474,3 +474,33 @@ def test_models_of_all_types_of_columns(name, make, tmp_path):
     save(model, tmp_path / "file")
     found = load(tmp_path / "file").predict(table)
     np.testing.assert_allclose(found, model.predict(table), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["__array_interface__", "__array__", "__len__", "__private_", "__dict__", "__class__", "a b_",
+     "fit", "1_"],
+)  # fmt: skip
+def test_fields_that_python_reads_by_their_names_are_refused(name):
+    """numpy asks an object itself, not only its class, for ``__array_interface__``: an address."""
+    with pytest.raises(ValueError, match="has no field"):
+        own_objects.check_field(mercer.KernelRidge, name)
+
+
+def test_named_tuples_have_all_of_their_fields():
+    Bands = mercer.dedup.signing.Bands
+    assert own_objects.made_tuple(Bands, [6, 16]) == Bands(6, 16)
+    for values in ([], [6], [6, 16, 2]):
+        with pytest.raises(ValueError, match=f"a Bands of {len(values)} fields, not 2"):
+            own_objects.made_tuple(Bands, values)
+
+
+@pytest.mark.parametrize("kind", ["ndarray", "memmap", "float64x", "test", "vectorize"])
+def test_keys_of_dicts_are_scalars(kind):
+    """numpy has types that take a key for a size, or call it."""
+    from mercer.persistence.schema import _check_keys
+
+    node = {"__module__": "numpy", "__class__": kind, "__loader__": "TypeNode"}
+    with pytest.raises(ValueError, match=f"a dict with keys of the type numpy.{kind}"):
+        _check_keys({"content": [node]})
+    _check_keys({"content": [node | {"__class__": "int64"}]})
