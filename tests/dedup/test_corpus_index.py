@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from fuzz.fuzz_fields import FORGED
 from mercer import deduplicate
 from mercer.dedup import Characters, CorpusIndex, Words, segments, signatures
 from mercer.dedup.signatures import Signatures
@@ -343,6 +344,71 @@ def test_damaged_bytes_are_refused_or_answered(bits, tmp_path):
         header.write_bytes(content)
         with suppress(ModelFileError):
             CorpusIndex.open(made.folder).query(texts[:2])
+
+
+@pytest.mark.parametrize("bits", [None, 1, 8])
+def test_documents_that_are_like_none(bits, tmp_path):
+    made = CorpusIndex.create(tmp_path / "i", bits=bits)
+    assert len(made.query(["one two three four"])) == 0
+    made.append(["one two three four"])
+    assert len(made.query(["five six seven eight", ""])) == 0
+    kept = deduplicate(["five six seven eight"], against=made).kept
+    assert kept.tolist() == [0]
+
+
+def asked(made, texts):
+    """What becomes of every use of an index; any error but ModelFileError is raised."""
+    found = []
+    for use in (made.query, made.append, lambda texts: deduplicate(texts, against=made)):
+        try:
+            use(texts)
+            found.append("answered")
+        except ModelFileError:
+            found.append("refused")
+    for path in made.folder.glob("00000[1-9].segment"):
+        path.unlink()
+    return found
+
+
+@pytest.mark.parametrize("bits", [None, 2])
+@pytest.mark.parametrize("name", ["keys", "values", "starts", "signatures"])
+def test_segments_that_are_forged_with_right_checksums(bits, name, tmp_path):
+    """Every array in every way in which the fuzzer makes arrays wrong, and other counts."""
+    made = CorpusIndex.create(tmp_path / "i", bits=bits)
+    texts = corpus(20)
+    made.append(texts)
+    path = made.folder / "000000.segment"
+    whole = segments.Segment(path)
+    arrays = {each: np.array(whole.mapped(each, has[0])) for each, has in whole.arrays.items()}
+    if name not in arrays:
+        assert (name == "signatures") == (bits is None)
+        return
+    facts = {key: whole.facts[key] for key in ("job", "made")}
+    ends = []
+    forged = {way: change(arrays[name], 3) for way, change in FORGED.items()}
+    for way, array in forged.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or way == "complex":
+            continue
+        with np.errstate(all="ignore"):
+            array = np.ascontiguousarray(array.astype(segments.DTYPES[name]))
+        path.unlink()
+        segments.write_segment(path, facts | {"documents": 20}, arrays | {name: array})
+        ends += asked(made, texts)
+    assert ends.count("refused") > 10
+    for count in (0, 1, 19, 21, 2**30, 2**31 - 1):
+        path.unlink()
+        segments.write_segment(path, facts | {"documents": count}, arrays)
+        assert "refused" in asked(made, texts)
+
+
+def test_a_segment_that_becomes_shorter_while_it_is_read(tmp_path):
+    made = CorpusIndex.create(tmp_path / "i")
+    made.append(["one two three"])
+    path = made.folder / "000000.segment"
+    opened = segments.Segment(path)
+    os.truncate(path, opened.begin)
+    with pytest.raises(ModelFileError, match="truncated or altered"):
+        opened.check()
 
 
 def test_arguments_are_checked(tmp_path):

@@ -80,7 +80,10 @@ class Segment:
             raise damaged(self.path, f"{name} has shape {found}")
         if 0 in found:
             return np.empty(found, DTYPES[name])
-        return np.asarray(np.memmap(self.path, DTYPES[name], "r", self.begin + offset, found))
+        try:
+            return np.asarray(np.memmap(self.path, DTYPES[name], "r", self.begin + offset, found))
+        except ValueError as error:  # it became shorter since its header was read
+            raise damaged(self.path, reason(error)) from error
 
     def check(self) -> None:
         """Read all arrays, and compare their checksums."""

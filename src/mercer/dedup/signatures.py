@@ -50,7 +50,7 @@ class Signatures:
             out *= np.uint32(factor)
         bits = (out >> np.uint32(32 - self.bits)).astype(np.uint8)
         shifts = np.arange(0, 8, self.bits, dtype=np.uint8)
-        return np.bitwise_or.reduce(bits.reshape(len(out), -1, 8 // self.bits) << shifts, axis=2)
+        return np.bitwise_or.reduce(bits.reshape(-1, self.width, len(shifts)) << shifts, axis=2)
 
     def similarity(
         self, A: np.ndarray, B: np.ndarray, left: np.ndarray, right: np.ndarray
