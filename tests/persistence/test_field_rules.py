@@ -261,7 +261,7 @@ def test_refusals_come_before_anything_is_made_of_a_size_in_a_file(tmp_path):
             for name in old.namelist():
                 content = old.read(name)
                 if name == "schema.json":
-                    content = re.sub(rb'"content": "300"', b'"content": "%d"' % 2**60, content)
+                    content = re.sub(rb'"content":"300"', b'"content":"%d"' % 2**60, content)
                     assert str(2**60) in json.dumps(json.loads(content))
                 inner.writestr(name, content)
     members["skeleton.mercer"] = (tmp_path / "in").read_bytes()

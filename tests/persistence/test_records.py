@@ -20,15 +20,25 @@ RNG = np.random.default_rng(0)
 )
 def test_records_come_back(name):
     columns = [Column(name, "number", "why", 1, 2, -1.5, 1e300, ["a"], ";", 9)]
-    text = packed(columns)
-    assert isinstance(text, str)
-    assert unpacked(Column, text) == columns
+    for items in (columns, {"a column": columns[0]}, [], {}):
+        text = packed(items)
+        assert isinstance(text, str)
+        assert unpacked(Column, text) == items
 
 
 @pytest.mark.parametrize("odd", [("a", 1), float("nan"), 1j, pd.Timestamp("2020-01-01")])
 def test_records_of_other_values_stay_as_they_are(odd):
     columns = [Column(odd, "number", "", 0, 1)]
     assert packed(columns) is columns
+    by_name = {"a": columns[0]}
+    assert packed(by_name) is by_name
+
+
+@pytest.mark.parametrize("kind", [{"a": "number"}, {0: "number"}, {}, None])
+def test_kinds_that_are_no_records_stay_as_they_are(tmp_path, kind):
+    model = mercer.KernelRegressor(kind=kind)
+    mercer.save(model, tmp_path / "m.mercer")
+    assert mercer.load(tmp_path / "m.mercer").kind == kind
 
 
 @pytest.mark.parametrize("names", [[f"gene {j}" for j in range(300)], list(range(300))])
@@ -36,11 +46,14 @@ def test_a_wide_table_is_a_small_file(tmp_path, names):
     X = pd.DataFrame(RNG.normal(size=(40, 300)), columns=names)
     y = np.where(X[names[0]] > 0, "a", "b")
     model = mercer.KernelClassifier(trials=1).fit(X, y)
+    if isinstance(names[0], str):  # as `mercer fit` gives what it has read
+        model.set_params(kind={column.name: column for column in model.columns_}).fit(X, y)
     mercer.save(model, tmp_path / "m.mercer")
     with zipfile.ZipFile(tmp_path / "m.mercer") as archive:
         schema = archive.read("schema.json").decode()
     assert schema.count("__class__") < 20 * 300  # it was 80 for each column
     again = mercer.load(tmp_path / "m.mercer")
+    assert again.kind == model.kind
     assert again.columns_ == model.columns_
     assert again.encoder_.features_ == model.encoder_.features_
     assert_array_equal(again.predict(X), model.predict(X))

@@ -144,7 +144,7 @@ def _written(model: Any) -> bytes:
     name = type(model).__name__
     archived = io.BytesIO()
     try:
-        content = skops_io().dumps(model)
+        content = _described(model)
         own, foreign = sorted_types(content)
         with zipfile.ZipFile(archived, "w") as archive:
             _copy_members(content, archive)
@@ -174,6 +174,25 @@ def _written(model: Any) -> bytes:
                 "is not: keep plain values in its place, or give its class __getstate__ and "
                 "__setstate__; or use pickle where you trust every reader."
             ) from error
+    return archived.getvalue()
+
+
+def _described(model: Any) -> bytes:
+    """The archive of `skops.io.dumps`, whose description has no blanks between its parts.
+
+    Half of the description of a wide table would be blanks, which Python alone can write.
+    """
+    skops_io()
+    from skops import __version__
+    from skops.io._utils import SaveContext, get_state
+
+    archived = io.BytesIO()
+    with zipfile.ZipFile(archived, "w") as archive:
+        context = SaveContext(zip_file=archive)
+        state = get_state(model, context)
+        state |= {"protocol": context.protocol, "_skops_version": __version__}
+        archive.writestr(SCHEMA, json.dumps(state, separators=(",", ":")))
+        context.clear_memo()
     return archived.getvalue()
 
 

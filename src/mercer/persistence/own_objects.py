@@ -122,8 +122,8 @@ def mark_own(description: Any) -> None:
             own = str(part.get("__module__")).startswith(LIBRARY)
             if own and part.get("__loader__") != "SparseMatrixNode":
                 part["__loader__"] = OWN_NODE
-        waiting += part.values() if isinstance(part, dict) else part
-        waiting = [part for part in waiting if isinstance(part, (dict, list))]
+        parts = part.values() if isinstance(part, dict) else part
+        waiting += [each for each in parts if isinstance(each, (dict, list))]
 
 
 @cache

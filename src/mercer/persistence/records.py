@@ -1,4 +1,4 @@
-"""Lists of small records in model files: each is one text there.
+"""Lists and dicts of small records in model files: each is one text there.
 
 A table of 800 columns has thousands of records of ten values. As objects of their own they were
 57,000 nodes of a model file, 37 MB, and took four seconds to write and to read.
@@ -17,15 +17,19 @@ from mercer.persistence.json_texts import read_json
 
 
 class KeepsRecords:
-    """Mixin of estimators whose attributes include lists of dataclasses, named in ``records``."""
+    """Mixin of estimators whose attributes include lists or dicts of dataclasses, named in ``records``."""
 
     records: ClassVar[dict[str, type]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         whole: Any = super()
         state: dict[str, Any] = whole.__getstate__()
-        known = {name: state[name] for name in self.records if state.get(name) is not None}
-        return state | {name: packed(items) for name, items in known.items()}
+        known = {
+            name: packed(state[name])
+            for name, kind in self.records.items()
+            if state.get(name) is not None and _are(state[name], kind)
+        }
+        return state | known
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         texts = {name: text for name, text in state.items() if name in self.records}
@@ -38,8 +42,10 @@ class KeepsRecords:
         whole.__setstate__(state | known)
 
 
-def packed(items: list) -> str | list:
+def packed(items: list | dict) -> str | list | dict:
     """Dataclasses as one text; as they are where a value is no text, number or list of these.
+
+    Of a dict, the names are kept with them.
 
     Examples
     --------
@@ -50,20 +56,24 @@ def packed(items: list) -> str | list:
     >>> unpacked(Column, text) == [Column("age", "number", "", 0, 9)]
     True
     """
-    rows = [list(vars(item).values()) for item in items]
     try:
+        if isinstance(items, dict):
+            rows: Any = {name: list(vars(item).values()) for name, item in items.items()}
+        else:
+            rows = [list(vars(item).values()) for item in items]
         text = json.dumps(rows, default=_plain)
         return text if read_json(text) == rows else items
     except (TypeError, ValueError):
         return items
 
 
-def unpacked(kind: type, text: str) -> list:
+def unpacked(kind: type, text: str) -> list | dict:
     """The inverse of `packed`, for records of one kind; no code of theirs runs."""
     defaults = {field.name: field.default for field in fields_of(kind)}
-    rows, found = read_json(text), []
+    content, found = read_json(text), []
+    rows = list(content.values()) if isinstance(content, dict) else content
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise ValueError("records that are no list of lists")
+        raise ValueError("records that are no list of lists, and no dict of them")
     for row in rows:
         values = defaults | dict(zip(defaults, row))
         if len(row) > len(defaults) or any(value is MISSING for value in values.values()):
@@ -71,7 +81,13 @@ def unpacked(kind: type, text: str) -> list:
         record = object.__new__(kind)
         vars(record).update(values)
         found.append(record)
-    return found
+    return dict(zip(content, found)) if isinstance(content, dict) else found
+
+
+def _are(items: Any, kind: type) -> bool:
+    """Whether these are records of one kind, in a list or by name."""
+    each = items.values() if isinstance(items, dict) else items
+    return isinstance(items, (list, dict)) and all(type(item) is kind for item in each)
 
 
 def _plain(value: Any) -> Any:

@@ -103,7 +103,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     progress: Callable[[dict[str, Any]], object] | None = None
 
     task: ClassVar[str]
-    records: ClassVar[dict[str, type]] = {"columns_": Column}
+    records: ClassVar[dict[str, type]] = {"columns_": Column, "kind": Column}
     sizes: ClassVar[Sizes] = Sizes()
 
     @abstractmethod
