@@ -17,7 +17,7 @@ from mercer.persistence.json_texts import read_json
 
 
 class KeepsRecords:
-    """Mixin of estimators whose attributes include lists or dicts of dataclasses, named in ``records``."""
+    """Mixin of estimators that hold lists or dicts of dataclasses; ``records`` names them."""
 
     records: ClassVar[dict[str, type]] = {}
 
