@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-from cyclopts import App, CycloptsError, CycloptsPanel, Parameter
+from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError, Parameter
 
 import mercer
 from mercer.cli.errors import OptionError
@@ -121,7 +121,7 @@ def run(arguments: list[str] | None = None) -> None:
         code = app(words, exit_on_error=False, print_error=False)
         sys.stdout.flush()  # on a full disk now, and not when Python ends
     except CycloptsError as error:
-        errors.print(CycloptsPanel(visible(str(error))))
+        errors.print(CycloptsPanel(visible(_usage(error))))
         sys.exit(USAGE)
     except KeyboardInterrupt:
         errors.print("\nInterrupted; nothing was written.")
@@ -141,6 +141,15 @@ def run(arguments: list[str] | None = None) -> None:
     except Exception:
         _bug(errors)
     sys.exit(code if isinstance(code, int) else OK)
+
+
+def _usage(error: CycloptsError) -> str:
+    """What is wrong in a command line; of what has to be there and is not, its name."""
+    wanted = error.argument
+    if not isinstance(error, MissingArgumentError) or wanted is None or error.keyword:
+        return str(error)
+    command = " ".join(["mercer", *(error.command_chain or ())])
+    return f"{command} needs {wanted.name}. See {command} --help."
 
 
 def _bug(errors: Terminal) -> NoReturn:
