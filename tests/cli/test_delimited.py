@@ -2,10 +2,11 @@
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
-from mercer.cli.tables import read_table
+from mercer.cli.tables import Tables, read_table
 
 
 def fields(text):
@@ -43,3 +44,29 @@ def test_an_empty_text_and_a_missing_one_stay_different():
 def test_codes_keep_their_zeros_and_long_integers_their_digits():
     assert fields("a,b\r0123,1\r5,2\r") == [["a", "b"], ["0123", 1], ["5", 2]]
     assert fields(f"a,b\n{'9' * 60},x\n1,y\n")[1:] == [["9" * 60, "x"], ["1", "y"]]
+
+
+ESCAPED = (
+    'name,note,n\n"a","a \\"word\\", and",1\n"b","back\\\\slash",2\n\\N,"c",3\n',
+    [("a", 'a "word", and', 1), ("b", "back\\slash", 2), (None, "c", 3)],
+)
+BARE = ("name\tnote\tn\na\tx\\\ty\t1\nb\tz\t2\n", [("a", "x\ty", 1), ("b", "z", 2)])
+
+
+@pytest.mark.parametrize(("text", "rows"), [ESCAPED, BARE])
+def test_backslashes_escape_quotes_and_separators(text, rows, folder):
+    name = "t.csv" if "," in text else "t.tsv"
+    (folder / name).write_text(text)
+    tables = Tables([Path(name)])
+    assert tables.frame().rows() == rows
+    assert "Backslashes in the fields are escapes" in tables.notes[0]
+    assert [row for block in Tables([Path(name)]).blocks(1) for row in block.rows()] == rows
+
+
+@pytest.mark.parametrize("cell", ['"C:\\dir\\"', "a\\b", '"5"" \\ wide"', "\\N"])
+def test_backslashes_that_are_no_escapes_stay(cell, folder):
+    (folder / "t.csv").write_text(f"path,n\n{cell},1\n{cell},2\n")
+    tables = Tables([Path("t.csv")])
+    bare = cell.strip('"').replace('""', '"')
+    assert tables.frame()["path"].to_list() == [bare, bare]
+    assert tables.notes == []

@@ -19,7 +19,7 @@ FRAME = pl.DataFrame({"size": [1.5, None, 3.0], "colour": ["red", "blue", None]}
 ROWS = FRAME.to_dict(as_series=False)
 
 
-def workbook(rows, sheets=("One",)):
+def workbook(rows, sheets=("One",), merged=()):
     """A file of Excel by hand."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     related = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -65,7 +65,8 @@ def workbook(rows, sheets=("One",)):
             f'<Relationships xmlns="{package}/relationships">{links}</Relationships>',
         )
         for i in numbers:
-            text = f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData></worksheet>'
+            cells = "".join(f'<mergeCell ref="{each}"/>' for each in merged)
+            text = f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData>{cells}</worksheet>'
             archive.writestr(f"xl/worksheets/{i}.xml", text)
     return content.getvalue()
 
@@ -354,6 +355,32 @@ def test_totals_and_notes_below_a_sheet_are_left_out_and_said(foot, said, folder
     tables = Tables([Path("t.xlsx")])
     assert tables.frame().rows() == [("a", 1.5, 1), ("b", 2.5, 2), ("c", 3.5, 3)]
     assert any(said in note for note in tables.notes)
+
+
+@pytest.mark.parametrize("title", [[], [["Sales of March", None, None, None, None], []]])
+def test_headings_in_two_rows_of_a_sheet_are_joined(title, folder):
+    pytest.importorskip("fastexcel")
+    heads = [["id", "north", None, "south", None], [None, "sold", "price", "sold", "price"]]
+    rows = [["a", 1, 1.5, 2, 2.5], ["b", 2, 3.5, 3, 4.5], ["c", 3, 5.5, 4, 6.5]]
+    n = len(title)
+    merged = [f"A{n + 1}:A{n + 2}", f"B{n + 1}:C{n + 1}", f"D{n + 1}:E{n + 1}"]
+    merged += ["A1:E1"] * bool(title)
+    (folder / "t.xlsx").write_bytes(workbook([*title, *heads, *rows], merged=merged))
+    tables = Tables([Path("t.xlsx")])
+    frame = tables.frame()
+    names = ["id", "north / sold", "north / price", "south / sold", "south / price"]
+    assert (frame.columns, frame.rows()) == (names, [tuple(row) for row in rows])
+    assert any("The headings stand in two rows, which are joined: id, north" in n
+               for n in tables.notes)  # fmt: skip
+    assert any("Sales of March" in note for note in tables.notes) == bool(title)
+
+
+def test_a_title_over_a_sheet_is_no_heading(folder):
+    pytest.importorskip("fastexcel")
+    rows = [["Sales", None, "of March", None], ["name", "size", "sold", "left"]]
+    rows += [[f"n{i}", i + 0.5, i, 2 * i + 1] for i in range(5)]
+    (folder / "t.xlsx").write_bytes(workbook(rows[1:], merged=["A3:B3"]))
+    assert Tables([Path("t.xlsx")]).frame().columns == ["name", "size", "sold", "left"]
 
 
 def test_rows_of_a_sheet_that_are_no_total_stay(folder):

@@ -1,8 +1,9 @@
 """Tables in text files: encoding, separator, line ends, quotes and rows, read into texts.
 
 The rules of quotes are those of spreadsheets: a field that begins with a quote ends with one, and
-may hold separators and line breaks; a quote inside is written twice. Lines end with LF, CR LF or
-CR. Polars alone does not say where a text breaks these rules, and does not read CR.
+may hold separators and line breaks; a quote inside is written twice, or behind a backslash where
+all of the file shows that. Lines end with LF, CR LF or CR. Polars alone does not say where a text
+breaks these rules, and does not read CR.
 """
 
 from __future__ import annotations
@@ -32,7 +33,14 @@ from mercer.cli.layout import (
     without_header,
     without_total,
 )
-from mercer.cli.separators import NAMED, fields_of, found_above, separator_of
+from mercer.cli.separators import (
+    NAMED,
+    fields_of,
+    found_above,
+    has_escapes,
+    separator_of,
+    without_escapes,
+)
 
 # bytes with which a text begins that says what it is
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
@@ -87,7 +95,9 @@ class DelimitedText:
         self.separator = separator or separator_of(rows, usual)
         if separator is None and self.separator != usual and usual is not None:
             self.notes.append(f"The fields are separated by {NAMED[self.separator]}.")
-        first = rows_of_text(rows, self.separator)[0]
+        self.escape: str | None = None
+        self._see_escapes(rows)
+        first = rows_of_text(self._unescaped(rows), self.separator)[0]
         #: a line of made names above rows without any, and whether units stand below the names
         self.made, self.units = self._made(first, header), False
         if not self.made and len(first) > 2 and are_units(first[1], first[2:]):
@@ -98,7 +108,7 @@ class DelimitedText:
         self.header: list[str] = []  # as it stands in the file
         self.names: list[str] = []  # columns without one are named by their position
         self.unnamed: list[str] = []
-        self.series: list[str] = []  # those of .ts files
+        self.kinds: dict[str, str] = {}  # such a text tells none
 
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time, as frames of texts."""
@@ -113,6 +123,15 @@ class DelimitedText:
             return
         with self.source.opened() as file:
             yield from self._streamed(file, rows)
+
+    def _see_escapes(self, text: str) -> None:
+        """Find out whether backslashes stand before quotes or separators in fields."""
+        if self.escape is None and has_escapes(text, self.separator):
+            self.escape = "\\"
+            self.notes.append("Backslashes in the fields are escapes, and are taken away.")
+
+    def _unescaped(self, text: str) -> str:
+        return without_escapes(text, self.separator) if self.escape else text
 
     def _made(self, first: list[list[str]], header: bool | None) -> str:
         """Names for the columns of a table without a header; "" where there is one."""
@@ -190,6 +209,8 @@ class DelimitedText:
         below = text[rows_end(text, self.separator) :]
         self.note_below(below)
         text = text.removesuffix(below)
+        self._see_escapes(text)
+        text = self._unescaped(text)
         if self.separator in re.split(r"[\r\n]", text, maxsplit=1)[0]:
             text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
         self._check_rows(text)
@@ -309,7 +330,7 @@ class DelimitedText:
         for _ in range(self.skip):
             next(lines)
         lines.begin(self.made)
-        reader = fields_of(lines, self.separator, 1 << 30)
+        reader = fields_of(lines, self.separator, 1 << 30, self.escape)
         begins, held, blank = 1, 0, 0
         try:
             self._take_names(next(reader, []))
@@ -323,7 +344,7 @@ class DelimitedText:
                 held += 1
                 blank = blank + 1 if not fields else 0
                 if held >= rows and (not blank or len(self.names) == 1):
-                    yield self._frame("".join(lines.taken))
+                    yield self._frame(self._unescaped("".join(lines.taken)))
                     lines.taken.clear()
                     held = blank = 0
         except csv.Error as error:
@@ -334,7 +355,7 @@ class DelimitedText:
         if len(self.names) > 1:
             rest = rest.rstrip("\r\n")
         if rest:
-            yield self._frame(rest)
+            yield self._frame(self._unescaped(rest))
 
 
 class _Lines:

@@ -1,6 +1,7 @@
 """Tables in files that know their types: Parquet, Arrow, svmlight and Excel.
 
 Each class reads one source as frames, at once or in blocks of rows, as `DelimitedText` does.
+`Lines` is the base of those that are read line by line: json_tables.py and headed_files.py.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
-from typing import Any, ClassVar
+from itertools import islice, pairwise
+from typing import Any, ClassVar, NamedTuple
 from xml.sax.saxutils import escape
 
 import numpy as np
 import polars as pl
 
+from mercer.cli.delimited import encoding_of
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import Source
 from mercer.cli.layout import (
@@ -32,7 +34,7 @@ from mercer.cli.layout import (
     rows_below,
     without_total,
 )
-from mercer.cli.unfolded import unfolded
+from mercer.tables import spelled_number
 
 # it tells of each column that it takes for texts, unless someone listens
 logging.getLogger("fastexcel").addHandler(logging.NullHandler())
@@ -51,11 +53,47 @@ class Typed(ABC):
         self.source = source
         self.notes: list[str] = []
         self.unnamed: list[str] = []  # columns that had no name in the file
-        self.series: list[str] = []  # columns of time series, where the file tells
+        self.kinds: dict[str, str] = {}  # of the columns of which the file tells it
 
     @abstractmethod
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time."""
+
+
+class Lines(Typed):
+    """Abstract: a text that is read line by line."""
+
+    def __init__(self, source: Source, encoding: str):
+        super().__init__(source)
+        self.encoding = encoding
+
+    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
+        lines = self._data(self._lines())
+        while block := list(islice(lines, rows)):
+            yield self._frame(block)
+
+    def _lines(self) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers, without the blanks around them."""
+        with self.source.opened() as file:
+            encoding = encoding_of(file.read(1024), self.encoding, self.source.label)
+        try:
+            with self.source.opened() as file:
+                for i, line in enumerate(io.TextIOWrapper(file, encoding), start=1):
+                    line.encode()  # some encodings can write halves of characters
+                    yield i, line.removeprefix("\ufeff").strip()
+        except (UnicodeError, LookupError) as error:
+            raise TableError(
+                f"{self.source.label} is not {encoding}: {error}. Give its encoding, for example "
+                "--encoding latin-1."
+            ) from None
+
+    def _data(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Those of the lines that hold a row each."""
+        return ((i, line) for i, line in lines if line)
+
+    @abstractmethod
+    def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        """The rows in some lines."""
 
 
 class Whole(Typed):
@@ -181,13 +219,41 @@ class ExcelFile(Whole):
             ) from None
         workbook = fastexcel.read_excel(content)
         name = self._chosen(workbook)
-        skip = self._above(workbook, name) if self.skip is None else self.skip
-        whole = pl.DataFrame(workbook.load_sheet(name, header_row=skip, schema_sample_rows=None))
-        whole = self._filled(whole, merged_cells(content, name), skip)
-        frame = self._above_foot(_refined(whole))
+        merged = merged_cells(content, name)
+        rows = _texts(workbook, name, max(MOST_ABOVE, (self.skip or 0) + 2))
+        skip, names = self._header(rows, merged)
+        how: dict[str, Any] = {"header_row": skip}
+        if names:
+            how = {"header_row": None, "skip_rows": skip + 1, "column_names": names}
+        whole = pl.DataFrame(workbook.load_sheet(name, schema_sample_rows=None, **how))
+        frame = self._above_foot(_refined(self._filled(whole, merged, skip)))
         if frame.width == 0:
             raise TableError(f"{self.source.label}: the sheet {name!r} is empty.")
-        return self._named(frame, _texts(workbook, name, skip + 1)[skip])
+        return self._named(frame, rows[skip])
+
+    def _header(self, rows: list[list[str]], merged: list[Merged]) -> tuple[int, list[str]]:
+        """The row of the header from 0, and its names if headings stand in two rows."""
+        groups = [m for m in merged if m.left < m.right and m.top == m.bottom and (
+            self.skip is None or m.top == self.skip + 1)]  # fmt: skip
+        width = max(map(len, rows))
+        for top in sorted({m.top - 1 for m in groups if m.top < len(rows)}, reverse=True):
+            names = _joined(rows, top, [m for m in groups if m.top == top + 1], width)
+            if names:
+                self._say_above(rows, top)
+                self.notes.append(
+                    "The headings stand in two rows, which are joined: "
+                    f"{first_names([name for name in names if not name.startswith(UNNAMED)])}."
+                )
+                return top + 1, names
+        above = rows_above(rows) if self.skip is None else self.skip
+        self._say_above(rows, above)
+        return above, []
+
+    def _say_above(self, rows: list[list[str]], count: int) -> None:
+        """Say that rows above the header are left out, where no user wanted that."""
+        first = next((cell for row in rows[:count] for cell in row if cell.strip()), "")
+        if count and self.skip is None:
+            self.notes.append(begins_below(count, "row", first))
 
     def _chosen(self, workbook: Any) -> str:
         """The name of the sheet to read."""
@@ -224,16 +290,15 @@ class ExcelFile(Whole):
             self.notes.append(f"Without a name in the header: {first_names(self.unnamed)}.")
         return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
-    def _filled(
-        self, frame: pl.DataFrame, merged: list[tuple[int, int, int]], skip: int
-    ) -> pl.DataFrame:
+    def _filled(self, frame: pl.DataFrame, merged: list[Merged], skip: int) -> pl.DataFrame:
         """The frame with the value of merged cells in all of their rows."""
         filled = set()
-        for column, first, last in merged:
+        for left, first, right, last in merged:
             top, bottom = first - skip - 2, last - skip - 1  # the header is in row skip + 1
-            if top < 0 or bottom > frame.height or column >= frame.width:
+            inside = top >= 0 and bottom <= frame.height and left < frame.width
+            if left != right or first == last or not inside:
                 continue
-            cells = frame.to_series(column)
+            cells = frame.to_series(left)
             if cells[top] is not None and cells[top + 1 : bottom].null_count() == bottom - top - 1:
                 rows = pl.int_range(frame.height, eager=True).is_between(top, bottom - 1)
                 value = cells[top : top + 1].new_from_index(0, frame.height)
@@ -263,15 +328,6 @@ class ExcelFile(Whole):
         )
         return _refined(frame[:-below])
 
-    def _above(self, workbook: Any, name: str) -> int:
-        """How many rows of a sheet stand above its header."""
-        rows = _texts(workbook, name, MOST_ABOVE)
-        above = rows_above(rows)
-        if above:
-            first = next(cell for row in rows for cell in row if cell.strip())
-            self.notes.append(begins_below(above, "row", first))
-        return above
-
 
 def _texts(workbook: Any, name: str, rows: int) -> list[list[str]]:
     """The first rows of a sheet as texts."""
@@ -286,8 +342,38 @@ def _holds_table(rows: list[list[str]]) -> bool:
     return any(one and other for one, other in pairwise(wide))
 
 
-def merged_cells(content: bytes, sheet: str) -> list[tuple[int, int, int]]:
-    """The cells of an .xlsx file that are merged downwards: column from 0, first and last row.
+class Merged(NamedTuple):
+    """Merged cells: their first and last column from 0, and row from 1."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+def _joined(rows: list[list[str]], top: int, groups: list[Merged], width: int) -> list[str]:
+    """The names of columns whose headings stand in a row and the one below; none if they do not.
+
+    A title that spans the whole table is no heading of a group.
+    """
+    above, below = ([*rows[i], *[""] * (width - len(rows[i]))] for i in (top, top + 1))
+    several = sum(bool(cell.strip()) for cell in above) > 1
+    numbers = any(spelled_number(cell) is not None for cell in below)
+    inside = all(below[j].strip() for m in groups for j in range(m.left, min(m.right + 1, width)))
+    if not (several and inside) or numbers:
+        return []
+    for m in groups:
+        above[m.left : m.right + 1] = [above[m.left]] * len(above[m.left : m.right + 1])
+    found: list[str] = []
+    for place, both in enumerate(zip(above, below)):
+        words = [word.strip() for word in both if word.strip()]
+        name = " / ".join(words) or f"{UNNAMED}{place}"
+        found.append(name if name not in found else f"{name} ({found.count(name) + 1})")
+    return found
+
+
+def merged_cells(content: bytes, sheet: str) -> list[Merged]:
+    """The merged cells of a sheet of an .xlsx file.
 
     The readers of workbooks do not tell them. A file that is not as the format says has none.
     """
@@ -304,16 +390,16 @@ def merged_cells(content: bytes, sheet: str) -> list[tuple[int, int, int]]:
         content = book.read(f"xl/{target}")
     except (zipfile.BadZipFile, KeyError, StopIteration, TypeError, UnicodeDecodeError):
         return []
-    found = []
-    for left, top, right, bottom in re.findall(
-        rb'<mergeCell ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"', content
-    ):
-        if left == right and top != bottom:
-            place = 0
-            for letter in left:
-                place = 26 * place + letter - ord("A") + 1
-            found.append((place - 1, int(top), int(bottom)))
-    return found
+    found = re.findall(rb'<mergeCell ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"', content)
+    return [Merged(_place(a), int(top), _place(b), int(bottom)) for a, top, b, bottom in found]
+
+
+def _place(letters: bytes) -> int:
+    """The place of a column of a sheet, from 0."""
+    place = 0
+    for letter in letters:
+        place = 26 * place + letter - ord("A") + 1
+    return place - 1
 
 
 def _refined(frame: pl.DataFrame) -> pl.DataFrame:
@@ -338,6 +424,29 @@ def _refined(frame: pl.DataFrame) -> pl.DataFrame:
         elif column.dtype == pl.Datetime and (known.dt.truncate("1d") == known).all():
             frame = frame.with_columns(column.cast(pl.Date))
     return frame
+
+
+def unfolded(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with a column for each value in the objects of its cells, such as "user.age".
+
+    Examples
+    --------
+    >>> unfolded(pl.DataFrame([{"id": 1, "user": {"age": 30, "at": {"x": 2}}}])).columns
+    ['id', 'user.age', 'user.at.x']
+    """
+    found: dict[str, pl.Series] = {}
+    for column in frame.iter_columns():
+        parts = {column.name: column}
+        if isinstance(column.dtype, pl.Struct):
+            inner = column.alias("").struct.unnest()
+            named = {f"{column.name}.{part.name}": part for part in inner.iter_columns()}
+            parts = {c.name: c for c in unfolded(pl.DataFrame(named)).iter_columns()}
+        for given, part in parts.items():
+            name = given
+            while name in found:
+                name += " (2)"
+            found[name] = part
+    return pl.DataFrame(found)
 
 
 @contextmanager

@@ -8,21 +8,19 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import polars as pl
 
-from mercer.cli.delimited import encoding_of
 from mercer.cli.errors import TableError
-from mercer.cli.files import Source
-from mercer.cli.formats import Typed, quiet
-from mercer.cli.unfolded import unfolded
+from mercer.cli.formats import Lines, quiet, unfolded
 from mercer.persistence import check_depth, read_json
 
 
-class Json(Typed):
-    """A file of JSON, whose depth is looked at before a table is made of it."""
+class JsonLines(Lines):
+    """One JSON object in each line; a name that is not there is a missing value."""
+
+    gaps = True
 
     def _check_depth(self, where: str, text: str) -> None:
         try:
@@ -32,40 +30,10 @@ class Json(Typed):
                 f"{where}: {error}, which no table can hold. Write what is inside as columns."
             ) from None
 
-
-class JsonLines(Json):
-    """One JSON object in each line; a name that is not there is a missing value."""
-
-    gaps = True
-
-    def __init__(self, source: Source, encoding: str):
-        super().__init__(source)
-        self.encoding = encoding
-
-    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
-        with self.source.opened() as file:
-            self.encoding = encoding_of(file.read(1024), self.encoding, self.source.label)
-        with self.source.opened() as file:
-            lines = enumerate(self._lines(file), start=1)
-            while block := list(islice(lines, rows)):
-                if some := [(i, text) for i, text in block if text.strip()]:
-                    yield self._frame(some)
-
-    def _lines(self, file: Any) -> Iterator[str]:
-        try:
-            for line in io.TextIOWrapper(file, self.encoding):
-                line.encode()  # some encodings can write halves of characters
-                yield line.removeprefix("\ufeff")
-        except (UnicodeError, LookupError) as error:
-            raise TableError(
-                f"{self.source.label} is not {self.encoding}: {error}. Give its encoding, for "
-                "example --encoding latin-1."
-            ) from None
-
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
         for i, text in lines:
             self._check_depth(f"{self.source.label}, row {i}", text)
-        content = "".join(text for _, text in lines).encode()
+        content = "\n".join(text for _, text in lines).encode()
         try:
             with quiet():
                 frame = pl.read_ndjson(io.BytesIO(content), infer_schema_length=None)
@@ -91,34 +59,20 @@ class JsonLines(Json):
         return found
 
 
-class JsonFile(Json):
+class JsonFile(JsonLines):
     """An array of objects, or an object that holds one, or the columns, as pandas writes them.
 
     It may also hold an object in each line.
     """
 
-    gaps = True
-
-    def __init__(self, source: Source, encoding: str):
-        super().__init__(source)
-        self.encoding = encoding
-
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
-        content = self.source.read()
-        encoding = encoding_of(content[:1024], self.encoding, self.source.label)
-        try:
-            text = content.decode(encoding).removeprefix("\ufeff")
-        except (UnicodeError, LookupError) as error:
-            raise TableError(
-                f"{self.source.label} is not {encoding}: {error}. Give its encoding, for example "
-                "--encoding latin-1."
-            ) from None
+        text = "\n".join(line for _, line in self._lines())
         self._check_depth(self.source.label, text)
         try:
             found = read_json(text)
         except ValueError as error:
             if _is_object(text.lstrip().partition("\n")[0]):
-                yield from JsonLines(self.source, self.encoding).blocks(rows)
+                yield from super().blocks(rows)
                 return
             raise TableError(f"{self.source.label} is not JSON: {error}. Write it again.") from None
         frame = unfolded(_frame(self._rows(found)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from itertools import islice
 from typing import Any
@@ -44,19 +45,45 @@ def separator_of(text: str, usual: str | None) -> str:
     return max(order, key=lambda separator: heads[separator])
 
 
-def _widths(text: str, separator: str) -> list[int]:
+def has_escapes(text: str, separator: str) -> bool:
+    """Whether quotes or separators within fields stand behind a backslash, as databases write them.
+
+    Then alone all rows have one width.
+    """
+    if '\\"' not in text and f"\\{separator}" not in text:
+        return False
+    plain = _widths(text, separator, most=None)
+    found = _widths(text, separator, "\\", most=None)
+    broken = len(set(plain)) > 1 or len(plain) < len(found)
+    return broken and len(set(found)) == 1 < found[0]
+
+
+def without_escapes(text: str, separator: str) -> str:
+    """The same table with doubled quotes in place of backslashes; ``\\N`` is a missing value."""
+    ends = rf"(?=[{re.escape(separator)}\r\n]|$)"
+    text = re.sub(rf"(?<![^{re.escape(separator)}\r\n])\\N{ends}", "", text)
+    found = io.StringIO(newline="")
+    rows = fields_of(io.StringIO(text, newline=""), separator, len(text), "\\")
+    csv.writer(found, delimiter=separator, lineterminator="\n").writerows(rows)
+    return found.getvalue()
+
+
+def _widths(
+    text: str, separator: str, escape: str | None = None, most: int | None = SAMPLE_ROWS
+) -> list[int]:
     """The number of fields of the first rows."""
     found: list[int] = []
     try:
-        for fields in islice(fields_of(io.StringIO(text, newline=""), separator, len(text)),
-                             SAMPLE_ROWS):  # fmt: skip
+        for fields in islice(
+            fields_of(io.StringIO(text, newline=""), separator, len(text), escape), most
+        ):
             found += [len(fields)] if fields or not found else []
     except csv.Error:  # cut in a quoted field, or wrong: the whole will tell
         pass
     return found
 
 
-def fields_of(lines: Any, separator: str, longest: int) -> Any:
-    """The fields of row after row, by the rules of quotes above."""
+def fields_of(lines: Any, separator: str, longest: int, escape: str | None = None) -> Any:
+    """The fields of row after row, by the rules of quotes in delimited.py."""
     csv.field_size_limit(max(csv.field_size_limit(), longest))  # a cell may hold a whole book
-    return csv.reader(lines, delimiter=separator, strict=True)
+    return csv.reader(lines, delimiter=separator, strict=True, escapechar=escape)

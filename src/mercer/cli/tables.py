@@ -1,4 +1,4 @@
-"""Tables from files: text, Parquet, Arrow, JSON lines, svmlight, Excel and .ts, also compressed.
+"""Tables from files: text, Parquet, Arrow, JSON, svmlight, Excel, ARFF and .ts, also compressed.
 
 `Tables` is what names and patterns on the command line mean: one or more files with the same
 columns, read at once or in blocks of rows. Everything a file can do wrong ends in a `TableError`
@@ -18,11 +18,11 @@ import polars as pl
 from mercer.cli.delimited import DelimitedText
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import STDIN, Source, find_sources
-from mercer.cli.formats import ArrowFile, ExcelFile, ParquetFile, SvmlightFile, Typed
+from mercer.cli.formats import ArrowFile, ExcelFile, Lines, ParquetFile, SvmlightFile, Typed
 from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
+from mercer.cli.headed_files import ArffFile, TimeSeriesFile
 from mercer.cli.json_tables import JsonFile, JsonLines
 from mercer.cli.text_types import TextTypes
-from mercer.cli.ts_files import TimeSeriesFile
 from mercer.tables import Column, Told
 
 #: suffix -> the usual separator of a text
@@ -31,14 +31,14 @@ FORMATS: dict[str, Any] = {
     ".parquet": ParquetFile, ".pq": ParquetFile, ".arrow": ArrowFile, ".feather": ArrowFile,
     ".ipc": ArrowFile, ".jsonl": JsonLines, ".ndjson": JsonLines, ".json": JsonFile,
     ".svm": SvmlightFile, ".svmlight": SvmlightFile, ".libsvm": SvmlightFile, ".xlsx": ExcelFile,
-    ".graphml": GraphmlFile, ".ts": TimeSeriesFile,
+    ".graphml": GraphmlFile, ".ts": TimeSeriesFile, ".arff": ArffFile,
 }  # fmt: skip
 SUFFIXES = (
-    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx), GraphML or series "
-    "(.ts), plain or compressed (.gz, .bz2, .xz, .zst, .zip)"
+    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx), ARFF, GraphML or "
+    "series (.ts), plain or compressed (.gz, .bz2, .xz, .zst, .zip)"
 )
 BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"[": ".json",
-              b"PK\x03\x04": ".xlsx"}  # fmt: skip
+              b"PK\x03\x04": ".xlsx", b"@relatio": ".arff", b"@RELATIO": ".arff"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Tables:
     @property
     def kinds(self) -> dict[str, str]:
         """The kinds of columns that a file tells, complete after reading."""
-        return {name: "series" for part in self.parts for name in part.series}
+        return {name: kind for part in self.parts for name, kind in part.kinds.items()}
 
     def note(self, said: str) -> None:
         """Add to `notes`."""
@@ -313,7 +313,7 @@ def _part(source: Source, reading: Reading) -> DelimitedText | Typed:
         return DelimitedText(
             source, usual, reading.encoding, reading.separator, reading.skip, reading.header
         )
-    if suffix in (".jsonl", ".ndjson", ".json", ".ts"):
+    if issubclass(FORMATS[suffix], Lines):
         return FORMATS[suffix](source, reading.encoding)
     if suffix == ".xlsx":
         return ExcelFile(source, reading.skip, reading.sheet)

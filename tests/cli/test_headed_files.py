@@ -1,4 +1,6 @@
-"""Time series in .ts files: what the header says, the rows, and faults told by their line."""
+"""Texts with a header, .ts and .arff: what it says, the rows, and faults told by their line."""
+
+from datetime import datetime
 
 import numpy as np
 import polars as pl
@@ -97,3 +99,56 @@ def test_a_file_is_fitted_and_predicted(tmp_path, monkeypatch, capsys):
     wanted = np.array(["slow", "fast"])[fast]
     texts = [c for c in answers.iter_columns() if c.dtype == pl.String]
     assert max((column.to_numpy() == wanted).mean() for column in texts) > 0.9
+
+
+ARFF = """% made by hand
+@RELATION weather
+
+@attribute outlook {sunny, 'very rainy'}
+@attribute 'warm th' numeric
+@ATTRIBUTE day date "dd.MM.yyyy HH:mm"
+@attribute note string
+@attribute class {1, 2, 3}
+@data
+sunny, 6.72, "29.02.2024 12:30", 'it\\'s fine, really', 1
+% between
+'very rainy',?,?,?,3
+"""
+SPARSE = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute c real\n@data\n"
+SPARSE += "{0 2.5, 1 y}\n{ }\n{2 ?}\n"
+
+
+def test_arff_has_its_types(tmp_path):
+    frame = table(tmp_path, ARFF, "weather.arff")
+    assert frame.columns == ["outlook", "warm th", "day", "note", "class"]
+    assert frame["outlook"].to_list() == ["sunny", "very rainy"]
+    assert frame["warm th"].to_list() == [6.72, None]
+    assert frame["day"].to_list() == [datetime(2024, 2, 29, 12, 30), None]
+    assert frame["note"].to_list() == ["it's fine, really", None]
+    tables = Tables([tmp_path / "weather.arff"])
+    assert pl.concat(tables.blocks(1)).equals(frame)
+    assert tables.kinds == {"class": "category"}
+
+
+def test_sparse_arff_has_zeros_and_first_levels(tmp_path):
+    frame = table(tmp_path, SPARSE, "t.arff")
+    assert frame.rows() == [(2.5, "y", 0), (0, "x", 0), (0, "x", None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (ARFF.replace("6.72", "warm"), "line 10: 'warm' is no number, as warm th has"),
+        (ARFF.replace("sunny, 6", "snow, 6"), "line 10: 'snow' is none of the levels of outlook"),
+        (ARFF.replace(",?,?,?,", ",?,?,"), "line 12: it has 4 values, and there are 5 attributes"),
+        (ARFF.replace("note string", "note relational"), "line 7: 'note' is of the type 'relat"),
+        (ARFF.replace("note string", "class string"), "line 8: 'class' is there twice"),
+        (ARFF.replace("note string", "note"), "line 7: an attribute has a name and a type"),
+        (ARFF.replace("@data", ""), "line 10: it stands before the line @data"),
+        (SPARSE.replace("{2 ?}", "{3 1}"), "line 8: '3' is the place of no attribute"),
+        ("@relation r\n@attribute a numeric\n@data\n", "has no rows"),
+    ],
+)
+def test_faults_of_arff_are_told_by_their_line(tmp_path, text, message):
+    with pytest.raises(TableError, match=message):
+        table(tmp_path, text, "t.arff")
