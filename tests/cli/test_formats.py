@@ -399,3 +399,119 @@ def test_objects_in_cells_are_unfolded_in_every_format(name, folder):
     tables = Tables([Path(name)])
     assert tables.frame().columns == ["user.age", "user.home.city", "y"]
     assert tables.frame().rows() == [(30, "Rome", 1), (None, None, 2), (41, None, 3)]
+
+
+# --- workbooks of strangers ----------------------------------------------------------------------
+
+SHEET = "xl/worksheets/1.xml"
+THREE = [["n", "t"], [1, "a"], [2, "b"], [3, "a"]]
+
+
+def other(name, change, rows=THREE):
+    """A workbook in which one member is another; None leaves it out."""
+    content = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(workbook(rows))) as given,
+        zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for member in given.namelist():
+            text = given.read(member)
+            text = change(text) if member == name else text
+            if text is not None:
+                archive.writestr(member, text)
+    return content.getvalue()
+
+
+def further(row):
+    """A sheet with more rows behind the others."""
+    return lambda text: text.replace(b"</sheetData>", row + b"</sheetData>")
+
+
+def hollow():
+    """A workbook that says of a part that it has 5 GB."""
+    whole = bytearray(workbook(THREE))
+    at = whole.index(b"PK\1\2")
+    whole[at + 24 : at + 28] = (0xFFFFFFF0).to_bytes(4, "little")
+    return bytes(whole)
+
+
+CLOSED = b"</sheets></workbook>"
+ENTITY = b"<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>"
+REFUSED_BOOKS = {
+    "no zip": (b"n,t\n1,a\n", "Cannot detect file format"),
+    "empty": (b"", "is empty"),
+    "cut": (workbook(THREE)[:500], "Cannot detect file format"),
+    "encrypted": (bytes.fromhex("d0cf11e0a1b11ae1") + bytes(3000), "Cannot detect file format"),
+    "no sheets": (
+        other("xl/workbook.xml", lambda t: t[: t.index(b"<sheet ")] + CLOSED), "no sheets"
+    ),
+    "no cells": (workbook([]), "is empty"),
+    "no rows": (workbook(THREE[:1]), "has no rows"),
+    "no sheet": (other(SHEET, lambda text: None), "not found"),
+    "half a sheet": (other(SHEET, lambda text: text[:200]), "Xml error"),
+    "entities": (other(SHEET, lambda t: ENTITY + t.replace(b">b<", b">&e;<")), "unrecognized"),
+    "far": (other(SHEET, further(b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>')),
+            "reach row 1,048,576 and column 16,384"),
+    "far, without places": (
+        other(SHEET, further(b'<row r="1048576"><c r=\'A1048576\'/>' + b"<c/>" * 5000 + b"</row>")),
+        "reach row 1,048,576 and column 5,0"),
+    "beyond": (other(SHEET, further(b'<row r="9"><c r="ZZZZZZZ4294967295"><v>1</v></c></row>')),
+               "too large"),
+    "below 1": (other(SHEET, further(b'<row r="-2"><c r="A-2"><v>1</v></c></row>')), "Xlsx error"),
+    "hollow": (hollow(), "bytes in"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED_BOOKS)
+def test_workbooks_that_are_refused(name, folder, capsys):
+    """With a message that names the file, and before a small file takes much memory."""
+    content, message = REFUSED_BOOKS[name]
+    (folder / "t.xlsx").write_bytes(content)
+    code, said = printed(capsys, "check", "t.xlsx")
+    assert code == 3
+    assert said.startswith("mercer: t.xlsx")
+    assert message in said
+
+
+LINK = b'<Relationship Id="x" Type="%s" Target="http://127.0.0.1:9/x.xlsx" TargetMode="External"/>'
+MERGED = b'<mergeCell ref="A2:A%d"/>' % 10**30
+TAKEN_BOOKS = {
+    "a million rows declared": other(
+        SHEET, lambda t: t.replace(b"<sheetData>", b'<dimension ref="A1:XFD1048576"/><sheetData>')
+    ),
+    "a formula": other(SHEET, lambda t: t.replace(b"<v>2</v>", b"<f>WEBSERVICE(A1)</f><v>2</v>")),
+    "a link to another": other(
+        "xl/_rels/workbook.xml.rels",
+        lambda t: t.replace(b"</Rel", LINK % b"http://schemas.openxmlformats.org/x" + b"</Rel"),
+    ),
+    "rows and columns far away": other(SHEET, further(b'<row r="9000"><c r="CZ9000"/></row>')),
+    "merged beyond all numbers": other(
+        SHEET,
+        lambda t: t.replace(b"</work", b'<mergeCells>%s</mergeCells></work' % MERGED),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKEN_BOOKS)
+def test_workbooks_that_are_read_as_they_are(name, folder):
+    (folder / "t.xlsx").write_bytes(TAKEN_BOOKS[name])
+    frame = read_table("t.xlsx")
+    assert frame["n"].to_list() == [1, 2, 3]
+    assert frame["t"].to_list() == ["a", "b", "a"]
+
+
+def test_dates_that_no_calendar_has(folder):
+    """Numbers in the format of dates, beyond the year 9999 and before 1900."""
+    style = (
+        b'<styleSheet xmlns="x"><cellXfs count="2"><xf/><xf numFmtId="14"/></cellXfs></styleSheet>'
+    )
+    for number in (b"1e18", b"-99999999", b"NaN", b"2958466"):
+        content = other(
+            SHEET, lambda t, v=number: t.replace(b"<c><v>2</v>", b'<c s="1"><v>' + v + b"</v>")
+        )
+        with zipfile.ZipFile(again := io.BytesIO(content), "a") as archive:
+            archive.writestr("xl/styles.xml", style)
+        (folder / "t.xlsx").write_bytes(again.getvalue())
+        frame = read_table("t.xlsx")
+        assert frame.height == 3
+        assert frame["t"].to_list() == ["a", "b", "a"]

@@ -40,7 +40,14 @@ from mercer.tables import spelled_number
 logging.getLogger("fastexcel").addHandler(logging.NullHandler())
 
 UNNAMED = "__UNNAMED__"  # begins the names that columns without one get
-LARGEST = 4_000_000_000  # bytes of a sparse table that is written out
+LARGEST = 4_000_000_000  # bytes of a table that is unpacked, or of a sparse one that is written out
+CELL = 32  # bytes of a cell of a sheet, where it is read
+MOST_ROWS, MOST_COLUMNS = 2**20, 2**14  # of a sheet of Excel
+STEP, PLACE = 2**22, 100  # bytes of a sheet that are looked through at a time, and twice
+#: places of cells in columns from CA on, and in rows from 1000 on; and cells without a place
+WIDE = re.compile(rb"""\sr\s*=\s*["']([C-Z][A-Z]|[A-Z]{3,20})\d""")
+LOW = re.compile(rb"""\sr\s*=\s*["'][A-Z]{0,20}(\d{4,20})["']""")
+PLACELESS = re.compile(rb"<c(?:\s+(?!r\s*=)[^>]*)?/?>")
 
 
 class Typed(ABC):
@@ -137,7 +144,11 @@ class Whole(Typed):
                 return read()
         except TableError:
             raise
-        except (Exception, pl.exceptions.PanicException) as error:  # a damaged file
+        except (
+            BaseException
+        ) as error:  # a damaged file; fastexcel and polars have panics of their own
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             said = str(error).partition("\n")[0].rstrip(".")
             raise TableError(
                 f"{self.source.label} is not a readable {self.kind} file: {said}. Copy or write it "
@@ -217,7 +228,10 @@ class ExcelFile(Whole):
                 f'{self.source.label}: to read .xlsx, pip install "mercer[formats]", or save the '
                 "sheet as CSV."
             ) from None
+        check_sheets(content)
         workbook = fastexcel.read_excel(content)
+        if not workbook.sheet_names:
+            raise ValueError("it has no sheets")
         name = self._chosen(workbook)
         merged = merged_cells(content, name)
         rows = _texts(workbook, name, max(MOST_ABOVE, (self.skip or 0) + 2))
@@ -342,6 +356,38 @@ def _holds_table(rows: list[list[str]]) -> bool:
     return any(one and other for one, other in pairwise(wide))
 
 
+def check_sheets(content: bytes) -> None:
+    """Refuse a workbook that takes no room in its file, but too much where it is read.
+
+    The reader unpacks a sheet whole and makes a table of all cells up to the farthest ones.
+    """
+    try:
+        book = zipfile.ZipFile(io.BytesIO(content))
+    except zipfile.BadZipFile:
+        return  # another format, or none: the reader says so
+    unpacked = sum(member.file_size for member in book.infolist())
+    if unpacked > LARGEST:
+        raise ValueError(f"it holds {unpacked:,} bytes in {len(content):,}, which is too much")
+    for member in book.infolist():
+        if not member.filename.startswith("xl/worksheets/"):
+            continue
+        columns, rows, before = 0, 0, b""
+        with book.open(member) as file:
+            while part := file.read(STEP):
+                text = before + part
+                before = text[-PLACE:]
+                wide = {_place(name) + 1 for name in WIDE.findall(text)}
+                columns = max({columns, *wide})
+                rows = max([rows, *map(int, set(LOW.findall(text)))])
+                if PLACELESS.search(text):  # cells that follow the last one
+                    columns = max(columns, *(row.count(b"<c") for row in text.split(b"<row")))
+        if rows > MOST_ROWS or columns > MOST_COLUMNS or rows * columns > LARGEST / CELL:
+            raise ValueError(
+                f"cells of {member.filename} reach row {rows:,} and column {columns:,}: a table of "
+                "so many is too large"
+            )
+
+
 class Merged(NamedTuple):
     """Merged cells: their first and last column from 0, and row from 1."""
 
@@ -390,7 +436,7 @@ def merged_cells(content: bytes, sheet: str) -> list[Merged]:
         content = book.read(f"xl/{target}")
     except (zipfile.BadZipFile, KeyError, StopIteration, TypeError, UnicodeDecodeError):
         return []
-    found = re.findall(rb'<mergeCell ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"', content)
+    found = re.findall(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"', content)
     return [Merged(_place(a), int(top), _place(b), int(bottom)) for a, top, b, bottom in found]
 
 
