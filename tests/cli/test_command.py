@@ -18,8 +18,8 @@ import pytest
 import mercer
 from cli.runner import command, fitted_file
 from lanes import few
-from mercer.selection.automatic.budget import Deadline
 from mercer.tables.encoding import TableEncoder
+from mercer.threads.clock import Deadline
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
 

@@ -31,15 +31,13 @@ from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load, save, skops_io
 from mercer.plots.report import ReportData, plain, report_data, write_report
 from mercer.selection.automatic import (
-    Budget,
-    Deadline,
     HeldOut,
     KernelClassifier,
     KernelRegressor,
     score_alone,
     score_held_out,
 )
-from mercer.threads import paying_threads
+from mercer.threads import Clock, Deadline, paying_threads
 
 SEARCH_SHARE = 0.6  # share of --time for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of
@@ -58,7 +56,7 @@ def fit_table(options: FitOptions, started: float | None = None, *, warned: bool
     ``warned`` is whether it was told before that they take most of it.
     """
     options.check()
-    budget = Budget(options.limit(), started)
+    budget = Clock(options.limit(), started)
     loading = budget.spent()
     if not warned:
         is_short(budget.limit, loading, "took")
@@ -87,7 +85,7 @@ def search_and_refit(
     options: FitOptions,
     screen: Terminal,
     steps: Steps,
-    budget: Budget,
+    budget: Clock,
 ) -> Outcome:
     """Search on the training rows, score on the others, fit to all rows if there is time.
 
@@ -119,7 +117,7 @@ def search_and_refit(
 
 
 def with_report(
-    outcome: Outcome, problem: Problem, options: FitOptions, steps: Steps, budget: Budget
+    outcome: Outcome, problem: Problem, options: FitOptions, steps: Steps, budget: Clock
 ) -> Outcome:
     """The same with what the report shows, after it is written; whatever fails costs no more."""
     if outcome.score is None:
@@ -150,7 +148,7 @@ def show_all(
 class Steps:
     """What follows the search, step by step: Ctrl-C ends the step that runs, and loses no model.
 
-    ``kept`` is the part of the time that is kept for the report.
+    ``kept`` are the seconds that are kept for the report.
     """
 
     def __init__(self, bar: SearchBar, timed: bool, kept: float):
@@ -169,7 +167,7 @@ class Steps:
             return None
 
 
-def _estimator(problem: Problem, options: FitOptions, budget: Budget) -> Any:
+def _estimator(problem: Problem, options: FitOptions, budget: Clock) -> Any:
     """The automatic estimator of the task, not yet fitted."""
     automatic: Any = KernelRegressor
     if problem.task == "classification":
@@ -213,7 +211,7 @@ def _score(
 
 
 def _refit(
-    model: Any, problem: Problem, split: Split, options: FitOptions, steps: Steps, budget: Budget
+    model: Any, problem: Problem, split: Split, options: FitOptions, steps: Steps, budget: Clock
 ) -> tuple[Any, Any]:
     """The winner fitted to all rows, and these rows.
 
@@ -231,10 +229,10 @@ def _refit(
         f"There was no time left to fit the winner again: the model knows {fitted} of the {n} "
         "rows, without those that it was scored on. Give more --time."
     )
-    if timed and wanted > budget.left() - steps.kept * budget.limit:
+    if timed and wanted > budget.left() - steps.kept:
         model.notices_.append(no_time)
         return alone
-    deadline = Deadline(budget if timed else Budget(), -steps.kept)
+    deadline = Deadline(budget if timed else Clock(), -steps.kept)
 
     def refitted() -> tuple[Any, Any]:
         final, rows = copy(model), None
@@ -276,7 +274,7 @@ def _loss(before: float | None, after: HeldOut | None, rank: int) -> str:
     )
 
 
-def _report(outcome: Outcome, problem: Problem, options: FitOptions, budget: Budget) -> ReportData:
+def _report(outcome: Outcome, problem: Problem, options: FitOptions, budget: Clock) -> ReportData:
     """Measure what the report shows, and write it."""
     split = outcome.split
     wanted = max(REPORT_SHARE * budget.limit, LEAST_REPORT)

@@ -17,7 +17,6 @@ from sklearn.metrics import (
 
 import mercer
 from mercer.plots import save_report
-from mercer.plots.clock import Clock
 from mercer.plots.held import RawRows
 from mercer.plots.report.advice import LearningCurve, learning_curve, suspects
 from mercer.plots.report.drawings import calibration_drawing
@@ -34,7 +33,7 @@ from mercer.plots.report.save import render
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.selection.automatic.scores import metric_named
 from mercer.tables import column_kind
-from mercer.threads import Stop, raise_if_stopped
+from mercer.threads import Clock, Stop, raise_if_stopped
 from plots.displays.test_influence import planted
 
 
@@ -254,7 +253,7 @@ def test_classes_with_an_order_stand_in_it():
 
 
 def test_a_step_is_stopped_when_its_time_and_a_grace_are_over(monkeypatch):
-    monkeypatch.setattr("mercer.plots.clock.GRACE", 0.0)
+    monkeypatch.setattr("mercer.threads.clock.GRACE", 0.0)
     steps = []
 
     def step(clock):

@@ -6,9 +6,10 @@ import pytest
 
 from mercer.learners.base.limits import LIMITS, Limits
 from mercer.learners.neighbourhoods import neighbourhood_machine
-from mercer.selection.automatic import KernelClassifier, KernelRegressor, budget
-from mercer.selection.automatic.speed import REFERENCE, Speed
+from mercer.selection.automatic import KernelClassifier, KernelRegressor
+from mercer.selection.automatic.settings import REFERENCE, Speed
 from mercer.solvers.neighbourhoods import training
+from mercer.threads import clock as clocks
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def clock(monkeypatch):
             self.now += self.tick
 
     clock = Clock()
-    monkeypatch.setattr(budget, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(clocks, "monotonic", lambda: clock.now)
     for module in (neighbourhood_machine, training):  # so that no network is cut
         monkeypatch.setattr(module, "perf_counter", lambda: clock.now)
     monkeypatch.setattr(Speed, "measured", lambda: REFERENCE)

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 from numpy.testing import assert_array_equal
 
-from mercer.selection.automatic import budget
 from mercer.selection.automatic.machines.additive import AdditiveMachine
 from mercer.selection.automatic.machines.neighbourhood import LearntNeighbourhood
 from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.tasks import Classification, Regression
 from mercer.selection.automatic.trials import Trials
+from mercer.threads import clock as clocks
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(240, 3))
@@ -28,7 +28,7 @@ def search_of(model, y, metric=None, seconds=np.inf, **given):
     task, y = Task.read(y, len(y), "the test")
     settings = {
         "M": model.encoder_.transform(TABLE), "metric": metric_named(metric, model.task),
-        "memory": 10**9, "seed": model._seed, "budget": budget.Budget(seconds),
+        "memory": 10**9, "seed": model._seed, "clock": clocks.Clock(seconds),
         "sizes": model.sizes,
     }  # fmt: skip
     features = model.encoder_.features_

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from mercer.durations import seconds
-from mercer.selection.automatic import budget
-from mercer.selection.automatic.budget import Budget
+from mercer.threads import clock as clocks
+from mercer.threads.clock import Clock
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,16 @@ def test_what_is_no_time_is_refused(text):
 
 def test_a_budget_runs_from_its_making(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(budget, "monotonic", lambda: now[0])
-    clock = Budget(10)
+    monkeypatch.setattr(clocks, "monotonic", lambda: now[0])
+    clock = Clock(10)
     now[0] = 107.0
     assert (clock.spent(), clock.left()) == (7, 3)
     now[0] = 112.0
-    assert clock.left() == -2
-    assert Budget().left() == float("inf")
+    assert clock.left() == 0
+    assert not Clock().limited
+    assert clock.limited
+    assert Clock().left() == float("inf")
 
 
 def test_a_budget_may_have_started_earlier():
-    assert 4 < Budget(10, time.monotonic() - 5).left() <= 5
+    assert 4 < Clock(10, time.monotonic() - 5).left() <= 5

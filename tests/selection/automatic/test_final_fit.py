@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic import budget, final_fit
+from mercer.selection.automatic import final_fit
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.trials import trials
+from mercer.threads import clock as clocks
 from mercer.threads import raise_if_stopped
 from selection.automatic.small_searches import RING, TABLE, WAVE, same_model, search_of
 
@@ -129,7 +130,7 @@ def late(told, clock, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(final_fit, "Deadline", Late)
-    return lambda: monkeypatch.setattr(final_fit, "Deadline", budget.Deadline)
+    return lambda: monkeypatch.setattr(final_fit, "Deadline", clocks.Deadline)
 
 
 def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, told):

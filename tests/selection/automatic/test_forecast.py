@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose
 from mercer import KernelRegressor
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines import linear
-from mercer.selection.automatic.schedule import costs
-from mercer.selection.automatic.schedule.costs import AT_FIRST, CARE, LAST, Costs
-from mercer.selection.automatic.speed import REFERENCE, Speed
+from mercer.selection.automatic.settings import REFERENCE, Speed
 from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.selection.automatic.trials import costs
+from mercer.selection.automatic.trials.costs import AT_FIRST, CARE, LAST, Costs
 from mercer.selection.automatic.trials.forecast import FIRST_RUNG_SHARE, PROMOTED, Forecast
 from mercer.tables.encoding import TableEncoder
 from selection.automatic.simple_models import simple_model
@@ -24,7 +24,7 @@ class Told(Forecast):
     """Every trial takes these seconds."""
 
     def __init__(self, limit: float, seconds: float):
-        self.budget: Any = SimpleNamespace(limit=limit)
+        self.clock: Any = SimpleNamespace(limit=limit, limited=True)
         self.rungs: Any = SimpleNamespace(fits_once=lambda candidate: False)
         self.seconds = seconds
 

@@ -11,12 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic import final_fit
-from mercer.selection.automatic.budget import Deadline
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines.means import HeldPredictions, mean_name
 from mercer.selection.automatic.settings import Sizes
 from mercer.selection.automatic.tasks import Classification, Regression
-from mercer.selection.automatic.trials.leaderboard import Leaderboard
+from mercer.selection.automatic.trials.state import Leaderboard
+from mercer.threads.clock import Deadline
 
 RNG = np.random.default_rng(5)
 TABLE = pd.DataFrame({name: RNG.normal(size=240) for name in "abc"}).assign(

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer.selection.automatic import KernelClassifier, KernelRegressor, reasons
+from mercer.selection.automatic import KernelClassifier, KernelRegressor, shown
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.final_fit import Fitter
 from mercer.selection.automatic.machines.recipes import Recipe
@@ -50,7 +50,7 @@ def test_reasons_in_many_blocks_are_those_of_one(classes, monkeypatch):
     X, y = blobs(classes)
     model = KernelClassifier(trials=1).fit(X, y)
     whole = model.reasons(X)
-    monkeypatch.setattr(reasons, "BLOCK", 7 * len(model.stored_rows_))
+    monkeypatch.setattr(shown, "BLOCK", 7 * len(model.stored_rows_))
     parts = model.reasons(X)
     for name in ("rows", "against"):
         assert np.mean(getattr(parts, name) == getattr(whole, name)) > 0.99  # but for rounding

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.candidates.screening import dependence
+from mercer.selection.automatic.candidates.learning import dependence
 from mercer.selection.automatic.tasks import Classification, Regression
 from selection.automatic.simple_models import simple_model, simple_names
 
@@ -43,7 +43,7 @@ def test_blocks_of_columns_scales_and_order_change_nothing(monkeypatch):
     wanted = dependence(X, y)
     order = RNG.permutation(50)
     assert_allclose(dependence(X[order] * 1e5 + 3, y[order] * 1e-5), wanted, rtol=1e-3)
-    monkeypatch.setattr("mercer.selection.automatic.candidates.screening.BLOCK", 1)
+    monkeypatch.setattr("mercer.selection.automatic.candidates.learning.BLOCK", 1)
     assert_allclose(dependence(X, y), wanted, rtol=1e-6)
 
 

@@ -10,7 +10,7 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.selection.automatic.scores import METRICS
-from mercer.selection.automatic.trials.leaderboard import Leaderboard
+from mercer.selection.automatic.trials.state import Leaderboard
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(160, 12))

@@ -11,12 +11,12 @@ from sklearn.svm import LinearSVC
 from mercer import KernelClassifier, load, save
 from mercer.selection.automatic.candidates.candidate import READ_FEATURES, Candidate
 from mercer.selection.automatic.candidates.order import candidates
-from mercer.selection.automatic.machines.recipes import Recipe
-from mercer.selection.automatic.machines.sparse_classes import (
+from mercer.selection.automatic.machines.linear import (
     SPARSE_CLASSES,
     fit_bayes,
     fit_margins,
 )
+from mercer.selection.automatic.machines.recipes import Recipe
 from mercer.selection.automatic.tasks import Classification
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder

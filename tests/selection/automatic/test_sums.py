@@ -9,7 +9,7 @@ import mercer
 from mercer import KernelClassifier, KernelRegressor, MultipleKernelRegressor
 from mercer.kernels import RBF, Laplacian, TableKernel
 from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.candidates.sums import learn_sum
+from mercer.selection.automatic.candidates.learning import learn_sum
 from mercer.tables.encoding import TableEncoder
 
 RNG = np.random.default_rng(7)
@@ -89,7 +89,7 @@ def answers(model):
 
 
 def test_its_cost_grows_with_rows_and_kernels():
-    from mercer.selection.automatic.schedule.costs import Costs
+    from mercer.selection.automatic.trials.costs import Costs
 
     costs = Costs(0, 1)
     known = costs.alignment(1000, 1e-8, 10)

@@ -12,11 +12,11 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.ridge import penalty as ridge_penalty
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines.recipes import Recipe
-from mercer.selection.automatic.schedule import rungs as rungs_of_search
 from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.trials import forecast as forecasts
+from mercer.selection.automatic.trials import rungs as rungs_of_search
 from mercer.selection.automatic.trials import trials as trials_of_search
-from mercer.selection.automatic.trials.leaderboard import Leaderboard
+from mercer.selection.automatic.trials.state import Leaderboard
 from selection.automatic.small_searches import (
     NOISY_RING,
     RING,

@@ -13,12 +13,11 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from mercer.gram import gram
 from mercer.learners.base import is_auto
 from mercer.learners.ridge import KernelRidge
-from mercer.plots.clock import Clock
 from mercer.plots.displays.display import Display
 from mercer.plots.fitted import sample_gram, sample_rows, take
 from mercer.plots.held import rows_of
 from mercer.selection.automatic import Classification, KernelRidgeMachine, Recipe, Regression, Task
-from mercer.threads import blas_limit
+from mercer.threads import Clock, blas_limit
 
 EXACT_ROWS = 3000  # most rows of an inverse
 PILOT = 400  # rows that are measured first where the time is limited
@@ -143,7 +142,7 @@ class InfluenceDisplay(Display):
             return rows, found[0], found[1]
 
         with blas_limit(size):
-            if time is None or size <= PILOT:
+            if not clock.limited or size <= PILOT:
                 rows, answers, influence = of_rows(size)
             else:
                 rows, answers, influence = of_rows(PILOT)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from mercer.plots.clock import Clock
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import EncodedRows, ModelRows, rows_of
 from mercer.tables import ColumnKind, as_dates, column_kind, date_parts, missing_values
-from mercer.threads import blas_threads
+from mercer.threads import Clock, blas_threads
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 DATE_PARTS = 2  # parts of a date that are shown: those that change the predictions most

@@ -12,13 +12,12 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.learners.ridge import KernelRidge
-from mercer.plots.clock import Clock
 from mercer.plots.displays.display import Display
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import ModelRows, rows_of, typical_row
 from mercer.selection.automatic import Z95, Classification, KernelRidgeMachine, Recipe, Regression
 from mercer.tables import as_numbers
-from mercer.threads import blas_limit
+from mercer.threads import Clock, blas_limit
 
 PILOT = 300  # rows of the fit that says how long others take
 FITS = 12.0  # fits that must be in time: ten columns, all columns, and the choice of them
@@ -142,7 +141,7 @@ class RelevanceDisplay(Display):
         names = list(train.kinds)
         refit = _refit(estimator)
         with blas_limit(len(y)):
-            if time is not None:
+            if clock.limited:
                 fewer = _affordable(refit, train, y, unseen, clock, classifier, random)
                 train, y = train[fewer], y[fewer]
             fit = refit(train.data, y)
@@ -276,7 +275,7 @@ def _foremost(
         for feature in estimator.encoder_.features_:
             strength[feature.source] += weights.get(feature.label, 0.0)
         return sorted(names, key=lambda name: -strength[name])[:max_columns]
-    if len(names) <= max_columns and clock.limit is None:
+    if len(names) <= max_columns and not clock.limited:
         return names
     few = unseen[np.arange(min(MOVED, len(unseen)))]
     ways = ("predict_proba", "decision_function", "predict")

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from mercer.plots.clock import Clock
 from mercer.plots.displays.display import Display
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.held import ModelRows, rows_of
 from mercer.selection.automatic import Z95
 from mercer.tables import as_numbers
+from mercer.threads import Clock
 
 FEW_ROWS = 100  # on which the columns are ordered, by one exchange of cells each
 LEAST_ODDS = 0.001  # probability below which odds are no longer told apart

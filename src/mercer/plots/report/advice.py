@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.axes import brief
-from mercer.plots.clock import Clock
 from mercer.plots.displays import InfluenceDisplay
 from mercer.selection.automatic import Classification, Metric, Recipe, Regression, Task
+from mercer.threads import Clock
 
 SHARES = (0.125, 0.25, 0.5)  # shares of the training rows on the learning curve
 FEWEST = 30  # training rows of its smallest fit
@@ -105,7 +105,7 @@ def learning_curve(
 
     sizes = [int(share * len(y)) for share in SHARES if share * len(y) >= FEWEST]
     rows, scores, before, took = [], [], min(PILOT, len(y)), 0.0
-    if clock.limit is not None and sizes and sizes[0] > PILOT:
+    if clock.limited and sizes and sizes[0] > PILOT:
         begun = clock.spent()
         score(PILOT)
         took = clock.spent() - begun

@@ -17,7 +17,6 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 import mercer
 from mercer.learners.spectral import KernelPCA
-from mercer.plots.clock import Clock, affordable_rows
 from mercer.plots.displays import (
     EmbeddingDisplay,
     GramDisplay,
@@ -54,7 +53,7 @@ from mercer.selection.automatic import (
     ranks_of,
     score_held_out,
 )
-from mercer.threads import blas_threads
+from mercer.threads import Clock, affordable_rows, blas_threads
 
 TEXTS = 3  # most text columns whose words are measured
 GRAM_ROWS, SPECTRUM_ROWS = 300, 1000

@@ -1,21 +1,19 @@
 """The automatic estimators, KernelClassifier and KernelRegressor, and the search behind them."""
 
-from mercer.selection.automatic.budget import Budget, Deadline
 from mercer.selection.automatic.candidates import least_memory
 from mercer.selection.automatic.classifier import KernelClassifier
 from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
-from mercer.selection.automatic.coverage import Coverage, measure_coverage
 from mercer.selection.automatic.holdout import (
+    Coverage,
     HeldOut,
     hold_out,
     kept_words,
+    measure_coverage,
     score_alone,
     score_held_out,
 )
 from mercer.selection.automatic.kernel_machine import KernelMachine
 from mercer.selection.automatic.machines import KernelRidgeMachine, Recipe
-from mercer.selection.automatic.ordered import known_order, levels_in_order, ranks_of
-from mercer.selection.automatic.reasons import Reasons
 from mercer.selection.automatic.regressor import KernelRegressor
 from mercer.selection.automatic.scores import (
     METRICS,
@@ -28,11 +26,21 @@ from mercer.selection.automatic.scores import (
     wilson,
     with_classes_of,
 )
-from mercer.selection.automatic.tasks import LARGEST, Classification, Regression, Task, task_of
+from mercer.selection.automatic.shown import Reasons
+from mercer.selection.automatic.tasks import (
+    LARGEST,
+    Classification,
+    Regression,
+    Task,
+    known_order,
+    levels_in_order,
+    ranks_of,
+    task_of,
+)
 
 __all__ = [
-    "LARGEST", "METRICS", "RARE", "Z95", "Budget", "Classification", "Comparison", "Coverage",
-    "Deadline", "HeldOut", "KernelClassifier", "KernelMachine", "KernelRegressor",
+    "LARGEST", "METRICS", "RARE", "Z95", "Classification", "Comparison", "Coverage",
+    "HeldOut", "KernelClassifier", "KernelMachine", "KernelRegressor",
     "KernelRidgeMachine", "Metric", "Reasons", "Recipe", "Regression", "Task", "as_good",
     "compared", "default_metric", "hold_out", "interval", "kept_words", "known_order",
     "least_memory", "levels_in_order", "measure_coverage", "metric_named", "ranks_of",

@@ -28,17 +28,13 @@ from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
 from mercer.persistence import KeepsRecords, fields, whole
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.as_code import winner_code
-from mercer.selection.automatic.budget import Budget
 from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
 from mercer.selection.automatic.machines import compressed, mean_name
-from mercer.selection.automatic.notebook import fitted_html
-from mercer.selection.automatic.reasons import Reasons, find_reasons
 from mercer.selection.automatic.scores import default_metric, metric_named
-from mercer.selection.automatic.settings import SearchSettings, Sizes
-from mercer.selection.automatic.speed import REFERENCE, Speed
+from mercer.selection.automatic.settings import REFERENCE, SearchSettings, Sizes, Speed
+from mercer.selection.automatic.shown import Reasons, find_reasons, fitted_html, winner_code
 from mercer.selection.automatic.tasks import Task
 from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
@@ -53,7 +49,7 @@ from mercer.tables import (
     is_object_list,
     spare_telling_texts,
 )
-from mercer.threads import fitting, forget, paying_threads
+from mercer.threads import Clock, fitting, forget, paying_threads
 
 
 @fields(_stored=whole())
@@ -105,6 +101,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     task: ClassVar[str]
     records: ClassVar[dict[str, type]] = {"columns_": Column, "kind": Column}
     sizes: ClassVar[Sizes] = Sizes()
+
+    spread_ = None  # how far off predictions are, of numbers and if a search was made
 
     @abstractmethod
     def _read_target(self, y: Any, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:
@@ -159,18 +157,18 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         known = None if resume is None else Known.of(resume)
         forget(self)
         limit = seconds(self.time)
-        budget = Budget(limit if self.trials is None and self.replay is None else np.inf)
+        clock = Clock(limit if self.trials is None and self.replay is None else None)
         # where the clock decides what is tried, it may decide about threads too
-        threads = paying_threads() if np.isfinite(budget.limit) else nullcontext()
+        threads = paying_threads() if clock.limited else nullcontext()
         with threads, warnings.catch_warnings():
             # scikit-learn's, from each of many fits; a notice says it once
             warnings.filterwarnings("ignore", "The number of unique classes is greater")
             # nobody asked for an exact machine; `solver_` says what the chosen one is
             warnings.simplefilter("ignore", ApproximationWarning)
-            return self._search(budget, X, y, sample_weight, groups, times, known)
+            return self._search(clock, X, y, sample_weight, groups, times, known)
 
     def _search(
-        self, budget: Budget, X, y, sample_weight, groups, times, known: Known | None
+        self, clock: Clock, X, y, sample_weight, groups, times, known: Known | None
     ) -> EncodedTable:
         if self.metric is not None:
             metric_named(self.metric, self.task)  # a wrong name is refused before any work
@@ -210,14 +208,14 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.row_hashes_ = RowHashes.of(rows, y)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric, memory, self._seed,
-            weights=weights, related=related, budget=budget, n_jobs=self.n_jobs,
+            weights=weights, related=related, clock=clock, n_jobs=self.n_jobs,
             only=self.only, progress=self.progress, sizes=self.sizes,
-            speed=Speed.measured() if np.isfinite(budget.limit) else REFERENCE,
+            speed=Speed.measured() if clock.limited else REFERENCE,
         )  # fmt: skip
         settings = replace(settings, task=self._on_its_scale(settings))
         if self.machines is not None:
             self._fit_given(self.machines, settings)
-            self.seconds_ = self.final_seconds_ = budget.spent()
+            self.seconds_ = self.final_seconds_ = clock.spent()
             return rows
         search, fitter = Trials(settings), Fitter(settings)
         state = search.state
@@ -228,14 +226,14 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             search.remember(known.checked(self.searched_))
         reads_all = EARLY.suits(self.encoder_.features_) and not settings.objects
         early = None
-        if np.isfinite(budget.limit) and n > self.sizes.one_rung_rows and reads_all:
+        if clock.limited and n > self.sizes.one_rung_rows and reads_all:
             # from here on there is a model
             early = fitter.fit(EARLY, {"rank": state.finals.affordable(self.sizes.smallest_rank)})
         winner, final = (
             search.run(self.trials) if self.replay is None else search.replay(self.replay)
         )
         self.leaderboard_, self.schedule_ = state.board.rows, state.schedule
-        began = budget.spent()
+        began = clock.spent()
         last = FinalFit(search, fitter, early)
         self.machine_, self._stored = last.run(winner, final)
         self.schedule_[-1] = last.plan
@@ -244,7 +242,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.winner_ = asdict(last.candidates[0])
         self.winner_name_ = mean_name([candidate.name for candidate in last.candidates])
         self._learn_from_left_out(search, last)
-        self.seconds_ = budget.spent()
+        self.seconds_ = clock.spent()
         self.final_seconds_ = self.seconds_ - began
         return rows
 

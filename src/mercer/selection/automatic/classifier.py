@@ -9,9 +9,8 @@ from sklearn.base import ClassifierMixin
 
 from mercer.estimator import estimator
 from mercer.selection.automatic.automatic import AutomaticKernel
-from mercer.selection.automatic.ordered import levels_in_order, ranks_of
 from mercer.selection.automatic.scores import metric_named
-from mercer.selection.automatic.tasks import Classification
+from mercer.selection.automatic.tasks import Classification, levels_in_order, ranks_of
 
 
 @estimator

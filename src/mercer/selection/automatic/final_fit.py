@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.budget import Deadline
 from mercer.selection.automatic.candidates import Candidate, learn_kernel, learning_rows
 from mercer.selection.automatic.machines import Machine, MeanMachine, Recipe
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.tasks import Task
 from mercer.selection.automatic.trials import Trials
+from mercer.threads import Deadline
 
 #: part of the time, and least seconds, by which a final fit may exceed it
 LATE, LEAST_LATE = 0.05, 0.5
@@ -127,8 +127,8 @@ class FinalFit:
             self.candidates.append(candidate)
             self.fitted.append(self.search.state.fitted[candidate.name])
             return True
-        budget, tried = self.search.budget, len(self.search.state.schedule) - 1
-        deadline = Deadline(budget, budget.part(LATE, LEAST_LATE))
+        clock, tried = self.search.clock, len(self.search.state.schedule) - 1
+        deadline = Deadline(clock, clock.part(LATE, LEAST_LATE))
         # what nothing quicker could replace is not begun twice
         limit = deadline if self.candidates or self._has_quicker(candidate) else nullcontext()
         kernel = self.search.state.learnt.of(candidate).kernel

@@ -10,11 +10,59 @@ import numpy as np
 from mercer.samples import EncodedColumns
 from mercer.selection.automatic.candidates import Candidate, simple_candidates
 from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
-from mercer.selection.automatic.coverage import Coverage, measure_coverage
 from mercer.selection.automatic.machines import Recipe
-from mercer.selection.automatic.ordered import ranks_of
-from mercer.selection.automatic.scores import decision_weights, interval, metric_named
-from mercer.selection.automatic.tasks import Classification, Regression, Task
+from mercer.selection.automatic.scores import decision_weights, interval, metric_named, wilson
+from mercer.selection.automatic.tasks import Classification, Regression, Task, ranks_of
+
+COVERAGES = (0.5, 0.8, 0.9, 0.95)
+SAID = 0.9  # the one that the sentence is about
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The intervals for some rows: which share of the rows they should hold, and what they held."""
+
+    wanted: np.ndarray
+    held: np.ndarray
+    low: np.ndarray  # Wilson's 95% interval of ``held``
+    high: np.ndarray
+    width: np.ndarray  # the median width
+    rows: int
+
+    @property
+    def too_narrow(self) -> bool:
+        """Whether the intervals of 90% hold clearly fewer rows than they should."""
+        return bool(self.high[self._said] < SAID)
+
+    @property
+    def _said(self) -> int:
+        return self.wanted.tolist().index(SAID)
+
+    def sentence(self) -> str:
+        """What the intervals of 90% are worth."""
+        i = self._said
+        held, low, high = (100 * float(each[i]) for each in (self.held, self.low, self.high))
+        said = (
+            f"Half of the 90% intervals are at most {self.width[i]:.4g} wide; they hold "
+            f"{held:.1f}% of the {self.rows:,} held-out rows (95% interval {low:.1f} to "
+            f"{high:.1f}%)"
+        )
+        if low <= 100 * SAID <= high:
+            return f"{said}."
+        return f"{said}: {'more' if held > 100 * SAID else 'fewer'} than they should."
+
+
+def measure_coverage(model: Any, X: Any, y: np.ndarray) -> Coverage | None:
+    """What the intervals of a model hold of rows that it has not seen; None if it has none."""
+    if model.spread_ is None or not len(y):
+        return None
+    wanted = np.array(COVERAGES)
+    levels = np.concatenate([(1 - wanted) / 2, (1 + wanted) / 2])
+    found = model.predict_quantiles(X, levels)
+    below, above = np.split(found, 2, axis=1)
+    held = ((below <= y[:, None]) & (y[:, None] <= above)).mean(axis=0)
+    low, high = wilson(held, len(y))
+    return Coverage(wanted, held, low, high, np.median(above - below, axis=0), len(y))
 
 
 @dataclass(frozen=True)

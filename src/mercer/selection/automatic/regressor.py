@@ -45,8 +45,6 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
     _: KW_ONLY
     target_scale: str | None = None
 
-    spread_ = None  # of models that were fitted without a search
-
     task = "regression"
 
     def _read_target(self, y, n, order=None):

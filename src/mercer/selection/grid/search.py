@@ -70,7 +70,7 @@ class KernelSearchCV(GridSearchCV):
         ``cv_results_`` marks them, their means are over two folds, and they rank after all others.
         Needs one metric, or the name of a metric in ``refit``.
     memory : int, str or None
-        Budget of the shared matrices in bytes or as "4GB"; None means half of the free memory.
+        Clock of the shared matrices in bytes or as "4GB"; None means half of the free memory.
 
     Attributes
     ----------

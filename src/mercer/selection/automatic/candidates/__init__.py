@@ -6,8 +6,9 @@ from mercer.selection.automatic.candidates.candidate import (
     READ_COLUMNS,
     SIMPLE,
     Candidate,
+    ReadColumns,
+    column_weights,
 )
-from mercer.selection.automatic.candidates.explicit import explicit_features
 from mercer.selection.automatic.candidates.learning import (
     LEARNING_STEPS,
     Learnt,
@@ -16,8 +17,7 @@ from mercer.selection.automatic.candidates.learning import (
     least_memory,
 )
 from mercer.selection.automatic.candidates.order import candidates, simple_candidates
-from mercer.selection.automatic.candidates.read_columns import ReadColumns
-from mercer.selection.automatic.candidates.relevance import column_weights
+from mercer.selection.automatic.candidates.readings import explicit_features
 
 __all__ = [
     "CODES", "LEARNING_STEPS", "MACHINES", "READ_COLUMNS", "SIMPLE", "Candidate", "Learnt",

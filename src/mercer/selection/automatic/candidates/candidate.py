@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+import dataclasses
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from mercer.distances import Match as MatchDistance
 from mercer.distances import PairDifferences
 from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
-from mercer.selection.automatic.candidates.explicit import column_parts, spline_parts
-from mercer.selection.automatic.candidates.read_columns import ReadColumns
-from mercer.selection.automatic.candidates.readings import kernels_of_objects, readings
-from mercer.tables import Feature, read_as
+from mercer.persistence import fields
+from mercer.samples import EncodedColumns
+from mercer.selection.automatic.candidates.readings import (
+    column_parts,
+    kernels_of_objects,
+    readings,
+    spline_parts,
+)
+from mercer.tables import EncodedRows, Feature, read_as
 
 WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many
 #: machine -> its learner in words
@@ -94,7 +102,7 @@ class Candidate:
     @classmethod
     def of(cls, entry: dict) -> Candidate:
         """The candidate of an entry of a schedule, which has its attributes and others."""
-        names = {each.name for each in fields(cls)}
+        names = {each.name for each in dataclasses.fields(cls)}
         return cls(**{name: value for name, value in entry.items() if name in names})
 
     @property
@@ -262,3 +270,77 @@ def _of_one_range(features: list[Feature], scaled: list[int]) -> list[list[int]]
     """The columns of each range."""
     numbers = sorted({features[j].alike for j in scaled} - {-1})
     return [[j for j in scaled if features[j].alike == g] for g in numbers]
+
+
+def column_weights(
+    candidate: Candidate, kernel: TableKernel, features: list[Feature]
+) -> dict[str, float]:
+    """The weight of each column that the kernel of a candidate reads.
+
+    Columns that were chosen count alike. Of a metric, the parts of the sum of its squares. Columns
+    that one kernel of a sum reads together share its weight.
+    """
+    if candidate.family == "metric":
+        (metric, columns), *_ = kernel.parts
+        squares = np.square(metric.metric.linear_map)
+        squares = squares if squares.ndim == 1 else squares.sum(axis=0)
+        shares = (squares / (squares.sum() or 1.0)).tolist()
+        return {features[j].label: w for j, w in zip(columns, shares)}
+    if candidate.family == "screened":
+        sizes = np.array([len(columns) for _, columns in kernel.parts])
+        weights = sizes / sizes.sum()
+    else:
+        weights = kernel.weights
+    found: dict[str, float] = {}
+    for (_, columns), w in zip(kernel.parts, weights):
+        for j in columns:
+            label = features[j].label
+            found[label] = found.get(label, 0.0) + float(w) / len(columns)
+    return found
+
+
+@fields()
+class ReadColumns:
+    """Some columns of an encoded table, for a machine that makes its own kernel of them.
+
+    It is bound and encodes as a kernel does, so that a search treats both alike. ``pruned`` says
+    whether the machine finds out which columns matter.
+    """
+
+    def __init__(self, columns: list[int], features: list[Feature], pruned: bool = False):
+        self.columns, self.features, self.pruned = columns, features, pruned
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[Feature],
+        kinds: Collection[str],
+        pruned: bool = False,
+        differences: bool = False,
+    ) -> ReadColumns:
+        """The columns of these kinds; with ``differences`` those of one range too."""
+        columns = [
+            j
+            for j, feature in enumerate(features)
+            if feature.kind in kinds or (differences and feature.alike >= 0)
+        ]
+        return cls(columns, [features[j] for j in columns], pruned)
+
+    @property
+    def parts(self) -> list[int]:
+        """What is read; nothing if the columns suit no such machine."""
+        return self.columns
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of a learnt neighbourhood that follow from the columns."""
+        kinds = {feature.kind for feature in self.features}
+        return {"scaling": "normal" if "normal" in kinds else "standard", "prune": self.pruned}
+
+    def encode(self, M: EncodedColumns, like: Any = None) -> EncodedRows:
+        """Rows of the columns."""
+        objects = {i: M.objects[j] for i, j in enumerate(self.columns) if j in M.objects}
+        return EncodedRows(EncodedColumns(M.numbers[:, self.columns], objects), self.features)
+
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> ReadColumns:
+        return self

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from mercer.selection.automatic.candidates.candidate import PRUNED, Candidate
-from mercer.selection.automatic.candidates.explicit import spline_parts
-from mercer.selection.automatic.candidates.readings import readings
+from mercer.selection.automatic.candidates.readings import readings, spline_parts
 from mercer.tables import Feature, read_as
 
 RADIAL = ("gaussian", "laplacian", "metric", "screened")

@@ -17,8 +17,10 @@ import scipy.sparse as sp
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LassoCV, LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import ComplementNB
 from sklearn.pipeline import Pipeline
 
+from mercer.learners.margin import LinearSVC
 from mercer.persistence import fields, whole
 from mercer.selection.automatic.candidates import explicit_features
 from mercer.selection.automatic.machines.machines import Machine
@@ -254,3 +256,55 @@ _HOW = {
     ("linear", "classification"): fit_logistic, ("linear", "regression"): _ridge,
     ("sparse", "classification"): _few, ("sparse", "regression"): _lasso,
 }  # fmt: skip
+
+
+TOLERANCE = 1e-2  # of the support vector machine
+
+
+class Weighed(NamedTuple):
+    """What a fit to explicit features has found."""
+
+    coef: np.ndarray  # (p, outputs)
+    intercept: np.ndarray  # (outputs,)
+    dual: np.ndarray  # (n, outputs)
+    scale: np.ndarray  # (p,)
+
+
+def fit_margins(F: Any, y: np.ndarray, w: np.ndarray, C: float) -> Weighed:
+    """One linear support vector machine against the rest for each class, with squared losses."""
+    learner = LinearSVC(C=C, tol=TOLERANCE, random_state=0).fit(F, y, w)
+    coef, intercept = learner.coef_.T, learner.intercept_
+    if len(learner.classes_) == 2:
+        coef, intercept = np.hstack([-coef, coef]), np.concatenate([-intercept, intercept])
+    signs = np.where(y[:, None] == learner.classes_, 1.0, -1.0)
+    beyond = np.maximum(0, 1 - signs * (F @ coef + intercept))
+    dual = 2 * C * w[:, None] * signs * beyond  # where the derivative of the objective is 0
+    return Weighed(coef, intercept, dual, np.ones(F.shape[1]))
+
+
+def fit_bayes(F: Any, y: np.ndarray, w: np.ndarray, alpha: float) -> Weighed:
+    """Complement naive Bayes, whose counts have ``alpha`` added.
+
+    A row adds to the output of its class, in first order, the products of its values and those of
+    the new row divided by how often each part occurs.
+    """
+    learner = ComplementNB(alpha=alpha).fit(F, y, w)
+    k = len(learner.classes_)
+    dual = w[:, None] * ((y[:, None] == learner.classes_) - 1 / k)
+    scale = 1 / (learner.feature_all_ + alpha)
+    return Weighed(learner.feature_log_prob_.T, np.zeros(k), dual, scale)
+
+
+#: machine -> how it is fitted with a setting, and the settings it chooses from
+SPARSE_CLASSES = {
+    "margins": (fit_margins, (1.0,)),
+    "bayes": (fit_bayes, (0.1, 0.3, 1.0)),
+    # of unit vectors; on 8 splits of 200 vectors of 768 numbers .821, .858, .867 right
+    "logistic": (fit_logistic, (1.0, 10.0, 100.0)),
+}
+#: machine -> what it is in words
+IN_WORDS = {
+    "margins": "linear support vector machine, C = {:g},",
+    "bayes": "complement naive Bayes, {:g} added to each count,",
+    "logistic": "logistic regression, C = {:g},",
+}

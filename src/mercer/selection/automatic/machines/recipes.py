@@ -22,6 +22,8 @@ from mercer.learners.windows import NadarayaWatson
 from mercer.selection.automatic.candidates import explicit_features
 from mercer.selection.automatic.machines.additive import AdditiveMachine
 from mercer.selection.automatic.machines.linear import (
+    IN_WORDS,
+    SPARSE_CLASSES,
     LinearMachine,
     LinearModel,
     fit_linear,
@@ -34,7 +36,6 @@ from mercer.selection.automatic.machines.machines import (
     WindowMachine,
 )
 from mercer.selection.automatic.machines.neighbourhood import LearntNeighbourhood
-from mercer.selection.automatic.machines.sparse_classes import IN_WORDS, SPARSE_CLASSES
 from mercer.selection.automatic.tasks import Classification, Task
 from mercer.threads import blas_threads
 

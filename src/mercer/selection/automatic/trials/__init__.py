@@ -4,8 +4,7 @@ trials.py decides whether there is time for one more; forecast.py predicts how l
 """
 
 from mercer.selection.automatic.trials.fold_fits import FoldFits
-from mercer.selection.automatic.trials.resume import Known, fingerprint
-from mercer.selection.automatic.trials.state import SearchState
+from mercer.selection.automatic.trials.state import Known, SearchState, fingerprint
 from mercer.selection.automatic.trials.trials import Trials
 
 __all__ = ["FoldFits", "Known", "SearchState", "Trials", "fingerprint"]

@@ -16,9 +16,10 @@ from mercer.kernels import Linear, Precomputed, TableKernel
 from mercer.learners.ridge import PENALTIES, affordable, mixed_outputs
 from mercer.selection.automatic.candidates import Candidate, explicit_features
 from mercer.selection.automatic.machines import Machine, Recipe
-from mercer.selection.automatic.schedule import SPARED, TRIED_LEAF, gathered
 from mercer.selection.automatic.settings import Rung
+from mercer.selection.automatic.trials.finals import TRIED_LEAF
 from mercer.selection.automatic.trials.forecast import HELD_ROWS, Network
+from mercer.selection.automatic.trials.rungs import SPARED, gathered
 from mercer.selection.automatic.trials.state import SearchState
 from mercer.solvers import RidgeFolds
 from mercer.threads import blas_limit, ordered_map

@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from mercer.selection.automatic.candidates import LEARNING_STEPS, Candidate
-from mercer.selection.automatic.schedule import TRIED_LEAF
 from mercer.selection.automatic.settings import Rung
-from mercer.selection.automatic.trials.learnt import FIRST_RUNG_SHARE
-from mercer.selection.automatic.trials.state import SearchState
+from mercer.selection.automatic.trials.finals import TRIED_LEAF
+from mercer.selection.automatic.trials.state import FIRST_RUNG_SHARE, SearchState
 
 HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 PROMOTED = 3  # candidates for which the first rung leaves time in the second one
@@ -42,7 +39,7 @@ class Forecast:
     """Predicted seconds of the trials of one search, and what is left of its time."""
 
     def __init__(self, state: SearchState):
-        self.state, self.budget = state, state.settings.budget
+        self.state, self.clock = state, state.settings.clock
         self.finals, self.learnt, self.rungs = state.finals, state.learnt, state.rungs
         self.costs = state.costs
 
@@ -99,7 +96,7 @@ class Forecast:
 
     def expected(self, candidate: Candidate, rung: Rung) -> float:
         """Seconds of a trial, with care; 0 without a limit."""
-        if np.isinf(self.budget.limit):
+        if not self.clock.limited:
             return 0.0
         return self.costs.expected(self.kind(candidate), self.predicted(candidate, rung))
 
@@ -108,9 +105,9 @@ class Forecast:
 
         ``reserve`` are seconds that are kept for other fits.
         """
-        if np.isinf(self.budget.limit):
+        if not self.clock.limited:
             return Network(None, None)
-        left = self.budget.left()
+        left = self.clock.left()
         most = min(NETWORK * left, (left - reserve) / SLOWER)
         steps, seconds = self.finals.steps(candidate, most)
         return Network(steps, SLOWER * seconds)
@@ -122,21 +119,21 @@ class Forecast:
 
     def first_share(self, order: list[Candidate], rung: Rung) -> float:
         """Part of the time for the first rung: what the second one is sure to leave."""
-        if np.isinf(self.budget.limit):
+        if not self.clock.limited:
             return 1.0
         longest = max(
             self.expected(replace(c, learn=False), rung)
             for c in order
             if not self.rungs.fits_once(c)
         )
-        left = 1 - PROMOTED * longest / self.budget.limit
+        left = 1 - PROMOTED * longest / self.clock.limit
         return max(FIRST_RUNG_SHARE, left)
 
     def reserve(self, best: Candidate | None, penalty: float) -> float:
         """Seconds that are kept for final fits of the best candidate so far and of a partner."""
-        least = RESERVE * self.budget.limit
-        if best is None or np.isinf(self.budget.limit) or self.rungs.fits_once(best):
+        least = RESERVE * self.clock.limit
+        if best is None or not self.clock.limited or self.rungs.fits_once(best):
             return least
         wanted = self.final_learning(best) + 2 * self.finals.wanted(best, penalty)
         most = MOST_RESERVED if not self.state.fitted else FEWER_RESERVED
-        return max(least, min(wanted, most * self.budget.limit))
+        return max(least, min(wanted, most * self.clock.limit))

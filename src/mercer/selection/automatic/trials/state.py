@@ -2,14 +2,217 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Self
+
 import numpy as np
 
-from mercer.selection.automatic.candidates import Candidate, simple_candidates
+from mercer.kernels import TableKernel
+from mercer.selection.automatic.candidates import Candidate, Learnt, learn_kernel, simple_candidates
 from mercer.selection.automatic.machines import HeldPredictions, Machine
-from mercer.selection.automatic.schedule import Costs, Finals, Rungs
+from mercer.selection.automatic.scores import Metric
 from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.trials.leaderboard import Leaderboard
-from mercer.selection.automatic.trials.learnt import LearntKernels
+from mercer.selection.automatic.trials.costs import Costs
+from mercer.selection.automatic.trials.finals import Finals
+from mercer.selection.automatic.trials.rungs import Rungs
+from mercer.spoken import spoken
+from mercer.tables import Related, column_bytes
+
+
+class Leaderboard:
+    """Rows of names, scores and losses: see ``leaderboard_`` of `KernelClassifier`.
+
+    Until the end a row has its ``place`` in the schedule too, which is -1 for simple models.
+    With ``kernels`` no simple model can win.
+    """
+
+    def __init__(self, metric: Metric, kernels: bool = False):
+        self.metric, self.kernels = metric, kernels
+        self.rows: list[dict] = []
+
+    def enter(self, row: dict) -> None:
+        """Add a row; it replaces the candidate's row from an earlier rung."""
+        self.rows = [r for r in self.rows if r["name"] != row["name"]] + [row]
+
+    def known(self) -> list[dict]:
+        """The rows that have a score."""
+        return [r for r in self.rows if not np.isnan(r["score"])]
+
+    def ranked(self, rows: int) -> list[dict]:
+        """The candidates that may win, of those tried on so many rows, the best one first."""
+        found = [r for r in self.able() if r["rows"] == rows]
+        best = self.settled(found)
+        rest = sorted((r for r in found if r is not best), key=self.key, reverse=True)
+        return [best, *rest]
+
+    def winner(self) -> dict:
+        """The best candidate of the last rung."""
+        return self.ranked(max(r["rows"] for r in self.able()))[0]
+
+    def able(self) -> list[dict]:
+        """The rows of what may win."""
+        return [r for r in self.rows if not (self.kernels and r["baseline"])]
+
+    def settled(self, rows: list[dict]) -> dict:
+        """The best of some rows.
+
+        Metrics that count correct rows are not exact: among the rows within one standard error of
+        the best score, the one with the smallest loss wins.
+        """
+        best = max(rows, key=self.key)
+        top, slack = best["score"], 0.0
+        if self.metric.counts_hits and 0 < top < 1:
+            slack = float(np.sqrt(top * (1 - top) / best["rows"]))
+        near = [r for r in rows if r["score"] >= top - slack] or [best]
+        return min(near, key=lambda r: r["loss"]) if self.metric.counts_hits else best
+
+    def key(self, row: dict) -> tuple:
+        """Sort key: first more rows (a later rung), then the score, then the loss."""
+        score = row["score"]
+        return row["rows"], -np.inf if np.isnan(score) else self.metric.sign() * score, -row["loss"]
+
+    def close(self, kept: dict | None = None) -> str | None:
+        """Give the rows their ranks; a sentence where the one that is kept is not the first."""
+        winner = kept or self.winner()
+        self.rows.sort(key=self.key, reverse=True)
+        for place, row in enumerate(self.rows, 1):
+            row["rank"] = place
+            row.pop("place", None)
+        first = self.able()[0]
+        if first is winner:
+            return None
+        return (
+            f"The winner is {winner['name']!r}: its {self.metric.name} is within one standard "
+            "error of the best, and its probabilities are better (loss "
+            f"{spoken(winner['loss'])}, and {spoken(first['loss'])} of {first['name']!r})."
+        )
+
+    def simple(self, kept: dict) -> str | None:
+        """A sentence where the model that is kept is a simple one."""
+        others = [r for r in self.rows if not r["baseline"] and r["rows"] == kept["rows"]]
+        if not kept["baseline"] or not others:
+            return None
+        best = max(others, key=self.key)
+        return (
+            f"The model that is kept is {kept['name']!r}, a simple one: on rows left out of the "
+            f"fits its {self.metric.name} is {spoken(kept['score'], 4)}, and that of the best "
+            f"kernel machine, {best['name']!r}, {spoken(best['score'], 4)}."
+        )
+
+
+FIRST_RUNG_SHARE = 0.35  # least part of the time of a search in which weights may be learnt
+
+
+class LearntKernels:
+    """The kernels that a search has learnt; each is learnt once."""
+
+    def __init__(self, settings: SearchSettings):
+        self.settings = settings
+        self.steps: dict[Candidate, int] = {}  # those that an earlier search has learnt kernels in
+        self._found: dict[tuple, Learnt] = {}
+
+    def known(self, candidate: Candidate) -> bool:
+        """Whether the kernel of a candidate was learnt, for all folds or for some."""
+        return any(key == candidate.alike for key, _ in self._found)
+
+    def of(self, candidate: Candidate, fold: int | None = None) -> Learnt:
+        """What was learnt for a fold, or for all; the kernel is None if nothing was."""
+        return self._found.get((candidate.alike, fold), Learnt(None, 0, 0))
+
+    def kept(self, candidate: Candidate) -> int | None:
+        """The median of the steps that its kernels for the folds have kept; None without them."""
+        found = sorted(
+            learnt.kept
+            for (alike, fold), learnt in self._found.items()
+            if alike == candidate.alike and fold is not None
+        )
+        return found[(len(found) - 1) // 2] if found else None
+
+    def learn(
+        self, candidate: Candidate, rows: np.ndarray, steps: int | None, fold: int | None = None
+    ) -> TableKernel:
+        """Learn from some rows, at most ``steps`` steps; None goes on until the time is over."""
+        key, given = (candidate.alike, fold), self.settings
+        if key in self._found:
+            return self._found[key].kernel
+
+        def enough(step: int, error: float) -> bool:
+            if steps is not None:
+                return step + 1 >= steps
+            return given.clock.spent() > FIRST_RUNG_SHARE * given.clock.limit
+
+        self._found[key] = learn_kernel(candidate.alike, given, rows, on_step=enough)
+        return self._found[key].kernel
+
+
+@dataclass(frozen=True)
+class Known:
+    """The trials of an earlier search, and their rows of the leaderboard."""
+
+    searched: str  # the `fingerprint` of that search
+    #: the attributes of the estimator
+    schedule: list[dict]
+    leaderboard: list[dict]
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """From a fitted automatic estimator; ValueError if there was no search."""
+        searched = getattr(model, "searched_", None)
+        if searched is None:
+            raise ValueError(
+                f"resume={type(model).__name__}: give a KernelClassifier or KernelRegressor that "
+                "was fitted, or interrupted after its first trial."
+            )
+        return cls(searched, model.schedule_, model.leaderboard_)
+
+    def checked(self, searched: str) -> Self:
+        """The same, if that search was made on what this one is made on; else ValueError."""
+        if searched != self.searched:
+            raise ValueError(
+                "resume= was fitted to other rows, targets or weights, or with another metric, "
+                "seed or kind of columns, so that its scores do not hold here: search anew, "
+                "without it."
+            )
+        return self
+
+    def trials(self) -> list[tuple[dict, dict | None]]:
+        """The entries of the schedule in their order, and the row of each or None.
+
+        A candidate that was tried on two rungs has one row, that of the last.
+        """
+        entries = [entry for entry in self.schedule if not entry.get("final")]
+        rows = {(row["name"], row["rows"]): row for row in self.leaderboard}
+        found = []
+        for entry in reversed(entries):
+            row = rows.pop((Candidate.of(entry).name, entry["rows"]), None)
+            found.append((entry, None if row is None else dict(row)))
+        return found[::-1]
+
+    def baselines(self) -> dict[str, dict]:
+        """Name -> row of each baseline."""
+        return {row["name"]: dict(row) for row in self.leaderboard if row["baseline"]}
+
+
+def fingerprint(
+    table: dict[Any, np.ndarray],
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    related: Related | None,
+    *settings: Any,
+) -> str:
+    """A text that differs if anything differs that the scores of a search depend on.
+
+    ``settings`` are what else the scores depend on, with a repr that tells it.
+    """
+    found = blake2b(repr(settings).encode(), digest_size=16)
+    groups, times = (None, None) if related is None else (related.groups, related.times)
+    for name, values in {**table, "y": y, "w": weights, "groups": groups, "times": times}.items():
+        found.update(f"\n{name}\n".encode())
+        if values is None:
+            continue
+        found.update(column_bytes(values))
+    return found.hexdigest()
 
 
 class SearchState:

@@ -14,16 +14,15 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from mercer.selection.automatic.budget import Deadline
 from mercer.selection.automatic.candidates import MACHINES, Candidate, candidates
 from mercer.selection.automatic.machines import mean_name
-from mercer.selection.automatic.schedule import HOPE
 from mercer.selection.automatic.scores import decision_weights
 from mercer.selection.automatic.settings import Rung, SearchSettings
+from mercer.selection.automatic.trials.finals import HOPE
 from mercer.selection.automatic.trials.fold_fits import FoldFits
 from mercer.selection.automatic.trials.forecast import Forecast, Network
-from mercer.selection.automatic.trials.resume import Known
-from mercer.selection.automatic.trials.state import SearchState
+from mercer.selection.automatic.trials.state import Known, SearchState
+from mercer.threads import Deadline
 
 #: candidates without a better one, after which the search of a small table ends, and a second rung
 PATIENCE, SECOND_PATIENCE = 8, 5
@@ -38,7 +37,7 @@ class Trials:
 
     def __init__(self, settings: SearchSettings):
         self.settings, self.state = settings, SearchState(settings)
-        self.budget, self.metric = settings.budget, settings.metric
+        self.clock, self.metric = settings.clock, settings.metric
         self.forecast = Forecast(self.state)
         self.fits = FoldFits(self.state)
         self.room = ""  # a notice of how many candidates the time had room for
@@ -110,7 +109,7 @@ class Trials:
         self.state.finals.measure_again()
         for candidate in self.late:
             needed = HOPE * self.forecast.expected(candidate, rung)
-            if needed + self._reserve() <= self.budget.left():
+            if needed + self._reserve() <= self.clock.left():
                 self.report(candidate.name, 0, len(self.late))
                 self._try_in_time(candidate, rung)
 
@@ -198,8 +197,8 @@ class Trials:
                 late = self.forecast.network(candidate, self._reserve()).steps == 0
             else:
                 expected = self.forecast.expected(candidate, rung)
-                late = self.budget.spent() + expected > share * self.budget.limit
-                late = late or self.budget.left() < expected + self._reserve()
+                late = self.clock.spent() + expected > share * self.clock.limit
+                late = late or self.clock.left() < expected + self._reserve()
             if late and (tried or done):
                 skipped.append(candidate)
                 continue  # another one may be cheaper
@@ -210,8 +209,8 @@ class Trials:
                     continue
                 break
             tried += 1
-            if once and np.isfinite(self.budget.limit):  # others are to join it on the last rung
-                share = min(share, 1 - LAST_PART * self.budget.left() / self.budget.limit)
+            if once and self.clock.limited:  # others are to join it on the last rung
+                share = min(share, 1 - LAST_PART * self.clock.left() / self.clock.limit)
             if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
                 self.room, self.perfect = "", here == self.last
                 self.state.notices.append(
@@ -252,9 +251,9 @@ class Trials:
 
     def _try_in_time(self, candidate: Candidate, rung: Rung) -> dict | None:
         """`_try`; None if it would not leave the time for the final fit of the best so far."""
-        if not self.state.schedule or np.isinf(self.budget.limit):
+        if not self.state.schedule or not self.clock.limited:
             return self._try(candidate, rung)
-        deadline = Deadline(self.budget, -self._reserve() / self.budget.limit)
+        deadline = Deadline(self.clock, -self._reserve())
         try:
             with deadline:
                 return self._try(candidate, rung)
@@ -286,7 +285,7 @@ class Trials:
         self, candidate: Candidate, rung: Rung, steps: list | None = None, place: int = -1
     ) -> tuple[dict, list[int]]:
         """Score a candidate on a rung; its row, and the steps in which its kernel was learnt."""
-        began = self.budget.spent()
+        began = self.clock.spent()
         kind, expected = self.forecast.kind(candidate), self.forecast.predicted(candidate, rung)
         if self.state.rungs.fits_once(candidate):
             known = Network(steps[0], None) if steps else None
@@ -298,7 +297,7 @@ class Trials:
         if (
             candidate.name not in self.state.fitted
         ):  # whose steps were as many as there was time for
-            self.state.costs.observe(kind, expected, self.budget.spent() - began)
+            self.state.costs.observe(kind, expected, self.clock.spent() - began)
         row = self._row(candidate.name, *self.state.rungs.folds(rung[0]), found.predicted, began)
         row |= {
             "learner": MACHINES[candidate.machine], "penalty": found.penalty, "place": place,
@@ -342,7 +341,7 @@ class Trials:
             "spread": float(known.std()) if len(known) > 1 else None,
             "loss": task.loss(y[judged], predicted[judged], None if w is None else w[judged]),
             "rows": len(rows),
-            "seconds": self.budget.spent() - began,
+            "seconds": self.clock.spent() - began,
         }
 
     def _finish(self, final: dict | None = None) -> tuple[Candidate, dict]:
@@ -376,7 +375,7 @@ class Trials:
 
         Returns the row of the mean, or of the winner without a partner.
         """
-        began, (rows, folds) = self.budget.spent(), self.state.rungs.folds(winner["rows"])
+        began, (rows, folds) = self.clock.spent(), self.state.rungs.folds(winner["rows"])
         members, best = [winner], winner
         for other, partner, predicted in self._partners(winner):
             members.append(other)

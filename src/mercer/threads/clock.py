@@ -1,4 +1,4 @@
-"""The time that a report, or a part of it, may take."""
+"""The time that a search, a report or a step of one may take, and stops when it is over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mercer.threads import Stop
+from mercer.threads.stop import Stop
 
 PILOT = 100  # rows whose matrix is timed before a larger one is computed
 GRACE = 2.0  # seconds by which a first step, which nothing has timed, may exceed its time
@@ -17,7 +17,9 @@ T = TypeVar("T")
 
 
 class Clock:
-    """Seconds since it was made, and until ``limit``; None means no limit.
+    """Seconds since it was made, or ``started`` as `time.monotonic` told it, and until ``limit``.
+
+    None or infinity means no limit.
 
     Examples
     --------
@@ -25,9 +27,14 @@ class Clock:
     (inf, 0.0)
     """
 
-    def __init__(self, limit: float | None = None):
-        self.limit = limit
-        self.started = monotonic()
+    def __init__(self, limit: float | None = None, started: float | None = None):
+        self.limit = np.inf if limit is None else limit
+        self.started = monotonic() if started is None else started
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.limit < np.inf
 
     def spent(self) -> float:
         """Seconds since the start."""
@@ -35,34 +42,38 @@ class Clock:
 
     def left(self) -> float:
         """Seconds until the limit, at least 0."""
-        return np.inf if self.limit is None else max(self.limit - self.spent(), 0.0)
+        return max(self.limit - self.spent(), 0.0)
+
+    def part(self, share: float, least: float) -> float:
+        """Seconds: a share of the limit, or ``least`` where they are more."""
+        return max(share * self.limit, least)
 
     def share(self, part: float) -> Clock:
         """A new clock for a part of the time that is left."""
-        return Clock(None if self.limit is None else part * self.left())
+        return Clock(part * self.left())
 
     def within(self, step: Callable[[Clock], T]) -> T | None:
         """What a step returns for this clock; None if it was stopped since its time is over."""
-        late = _Late(self)
+        deadline = Deadline(self, GRACE)
         try:
-            with late:
+            with deadline:
                 return step(self)
         except KeyboardInterrupt:
-            if not late.is_over() or Stop.is_set(late):  # Ctrl-C
+            if not deadline.is_over() or Stop.is_set(deadline):  # Ctrl-C
                 raise
             return None
 
 
-class _Late(Stop):
-    """A stop that is set when the time of a clock, and a grace, are over."""
+class Deadline(Stop):
+    """A stop that is set when the time of a clock and some ``more`` seconds are over."""
 
-    def __init__(self, clock: Clock):
+    def __init__(self, clock: Clock, more: float = 0.0):
         super().__init__()
-        self.clock = clock
+        self.clock, self.more = clock, more
 
     def is_over(self) -> bool:
-        limit = self.clock.limit
-        return limit is not None and self.clock.spent() > limit + GRACE
+        """Whether the time is over."""
+        return self.clock.spent() > self.clock.limit + self.more
 
     def is_set(self) -> bool:
         return self.is_over() or super().is_set()
@@ -70,7 +81,7 @@ class _Late(Stop):
 
 def affordable_rows(matrix: Callable[[int], Any], most: int, clock: Clock) -> int:
     """The most rows for which ``matrix(rows)``, whose time grows with their square, is in time."""
-    if clock.limit is None or most <= PILOT:
+    if not clock.limited or most <= PILOT:
         return most
     begun = clock.spent()
     matrix(PILOT)

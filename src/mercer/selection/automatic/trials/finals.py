@@ -12,9 +12,8 @@ from mercer.learners.base import LIMITS, SQUARES
 from mercer.learners.neighbourhoods import NeighbourhoodMachineRegressor
 from mercer.learners.ridge import affordable_leaf
 from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.schedule.costs import Costs, Row, entry_seconds, row_features
-from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.speed import least_seconds
+from mercer.selection.automatic.settings import SearchSettings, least_seconds
+from mercer.selection.automatic.trials.costs import Costs, Row, entry_seconds, row_features
 
 TEXT_RANK = 4000  # centres of ridge on texts or sets
 RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
@@ -61,7 +60,7 @@ class Finals:
 
         It begins ``before`` seconds from now.
         """
-        final, left = self._full(candidate, penalty), self.settings.budget.left() - before
+        final, left = self._full(candidate, penalty), self.settings.clock.left() - before
         wanted = self._seconds(candidate, final)
         if wanted <= left and (final["rank"] is None or np.isinf(left)):
             return final
@@ -94,7 +93,7 @@ class Finals:
         if plan["rank"] is None:
             # a stop ends it if it is late, so it may begin with less care than others
             hoped = HOPE * self._seconds(candidate, plan)
-            return plan if hoped <= self.settings.budget.left() - before else None
+            return plan if hoped <= self.settings.clock.left() - before else None
         plan = self.plan(candidate, penalty, before)
         return plan if plan["rank"] >= (rank or self.affordable(RANKS[0])) else None
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from mercer.selection.automatic.candidates import Candidate, learning_rows
-from mercer.selection.automatic.schedule.finals import Finals
 from mercer.selection.automatic.settings import Rung, SearchSettings
+from mercer.selection.automatic.trials.finals import Finals
 from mercer.tables import read_as
 
 SPARED = -2  # in place of the number of a fold

@@ -1,4 +1,8 @@
-"""Python that fits the winner of a search again: its kernel and its parameters, in a few lines."""
+"""What a fitted automatic estimator shows of itself.
+
+The training rows that a prediction rests on, its table in a notebook, and Python that fits it
+again: its kernel and its parameters, in a few lines.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,8 +20,70 @@ from sklearn.base import BaseEstimator
 import mercer.distances
 import mercer.kernels
 from mercer.kernels import TableKernel
+from mercer.learners.additive import ColumnReasons
+from mercer.learners.base import Reasons, largest_parts
 from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.kernel_machine import BY_MACHINE, KernelMachine
+
+BLOCK = 4_000_000  # numbers of the largest matrix of contributions
+
+
+def find_reasons(model: Any, X: Any, most: int = 3) -> Reasons | ColumnReasons:
+    """The reasons for the predictions of a fitted automatic estimator.
+
+    For classes, contributions are those to the output of the predicted class; of a support vector
+    machine, to the sum of the values of its pairs. For numbers, they are those in the direction in
+    which the prediction lies from the mean of the training targets. A machine without rows has
+    columns as its reasons.
+    """
+    if most < 1:
+        raise ValueError(f"most={most!r}: give a whole number, at least 1.")
+    M, machine = model.encode(X), model.machine_
+    if machine.kind == "columns":
+        return machine.column_reasons(M, most)
+    outputs = np.zeros(len(M), int)
+    if model.task == "classification":
+        outputs = machine(M).argmax(axis=1)
+    stored = model.stored_rows_
+    step = max(1, BLOCK // max(len(stored), 1))
+    found = []
+    for start in range(0, max(len(M), 1), step):
+        some = slice(start, start + step)
+        parts = np.asarray(machine.contributions(M[some], outputs[some]), dtype=np.float64)
+        if model.task == "regression":
+            parts *= np.where(parts.sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
+        total = np.abs(parts).sum(axis=1, keepdims=True)
+        parts = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+        found.append((*largest_parts(parts, stored, most), *largest_parts(-parts, stored, most)))
+    rows, shares, against, against_shares = (np.concatenate(each) for each in zip(*found))
+    return Reasons(rows, shares, against, against_shares, machine.kind, len(stored))
+
+
+MOST = 5  # columns whose weights are shown
+
+
+def fitted_html(model: Any) -> str:
+    """A short table: the winner, its score in the search, what it has stored, what matters."""
+    rows = [("winner", f"{model.winner_name_}: {model.solver_}")]
+    first = next((r for r in model.leaderboard_ if r["name"] == model.winner_name_), None)
+    if first is not None and not np.isnan(first["score"]):
+        rows.append(("score in the search", f"{first['score']:.4g}"))
+    others = [f"{r['name']} {r['score']:.4g}" for r in model.leaderboard_ if r["baseline"]]
+    rows.append(("baselines", ", ".join(others)))
+    used = [column for column in model.columns_ if column.used]
+    rows.append(("columns", f"{len(used)} of {len(model.columns_)} used"))
+    weights = list(model.relevance().items())[:MOST]
+    if weights:
+        rows.append(("largest weights", ", ".join(f"{name} {w:.3g}" for name, w in weights)))
+    rows.append(("training rows stored", f"{len(model.stored_rows_):,}"))
+    rows += [("notice", notice) for notice in model.notices_]
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left'>{escape(text)}</td></tr>"
+        for name, text in rows
+    )
+    return f"<div><strong>{type(model).__name__}</strong><table>{cells}</table></div>"
+
 
 WIDTH = 88
 MOST_NUMBERS = 400  # of a learnt map; a larger one is learnt again
