@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import mercer
-from invariances.table import Fit, Row
+from invariances.table import IN_TARGETS, IN_WEIGHTS, Fit, Row
 from mercer.search import Index
 
 
@@ -100,6 +100,14 @@ class Task(NamedTuple):
         answers = self.row.meant(self.row.answers(other, self.Z if Z is None else Z))
         agree(answers, wanted, close or self.row.close)
 
+    def multiplied(self, powers: Mapping[type, Mapping[str, int]], factor: float) -> dict:
+        """The numbers among the parameters times powers of a factor."""
+        given = self.row.model.get_params(deep=False)
+        wanted = powers.get(type(self.row.model), {}).items()
+        return {
+            name: given[name] * factor**power for name, power in wanted if given[name] != "auto"
+        }
+
     def take(self, rows: np.ndarray) -> tuple[Any, Any]:
         X = self.X[rows] if isinstance(self.X, np.ndarray) else [self.X[i] for i in rows]
         return X, None if self.y is None else self.y[rows]
@@ -141,8 +149,34 @@ def float32(task: Task) -> None:
 
 def scale(task: Task) -> None:
     """Another unit, in which no digit is rounded."""
-    factor = 2.0 ** task.rng.choice([-3, -1, 1, 3])
-    task.same(task.fit(task.X * factor, task.y), task.Z * factor)
+    for power in (-300, -30, task.rng.choice([-3, -1, 1, 3]), 30, 300):
+        factor = 2.0**power
+        task.same(task.fit(task.X * factor, task.y), task.Z * factor)
+
+
+def targets(task: Task) -> None:
+    """y in another unit: 1e-301 to 1e90."""
+    wanted = task.row.meant(task.row.answers(task.first, task.Z))
+    for power in (-1000, -300, -30, 30, 300):
+        factor = 2.0**power
+        parameters = task.multiplied(IN_TARGETS, factor)
+        try:
+            other = task.fit(task.X, task.y * factor, **parameters)
+        except ValueError as error:
+            if abs(power) > 30 and "other units" in str(error):
+                continue
+            raise
+        found = task.row.meant(task.row.answers(other, task.Z))
+        agree(found if task.row.task == "views" else found / factor, wanted, task.row.close)
+
+
+def weights(task: Task) -> None:
+    given = np.where(np.arange(len(task.X)) % 2, 1.0, 3.0)
+    first = task.fit(w=given)
+    for power in (-30, -10, 10, 30):
+        factor = 2.0**power
+        parameters = task.multiplied(IN_WEIGHTS, factor)
+        task.same(task.fit(w=given * factor, **parameters), first=first)
 
 
 def translation(task: Task) -> None:
@@ -176,6 +210,7 @@ def sparse(task: Task) -> None:
 CHECKS: dict[str, Callable[[Task], None]] = {
     check.__name__: check
     for check in (
-        rows, alone, parts, threads, memory, float32, scale, translation, repetition, file, sparse,
+        rows, alone, parts, threads, memory, float32, scale, targets, weights, translation,
+        repetition, file, sparse,
     )
 }  # fmt: skip

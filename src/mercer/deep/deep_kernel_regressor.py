@@ -12,7 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.deep.deep_kernel_machine import DeepKernelMachine
 from mercer.deep.targets import NumberTargets
 from mercer.estimator import estimator
-from mercer.learners.base import check_flag, check_not_negative, finite_fit, finite_values, is_auto
+from mercer.learners.base import (
+    check_flag,
+    check_not_negative,
+    finite_fit,
+    finite_values,
+    is_auto,
+    unit_of,
+)
 from mercer.threads import fitting
 
 
@@ -115,7 +122,8 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         Y = training.y.reshape(len(training.y), -1).astype(np.float64)
         mean, scale = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
         if self.normalize_y:
-            mean, scale = Y.mean(axis=0), Y.std(axis=0)
+            unit = unit_of(Y)
+            mean, scale = Y.mean(axis=0), unit * (Y / unit).std(axis=0)
             # what is left of a constant column is rounding
             scale = np.where(scale > 1e-12 * np.abs(Y).max(axis=0), scale, 1.0)
         targets = NumberTargets((Y - mean) / scale, learnt)

@@ -24,6 +24,7 @@ from mercer.learners.additive.in_parts import RegressionParts
 from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
     FitsInParts,
+    check_squares,
     check_targets,
     finite_fit,
     finite_values,
@@ -182,6 +183,7 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
     def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         table = checked_table(self, X, reset=reset)
         y = check_targets(table, y, type(self).__name__)
+        check_squares(y)
         training = self._training(table, y, sample_weight)
         if reset:
             self._learn_columns(training.table)

@@ -48,7 +48,14 @@ from mercer.learners.base.quantiles import ScoreQuantiles, check_coverage, check
 from mercer.learners.base.reasons import Reasons, largest_parts
 from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
 from mercer.learners.base.table_columns import read_like_fitted, remember_table
-from mercer.learners.base.targets import check_targets, check_weights, first_word, refuse_complex
+from mercer.learners.base.targets import (
+    check_squares,
+    check_targets,
+    check_weights,
+    first_word,
+    refuse_complex,
+    unit_of,
+)
 from mercer.streams import join_rows, take_rows
 
 __all__ = [
@@ -58,10 +65,11 @@ __all__ = [
     "ScoreQuantiles", "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance",
     "bound_gram", "by_class", "by_pair", "calibrate", "centre_features", "check_count",
     "check_coverage", "check_flag", "check_labels", "check_levels", "check_not_negative",
-    "check_positive", "check_seed", "check_solver", "check_targets", "check_training",
-    "check_weights", "different_rows", "draw_for_centres", "drawn_seed", "effective_metric",
-    "encode_classes", "encode_like_fitted", "finite_fit", "finite_values", "first_word",
-    "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres", "largest_parts",
-    "numbers_for_centres", "read_like_fitted", "refuse_complex", "remember_columns",
-    "remember_table", "row_copies", "solver_name", "take_rows", "votes", "weigh_classes",
+    "check_positive", "check_seed", "check_solver", "check_squares", "check_targets",
+    "check_training", "check_weights", "different_rows", "draw_for_centres", "drawn_seed",
+    "effective_metric", "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
+    "first_word", "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres",
+    "largest_parts", "numbers_for_centres", "read_like_fitted", "refuse_complex",
+    "remember_columns", "remember_table", "row_copies", "solver_name", "take_rows", "unit_of",
+    "votes", "weigh_classes",
 ]  # fmt: skip

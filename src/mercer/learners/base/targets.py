@@ -56,6 +56,30 @@ def first_word(y: np.ndarray) -> int:
     return 0
 
 
+def unit_of(y: np.ndarray) -> float:
+    """The power of two that numbers are divided by, so that floats hold their squares.
+
+    It is 1 for ordinary ones. A power of two changes no digit of the solution.
+    """
+    largest = float(np.abs(y).max(initial=0))
+    if largest == 0 or 1e-50 < largest < 1e50:
+        return 1.0
+    return 2.0 ** max(int(np.frexp(largest)[1]), -1000)
+
+
+def check_squares(y: np.ndarray, least: float = 1e-50, most: float = 1e50) -> None:
+    """Refuse numbers that reach beyond ``most``, or differ by less than ``least``, so that their
+    squares leave the range of floats."""
+    largest = float(np.abs(y).max(initial=0))
+    spread = float(np.ptp(y)) if largest <= most and len(y) else largest
+    if largest > most or 0 < spread < least:
+        much = "much" if largest > most else "little"
+        raise ValueError(
+            f"y reaches {largest:.3g} and differs by {spread:.3g}, too {much} for squared errors: "
+            "give it in other units."
+        )
+
+
 def check_weights(X: Any, sample_weight: Any) -> np.ndarray | None:
     """sample_weight as a float64 array of one weight per row; None when all are 1."""
     if sample_weight is None:

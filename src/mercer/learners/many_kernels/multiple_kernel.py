@@ -19,6 +19,7 @@ from mercer.learners.base import (
     check_positive,
     encode_classes,
     finite_fit,
+    unit_of,
 )
 from mercer.learners.many_kernels.multiple_kernel_learner import MultipleKernelLearner
 from mercer.learners.margin import SVC
@@ -238,7 +239,8 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
             raise TypeError(f"estimator={self.estimator!r}: give a regressor, such as SVR(C=10).")
 
     def _targets(self, training: Training) -> np.ndarray:
-        return training.y.astype(np.float64).reshape(len(training.y), -1)
+        # in any unit the kernels have the same weights
+        return (training.y / unit_of(training.y)).astype(np.float64).reshape(len(training.y), -1)
 
     def _supervised(self, method: str, grams: list[GramOperator], training: Training) -> Result:
         needed = 4 * 8 * training.X.shape[0] ** 2

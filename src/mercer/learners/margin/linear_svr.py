@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
-from mercer.learners.base import drawn_seed, finite_fit
+from mercer.learners.base import drawn_seed, finite_fit, unit_of
 from mercer.learners.margin.linear_chunks import Progress, begun, solve_in_passes
 from mercer.learners.margin.linear_support_vectors import LinearMachine
 from mercer.solvers.linear import LinearDual
@@ -71,10 +71,13 @@ class LinearSVR(RegressorMixin, LinearMachine):
         X, y, w = self.read_rows(X, y, sample_weight, numeric=True)
         rows = self._rows(X, w > 0, 1)
         squared = self.loss == "squared_epsilon_insensitive"
-        dual = LinearDual.insensitive(y.astype(np.float64), self.C * w, self.epsilon, squared)
+        unit = unit_of(y)
+        y, C = y.astype(np.float64) / unit, self.C * w / (1 if squared else unit)
+        dual = LinearDual.insensitive(y, C, self.epsilon / unit, squared)
         seed = drawn_seed(self.random_state)
         results = self._run([lambda: self._solver(seed).solve(rows, dual)])
-        self._store(results, results[0].coef[None], X.dtype)
+        results = [results[0].scaled(unit**2)]
+        self._store(results, unit * results[0].coef[None], X.dtype)
         self.coef_ = self.coef_[0]
         self._conclude(results, X)
         return self

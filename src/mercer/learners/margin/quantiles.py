@@ -11,7 +11,7 @@ from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, finite_fit
+from mercer.learners.base import Training, finite_fit, unit_of
 from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine
 from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.samples import is_number
@@ -152,5 +152,7 @@ class KernelQuantileRegression(RegressorMixin, SupportVectorMachine):
 
 def _scale(training: Training) -> float:
     """Standard deviation of the targets, in whose units the tolerance is."""
-    y, w = column_or_1d(training.y).astype(np.float64), training.all_weights
-    return float(np.sqrt(np.average((y - np.average(y, weights=w)) ** 2, weights=w))) or 1.0
+    w, unit = training.all_weights, unit_of(training.y)
+    y = column_or_1d(training.y).astype(np.float64) / unit
+    errors = y - np.average(y, weights=w)
+    return unit * float(np.sqrt(np.average(errors**2, weights=w))) or 1.0

@@ -194,12 +194,15 @@ class CoordinateDescentWeights(Placed, BaseEstimator):
         values = values[(values > 0) | (np.count_nonzero(weights) > (weights[j] > 0))]
         if not len(values):
             return error, D
-        term = np.asarray(problem.distance.term(problem.X, problem.X, j), np.float32)
-        found = self._errors(problem, D, term, list(values - weights[j]))
+        # times the weight it has no unit, as float32 needs
+        term = problem.distance.term(problem.X, problem.X, j)
+        term = np.asarray(base * term, np.float32)
+        changes = (values - weights[j]) / base
+        found = self._errors(problem, D, term, list(changes))
         best = int(np.argmin(found))  # the smallest weight, if several are as good
         # at the same error a feature is left out
         if found[best] < error or (found[best] == error and values[best] == 0):
-            D += np.float32(values[best] - weights[j]) * term
+            D += np.float32(changes[best]) * term
             np.maximum(D, 0, out=D)
             weights[j], error = values[best], found[best]
         return error, D

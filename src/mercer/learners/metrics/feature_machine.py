@@ -34,6 +34,7 @@ from mercer.learners.base import (
     fit_softmax,
     is_value,
     solver_name,
+    unit_of,
 )
 from mercer.learners.metrics.feature_metric import (
     FORMS,
@@ -42,7 +43,7 @@ from mercer.learners.metrics.feature_metric import (
     Form,
     choose_metric,
 )
-from mercer.learners.ridge import least_left_out, solve_by_value, unit_of
+from mercer.learners.ridge import least_left_out, solve_by_value
 from mercer.samples import is_number, is_whole
 from mercer.solvers import CholeskySolver, LowRankSolver, Result
 from mercer.threads import blas_limit, count_jobs, fitting

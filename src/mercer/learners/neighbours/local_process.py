@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _native
 from mercer.distances import dense_rows
 from mercer.estimator import estimator
-from mercer.learners.base import check_count, check_seed, drawn_seed, finite_fit, finite_values
+from mercer.learners.base import (
+    check_count,
+    check_seed,
+    drawn_seed,
+    finite_fit,
+    finite_values,
+    unit_of,
+)
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
 from mercer.persistence import fields
 from mercer.threads import fitting, ordered_map
@@ -133,7 +140,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
                 "for example by sklearn.multioutput.MultiOutputRegressor."
             )
         targets = column_or_1d(training.y, dtype=np.float64, warn=True)
-        self._centre, self._rows_fit = self._coordinates(training.X)
+        self._read_rows(training.X)
         errors = targets
         if self.corrected is not None:
             if not isinstance(self.corrected, BaseEstimator):
@@ -151,7 +158,8 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
             errors = targets - cross_val_predict(learner, X, targets, cv=folds)
             self.corrected_ = learner.fit(X, targets)
         self._mean = float(errors.mean())
-        unit = float(np.std(errors)) or 1.0
+        size = unit_of(errors)
+        unit = size * float(np.std(errors / size)) or 1.0
         self._targets = ((errors - self._mean) / unit).astype(np.float32)
         index, algorithm = self.make_index(training)
         self._choose(index, training.X, unit)
@@ -171,7 +179,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
             found[rows] = self.given_neighbours(
                 encoded[rows], self.nearest(encoded[rows], self._k)[1]
             )
-        mean, std = (found * self._unit).astype(np.float64).T
+        mean, std = found.T * np.float64(self._unit)
         mean = mean + self._mean
         if self.corrected is not None:
             mean = mean + self.corrected_.predict(X)
@@ -181,7 +189,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
     def given_neighbours(self, X: Any, near: np.ndarray) -> np.ndarray:
         """Mean and deviation at encoded rows X from these rows of ``X_fit_``, (q, 2), in the unit
         and from the mean of the targets."""
-        return self._answers(self._shifted(X), near, self.covariance_, self._targets)
+        return self._answers(self._coordinates(X), near, self.covariance_, self._targets)
 
     def _choose(self, index: Any, X: Any, unit: float) -> None:
         """The likeliest covariance, by rows that are left out of their own neighbours."""
@@ -231,8 +239,8 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         def answer(s: int) -> None:
             part = slice(s, s + STRIP)
             _native.neighbour_process(
-                self._rows_fit, targets, Z[part], near[part], kind, covariance.scale,
-                covariance.noise, found[0, part], found[1, part],
+                self._rows_fit, targets, Z[part], near[part], kind,
+                covariance.scale * self._row_unit, covariance.noise, found[0, part], found[1, part],
             )  # fmt: skip
 
         for _ in ordered_map(answer, range(0, len(Z), STRIP), self.n_jobs):
@@ -240,25 +248,28 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         found[1] = np.sqrt(covariance.variance * found[1])
         return found.T
 
-    def _coordinates(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The means of the columns, and rows of float32 without them whose distances are those of
-        the metric."""
+    def _read_rows(self, X: Any) -> None:
+        """Keep the rows in float32, whose distances are those of the metric.
+
+        They are measured from the means of the columns, in a unit that holds their squares.
+        """
         norm = self.distance_.norm
         if not self.distance_.reads.coordinates or norm is None or norm.p != 2:
             raise ValueError(
                 f"metric={self.metric!r}, p={self.p!r}: give a Euclidean distance of vectors, as "
                 '"euclidean", Minkowski(2, weights=...) or Mahalanobis().'
             )
-        centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        return centre, self._mapped(X, centre)
+        self._centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        self._row_unit = 1.0
+        largest = float(np.abs(self._coordinates(X, np.float64)).max(initial=0))
+        if not 1e-15 < largest < 1e15:
+            self._row_unit = 2.0 ** np.frexp(largest)[1]
+        self._rows_fit = self._coordinates(X)
 
-    def _shifted(self, X: Any) -> np.ndarray:
-        return self._mapped(X, self._centre)
-
-    def _mapped(self, X: Any, centre: np.ndarray) -> np.ndarray:
-        rows = np.asarray(dense_rows(X), np.float64) - centre
+    def _coordinates(self, X: Any, dtype: Any = np.float32) -> np.ndarray:
+        rows = np.asarray(dense_rows(X), np.float64) - self._centre
         norm = self.distance_.norm
         linear = None if norm is None else norm.linear_map
         if linear is not None:
             rows = rows * linear if linear.ndim == 1 else rows @ linear.T
-        return np.ascontiguousarray(rows, np.float32)
+        return np.ascontiguousarray(rows / self._row_unit, dtype)

@@ -8,10 +8,9 @@ from mercer.learners.ridge.penalty import (
     least_left_out,
     mixed_outputs,
     solve_by_value,
-    unit_of,
 )
 
 __all__ = [
     "PENALTIES", "KernelRidge", "affordable", "affordable_leaf", "least_left_out", "mixed_outputs",
-    "solve_by_value", "unit_of",
+    "solve_by_value",
 ]  # fmt: skip

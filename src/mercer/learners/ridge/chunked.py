@@ -20,8 +20,9 @@ from mercer.learners.base import (
     encode_like_fitted,
     is_auto,
     keep_centres,
+    unit_of,
 )
-from mercer.learners.ridge.penalty import PENALTIES, unit_of
+from mercer.learners.ridge.penalty import PENALTIES
 from mercer.learners.ridge.process import low_rank_root
 from mercer.persistence import fields
 from mercer.samples import float_range

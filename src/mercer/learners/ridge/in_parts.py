@@ -24,8 +24,9 @@ from mercer.learners.base import (
     is_auto,
     keep_centres,
     numbers_for_centres,
+    unit_of,
 )
-from mercer.learners.ridge.penalty import check_penalty, unit_of
+from mercer.learners.ridge.penalty import check_penalty
 from mercer.learners.ridge.process import low_rank_root
 from mercer.samples import float_range
 from mercer.solvers.ridge import RidgeSums, products_serve

@@ -108,17 +108,6 @@ def check_penalty(alpha: Any, y: np.ndarray) -> float | np.ndarray:
     return float(penalty.flat[0]) if penalty.size == 1 else penalty
 
 
-def unit_of(y: np.ndarray) -> float:
-    """The power of two that targets are divided by, so that floats hold their squares.
-
-    It is 1 for ordinary targets. A power of two changes no digit of the solution.
-    """
-    largest = float(np.abs(y).max(initial=0))
-    if largest == 0 or 1e-100 < largest < 1e100:
-        return 1.0
-    return 2.0 ** max(int(np.frexp(largest)[1]), -1000)
-
-
 def least_left_out(
     factor: EigenFactor | LowRankFactor, y: np.ndarray, weights: np.ndarray | None, budget: int
 ) -> tuple[float, np.ndarray]:

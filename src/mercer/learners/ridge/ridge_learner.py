@@ -32,6 +32,7 @@ from mercer.learners.base import (
     is_auto,
     is_value,
     solver_name,
+    unit_of,
 )
 from mercer.learners.ridge.local import leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.ridge.penalty import (
@@ -41,7 +42,6 @@ from mercer.learners.ridge.penalty import (
     mixed_outputs,
     solve_by_value,
     solve_densely,
-    unit_of,
     without_copies,
 )
 from mercer.learners.ridge.process import low_rank_root

@@ -10,7 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.distances import dense_rows
 from mercer.estimator import estimator
-from mercer.learners.base import Reasons, finite_fit, finite_values
+from mercer.learners.base import Reasons, finite_fit, finite_values, unit_of
 from mercer.learners.windows.losses import Loss, SquaredErrors
 from mercer.learners.windows.totals import Reduce
 from mercer.learners.windows.window_learner import WindowLearner
@@ -105,7 +105,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
         """
         self.check_parameters()
         training = self.make_training(X, y, sample_weight)
-        y = training.y.astype(np.float64)
+        self._unit = unit_of(training.y)
+        y = training.y.astype(np.float64) / self._unit
         if self.degree == 1 and not self.distance_.reads.coordinates:
             raise TypeError(
                 f"degree=1 needs vectors, which {self.distance_!r} does not read: give degree=0."
@@ -115,6 +116,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
         left_out = self.learn(training, y.reshape(len(y), -1), rows)
         if left_out is not None:
             self.left_out_ = self._shaped(left_out)
+            self.errors_ = {h: error * self._unit**2 for h, error in self.errors_.items()}
         self.keep_samples(training.X)
         return self
 
@@ -195,8 +197,8 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
         return dense_rows(X) if self.degree else None
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
-        """(n,) for one flat target, in the precision of the targets."""
-        return values[:, 0] if self._flat else values
+        """In the unit of the targets; (n,) for one flat target."""
+        return self._unit * (values[:, 0] if self._flat else values)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -21,6 +21,7 @@ from sklearn.utils.validation import column_or_1d
 from mercer.learners.base import (
     SoftmaxCalibration,
     check_labels,
+    check_squares,
     first_word,
     fit_softmax,
     refuse_complex,
@@ -281,7 +282,7 @@ class Regression(Task):
                 "numbers; for classes use KernelClassifier."
             ) from None
         _check_target(y, n)
-        _check_size(y)
+        check_squares(y, LEAST, LARGEST)
         return cls(), y
 
     def targets(self, y: np.ndarray) -> np.ndarray:
@@ -380,16 +381,4 @@ def _check_target(y: np.ndarray, n: int) -> None:
         raise ValueError(
             f"Input y contains {what} in row {int(np.argmax(bad))}; {int(bad.sum())} rows have no "
             "finite target: leave them out."
-        )
-
-
-def _check_size(y: np.ndarray) -> None:
-    """Refuse numbers whose squares float32 cannot hold."""
-    largest = float(np.abs(y).max(initial=0))
-    spread = float(np.ptp(y)) if largest <= LARGEST and len(y) else largest
-    if largest > LARGEST or 0 < spread < LEAST:
-        much = "much" if largest > LARGEST else "little"
-        raise ValueError(
-            f"y reaches {largest:.3g} and differs by {spread:.3g}, too {much} for squared errors: "
-            "give it in other units."
         )

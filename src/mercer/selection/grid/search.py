@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn import get_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
@@ -22,7 +22,7 @@ from sklearn.utils import indexable
 
 from mercer.gram import Place
 from mercer.kernels import Kernel
-from mercer.learners.base import KernelLearner
+from mercer.learners.base import KernelLearner, check_squares
 from mercer.samples import check_format, refuse_one
 from mercer.selection.grid.plan import Plan, Sharing
 from mercer.selection.grid.runs import (
@@ -186,6 +186,9 @@ class KernelSearchCV(GridSearchCV):
             kind = kernel.kind if isinstance(kernel, Kernel) else "vectors"
             refuse_one(X, type(self).__name__, kind)
         X, y = indexable(X, y)
+        if y is not None and self.scoring is None and is_regressor(self.estimator):
+            numbers = np.asarray(y)
+            check_squares(numbers if numbers.dtype.kind == "f" else np.empty(0))
         cv: Any = self.cv
         cv = check_cv(cv, y, classifier=is_classifier(self.estimator))
         reason = self._why_plain(fit_params)

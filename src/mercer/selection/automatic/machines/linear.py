@@ -183,13 +183,14 @@ def of_all_classes(found: Any, task: Task, y: np.ndarray) -> tuple:
 
 
 def _ridge(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
+    tried = np.multiply(ALPHAS, w.mean())  # a factor of all weights changes nothing
     if F.shape[1] < MANY_FEATURES:
-        learner: Any = RidgeCV(alphas=ALPHAS).fit(F, y, w)
+        learner: Any = RidgeCV(alphas=tried).fit(F, y, w)
         best, alpha = learner, float(learner.alpha_)
     else:
         # R² of the one row that a fold of few rows may have would be undefined
         learner = GridSearchCV(
-            Ridge(solver="sparse_cg"), {"alpha": ALPHAS}, cv=3, scoring="neg_mean_squared_error"
+            Ridge(solver="sparse_cg"), {"alpha": tried}, cv=3, scoring="neg_mean_squared_error"
         ).fit(F, y, sample_weight=w)
         best, alpha = learner.best_estimator_, float(learner.best_params_["alpha"])
     dual = w * (y - best.predict(F)) / alpha
@@ -201,7 +202,7 @@ def _ridge(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
 
 def fit_logistic(F: Any, y: np.ndarray, w: np.ndarray, C: float = COST) -> Fitted:
     """Logistic regression on the features of rows of classes y."""
-    learner = LogisticRegression(C=C, max_iter=_steps(F, y)).fit(F, y, w)
+    learner = LogisticRegression(C=C / w.mean(), max_iter=_steps(F, y)).fit(F, y, w)
     words = f"logistic regression, C = {C:g},"
     return _of_classes(learner, F, y, w, np.arange(F.shape[1]), words)
 
@@ -219,7 +220,7 @@ def _lasso(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
 
 
 def _few(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
-    F = _dense(F)
+    F, w = _dense(F), w / w.mean()
     few = Pipeline([("few", SelectKBest(f_classif)), ("learner", LogisticRegression(max_iter=300))])
     counts = sorted({min(k, F.shape[1]) for k in KEPT_COLUMNS})
     found = GridSearchCV(few, {"few__k": counts}, cv=3).fit(F, y, learner__sample_weight=w)
