@@ -5,7 +5,10 @@ import io
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mercer.cli.delimited import _fields_agree, _mended
 from mercer.cli.tables import Tables, read_table
 
 
@@ -70,3 +73,12 @@ def test_backslashes_that_are_no_escapes_stay(cell, folder):
     bare = cell.strip('"').replace('""', '"')
     assert tables.frame()["path"].to_list() == [bare, bare]
     assert tables.notes == []
+
+
+@given(st.text('a",\n', max_size=12), st.integers(1, 3))
+def test_what_is_counted_without_a_loop_is_as_the_csv_module_reads_it(cells, width):
+    text = cells.strip("\n") + "\n"
+    if _fields_agree(text, ",", width):
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        assert {len(row) or 1 for row in rows} == {width}
+        assert _mended(text, ",") == text

@@ -1,5 +1,7 @@
 """Numbers and dates in texts: signs, thousands and orders, as columns and not single cells tell."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,8 @@ from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import column_notices
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.forms import (
+    COMMA_NUMBER,
+    POINT_NUMBER,
     Numbers,
     decimal_of,
     order_of,
@@ -17,6 +21,7 @@ from mercer.tables.forms import (
     spelled_date,
     spelled_number,
 )
+from mercer.tables.forms.numbers import fits
 from mercer.tables.values import as_dates, as_numbers, read_columns
 
 
@@ -48,6 +53,18 @@ def test_grouped_numbers_are_read_back(x, decimal):
 )
 def test_a_column_tells_its_decimal_sign(texts, decimal):
     assert decimal_of(texts) == decimal
+
+
+@given(st.text("0159.,-+e $%'()", max_size=9), st.sampled_from(".,"))
+def test_short_ways_to_a_number_end_where_the_long_one_does(text, decimal):
+    pattern = POINT_NUMBER if decimal == "." else COMMA_NUMBER
+    whole = re.match(pattern, text.strip()) is not None
+    whole = whole and re.fullmatch(r"\+[0-9]{8,}", text.strip()) is None
+    assert fits(text, decimal) == whole
+    if whole:
+        assert spelled_number(text, decimal) == spelled_number(f"{text.strip()}%", decimal) or (
+            spelled_number(f"{text.strip()}%", decimal) is None  # a sign behind, or two of them
+        )
 
 
 def test_signs_and_orders():

@@ -153,7 +153,8 @@ def _findings(
 ) -> list[Finding]:
     """What to look at in one table."""
     used = [column for column in columns if column.used]
-    found: list[Finding] = []
+    cells, found = values, list[Finding]()
+    values = {c.name: _read_once(c, cells[c.name]) for c in columns}
     if y is not None:
         found += review_target(y, task, target, accuracy=default_metric(task, y) == "accuracy")
         found += find_leaks(used, values, y, task)
@@ -162,9 +163,15 @@ def _findings(
     found += find_codes(used, values) + find_places(used, values)
     found += find_variants(used, values)
     found += find_strange_values(used, values)
-    identifiers = {c.name: values[c.name] for c in columns if c.of.identifies}
-    compared = {name: cells for name, cells in values.items() if name not in identifiers}
+    identifiers = {c.name: cells[c.name] for c in columns if c.of.identifies}
+    compared = {name: each for name, each in cells.items() if name not in identifiers}
     return found + (find_repeated_rows(compared, y, identifiers) if compared else [])
+
+
+def _read_once(column: Column, cells: np.ndarray) -> np.ndarray:
+    """The numbers of texts, for all that asks for them; other cells as they are."""
+    texts = column.kind == "number" and cells.dtype == object and not column.shares
+    return column.of.read(cells, column) if texts else cells
 
 
 def _test_findings(

@@ -239,7 +239,7 @@ class DelimitedText:
         try:
             header = next(reader)
             self._take_names(header)
-            if '"' not in text and _fields_agree(text, self.separator, len(header)):
+            if _fields_agree(text, self.separator, len(header)):
                 return
             begins = reader.line_num + 1
             for fields in reader:
@@ -433,17 +433,43 @@ def _ends(content: bytes) -> int:
 
 
 def _fields_agree(text: str, separator: str, width: int) -> bool:
-    """Whether every line without quotes has ``width`` fields: counted without a Python loop."""
+    """Whether every row has ``width`` fields, and every quote its place: without a Python loop.
+
+    False also where only a loop can tell.
+    """
     content = np.frombuffer(text.encode(), np.uint8)
-    ends = np.flatnonzero(content == ord("\n"))
-    separators = np.searchsorted(np.flatnonzero(content == ord(separator)), ends)
-    return bool((np.diff(separators, prepend=0) == width - 1).all())
+    ends, separators = content == ord("\n"), content == ord(separator)
+    if '"' in text:
+        if not _well_quoted(content, separator):
+            return False
+        outside = ~(np.cumsum(content == ord('"'), dtype=np.uint8) & 1).astype(bool)
+        ends &= outside
+        separators &= outside
+    found = np.searchsorted(np.flatnonzero(separators), np.flatnonzero(ends))
+    return bool((np.diff(found, prepend=0) == width - 1).all())
+
+
+def _well_quoted(content: np.ndarray, separator: str) -> bool:
+    """Whether each quote begins a field, ends one, or is doubled in one, and each row ends alike.
+
+    In their order, a quote that opens stands behind a separator, the end of a line or a quote that
+    has just closed, and one that closes stands before such.
+    """
+    quotes = np.flatnonzero(content == ord('"'))
+    if len(quotes) % 2 or ord(separator) > 127 or (content == ord("\r")).any():
+        return False
+    beside = np.array([ord("\n"), ord(separator), ord('"')], np.uint8)
+    ended = np.concatenate([content, beside[:1]])  # also what stands before the first
+    return bool(np.isin(ended[quotes[::2] - 1], beside).all()
+                and np.isin(ended[quotes[1::2] + 1], beside).all())  # fmt: skip
 
 
 def _mended(text: str, separator: str) -> str:
     """The same table with no CR for a line end, and no quote in a field that has none around it."""
     if '"' not in text:
         return text.replace("\r\n", "\n").replace("\r", "\n")
+    if _well_quoted(np.frombuffer(text.encode("utf-8", "replace"), np.uint8), separator):
+        return text
     separator = re.escape(separator)
     begin, plain = f"(?<![^{separator}\\r\\n])", f"[^{separator}\\r\\n]"
     stray = f'{begin}[^{separator}\\r\\n"]++"{plain}*'

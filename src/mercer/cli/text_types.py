@@ -9,6 +9,7 @@ is recognised here: other spellings stay texts, which `mercer.tables` reads (tab
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -126,7 +127,7 @@ class _Column:
             self.code = self.code or tested.any(CODE) or tested.any(PHONE)
             self.long = self.long or tested.any(LONG)
             self.too_long = self.too_long or tested.any(TOO_LONG)
-        self.dotted = self.dotted or bool(cells.head(1).str.contains(DOTTED).any())
+        self.dotted = self.dotted or re.match(DOTTED, cells[0]) is not None
         self._see_signs(tested)
         self.date = self.date and not _dates(cells).null_count()
         self.moment = self.moment and not _moments(cells).null_count()
@@ -193,7 +194,8 @@ class TextTypes:
     def see(self, cells: pl.DataFrame) -> None:
         """Take in a block of texts."""
         some = max(1, TOGETHER // max(1, cells.height))
-        series = [each.alias("").drop_nulls() for each in cells.iter_columns()]  # no patterns
+        series = [each.alias("") for each in cells.iter_columns()]  # no patterns
+        series = [each.drop_nulls() if each.null_count() else each for each in series]
         for first in range(0, len(series), some):
             block = series[first : first + some]
             for column, each, tested in zip(self.columns[first:], block, _tests_of(block)):

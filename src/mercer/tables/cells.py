@@ -173,10 +173,12 @@ def listed_in(text: str) -> str | None:
 
 def list_separator(counts: Counter) -> str | None:
     """The separator of a column of lists in brackets; None if it does not hold such."""
-    inside = [listed_in(text) if isinstance(text, str) else None for text in counts]
-    if not inside or any(text is None or _KEY.match(text) for text in inside):
-        return None
+    inside = []
+    for text in counts:
+        found = listed_in(text) if isinstance(text, str) else None
+        if found is None or _KEY.match(found):
+            return None
+        inside.append(found)
     if not any(mark in str(text) for text in inside for mark in SEPARATORS):
         return None
-    found = separator_of(inside)
-    return found or ","
+    return separator_of(inside) or ","

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.tables.cell_bytes import cell_bytes
+from mercer.tables.column_kinds import level_text
 from mercer.tables.review import Finding
 from mercer.tables.row_hashes import hash_cells, mixed_hashes
 
@@ -70,7 +72,19 @@ def find_shared_rows(train: dict[Any, np.ndarray], test: dict[Any, np.ndarray]) 
 
 def _row_keys(values: dict[Any, np.ndarray]) -> list[int]:
     """A number for each row, the same for equal rows."""
-    return mixed_hashes([hash_cells(cells) for cells in values.values()]).tolist()
+    return mixed_hashes([_cell_keys(cells) for cells in values.values()]).tolist()
+
+
+def _cell_keys(values: np.ndarray) -> np.ndarray:
+    """A number for each cell, the same for equal cells in this process; 1 and "1" are equal."""
+    if values.dtype != object:
+        return hash_cells(values)
+    return np.array([hash(cell if type(cell) is str else _as_text(cell)) for cell in values],
+                    np.int64).view(np.uint64)  # fmt: skip
+
+
+def _as_text(cell: Any) -> str:
+    return cell_bytes(cell, level_text).decode("utf-8", "surrogateescape")
 
 
 def _rows(n: int) -> str:

@@ -175,6 +175,8 @@ def _series_values(series: Any, name: Any) -> np.ndarray:
         seconds = series.dt.total_seconds()
         return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
     cells = series.to_list()
+    if dtype == nw.String and series.implementation.is_polars():
+        return _kept(cells, series.is_null().to_numpy())
     if dtype == nw.Time:
         cells = [None if cell is None else cell.isoformat() for cell in cells]
     if dtype == nw.Struct and any(field.name == "edges" for field in dtype.fields):
@@ -293,7 +295,7 @@ def as_numbers(values: np.ndarray, form: Numbers | None = None) -> np.ndarray:
     for v in different:
         number = form.read(v) if isinstance(v, str) else v
         known[v] = float(number) if isinstance(number, (int, float, np.number)) else np.nan
-    return np.array([known[v] for v in values.tolist()], dtype=np.float64)
+    return np.fromiter(map(known.__getitem__, values.tolist()), np.float64, len(values))
 
 
 def as_hours(values: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ FEW = 10  # different numbers that speak against levels
 SAMPLED = 400  # different texts that tell what a column is not
 HALF = 0.5
 SAME_MONEY = ({"€", "EUR"}, {"$", "US$", "USD"}, {"£", "GBP"}, {"kr", "kr.", "Kr", "SEK"})
+CODE = re.compile(r"0\d+")
 GRADE = re.compile(rf"[0-9][{MINUS}]")  # 2- is a mark, where no number is larger
 
 
@@ -63,7 +64,7 @@ def form_of(counts: Counter, told: Told, mostly: float = MOSTLY) -> Read | None:
     ``counts`` are the different values of a column that holds texts, with their numbers of rows.
     """
     texts = [value for value in counts if isinstance(value, str) and not is_missing_mark(value)]
-    if any(re.fullmatch(r"0\d+", text) for text in texts):  # codes
+    if any(text.startswith("0") and CODE.fullmatch(text) for text in texts):
         return None
     step = max(1, len(texts) // SAMPLED)
     some = Counter({value: counts[value] for value in texts[::step]})
@@ -86,13 +87,14 @@ def _fits(counts: Counter, values: dict[Any, Any], mostly: float) -> bool:
     known = sum(counts.values())
     wrong, lost = (sum(counts[v] for v in group) for group in (
         others, [v for v, value in values.items() if value is None]))  # fmt: skip
-    different = len({value for value in values.values() if value is not None})
     if lost == known or wrong == 0:
         return lost < known
     if wrong <= (1 - mostly) * known:
         return True
     mark = len(others) == 1 and counts[others[0]] > 1 and not re.search(r"\d", str(others[0]))
-    return mark and wrong <= REPEATED * known and different > FEW
+    if not mark or wrong > REPEATED * known:
+        return False
+    return len({value for value in values.values() if value is not None}) > FEW
 
 
 def _plain(value: Any) -> float | None:

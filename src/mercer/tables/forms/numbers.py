@@ -65,6 +65,14 @@ POINT_NUMBER, COMMA_NUMBER = _number("."), _number(",")
 COMMA_DIGITS = rf"^[+-]?{_digits(',')}$"
 _WHOLE = {".": re.compile(POINT_NUMBER), ",": re.compile(COMMA_NUMBER)}
 _BARE = {sign: re.compile(_digits(sign)) for sign in ".,"}
+#: most numbers, which are read without a look at signs, units and currencies
+_SIMPLE = {
+    point: re.compile(
+        rf"-?(?:[1-9][0-9]{{0,2}}(?:[{comma}][0-9]{{3}})+|[0-9]+)(?:[{point}][0-9]*)?"
+    )
+    for point, comma in (".,", ",.")
+}
+_ALIKE = str.maketrans("12345678", "9" * 8)  # no form tells these digits apart
 _SIGNS = re.compile(rf"%|‰|{CURRENCY}")
 _LIMIT = re.compile(r"\s*(<=?|>=?|≤|≥)\s*")
 _DECADE = re.compile(r"(?:1[5-9]|20)?\d0s")
@@ -111,6 +119,7 @@ _UNIT = r"°?[^\W\d_]+[²³23]?(?:/[^\W\d_]+[²³23]?)?|°"
 _PART = re.compile(
     rf"([+{MINUS}]?(?:\d(?:[\d.,'’{BLANKS}]*\d)?|[.,]\d+)(?:[eE][+-]?\d+)?)([{BLANKS}]?)({_UNIT})"
 )
+_UNITED = re.compile(r"[^\W\d_]|[°:'’′]")  # what every quantity has
 _TEXT = re.compile(rf"(?:{_PART.pattern}[{BLANKS}]?){{1,{MOST_PARTS}}}")
 _FEET = re.compile(r"(\d)\s?['’′]\s?(\d{1,2}(?:\.\d+)?)\s?(?:\"|''|″|”)")
 
@@ -154,6 +163,8 @@ class Numbers:
 
     def cell(self, text: str) -> Cell | None:
         """The number in a text, with its marks; None if it is none."""
+        if self.decimal and (number := _simple(text, self.decimal)) is not None:
+            return Cell(100 * number if self.shares else number)
         limit = _LIMIT.match(text)
         if limit:
             text = text[limit.end() :]
@@ -193,6 +204,8 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
     (None, None, 0.512)
     """
     text = text.strip()
+    if decimal and (number := _simple(text, decimal)) is not None:
+        return number
     for sign in (decimal, *{".": ",", ",": "."}.get(decimal, ".,")):
         if sign and fits(text, sign):
             return _value(text, sign)
@@ -202,11 +215,22 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
 def fits(text: str, decimal: str) -> bool:
     """Whether a text is a number with this decimal sign."""
     text = text.strip()
-    return (
-        len(text) <= LONGEST
-        and _WHOLE[decimal].match(text) is not None
-        and _PHONE.fullmatch(text) is None
-    )
+    return len(text) <= LONGEST and _form_fits(text.translate(_ALIKE), decimal)
+
+
+@lru_cache(maxsize=4096)
+def _form_fits(text: str, decimal: str) -> bool:
+    """Whether a text is a number, where digits other than 0 are all written as 9."""
+    return _WHOLE[decimal].match(text) is not None and _PHONE.fullmatch(text) is None
+
+
+def _simple(text: str, decimal: str) -> float | None:
+    """The number in a text of digits and points alone; None for other texts."""
+    if len(text) > LONGEST or _SIMPLE[decimal].fullmatch(text) is None:
+        return None
+    if decimal == ".":
+        return float(text.replace(",", "")) + 0.0
+    return float(text.replace(".", "").replace(",", ".")) + 0.0
 
 
 def _value(text: str, decimal: str) -> float | None:
@@ -236,11 +260,11 @@ def decimal_of(texts: Iterable[str]) -> str:
     (',', '.', '')
     """
     commas = points = 0
-    for text in texts:
+    for text, cells in Counter(text.translate(_ALIKE) for text in texts).items():
         if "," in text or "." in text:
             comma, point = fits(text, ","), fits(text, ".")
-            commas += comma and not point
-            points += point and not comma
+            commas += cells * (comma and not point)
+            points += cells * (point and not comma)
     return "," if commas > points else "." if points else ""
 
 
@@ -264,9 +288,12 @@ def are_codes(texts: Iterable[str]) -> bool:
     >>> are_codes(["123 456 789", "130 256 781"]), are_codes(["1 234 567", "234 567"])
     (True, False)
     """
-    parts = {text.strip().count(" ") if _PARTS_OF_CODE.fullmatch(text.strip()) else -1
-             for text in texts}  # fmt: skip
-    return len(parts) == 1 and -1 not in parts
+    parts = set()
+    for text in map(str.strip, texts):
+        if _PARTS_OF_CODE.fullmatch(text) is None:
+            return False
+        parts.add(text.count(" "))
+    return len(parts) == 1
 
 
 def signs_of(texts: Iterable[str]) -> str:
@@ -277,7 +304,7 @@ def signs_of(texts: Iterable[str]) -> str:
     >>> signs_of(["12%", "7 %", "3"]), signs_of(["EUR 5", "5 €"]), signs_of(["5"])
     ('%', 'EUR €', '')
     """
-    return " ".join(sorted({sign for text in texts for sign in _SIGNS.findall(text)}))
+    return " ".join(sorted(set(_SIGNS.findall("\n".join(texts)))))
 
 
 # --- units ----------------------------------------------------------------------------------------
@@ -313,6 +340,9 @@ def unit_of(texts: Iterable[str]) -> str:
     >>> unit_of(["1h 20m", "35m"]), unit_of(["5 years", "1 year"]), unit_of(["3 mm", "4", "5"])
     ('h', 'years', 'mm')
     """
+    texts = list(texts)
+    if not _UNITED.search("\n".join(texts)):
+        return ""
     texts = [text for text in texts if not is_missing_mark(text)]
     found = [units_in(text) for text in texts]
     counts = Counter(unit for units in found for unit in units)
@@ -341,7 +371,7 @@ def units_in(text: str) -> list[str]:
     >>> units_in("1:23:45"), units_in("<5 mg"), units_in("5' 11\\"")
     (['s'], ['mg'], ['ft', 'in'])
     """
-    return [unit for _, unit in _parts(text)]
+    return [unit for _, unit in _parts(text)] if _UNITED.search(text) else []
 
 
 def bare(texts: Iterable[str]) -> list[str]:
