@@ -5,7 +5,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from mercer.tables.forms import clocks, dates, marks, numbers
+from mercer.tables.forms import clocks, dates, levels, marks, numbers
 
 
 def rows_of(table: str) -> list[tuple[str, str]]:
@@ -20,6 +20,10 @@ def rows_of(table: str) -> list[tuple[str, str]]:
     if table == "units":
         return [(", ".join(family), f"in {next(u for u in family if family[u] == 1)}")
                 for family in numbers.FAMILIES]  # fmt: skip
+    if table == "amounts":
+        return [(word, f"{size:,.0f}") for word, size in numbers.MULTIPLES.items()]
+    if table == "levels":
+        return [(form.cell, form.said) for form in levels.ORDERED.values()]
     return [(", ".join(sorted(marks.MISSING_TEXTS - {""})), "a missing number or date")]
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from mercer.tables import infer_columns, read_columns
+from mercer.tables import ReadTable, TableEncoder, infer_columns, read_columns
 from mercer.tables.forms import clock_hours, clocks, dates, spelled_date
 from mercer.tables.forms.clocks import span_seconds
 
@@ -72,6 +72,12 @@ READ = {
     "halves of a day": (some(lambda i: f"{i % 12 + 1}:30 PM"), "time", 13.5, ""),
     "laps": (some(lambda i: f"0:{i + 10}:05"), "number", 605.0, ""),
     "spans of ISO": (some(lambda i: f"PT{i + 1}M5S"), "number", 65.0, ""),
+    "half-years": (some(lambda i: f"{2000 + i // 2}H{i % 2 + 1}"), "date", "2000-01-01", ""),
+    "amounts": (["3k", "5bn", "950", *some(lambda i: f"{i + 1}.2M")], "number", 3000.0, ""),
+    "amounts of money": (some(lambda i: f"${i + 1}K"), "number", 1000.0, ""),
+    "degrees": (["33°51'S", *some(lambda i: f"{i}°30'N")], "number", -33.85, ""),
+    "degrees with a point": (some(lambda i: f"{i + 1}.25 W"), "number", -1.25, ""),
+    "ranges among numbers": (["5-6", *some(lambda i: f"{i}")], "number", 5.5, "its middle"),
     "feet": (some(lambda i: f'5\' {i % 12}"'), "number", 5.0, ""),
 }  # fmt: skip
 NOT_READ = {
@@ -79,7 +85,14 @@ NOT_READ = {
     "cards": some(lambda i: f"{1000 + i} {2000 + i} 4711 {3000 + i}"),
     "phones": some(lambda i: f"+49 30 {652729 + i}"),
     "phones without blanks": some(lambda i: f"+4930{652729 + i}"),
-    "versions": some(lambda i: f"1.{i}.{i % 7}"),
+    "part numbers": some(lambda i: f"{12 + i}-{345 + i % 7}"),
+    "numbers and telephones": some(lambda i: f"555-{1234 + i}" if i % 2 else f"555{1234 + i}"),
+    "telephones with points": some(lambda i: f"555.123.{4567 + i}"),
+    "numbers of books": some(lambda i: f"978-3-16-1484{i:02d}-0"),
+    "papers": some(lambda i: f"10.1000/xyz{i}"),
+    "articles": some(lambda i: f"SKU-{100 + i}M"),
+    "shoes": some(lambda i: f"{i % 9 + 4}M"),
+    "resistors": some(lambda i: f"{i % 9 + 1}k{i % 7 + 1}"),
     "addresses": some(lambda i: f"10.0.{i}.{2 * i}"),
     "seasons": some(lambda i: f"{2000 + i}-{(1 + i) % 100:02d}"),
     "results": some(lambda i: f"{i % 4}:{i % 3}"),
@@ -109,6 +122,56 @@ def test_columns_are_read_by_their_form(case):
 def test_other_columns_are_no_numbers_dates_or_times(case):
     found, _ = column(NOT_READ[case])
     assert found.kind in ("category", "identifier", "text")
+
+
+#: cells in their order, and the form
+LEVELS = {
+    "version": (["1.2", "1.2.3", "1.10.2", "v2.0.0-rc1"], "version"),
+    "address": (["9.255.0.1", "10.0.0.2", "10.0.1.0", "192.168.0.1"], "address"),
+    "range": (["<18", "18-24", "25 to 64", "65+"], "range"),
+    "money": (["$0 - $999", "$1,000 - $1,999", "$2,000 or more"], "range"),
+}
+
+
+@pytest.mark.parametrize("case", LEVELS)
+def test_levels_whose_text_tells_their_order(case):
+    cells, form = LEVELS[case]
+    rows = [cells[i % len(cells)] for i in range(60)] + [None]
+    found, values = column(rows)
+    assert (found.kind, found.order, found.missing) == ("category", form, 1)
+    assert form in found.of.said(found)
+    (numbers,) = found.of.series(found, values).values()
+    assert (np.diff(numbers[: len(cells)]) > 0).all()
+    assert np.isnan(numbers[-1])
+    encoder = TableEncoder().fit(ReadTable({"x": values}))
+    assert [f"{f.label}: {f.kind}" for f in encoder.features_] != ["x: rank", "x: code"]
+    assert len(encoder.transform(ReadTable({"x": values[:3]}))) == 3
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["12-345", "13-260", "14-999"], ["1.2", "1.3", "1.4"], ["0-10", "5-15", "10-20"],
+     ["120-80", "130-85", "110-70"], ["1.2.300.4", "a", "b"]],
+)  # fmt: skip
+def test_levels_without_an_order(cells):
+    assert column([cells[i % 3] for i in range(60)])[0].order not in ("version", "address", "range")
+
+
+def test_places_in_one_cell_are_vectors():
+    found, _ = column(some(lambda i: f"POINT({2 + i / 7:.3f} {48 + i / 9:.3f})"))
+    assert (found.kind, found.high) == ("vector", 2)
+    found, _ = column(some(lambda i: f"{48 + i % 9}°51'N {2 + i % 5}°2{i % 7}'W"))
+    assert (found.kind, found.high) == ("vector", 2)
+
+
+def test_four_digits_are_times_by_name_and_values():
+    cells = [100 * (i % 24) + 7 * i % 60 for i in range(40)]
+    found, values = column(cells, name="dep_time")
+    assert (found.kind, values[1]) == ("time", 1 + 7 / 60)
+    assert column([f"{cell:04d}" for cell in cells], name="dep_time")[0].kind == "time"
+    assert column(cells)[0].kind == "number"
+    assert column([100 * i for i in range(40)], name="time")[0].kind != "time"
+    assert column([17 * i for i in range(40)], name="time")[0].kind != "time"
 
 
 def test_other_columns_tell_the_order_of_day_and_month():

@@ -27,7 +27,16 @@ from mercer.tables.column_kinds import (
     object_column,
 )
 from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column
-from mercer.tables.forms import Read, Told, form_of, is_missing_mark, misfits, said_of_misfits
+from mercer.tables.forms import (
+    ORDERED,
+    Read,
+    Told,
+    form_of,
+    is_missing_mark,
+    misfits,
+    order_in,
+    said_of_misfits,
+)
 from mercer.tables.pandas_index import index_names, is_index
 from mercer.tables.values import as_dates, epoch_of, missing_values, short
 
@@ -42,6 +51,11 @@ DATE_NAME = re.compile(
 MOST_COUNTED = 1000  # different numbers or dates whose rows are counted
 YEAR_NAME = re.compile(r"(.*[_\W])?(?i:years?|yr|jahr|ann[eé]e|año|anno|ano|jaar)([_\W].*)?")
 SHOWN = 3  # cells that do not fit, which are named
+TIME_NAME = re.compile(
+    r"(.*[_\W\d])?(?i:times?|hours?|hhmm|clock|uhrzeit|zeit|heure|hora|ora|tijd|departure|arrival)"
+    r"([_\W\d].*)?|.*[a-z](?:Time|Hour)"
+)
+FEW_TIMES = 10  # different numbers such as 1430, with three different minutes, that may be times
 FEW_ROWS = 20  # below, no column is taken for an identifier
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
 #: names of numbers that tell rows apart; a column is taken for such only if all are different
@@ -294,11 +308,17 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
         if days and DATE_NAME.fullmatch(str(name)):
             parts = _parts(as_dates(present))
             return column("date", f"integers such as {present[0]:.0f} as dates, {parts}")
+        if TIME_NAME.fullmatch(str(name)) and _are_times(present):
+            return column("time", f"integers such as {present[0]:.0f} as times of day")
         found = column(*_number_kind(name, values, present, distinct))
         if days and found.kind == "number":
             said = f"numbers such as {present[0]:.0f} may be dates: then give --kind {name}=date"
             found = replace(found, doubts=[["dates", said]])
         return found
+    named = texts and len(texts) == distinct and TIME_NAME.fullmatch(str(name))
+    digits = named and all(re.fullmatch(r"\d{1,4}", text) for text in texts)
+    if digits and _are_times(np.array(texts, dtype=np.float64)):
+        return column("time", f"texts such as {short(texts[0])} as times of day")
     found = form_of(counts, told) if texts else None
     if found is not None and found.kind == "number" and DATE_NAME.fullmatch(str(name)):
         days = np.array([v for v in found.values.values() if v is not None], dtype=np.float64)
@@ -317,7 +337,22 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
     separator = clear_separator(counts) if distinct > MANY_LEVELS else None
     if separator is not None:
         return column("set", _set_words(counts, separator, cells), 0, separator)
-    return column(*_word_kind(name, counts, n))
+    kind, reason = _word_kind(name, counts, n)
+    order = order_in(texts) if len(texts) == distinct and kind in ("category", "identifier") else ""
+    if not order or (kind == "identifier" and order != "version"):
+        return column(kind, reason)
+    return replace(column("category", f"{reason}: {ORDERED[order].said}"), order=order)
+
+
+def _are_times(numbers: np.ndarray) -> bool:
+    """Whether numbers are hours and minutes, such as 1430."""
+    different = np.unique(numbers)
+    minutes = different % 100
+    whole = (different == np.round(different)).all() and different.min() >= 0
+    return bool(
+        len(different) >= FEW_TIMES and whole and 100 <= different.max() <= 2400
+        and minutes.max() < 60 and len(np.unique(minutes)) >= 3
+    )  # fmt: skip
 
 
 def _set_words(counts: Counter, separator: str | None, cells: bool) -> str:

@@ -50,11 +50,14 @@ class Column:
     order : str
         Order of day, month and year in dates written as texts: "ymd", "dmy" or "mdy"; what numbers
         of dates count since 1970: "s", "ms", "us" or "ns"; "excel" for days of Excel; "" for other
-        columns.
+        columns. Of categories the form in which levels tell their order: "version", "address" or
+        "range".
     shares : bool
         Whether some numbers have %, and the others are shares: 0.12 is 12%.
     zone : str
         "UTC" if times of several zones are converted to it, "" if they are as they stand.
+    scaled : bool
+        Whether some numbers are amounts such as 1.2M and 3k.
     doubts : list of [str, str]
         What a reader should know of the way in which cells were read: a kind of doubt, under which
         those of several columns are said together, and a sentence without the name.
@@ -77,6 +80,7 @@ class Column:
     unit: str = ""
     shares: bool = False
     zone: str = ""
+    scaled: bool = False
     doubts: list[list[str]] = field(default_factory=list)
 
     def __repr__(self) -> str:
@@ -91,7 +95,7 @@ class Column:
     @property
     def numbers(self) -> Numbers:
         """How its numbers are written."""
-        return Numbers(self.decimal, self.unit, self.shares)
+        return Numbers(self.decimal, self.unit, self.shares, self.scaled)
 
     @property
     def form(self) -> str:

@@ -370,7 +370,7 @@ def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) 
 
     A single value that cannot be read counts as missing.
     """
-    if not np.isnan(numbers).all():
+    if not (column.of.ordered and np.isnan(numbers).all()):
         return
     marks = np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
     known = values[~missing_values(values) & ~marks]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
+from mercer.tables.forms import ORDERED
 
 MOST_SHOWN = 12  # levels of the distribution of a column
 
@@ -21,6 +22,16 @@ class LevelColumns(ColumnKind):
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         return None, None, [level_text(v) for v, _ in counts.most_common(10)]
+
+    def said(self, column: Any) -> str:
+        return ORDERED[column.order].said if column.order in ORDERED else ""
+
+    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+        if column.order not in ORDERED:
+            return {}
+        number = ORDERED[column.order].number
+        known = {v: number(v) if isinstance(v, str) else None for v in set(values.tolist())}
+        return {f"{column.name}: order": np.array([known[v] for v in values.tolist()], np.float64)}
 
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:
         present = [shown_level(v) for v in values.tolist() if v is not None and v == v]

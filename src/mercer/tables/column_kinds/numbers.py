@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,9 +36,7 @@ class NumberColumns(ColumnKind):
 
     def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
         numbers = (t for t in texts if spelled_number(t) is not None)
-        form = numbers_of(texts, told.decimal)
-        how = {"decimal": form.decimal, "unit": form.unit, "shares": form.shares}
-        return {"signs": signs_of(numbers), **how}
+        return {"signs": signs_of(numbers), **asdict(numbers_of(texts, told.decimal))}
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         numbers = self.read(values, column)

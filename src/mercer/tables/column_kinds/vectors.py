@@ -12,10 +12,13 @@ import numpy as np
 from mercer.samples import kind_named
 from mercer.tables.column_kinds.interface import Extent
 from mercer.tables.column_kinds.objects import ObjectColumns
+from mercer.tables.forms import degrees_in
 from mercer.tables.values import missing_values, short
 
 LISTED = (list, tuple, np.ndarray)
 _BARE = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?(?:(?:; ?|\| ?|, )[-+]?[\d.]+(?:e[-+]?\d+)?)+")
+_POINT = re.compile(r"(?:SRID=\d+;)?POINT ?Z? ?\(([-+.\de ]+)\)")  # as databases write places
+_PLACES = re.compile(r"[,;] ?|(?<=[NSEW]) ")  # between two degrees
 LEAST = 2  # numbers of a vector
 
 
@@ -84,6 +87,11 @@ def as_vector(cell: Any) -> np.ndarray | None:
     """
     if isinstance(cell, str):
         text = cell.strip()
+        places = [degrees_in(part) for part in _PLACES.split(text)] if "°" in text else []
+        if len(places) == 2 and None not in places:
+            return np.array(places, np.float64)
+        if text[:1] in "PS" and (point := _POINT.fullmatch(text)):
+            text = f"[{point[1]}]"
         if text[:1] + text[-1:] not in ("[]", "()"):
             if "." not in text or not _BARE.fullmatch(text):
                 return None

@@ -1,6 +1,7 @@
 """Forms of cells: how numbers, dates and times are written, and which form a column has.
 
-grammar.py decides for a column; numbers.py, dates.py, clocks.py and marks.py are the tables.
+grammar.py decides for a column; numbers.py, dates.py, clocks.py, levels.py and marks.py
+are the tables.
 """
 
 from mercer.tables.forms.clocks import clock_hours
@@ -14,6 +15,7 @@ from mercer.tables.forms.dates import (
     zones_of,
 )
 from mercer.tables.forms.grammar import Doubt, Read, Told, form_of, misfits, said_of_misfits
+from mercer.tables.forms.levels import ORDERED, order_in
 from mercer.tables.forms.marks import LEVELS, MISSING_TEXTS, is_missing_mark
 from mercer.tables.forms.numbers import (
     BLANKS,
@@ -23,6 +25,7 @@ from mercer.tables.forms.numbers import (
     UNITS,
     Numbers,
     decimal_of,
+    degrees_in,
     numbers_of,
     signs_of,
     spelled_number,
@@ -31,8 +34,9 @@ from mercer.tables.forms.numbers import (
 )
 
 __all__ = [
-    "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "LEVELS", "MISSING_TEXTS", "ORDERS", "POINT_NUMBER",
-    "SAID", "UNITS", "Doubt", "Numbers", "Read", "Told", "clock_hours", "decimal_of", "form_of",
-    "is_missing_mark", "is_one_zone", "misfits", "numbers_of", "order_of", "said_of_misfits",
-    "signs_of", "spelled_date", "spelled_number", "unit_of", "units_in", "utc", "zones_of",
+    "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "LEVELS", "MISSING_TEXTS", "ORDERED", "ORDERS",
+    "POINT_NUMBER", "SAID", "UNITS", "Doubt", "Numbers", "Read", "Told", "clock_hours",
+    "decimal_of", "degrees_in", "form_of", "is_missing_mark", "is_one_zone", "misfits",
+    "numbers_of", "order_in", "order_of", "said_of_misfits", "signs_of", "spelled_date",
+    "spelled_number", "unit_of", "units_in", "utc", "zones_of",
 ]  # fmt: skip

@@ -72,6 +72,7 @@ def clock_hours(text: str, asked: bool = False) -> float | None:
             if not 1 <= hour <= 12:
                 return None
             hour = hour % 12 + 12 * (half in "Pp")
+        hour = 0 if (hour, minute, second) == (24, 0, 0) else hour  # midnight
         if hour > 23 or minute > 59 or second >= 60:
             return None
         return hour + minute / 60 + second / 3600

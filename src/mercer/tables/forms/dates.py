@@ -54,6 +54,7 @@ PARTS = {
     "month": r"(?P<name>[^\W\d_]{3,10})\.?",
     "weekday": rf"(?:(?:{WEEKDAYS})\.?,? +)?",
     "q": r"(?P<q>[1-4])",
+    "h": r"(?P<h>[12])",
     "w": r"(?P<w>\d{2})",
     "s": r"(?P<s>[-/.])",  # a mark that stands twice
     "S": r"(?P=s)",
@@ -98,6 +99,9 @@ FORMS = (
     Form("{y}[-/ ]?Q{q}", "2024Q1", "2024-01-01T00:00:00"),
     Form("Q{q}[-/ ]?{y}", "Q1 2024", "2024-01-01T00:00:00"),
     Form("{q}[.]? ?(?:Q|Quartal)[-/ ]?{y}", "1Q2024", "2024-01-01T00:00:00"),
+    Form("{y}[-/ ]?H{h}", "2024H2", "2024-07-01T00:00:00"),
+    Form("H{h}[-/ ]?{y}", "H2 2024", "2024-07-01T00:00:00"),
+    Form("{h}[.]? ?H[-/ ]?{y}", "2H 2024", "2024-07-01T00:00:00"),
     Form("{y}[- ]?W{w}(?:-?(?P<wd>[1-7]))?", "2024-W09", "2024-02-26T00:00:00"),
     Form("(?:KW|CW|W|Week) ?{w}[-/ ]{y}", "KW 09/2024", "2024-02-26T00:00:00"),
     Form("{y}{mm}{dd}(?:{H})?", "20240229", "2024-02-29T00:00:00", asked=True),
@@ -179,6 +183,8 @@ def _one_day(parts: dict[str, str | None]) -> np.datetime64 | None:
     year = _year(parts)
     if parts.get("q"):
         return _day(year, 3 * int(parts["q"] or 0) - 2, 1)
+    if parts.get("h"):
+        return _day(year, 6 * int(parts["h"] or 0) - 5, 1)
     if parts.get("w"):
         try:
             day = datetime.date.fromisocalendar(

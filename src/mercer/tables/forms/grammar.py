@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,7 +122,9 @@ def read_numbers(counts: Counter, told: Told) -> Read:
     }
     numbers = [text for text, cell in cells.items() if cell is not None]
     behind = [text for text in numbers if GRADE.fullmatch(text.strip())]
-    if are_codes(numbers) or (behind and max(len(text.strip()) for text in numbers) <= 2):
+    ranges = [text for text in numbers if (cell := cells[text]) and cell.middle]
+    grades = behind and max(len(text.strip()) for text in numbers) <= 2
+    if len(ranges) > REPEATED * len(values) or are_codes(numbers) or grades:
         return Read("number", dict.fromkeys(counts))
     signs = signs_of(numbers)
     doubts = []
@@ -135,6 +137,7 @@ def read_numbers(counts: Counter, told: Told) -> Read:
 
     limits = [text for text in numbers if (cell := cells[text]) and cell.limit]
     doubt("limit", limits, "a limit, such as {first}: read as the limit itself")
+    doubt("limit", ranges, "a range, such as {first}: read as its middle")
     strange = [text for text in numbers if (cell := cells[text]) and cell.other]
     sign = {",": "point", ".": "comma"}.get(form.decimal, "")
     doubt(
@@ -155,8 +158,7 @@ def read_numbers(counts: Counter, told: Told) -> Read:
     if len(money) > 1 and not any(money <= same for same in SAME_MONEY):
         several = f"its cells have several currencies, {signs}: their numbers are read as if of one"
         doubts.append(Doubt("currency", several))
-    how = {"decimal": form.decimal, "signs": signs, "unit": form.unit, "shares": form.shares}
-    return Read("number", values, how, doubts)
+    return Read("number", values, {"signs": signs, **asdict(form)}, doubts)
 
 
 def read_dates(counts: Counter, told: Told) -> Read:

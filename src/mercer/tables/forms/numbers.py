@@ -75,6 +75,9 @@ _SIMPLE = {
 _ALIKE = str.maketrans("12345678", "9" * 8)  # no form tells these digits apart
 _SIGNS = re.compile(rf"%|‰|{CURRENCY}")
 _LIMIT = re.compile(r"\s*(<=?|>=?|≤|≥)\s*")
+_BETWEEN = re.compile(
+    r"(.*?\d[^\d\s]{0,3}?)\s*(?:-|–|—|\bto\b|\bbis\b|\bà\b)\s*([^\d\s-]{0,3}\d.*?)(?: [^\W\d]+)?"
+)
 _DECADE = re.compile(r"(?:1[5-9]|20)?\d0s")
 #: three numbers or more of three digits, which may be groups of one number, or parts of a code
 _PARTS_OF_CODE = re.compile(rf"[1-9]\d{{0,2}}(?:[{BLANKS}]\d{{3}}){{2,}}")
@@ -115,6 +118,24 @@ NO_UNITS = {"am", "pm", "AM", "PM", *CODES}  # halves of a day, and currencies
 MOST_PARTS = 4  # of a quantity, as in "1d 2h 3m 4s"
 SINGLE = {*"gtmBshdlLW°"}  # may stand behind a number without a blank; 12A is a code
 
+#: what stands behind a rounded number -> its size; single letters stand without a blank
+MULTIPLES = {
+    "k": 1e3, "K": 1e3, "thousand": 1e3, "tsd": 1e3, "Tsd.": 1e3, "M": 1e6, "mn": 1e6, "Mn": 1e6,
+    "mio": 1e6, "Mio": 1e6, "Mio.": 1e6, "million": 1e6, "millions": 1e6, "B": 1e9, "bn": 1e9,
+    "Bn": 1e9, "mrd": 1e9, "Mrd": 1e9, "Mrd.": 1e9, "billion": 1e9, "billions": 1e9,
+}  # fmt: skip
+_AMOUNT = re.compile(
+    rf"(.*\d)(?:(?P<letter>[kKMB])|[{BLANKS}]?(?P<word>"
+    rf"{'|'.join(re.escape(m) for m in sorted(MULTIPLES, key=len)[::-1] if len(m) > 1)}))"
+    rf"({_BLANK}{CURRENCY})?"
+)
+#: degrees with minutes or a point of the compass
+_DEGREES = re.compile(
+    r"(?P<head>[NSEW]?) ?(?P<sign>-?)(?P<d>\d{1,3}(?:\.\d+)?) ?° ?"
+    r"(?:(?P<m>\d{1,2}(?:\.\d+)?) ?['’′] ?)?"
+    r"(?:(?P<s>\d{1,2}(?:\.\d+)?) ?(?:\"|''|″|”) ?)?(?P<tail>[NSEW]?)"
+    r"|(?P<decimal>\d{1,3}\.\d{2,}) ?(?P<end>[NSEW])"
+)
 _UNIT = r"°?[^\W\d_]+[²³23]?(?:/[^\W\d_]+[²³23]?)?|°"
 _PART = re.compile(
     rf"([+{MINUS}]?(?:\d(?:[\d.,'’{BLANKS}]*\d)?|[.,]\d+)(?:[eE][+-]?\d+)?)([{BLANKS}]?)({_UNIT})"
@@ -129,12 +150,16 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
 
     Examples
     --------
-    >>> numbers_of(["1.234,5 kg", "12,5 kg"]), numbers_of(["12%", "0.1"])
-    (Numbers(decimal=',', unit='kg', shares=False), Numbers(decimal='.', unit='', shares=True))
+    >>> numbers_of(["1.234,5 kg", "12,5 kg"])
+    Numbers(decimal=',', unit='kg', shares=False, scaled=False)
+    >>> numbers_of(["12%", "0.1"]).shares, numbers_of(["1.2M", "3k", "5bn"]).read("1.2M")
+    (True, 1200000.0)
     """
     texts = [text for text in texts if not is_missing_mark(text)]
-    unit = unit_of(texts)
-    decimal = decimal_of(bare(texts) if unit else texts) or usual or _grouped(texts)
+    scaled = _are_amounts(texts)
+    unit = "" if scaled else unit_of(texts)
+    digits = [_bare_amount(text)[0] for text in texts] if scaled else bare(texts) if unit else texts
+    decimal = decimal_of(digits) or usual or _grouped(texts)
     marked: list[float] = []
     plain: list[float] = []
     for text in texts if any("%" in text for text in texts) else []:
@@ -142,7 +167,7 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
         if number is not None:
             (marked if "%" in text else plain).append(abs(number))
     shares = bool(marked and plain) and max(plain) <= 1 < max(marked)
-    return Numbers(decimal, unit, shares)
+    return Numbers(decimal, unit, shares, scaled)
 
 
 class Cell(NamedTuple):
@@ -151,6 +176,7 @@ class Cell(NamedTuple):
     number: float
     limit: bool = False  # "<0.1" or ">100"
     other: bool = False  # it has the other decimal sign than the column
+    middle: bool = False  # of a range such as "5-6"
 
 
 @dataclass(frozen=True)
@@ -160,6 +186,7 @@ class Numbers:
     decimal: str = ""  # "." or ","; "" where the cells do not tell
     unit: str = ""  # the unit to count in
     shares: bool = False  # some have %, and the others are shares: 0.12 is 12%
+    scaled: bool = False  # some are amounts such as 1.2M and 3k
 
     def cell(self, text: str) -> Cell | None:
         """The number in a text, with its marks; None if it is none."""
@@ -171,8 +198,13 @@ class Numbers:
         number, alone = spelled_number(text, self.decimal), True
         if number is None and self.unit:
             number, alone = _quantity(text, self.unit, self.decimal), False
+        elif number is None and self.scaled:
+            digits, size = _bare_amount(text)
+            number, alone = spelled_number(digits, self.decimal), False
+            number = None if number is None else number * size
         if number is None:
-            return None
+            ends = ends_of(text)
+            return None if ends is None else Cell(sum(ends) / 2, middle=True)
         other = alone and bool(self.decimal) and not fits(text, self.decimal)
         share = 100 if self.shares and "%" not in text else 1
         return Cell(share * number, limit is not None, other)
@@ -278,6 +310,50 @@ def _grouped(texts: list[str]) -> str:
     return "," if points and whole and grouped and not any("," in each for each in digits) else ""
 
 
+def _bare_amount(text: str) -> tuple[str, float]:
+    """An amount such as "$1.2M" without its multiple, and this; 1 where it has none."""
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
+        return text, 1.0
+    return f"{match[1]}{match[4] or ''}", MULTIPLES[match["letter"] or match["word"]]
+
+
+def _are_amounts(texts: list[str]) -> bool:
+    """Whether texts are numbers, some of them with a multiple behind them.
+
+    A single letter may be a size or a part of a code: where there is but one, a fraction or a
+    currency stands beside it.
+
+    Examples
+    --------
+    >>> _are_amounts(["1.2M", "950"]), _are_amounts(["9M", "10M"]), _are_amounts(["3k", "12A"])
+    (True, False, False)
+    """
+    marked = [text for text in texts if text[-1:] not in "0123456789" and _AMOUNT.fullmatch(text)]
+    if not marked:
+        return False
+    several = len({_bare_amount(text)[1] for text in marked}) > 1
+    clear = any(re.search(rf"\d[.,]\d|[^\W\d]{{2}}|{CURRENCY}", text) for text in marked)
+    bare = [_bare_amount(text)[0] for text in texts]
+    numbers = sum(spelled_number(each) is not None for each in bare)
+    return (several or clear) and numbers >= MOSTLY * len(texts)
+
+
+def ends_of(text: str) -> tuple[float, float] | None:
+    """The two ends of a range, which rise; None if the text is none.
+
+    Examples
+    --------
+    >>> ends_of("10-20"), ends_of("$1,000 to $1,999"), ends_of("20-10"), ends_of("2024-02-29")
+    ((10.0, 20.0), (1000.0, 1999.0), None, None)
+    """
+    match = _BETWEEN.fullmatch(text.strip()) if len(text) <= LONGEST else None
+    if match is None:
+        return None
+    low, high = (spelled_number(part) for part in match.groups())
+    return (low, high) if low is not None and high is not None and low < high else None
+
+
 def are_codes(texts: Iterable[str]) -> bool:
     """Whether all texts are three groups of digits or more, with blanks, and as many in each.
 
@@ -317,7 +393,7 @@ def _quantity(text: str, unit: str, decimal: str) -> float | None:
         return None
     units = [own for _, own in parts]
     family = next((f for f in FAMILIES if unit in f and all(u in f for u in units)), {})
-    negative = text.lstrip().startswith(tuple(MINUS))
+    negative = parts[0][0].startswith(tuple(MINUS))
     total = 0.0
     for digits, own in parts:
         size = spelled_number(digits, decimal)
@@ -390,6 +466,9 @@ def _parts(text: str) -> list[tuple[str, str]]:
     seconds = span_seconds(text)
     if seconds is not None:
         return [(f"{seconds:.12g}", "s")]
+    degrees = degrees_in(text)
+    if degrees is not None:
+        return [(f"{degrees:.12g}", "°")]
     feet = _FEET.fullmatch(text)
     if feet is not None and float(feet.group(2)) < 12:
         return [(feet.group(1), "ft"), (feet.group(2), "in")]
@@ -401,6 +480,32 @@ def _parts(text: str) -> list[tuple[str, str]]:
         return []  # such as the code 12A
     together = len(parts) == 1 or any(units <= set(family) for family in FAMILIES)
     return parts if together and not units & NO_UNITS else []
+
+
+def degrees_in(text: str) -> float | None:
+    """The degrees of a latitude or longitude, below 0 in the south and west; None if it is none.
+
+    Examples
+    --------
+    >>> degrees_in("48°51'N"), degrees_in("2.35 W"), degrees_in("35 °C"), degrees_in("12N")
+    (48.85, -2.35, None, None)
+    """
+    if not ("°" in text or text[-1:] in ("N", "S", "E", "W")):
+        return None
+    match = _DEGREES.fullmatch(text.strip())
+    if match is None:
+        return None
+    parts = match.groupdict()
+    point = parts["head"] or parts["tail"] or parts["end"] or ""
+    if not (point or parts["m"]):
+        return None
+    size, minutes, seconds = (
+        float(each or 0) for each in (parts["d"] or parts["decimal"], parts["m"], parts["s"])
+    )
+    if size > 180 or minutes >= 60 or seconds >= 60:
+        return None
+    size += minutes / 60 + seconds / 3600
+    return -size if point in ("S", "W") or parts["sign"] else size
 
 
 def _same(one: str, other: str) -> bool:
