@@ -58,6 +58,11 @@ def float_indices(X):
     X.indices = X.indices + 0.5
 
 
+def offset(number):
+    """The last diagonal elsewhere, by a number of 64 bits: scipy wrote beside its arrays."""
+    return lambda X: setattr(X, "offsets", np.array([*X.offsets[:-1], number], np.int64))
+
+
 def blocks_of_five(X):
     X.data = np.ones((len(X.indices), 5, 5))
 
@@ -99,6 +104,10 @@ FORGERIES = {
     "dok: row too large": ("dok", keys((FAR, 0))),
     "dok: column negative": ("dok", keys((0, -FAR))),
     "dia: offsets missing": ("dia", cut("offsets")),
+    "dia: offset negative beyond 32 bits": ("dia", offset(-(2**62))),
+    "dia: offset beyond 32 bits": ("dia", offset(2**40)),
+    "lil: a column twice": ("lil", lambda X: X.rows[2].__setitem__(0, X.rows[2][1])),
+    "lil: columns descend": ("lil", lambda X: X.rows[2].reverse()),
     "dia: one diagonal twice": ("dia", lambda X: setattr(X, "offsets", 0 * X.offsets)),
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -168,8 +169,10 @@ def _fault_of_entries(A: Any) -> str | None:
 
 def _fault_of_diagonals(A: Any) -> str | None:
     if A.data.ndim == 2 and A.offsets.shape == A.data.shape[:1] and A.offsets.dtype.kind == "i":
-        repeated = len(np.unique(A.offsets)) < len(A.offsets)
-        return "it has one diagonal twice" if repeated else None
+        if len(np.unique(A.offsets)) < len(A.offsets):
+            return "it has one diagonal twice"
+        far = A.offsets[(A.offsets < -(2**31)) | (A.offsets >= 2**31)]  # scipy would cut them off
+        return f"it has a diagonal {far[0]} beyond all columns" if len(far) else None
     return "it needs one whole offset for each of its diagonals"
 
 
@@ -181,6 +184,8 @@ def _fault_of_lists(A: Any) -> str | None:
             return "a row of it is no list"
         if len(numbers) != len(values):
             return f"a row of it has {len(values)} values and {len(numbers)} column numbers"
+        if any(a >= b for a, b in pairwise(numbers)):
+            return "the column numbers of a row of it do not ascend"
     return _fault_of_numbers(np.array([j for row in A.rows for j in row]), A.shape[1], "column")
 
 

@@ -83,3 +83,12 @@ def test_time_ends_it_after_a_column():
     display = measured(lambda X: X[:, 0], time=0.0)
     assert len(display.columns) == 1
     assert display.n_columns == 4
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), (False, True), (3, 7)])
+def test_a_classifier_without_probabilities_may_have_any_names_of_classes(names):
+    y = np.array(names)[(X[:, 0] * X[:, 1] > 0).astype(int)]
+    display = RelianceDisplay.measured(mercer.SVC(gamma=1.0).fit(X, y), X, y)
+    assert {*display.columns[:2]} == {0, 1}
+    assert display.measure == "accuracy"
+    assert [{*pair.columns} for pair in display.pairs] == [{0, 1}]

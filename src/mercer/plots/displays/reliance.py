@@ -209,6 +209,8 @@ class _Exchange:
         self.answers = _answers_of(model)
         self.whole = self.answers(rows.data)
         self.odds = is_classifier(model) and hasattr(model, "predict_proba")
+        labels = is_classifier(model) and not self.odds
+        self.classes = np.unique(self.whole) if labels else None
         self.changed: dict[Any, float] = {}  # the mean squared change of the scale by each column
 
     def without(self, name: Any, repeats: int) -> np.ndarray:
@@ -280,7 +282,9 @@ class _Exchange:
         return [pair for _, pair in sorted(found, key=lambda each: -each[0])]
 
     def _scale(self, answers: np.ndarray) -> np.ndarray:
-        """Numbers, or log-odds of classes, (n, outputs)."""
+        """Numbers, log-odds of classes, or which class it is, (n, outputs)."""
+        if self.classes is not None:
+            return (answers[:, None] == self.classes).astype(float)
         answers = answers.reshape(len(answers), -1)
         if not self.odds:
             return answers
