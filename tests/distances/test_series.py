@@ -216,6 +216,16 @@ def test_dtw_does_not_satisfy_the_triangle_inequality():
     assert (detours + 1e-9 < D).any()
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.75, 0.99])
+def test_a_share_is_of_the_longer_series_rounded_down(share):
+    x, z = np.random.default_rng(2).normal(size=(2, 20)).cumsum(axis=1)
+    points = int(np.floor(share * 20))
+    assert_array_equal(DTW(share)([x], [z]), DTW(points)([x], [z]))
+    step = np.r_[np.zeros(points + 1), np.ones(19 - points)]  # to be moved by more than that
+    assert_array_equal(DTW(share)([step], [1 - step[::-1]]), DTW(points)([step], [1 - step[::-1]]))
+    assert DTW(share)([x], [z]) < DTW(0)([x], [z])
+
+
 def test_windows_of_unequal_lengths_in_one_group_keep_apart():
     X = DTW(2).encode(WALKS)
     alone = [[DTW(2).raw(X[[i]], X[[j]])[0, 0] for j in range(20)] for i in range(5)]

@@ -157,6 +157,15 @@ def test_walks_equal_the_solution_of_the_product_graph(labels):
     assert_allclose(long, twin, rtol=1e-12)
 
 
+def test_labels_of_edges_count_where_both_graphs_have_them():
+    nodes, edges, labels = 3, [(0, 1), (1, 2)], ["C", "C", "O"]
+    marked, plain = (nodes, edges, labels, ["s", "d"]), (nodes, edges, labels)
+    other = (nodes, edges, labels, ["d", "s"])
+    kernel = RandomWalk(0.1, labels=True)
+    assert_allclose(kernel([marked], [plain]), kernel([plain], [plain]), rtol=1e-12)
+    assert kernel([marked], [other]) < kernel([marked], [marked])
+
+
 def test_walks_of_directed_graphs_follow_edges():
     X = graphs_of([3, 3], [(0, 1), (1, 2), (3, 4), (4, 5), (5, 3)], directed=True)
     chain, ring = np.eye(3, k=1), np.roll(np.eye(3), 1, axis=1)

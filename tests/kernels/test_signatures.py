@@ -61,6 +61,23 @@ def test_the_first_level_is_the_product_of_whole_increments():
     assert_allclose(Signature(1)(PATHS), 1 + ends @ ends.T, rtol=1e-12)
 
 
+def test_time_goes_from_0_to_1_whatever_the_length():
+    ends = np.array([path[-1] - path[0] for path in PATHS])
+    assert_allclose(Signature(1, time=True)(PATHS), 2 + ends @ ends.T, rtol=1e-12)
+    assert_allclose(Signature(1, time=True)([[3.0]], [[1.0, 2.0]]), [[1.0]])  # no step, no time
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.6, 1.0, 2.0, 50.0])
+def test_steps_are_halved_until_they_are_short_where_they_are(gap):
+    """In the space of the Gaussian kernel no step is longer than √2."""
+    for scale in (None, 1.0, 3.0):
+        kernel = Signature(None, scale)
+        long = gap if scale is None else np.sqrt(2 - 2 * np.exp(-(gap**2) / 2 / scale**2))
+        (halvings,) = kernel.prepare(kernel.encode([[0.0, 0.01, 0.01 + gap]])).parts[1]
+        assert long / 2.0**halvings <= 0.5 + 1e-9
+        assert halvings == 0 or long / 2.0 ** (halvings - 1) > 0.5
+
+
 @pytest.mark.parametrize("levels", [3, None])
 def test_repeated_points_change_nothing(levels):
     kernel = Signature(levels)

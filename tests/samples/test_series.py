@@ -118,6 +118,7 @@ def test_channels_that_come_first_draw_a_warning():
         warnings.simplefilter("error")
         encoded(np.zeros((3, 9, 2)))
         encoded([np.zeros((1, 5))])  # a single point
+        encoded([np.zeros((2, 3)), np.zeros((4, 3))])  # no more than half
 
 
 def test_layouts_of_other_libraries_are_converted_when_said():
@@ -130,6 +131,8 @@ def test_layouts_of_other_libraries_are_converted_when_said():
     assert [each.shape for each in both] == [(1, 1), (2, 1)]
     with pytest.raises(ValueError, match=r"X\[0\] holds nan at point 1"):
         series_of([[1.0, np.nan, 2.0, np.nan]], padded=True)
+    with pytest.raises(ValueError, match=r"X\[0\] holds nan at point 1, channel 0"):
+        series_of([[[1.0, 2.0], [np.nan, 3.0]]], padded=True)  # one channel alone is a gap
     with pytest.raises(ValueError, match=r"X\[0\] has no points"):
         series_of([[np.nan, np.nan]], padded=True)
     with pytest.raises(ValueError, match="channels='middle'"):

@@ -9,6 +9,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import AdditiveClassifier, AdditiveRegressor
 from mercer.kernels.additive import laplacian
+from mercer.kernels.additive.bins import TableBins
+from mercer.learners.additive import Shape, joined_levels
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (600, 4))
@@ -138,6 +140,41 @@ def test_single_precision_has_the_bins_of_its_numbers():
     a = MAINS.fit(single, y).predict(single)
     b = MAINS.fit(single.astype(np.float64), y).predict(single.astype(np.float64))
     assert_allclose(a, b, atol=1e-6)
+
+
+def test_neighbours_in_any_precision_have_bins_of_their_own():
+    """The middle of two numbers that follow each other is rounded to one of them."""
+    for one in (1.0, -3.0, 5e-324, 1e300):
+        two = np.nextafter(one, np.inf)
+        rows = np.array([one, two, np.nextafter(two, np.inf), np.nan])[:, None]
+        assert TableBins.of(rows, None, 255, set()).codes(rows).tolist() == [[0, 1, 2, 3]]
+    # in float32 the edge between the second and the third would be rounded to the third
+    rows = (1 + np.arange(4) * 2.0**-23).astype(np.float32)[:, None]
+    bins = TableBins.of(rows, None, 255, set())
+    assert bins.codes(rows).tolist() == bins.codes(rows.astype(float)).tolist() == [[0, 1, 2, 3]]
+
+
+def test_every_bin_has_rows_also_where_one_value_is_that_of_most():
+    for x in (
+        np.r_[np.arange(300.0), np.full(400, 1000.0)], np.r_[np.full(400, -5.0), np.arange(300.0)],
+        np.r_[np.arange(30.0), np.full(4000, 7.0)], np.arange(700.0),
+    ):  # fmt: skip
+        bins = TableBins.of(x[:, None], None, 16, set())
+        (codes,), (column,) = bins.codes(x[:, None]), bins.columns
+        counts = np.bincount(codes, minlength=column.size - 1)
+        assert (counts > 0).all()
+        assert len(counts) == column.size - 1 <= 16
+        assert_allclose(column.centres, np.bincount(codes, x) / counts)
+
+
+def test_joined_levels_are_the_means_of_their_rows():
+    counts = np.array([1.0, 3.0, 5.0, 5.0, 2.0])
+    zeros = np.zeros((5, 1))
+    shape = Shape("a", [0.0, 4.0, 10.0, 20.0], True, zeros, zeros, counts, np.arange(3.0))
+    groups = np.array([0, 0, 1, 1, 2])
+    assert joined_levels(shape, groups) == [3.0, 15.0, "missing"]
+    named = Shape("b", ["x", "y", "u", "v"], False, zeros, zeros, counts, np.empty(0))
+    assert joined_levels(named, groups) == ["x, y", "u, v", "missing"]
 
 
 def test_several_targets_are_fits_of_their_own():

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
+from scipy.stats import t as student
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
@@ -128,6 +129,9 @@ def test_weights_mean_repetition():
     levels = np.linspace(0.01, 0.99, 25)
     repeated = ScoreQuantiles.of(np.repeat(scores, weights))(levels)
     assert_allclose(ScoreQuantiles.of(scores, weights)(levels), repeated)
+    light = ScoreQuantiles.of(scores, weights / 8.0)  # places do not go down where a weight is < 1
+    assert (np.diff(light.levels) >= 0).all()
+    assert (np.diff(light(levels)) >= 0).all()
     alike = ScoreQuantiles.of(scores, np.ones(4))(levels)
     assert_allclose(ScoreQuantiles.of(scores)(levels), alike)
 
@@ -136,6 +140,9 @@ def test_few_scores_reach_beyond_the_largest():
     few = ScoreQuantiles.of(np.array([-1.0, 0.5, 1.0]))
     assert few([0.25, 0.5, 0.75]).tolist() == [-1.0, 0.5, 1.0]
     assert few(0.05) < -1 < 1 < few(0.95)
+    # those of Student's t with 2 degrees of freedom, for one more score of the same mean square
+    size = np.sqrt((1 + 0.25 + 1) / 3 * (1 + 1 / 3))
+    assert_allclose(few([0.01, 0.99]), size * student(2).ppf([0.01, 0.99]))
     none = ScoreQuantiles.of(np.zeros(3))
     assert none([0.01, 0.99]).tolist() == [0, 0]
 
