@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.runner import printed
+from tests.cli.runner import command, printed
 
 N = 40
 SINES = [round(float(np.sin(i)), 3) for i in range(N)]
@@ -211,3 +211,11 @@ def test_lengths_of_time_are_numbers_to_predict(folder, capsys):
     (folder / "t.csv").write_text(lines("size,lap", lambda i: f"{SINES[i]},0:{i + 10}:05"))
     code, said = printed(capsys, "check", "t.csv", "--target", "lap")
     assert (code, "lap is read in s." in said) == (0, True)
+
+
+def test_the_record_of_each_column_is_printed_as_json(folder, capsys):
+    (folder / "t.csv").write_text(two("x", lambda i: "4.l" if i == 6 else f"{i}.5"))
+    assert command("check", "t.csv", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)["columns"]
+    assert (facts[0]["unfit"], facts[0]["misfits"]) == (1, [{"row": 7, "cell": "4.l"}])
+    assert [fact["others"] for fact in facts] == [[], []]

@@ -181,6 +181,46 @@ def test_other_columns_tell_the_order_of_day_and_month():
     assert (found.order, found.doubts) == ("mdy", [])
 
 
+@pytest.mark.parametrize(
+    ("form", "days", "order"),
+    [
+        ("%d/%m/%Y", pd.date_range("2021-01-01", periods=24, freq="MS"), "dmy"),
+        ("%m/%d/%Y", pd.date_range("2021-01-01", periods=24, freq="MS"), "mdy"),
+        ("%m/%d/%Y", [pd.Timestamp(2021, m, d) for m in (1, 4, 9) for d in (2, 5, 11)], "mdy"),
+        ("%d/%m/%Y", pd.date_range("2021-01-01", periods=24, freq="MS")[::-1], "dmy"),
+    ],
+)
+def test_steps_from_row_to_row_tell_the_order_of_day_and_month(form, days, order):
+    found, values = column([day.strftime(form) for day in days])
+    assert (found.kind, found.order, found.doubts) == ("date", order, [])
+    assert (values == np.array(days, "datetime64[s]")).all()
+
+
+def test_steps_that_fit_both_orders_leave_a_doubt():
+    found, _ = column([f"0{i % 9 + 1}/01/2021" for i in range(40)])
+    assert [kind for kind, _ in found.doubts] == ["order"]
+    assert found.others == [["date:month-first", "all cells fit both orders of day and month"]]
+
+
+def test_integers_that_rise_as_rows_do_are_no_measure():
+    kept = np.sort(np.random.default_rng(0).permutation(2000)[:200]) + 5000
+    assert column(kept)[0].kind == "identifier"
+    assert column(kept[::-1])[0].kind == "number"  # not in the order of the file
+    assert column(kept, name="year_built")[0].kind == "identifier"
+    assert column(10 * np.arange(200))[0].kind == "number"  # a scale
+    assert column(np.arange(200) ** 2)[0].kind == "number"  # not steadily
+    assert column(1000 * kept + np.arange(200) % 7)[0].kind == "number"  # far apart
+
+
+def test_the_record_names_cells_that_do_not_fit():
+    cells = ["4.l", *some(lambda i: f"{i}.7", 99), "4.m", "n/a", "4.l"]
+    found, _ = column(cells)
+    assert (found.unfit, found.missing) == (3, 4)
+    assert found.misfits == [[1, "4.l"], [101, "4.m"]]
+    found, _ = column([i % 4 for i in range(40)])
+    assert found.others == [["category", "only 4 different numbers"]]
+
+
 def test_long_integers_stay_different():
     ids = [9007199254740993001 + i for i in range(40)]
     found, values = column(ids)

@@ -71,3 +71,13 @@ def test_ranges_of_the_largest_numbers_do_not_overflow():
     surprises = Surprises(TableEncoder().fit(ReadTable({"x": 1.7e308 * np.linspace(-1, 1, N)})))
     surprises.see({"x": np.array([1.7e308, -1e300, np.nan])})
     assert not surprises.far["x"]
+
+
+def test_cells_that_cannot_be_read_are_named_with_their_rows():
+    surprises = Surprises(TableEncoder().fit(TRAINING))
+    cells = ["1", "a", "2", "b", "c", "d"]
+    for start in (0, 3):
+        block = pd.DataFrame({"size": cells[start : start + 3]})
+        surprises.see(read_columns(block.astype(object)))
+    (said,) = [s for s in surprises.sentences() if "cannot be read" in s]
+    assert said.endswith("Write them as in training: 'a' (row 2), 'b' (row 4), 'c' (row 5).")

@@ -100,6 +100,8 @@ def columns_facts(columns: list[Column]) -> list[dict]:
             "name": c.name, "kind": c.kind, "reason": c.reason, "missing": c.missing,
             "form": c.form, "read": c.known, "used": c.used,
             "doubts": [text for _, text in c.doubts],
+            "unfit": c.unfit, "misfits": [{"row": row, "cell": cell} for row, cell in c.misfits],
+            "others": [{"form": form, "why": why} for form, why in c.others],
         }
         for c in columns
     ]  # fmt: skip

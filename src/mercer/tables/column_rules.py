@@ -35,6 +35,7 @@ from mercer.tables.forms import (
     is_missing_mark,
     misfits,
     order_in,
+    order_of_steps,
     said_of_misfits,
 )
 from mercer.tables.pandas_index import index_names, is_index
@@ -51,12 +52,14 @@ DATE_NAME = re.compile(
 MOST_COUNTED = 1000  # different numbers or dates whose rows are counted
 YEAR_NAME = re.compile(r"(.*[_\W])?(?i:years?|yr|jahr|ann[eé]e|año|anno|ano|jaar)([_\W].*)?")
 SHOWN = 3  # cells that do not fit, which are named
+LONGEST = 40  # characters of one of them
 TIME_NAME = re.compile(
     r"(.*[_\W\d])?(?i:times?|hours?|hhmm|clock|uhrzeit|zeit|heure|hora|ora|tijd|departure|arrival)"
     r"([_\W\d].*)?|.*[a-z](?:Time|Hour)"
 )
 FEW_TIMES = 10  # different numbers such as 1430, with three different minutes, that may be times
 FEW_ROWS = 20  # below, no column is taken for an identifier
+TIES = 10
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
 #: names of numbers that tell rows apart; a column is taken for such only if all are different
 IDENTIFIER_NAME = re.compile(
@@ -137,22 +140,27 @@ def infer_columns(
     if faults:
         raise ValueError("\n".join(faults))
     for i, column in enumerate(found):
-        order = _order_told(column, found, told)
+        order = _order_told(column, found, told, columns[column.name])
         if order is not None and not isinstance(kind.get(column.name), Column):
             name = column.name
             found[i] = _infer(name, columns[name], kind.get(name), False, order)
+    found = [c if isinstance(kind.get(c.name), Column) else
+             replace(c, others=_other_readings(c, columns[c.name])) for c in found]  # fmt: skip
     return found if any(_informs(c) for c in found) else [_spared(c, columns) for c in found]
 
 
-def _order_told(column: Column, found: list[Column], told: Told) -> Told | None:
-    """What other columns tell of the order of day and month in one; None if nothing, or if it
-    tells itself."""
+def _order_told(column: Column, found: list[Column], told: Told, values: np.ndarray) -> Told | None:
+    """What tells the order of day and month in a column whose cells fit both: other columns, else
+    its steps from row to row, else what the file is; None if nothing does, or if it is told."""
     if not any(kind == "order" for kind, _ in column.doubts):
         return None
     sure = {c.order for c in found if c.of.in_time and not any(k == "order" for k, _ in c.doubts)}
     sure &= {"dmy", "mdy"}
     if len(sure) == 1:
         return replace(told, order=sure.pop(), sure=True)
+    steps = order_of_steps(v for v in values.tolist() if isinstance(v, str))
+    if steps:
+        return replace(told, order=steps, sure=True)
     comma = told.decimal == "," or any(c.decimal == "," for c in found)
     dollars = any("$" in c.signs.split() for c in found)
     return replace(told, order="mdy") if dollars and not comma else None
@@ -243,12 +251,6 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
 
     def read_as(found: Read) -> Column:
         lost = sum(counts[v] for v, value in found.values.items() if value is None)
-        others = misfits(found.values)
-        doubts = found.doubts
-        if others:
-            first = [(v, int(np.flatnonzero(values == v)[0]) + 1) for v in others[:SHOWN]]
-            count = sum(counts[v] for v in others)
-            doubts = [*doubts, said_of_misfits(found.kind, first, count)]
         if found.kind == "date":
             stamps = np.array([date for date in found.values.values() if date is not None])
             reason = f"dates stored as text, {_parts(stamps)}"
@@ -260,9 +262,12 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
         other = next((v for v, value in found.values.items() if value is None), None)
         reason += f"; {lost} that are not, such as {short(other)}, count as missing" if lost else ""
         column = Column(name, found.kind, reason, n - known + lost, distinct, rows=n)
-        column = replace(column, **found.written, doubts=[list(doubt) for doubt in doubts])
+        column = replace(column, **found.written, doubts=[list(doubt) for doubt in found.doubts])
         low, high = (pick(v for v in found.values.values() if v is not None) for pick in (min, max))
         ends = (str(low)[:10], str(high)[:10]) if found.kind == "date" else (low, high)
+        others = misfits(found.values)
+        rows = [int(np.flatnonzero(values == v)[0]) for v in others[:SHOWN]]
+        column = _unlike(column, values, rows, sum(counts[v] for v in others))
         return replace(column, low=ends[0], high=ends[1])
 
     if dropped or given == "drop":
@@ -279,9 +284,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
         if lost.all() and known:
             raise ValueError(f"kind: {name}={given!r}, but no value has the form {form!r}.")
         where = np.flatnonzero(lost & ~np.array([is_missing_mark(v) for v in values.tolist()]))
-        some = [(values[i], int(i) + 1) for i in where[:SHOWN]]
-        doubts = [list(said_of_misfits(given, some, len(where)))] if some else []
-        return replace(found, missing=found.missing + int(lost.sum()), doubts=doubts)
+        found = replace(found, missing=found.missing + int(lost.sum()))
+        return _unlike(found, values, where[:SHOWN].tolist(), len(where))
     if known == 0:
         return column("empty", "every value is missing")
     if known < 3 and n >= 100:
@@ -355,6 +359,30 @@ def _are_times(numbers: np.ndarray) -> bool:
     )  # fmt: skip
 
 
+def _unlike(column: Column, values: np.ndarray, rows: list[int], count: int) -> Column:
+    """The column with the cells that do not fit its form; ``rows`` are the first of them."""
+    if not count:
+        return column
+    said = said_of_misfits(column.kind, [(values[i], i + 1) for i in rows], count)
+    shown = [[i + 1, str(values[i])[:LONGEST]] for i in rows]
+    return replace(column, doubts=[*column.doubts, list(said)], misfits=shown, unfit=count)
+
+
+def _other_readings(column: Column, values: np.ndarray) -> list[list[str]]:
+    """Other readings that fit a column of `infer_columns`."""
+    counted = values.dtype.kind == "f"
+    if column.others or not (column.used or column.of.identifies):
+        return column.others
+    if column.of.identifies:
+        return [["number" if counted else "text", "all values are different"]]
+    if column.of.levelled and counted:
+        return [["number", "its levels are numbers"]]
+    few = counted and column.kind == "number" and column.distinct <= MANY_LEVELS
+    if few and (np.nan_to_num(values) == np.round(np.nan_to_num(values))).all():
+        return [["category", f"only {column.distinct} different numbers"]]
+    return []
+
+
 def _set_words(counts: Counter, separator: str | None, cells: bool) -> str:
     """What the sets of a column are made of."""
     items = {item for value in counts for item in items_of(value, separator)}
@@ -391,14 +419,32 @@ def _number_kind(
             f"two different numbers, {short(present.min())} and {short(present.max())}",
         )
     years = YEAR_NAME.fullmatch(str(name)) and present.min() >= 1500 and present.max() <= 2200
+    named_otherwise = DATE_NAME.fullmatch(str(name)) or TIME_NAME.fullmatch(str(name))
     if whole and distinct == len(present) == n >= FEW_ROWS and not years:
         if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
             return "identifier", f"counts the rows: {n} consecutive integers"
         if present[0] in (0, 1) and (np.diff(present) > 0).all() and n >= COUNTED * present[-1]:
             return "identifier", f"counts the rows: integers from {present[0]:.0f} that rise"
+        if not named_otherwise and _rise_as_rows(present):
+            return "identifier", f"rises from row to row: {n} integers, as numbers of rows are"
         if IDENTIFIER_NAME.fullmatch(str(name)):
             return "identifier", f"named as an identifier, and all {n} integers are different"
     return "number", f"{'integers' if whole else 'numbers'}, {distinct} different"
+
+
+def _rise_as_rows(numbers: np.ndarray) -> bool:
+    """Whether integers rise steadily in the order of the rows, and are too dense for a measure.
+
+    Of measures that lie as close together, `TIES` pairs would be equal on average. Even steps
+    beyond 1 are a scale.
+    """
+    numbers, n = numbers / 4, len(numbers)  # no difference overflows
+    steps = np.diff(numbers)
+    if not (steps > 0).all() or (steps == steps[0]).all():
+        return False
+    span = numbers[-1] - numbers[0]
+    off = np.abs(numbers - np.linspace(numbers[0], numbers[-1], n)).max()
+    return bool(n * (n - 1) / 8 / TIES >= span and off <= 2 * span / np.sqrt(n))
 
 
 def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:

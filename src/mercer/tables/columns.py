@@ -61,6 +61,12 @@ class Column:
     doubts : list of [str, str]
         What a reader should know of the way in which cells were read: a kind of doubt, under which
         those of several columns are said together, and a sentence without the name.
+    misfits : list of [int, str]
+        Up to three cells that do not fit the form, and count as missing: row from 1, and text.
+    unfit : int
+        How many cells do not fit.
+    others : list of [str, str]
+        Other readings that fit, as ``--kind`` takes them, and a reason for each.
     """
 
     name: Any
@@ -82,6 +88,9 @@ class Column:
     zone: str = ""
     scaled: bool = False
     doubts: list[list[str]] = field(default_factory=list)
+    misfits: list[list[Any]] = field(default_factory=list)
+    unfit: int = 0
+    others: list[list[str]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         """Short, since models show those of all columns."""

@@ -17,6 +17,8 @@ from mercer.tables.encoding import TableEncoder
 from mercer.tables.forms import is_missing_mark, signs_of, units_in
 from mercer.tables.values import ReadTable, missing_values
 
+SHOWN = 3  # values that cannot be read, which are named
+
 
 class Surprises:
     """Counts of the values of new rows that the model of a fitted encoder may misread.
@@ -37,6 +39,8 @@ class Surprises:
         self.known: Counter = Counter()  # values that are not missing, of each column
         self.missing: Counter = Counter()
         self.unread: Counter = Counter()
+        self.unfit: dict[Any, list] = {}  # the first of these with their rows, from 1
+        self.rows = 0  # seen so far
         self.far: Counter = Counter()
         self.signed: Counter = Counter()  # values with a percent or currency sign, or a unit
         self.strange_signs: dict[Any, set] = {}
@@ -48,6 +52,7 @@ class Surprises:
         for column in used_columns(self.encoder.columns_):
             if column.name in table and column.of.ordered:
                 self._see_numbers(column, table[column.name])
+        self.rows += len(next(iter(table.values()), ()))
         for name, levels in self.encoder.unseen(ReadTable(table)).items():
             self.levels.setdefault(name, set()).update(levels)
 
@@ -62,8 +67,8 @@ class Surprises:
         self.known[name] += int((~gone).sum())
         self.missing[name] += int(gone.sum())
         self.unread[name] += int(unread.sum())
-        if unread.any():
-            self.examples.setdefault((name, "unread"), values[unread][0])
+        for i in np.flatnonzero(unread)[: SHOWN - len(self.unfit.setdefault(name, []))]:
+            self.unfit[name].append((self.rows + int(i) + 1, values[i]))
         far = _far(column, read)
         self.far[name] += int(far.sum())
         if far.any():
@@ -86,7 +91,7 @@ class Surprises:
 
     def example(self, column: Column) -> Any:
         """The first value of a column that could not be read."""
-        return self.examples[column.name, "unread"]
+        return self.unfit[column.name][0][1]
 
     def sentences(self) -> list[str]:
         """What a user should know of the new rows, a sentence each."""
@@ -109,10 +114,11 @@ class Surprises:
         known, unread, far = self.known[name], self.unread[name], self.far[name]
         values = f"of {known} value{'s' * (known != 1)}"
         if unread:
-            example = self.examples[name, "unread"]
+            example = self.unfit[name][0][1]
+            places = ", ".join(f"{value!r:.40} (row {row})" for row, value in self.unfit[name])
             said.append(
                 f"{unread} {values} cannot be read as {column.kind}s, such as {example!r:.60}, and "
-                f"count{'s' * (unread == 1)} as missing. Write them as in training."
+                f"count{'s' * (unread == 1)} as missing. Write them as in training: {places}."
             )
         if far:
             example = self.examples[name, "far"]

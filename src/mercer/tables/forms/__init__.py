@@ -10,6 +10,7 @@ from mercer.tables.forms.dates import (
     SAID,
     is_one_zone,
     order_of,
+    order_of_steps,
     spelled_date,
     utc,
     zones_of,
@@ -37,6 +38,6 @@ __all__ = [
     "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "LEVELS", "MISSING_TEXTS", "ORDERED", "ORDERS",
     "POINT_NUMBER", "SAID", "UNITS", "Doubt", "Numbers", "Read", "Told", "clock_hours",
     "decimal_of", "degrees_in", "form_of", "is_missing_mark", "is_one_zone", "misfits",
-    "numbers_of", "order_in", "order_of", "said_of_misfits", "signs_of", "spelled_date",
-    "spelled_number", "unit_of", "units_in", "utc", "zones_of",
+    "numbers_of", "order_in", "order_of", "order_of_steps", "said_of_misfits", "signs_of",
+    "spelled_date", "spelled_number", "unit_of", "units_in", "utc", "zones_of",
 ]  # fmt: skip

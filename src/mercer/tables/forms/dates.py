@@ -114,6 +114,7 @@ ORDERS = ("ymd", "dmy", "mdy")
 SAID = {"dmy": "day-first", "mdy": "month-first", "ymd": "year-first"}
 PIVOT = 69  # 68 is 2068, 69 is 1969
 HOUR = 60  # minutes
+FEWEST_STEPS = 8  # different dates that tell their order by their steps
 DAY_FIRST = re.compile(r"\d{1,2}\.\d{1,2}\.\d{2,4}\b.*")  # nobody writes 02.29.2024
 
 
@@ -317,6 +318,43 @@ def order_of(texts: Iterable[str], usual: str = "") -> tuple[str, bool]:
     if dots:
         return "dmy", True
     return usual if usual in both else "dmy", False
+
+
+def order_of_steps(texts: Iterable[str]) -> str:
+    """The one order of day and month by which dates rise or fall from row to row, or have even
+    steps; "" if both do, or none.
+
+    Examples
+    --------
+    >>> order_of_steps([f"0{m}/01/2021" for m in range(1, 10)])
+    ''
+    >>> order_of_steps([f"0{m}/0{d}/2021" for m in (1, 2, 3) for d in (1, 5, 9)])
+    'mdy'
+    """
+    moments = [moment for text in dict.fromkeys(texts) if (moment := moment_in(text))]
+    if len(moments) < FEWEST_STEPS:
+        return ""
+    both = ORDERS[1:]
+    dates = {o: np.array([m.dates[o] for m in moments if o in m.dates]) for o in both}
+    for fits in (_rise, _are_even):
+        found = [order for order in both if fits(dates[order])]
+        if len(found) == 1:
+            return found[0]
+    return ""
+
+
+def _rise(dates: np.ndarray) -> bool:
+    steps = np.diff(dates.astype(np.int64))
+    return bool((steps > 0).all() or (steps < 0).all())
+
+
+def _are_even(dates: np.ndarray) -> bool:
+    """Whether sorted dates have one step, of seconds or of months."""
+    dates = np.unique(dates)
+    months = dates.astype("datetime64[M]")
+    within = len(np.unique(dates - months)) == 1
+    steps = np.diff(months.astype(np.int64)) if within else np.diff(dates.astype(np.int64))
+    return len(np.unique(steps)) == 1
 
 
 def utc(value: Any) -> Any:

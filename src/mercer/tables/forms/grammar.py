@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.spoken import written
 from mercer.tables.forms.clocks import are_clocks, clock_hours
-from mercer.tables.forms.dates import is_one_zone, moment_in, order_of, zone_minutes
+from mercer.tables.forms.dates import SAID, is_one_zone, moment_in, order_of, zone_minutes
 from mercer.tables.forms.marks import is_missing_mark
 from mercer.tables.forms.numbers import MINUS, are_codes, numbers_of, signs_of, units_in
 
@@ -158,7 +158,11 @@ def read_numbers(counts: Counter, told: Told) -> Read:
     if len(money) > 1 and not any(money <= same for same in SAME_MONEY):
         several = f"its cells have several currencies, {signs}: their numbers are read as if of one"
         doubts.append(Doubt("currency", several))
-    return Read("number", values, {"signs": signs, **asdict(form)}, doubts)
+    how = {"signs": signs, **asdict(form)}
+    if not form.decimal and not form.unit and any("," in text or "." in text for text in numbers):
+        other = "comma" if told.decimal != "," else "point"
+        how["others"] = [[f"number:decimal-{other}", "its cells fit both decimal signs"]]
+    return Read("number", values, how, doubts)
 
 
 def read_dates(counts: Counter, told: Told) -> Read:
@@ -176,14 +180,18 @@ def read_dates(counts: Counter, told: Told) -> Read:
         if stamp is not None and not local:
             stamp = stamp - np.timedelta64(zone_minutes(moment.zone), "m")
         values[text] = stamp
-    doubts = []
+    doubts, others = [], []
+    if not sure:
+        other = SAID["mdy" if order == "dmy" else "dmy"]
+        others = [[f"date:{other}", "all cells fit both orders of day and month"]]
     if not sure and not told.sure:
         text, moment = next((t, m) for t, m in known.items() if m.open and len(m.dates) > 1)
         first, other = ("day", "month") if order == "dmy" else ("month", "day")
         both = f"its dates fit both orders of day and month, and {text!r} is read with the {first}"
         both += f" first, as {moment.dates[order]!s:.10}; if the {other} is first, give --dates"
         doubts.append(Doubt("order", f"{both} {other}-first"))
-    return Read("date", values, {"order": order, "zone": "" if local else "UTC"}, doubts)
+    how = {"order": order, "zone": "" if local else "UTC", "others": others}
+    return Read("date", values, how, doubts)
 
 
 FAMILIES: tuple[Callable[[Counter, Told], Read], ...] = (read_clocks, read_numbers, read_dates)
