@@ -1,6 +1,6 @@
 """Learnt neighbourhoods: the network that maps rows to z, its training, and the smoother in z."""
 
-from mercer.solvers.neighbourhoods.network import Network, network_size
+from mercer.solvers.neighbourhoods.network import Network
 from mercer.solvers.neighbourhoods.rows import TrainingRows
 from mercer.solvers.neighbourhoods.smoother import (
     TEMPERATURES,
@@ -18,6 +18,6 @@ from mercer.solvers.neighbourhoods.training import (
 
 __all__ = [
     "TEMPERATURES", "Checkpoint", "NeighbourhoodResult", "NeighbourhoodSolver", "Network",
-    "TrainingRows", "held_out_loss", "nearest_shares", "network_size", "smooth",
+    "TrainingRows", "held_out_loss", "nearest_shares", "smooth",
     "smooth_nearest", "vote_shares",
 ]  # fmt: skip

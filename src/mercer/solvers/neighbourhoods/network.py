@@ -50,12 +50,6 @@ def layer_shapes(columns: int, extra: int, width: int, hidden: int) -> dict[str,
     return shapes
 
 
-def network_size(columns: int, extra: int, width: int, hidden: int) -> int:
-    """How many parameters a network has."""
-    sizes = padded(extra, 8), padded(width, 16), padded(hidden, 8)
-    return sum(int(np.prod(shape)) for shape in layer_shapes(columns, *sizes).values())
-
-
 @dataclass(frozen=True)
 class Network:
     """f: rows of ``columns`` numbers and ``extra`` other columns become z, of ``width`` numbers.

@@ -6,7 +6,6 @@ hours need no second digit, and may be more than 23.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -113,8 +112,3 @@ def are_clocks(texts: Iterable[str]) -> bool:
     """
     known = [text.strip() for text in texts if span_seconds(text) is not None]
     return not any(_LENGTH.fullmatch(text) or clock_hours(text) is None for text in known)
-
-
-def clock_text(time: datetime.time) -> str:
-    """A time of day as a text, as other columns have it."""
-    return time.isoformat()
