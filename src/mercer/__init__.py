@@ -7,6 +7,8 @@ from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
 
+_import_module("mercer._native")  # an ImportError at once where it cannot work: it takes 2 ms
+
 _HOME = {
     "AdditiveClassifier": "mercer.learners.additive.classifier",
     "AdditiveRegressor": "mercer.learners.additive.regressor",

@@ -12,6 +12,13 @@
 
 NB_MODULE(_native, m) {
     using namespace mercer;
+    // Loops let go of the GIL and take it again, which in another interpreter of the process waits for
+    // ever.
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0)
+        throw nanobind::import_error(
+            "Mercer works in the main interpreter of a process alone, as numpy does: import it there, "
+            "use processes in place of subinterpreters, and under mod_wsgi set "
+            "\"WSGIApplicationGroup %{GLOBAL}\".");
     const char* wanted = std::getenv("MERCER_ISA");
     if (wanted != nullptr && *wanted != 0 && !use_isa(wanted)) {
         const std::string message = std::string("MERCER_ISA=") + wanted +

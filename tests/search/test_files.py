@@ -200,6 +200,54 @@ def test_altered_numbers_of_a_large_index_are_refused(path):
         BruteForce.load(path)
 
 
+WRITTEN = {
+    "shorter": lambda path: os.truncate(path, 2000),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+    "empty": lambda path: path.write_bytes(b""),
+    "a bit": lambda path: path.write_bytes(flipped(path.read_bytes())),
+}
+
+
+def flipped(content):
+    return content[:-3000] + bytes([content[-3000] ^ 1]) + content[-2999:]
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+def test_a_file_that_is_written_to_while_it_is_mapped(how, path):
+    """A page beyond the end of a file would end the process."""
+    X = np.random.default_rng(0).normal(size=(40_000, 8))
+    BruteForce(Minkowski()).fit(X).save(path)
+    index = BruteForce.load(path)
+    before = path.stat().st_mtime_ns
+    assert index.query(X[:1], k=1)[1][0, 0] == 0
+    WRITTEN[how](path)
+    os.utime(path, ns=(before + 10**9, before + 10**9))  # clocks may be coarse
+    for use in (
+        lambda: index.query(X[:1], k=1),
+        lambda: index.query_radius(X[:1], 1.0),
+        lambda: index.append(X[:1]),
+        lambda: index.save(path),
+    ):
+        with pytest.raises(ModelFileError, match="was written to since the index was loaded"):
+            use()
+
+
+@pytest.mark.parametrize("how", ["replaced", "removed"])
+def test_a_file_that_another_one_replaces_while_it_is_mapped(how, path):
+    X = np.random.default_rng(0).normal(size=(40_000, 8))
+    BruteForce(Minkowski()).fit(X).save(path)
+    index = BruteForce.load(path)
+    if how == "removed":
+        path.unlink()
+    else:
+        BruteForce(Minkowski()).fit(-X).save(path)
+    distances, numbers = index.query(X[30_000:30_005], k=1)
+    assert_array_equal(numbers[:, 0], np.arange(30_000, 30_005))
+    assert not distances.any()
+    index.save(path)
+    assert_array_equal(BruteForce.load(path).query(X[:3], k=1)[1][:, 0], [0, 1, 2])
+
+
 def rewritten(path, change, compression=zipfile.ZIP_STORED):
     """The archive with its members changed, by name."""
     with zipfile.ZipFile(path) as archive:

@@ -30,6 +30,7 @@ from mercer.persistence import (
     read_header,
     read_unchecked,
     reason,
+    stamp,
     trusted_names,
     written_whole,
 )
@@ -50,7 +51,7 @@ def save_index(path: str | os.PathLike, index: Any) -> None:
 def _save(path: str | os.PathLike, index: Any) -> None:
     name = type(index).__name__
     try:
-        skeleton = Skeleton(vars(index))
+        skeleton = Skeleton({k: v for k, v in vars(index).items() if k != "_mapped"})
     except TypeError as error:
         raise ModelFileError(f"{name} cannot be saved: {error}") from error
     header = {"format": FORMAT, "mercer": mercer.__version__, "class": _dotted(type(index))}
@@ -78,6 +79,7 @@ def load_index(
                 index = object.__new__(found)
                 vars(index).update(Skeleton.filled(state, arrays))
                 check_fields(index)
+                index._mapped = (str(path.absolute()), stamp(path)) if arrays else None
         except (ModelFileError, MemoryError):
             raise
         except Exception as error:  # zipfile, numpy and json raise various types
@@ -86,6 +88,26 @@ def load_index(
                 f"{reason(error)}. Copy it again, or fit the index and save it again."
             ) from error
     return index
+
+
+def check_unchanged(mapped: tuple[str, list[int]] | None) -> None:
+    """Refuse to read arrays that stay in a file which somebody has written to since.
+
+    A page of a file that became shorter cannot be read: the system ends the process. A file that
+    was removed, or that another one has replaced, is whole for those who have opened it.
+    """
+    if mapped is None:
+        return
+    path, before = mapped
+    try:
+        now = stamp(path)
+    except OSError:
+        return
+    if now[0] == before[0] and now != before:
+        raise ModelFileError(
+            f"{path!r} was written to since the index was loaded, which reads from it: load it "
+            "again. Index.save replaces a file in one step, which leaves this index as it is."
+        )
 
 
 # --- writing -------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from mercer.distances import Distance
 from mercer.persistence import fields, number
 from mercer.samples import is_number, is_whole, joined, safe_unit
 from mercer.search.compare import Search
-from mercer.search.files import load_index, save_index
+from mercer.search.files import check_unchanged, load_index, save_index
 from mercer.search.rows import OrderedRows, Selection
 from mercer.search.vectors import exact_tiles
 
@@ -95,6 +95,8 @@ class Index(BaseEstimator, ABC):
     divisible: bool = False
     #: rows are multiplied by this power of two, and distances are divided by it
     _unit: float = 1.0
+    #: the file in which large arrays have stayed, and its stamp
+    _mapped: tuple[str, list[int]] | None = None
 
     def __init__(
         self, distance: Distance, memory: int | float | str | None = None, n_jobs: int | None = None
@@ -188,6 +190,7 @@ class Index(BaseEstimator, ABC):
         (array([[1.]]), array([[2]]))
         """
         check_is_fitted(self, "distance_")
+        check_unchanged(self._mapped)
         X = self.distance_.encode(X, like=self._training.X)
         self._extend(self._measured(X))
         self.n_samples_fit_ += X.shape[0]
@@ -288,6 +291,7 @@ class Index(BaseEstimator, ABC):
         (array([[1.]]), array([[0]]))
         """
         check_is_fitted(self, "distance_")
+        check_unchanged(self._mapped)
         save_index(path, self)
 
     @classmethod
@@ -301,8 +305,9 @@ class Index(BaseEstimator, ABC):
         """Read an index that `save` wrote. No code of the file's choosing runs.
 
         Large arrays stay in the file: the system reads the pages that a query needs, so that an
-        index may be larger than memory. Do not write to the file while the index is used; a new
-        file may replace it.
+        index may be larger than memory. A new file may replace this one, or it may be removed,
+        while the index is used. If somebody writes to it in place, the next query is a
+        ModelFileError; but one that makes it shorter during a query may end the process.
 
         Parameters
         ----------
@@ -332,6 +337,7 @@ class Index(BaseEstimator, ABC):
     def _question(self, Z: Any) -> Asked:
         """A question to this index by raw samples, or by its training rows."""
         check_is_fitted(self, "distance_")
+        check_unchanged(self._mapped)
         if Z is None:
             return self._ask(None)
         return self._ask(self._measured(self.distance_.encode(Z, like=self._training.X)))

@@ -59,7 +59,12 @@ class HeldRows(Source):
                 )
 
     def read(self) -> Iterator[Piece]:
+        begun = self.stamp()
         for start in range(0, count_rows(self.X), self.rows):
+            if self.stamp() != begun:  # a page beyond the end of a file would end the process
+                raise ValueError(
+                    f"{begun[0][0]!r} was changed while it was read: wait until it is complete."
+                )
             stop = start + self.rows
             X, y, w = (
                 None if part is None else row_range(part, start, min(stop, count_rows(part)))
@@ -149,12 +154,12 @@ class FileSource(ColumnSource):
         if path.suffix.lower() in PARQUET:
             from pyarrow.parquet import ParquetFile
 
-            with ParquetFile(path, memory_map=True) as file:
+            with ParquetFile(path) as file:
                 yield from file.iter_batches(batch_size=self.rows)
             return
-        from pyarrow import ipc, memory_map
+        from pyarrow import OSFile, ipc
 
-        with memory_map(str(path)) as mapped, ipc.open_file(mapped) as file:
+        with OSFile(str(path)) as opened, ipc.open_file(opened) as file:
             for i in range(file.num_record_batches):
                 batch = file.get_batch(i)
                 for start in range(0, batch.num_rows, self.rows):
