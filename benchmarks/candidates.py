@@ -21,10 +21,10 @@ from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.learning import learn_kernel
 from mercer.selection.automatic.candidates.order import candidates
 from mercer.selection.automatic.machines.recipes import Recipe
-from mercer.selection.automatic.trials.rungs import gathered
 from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.selection.automatic.trials.rungs import gathered
 from mercer.selection.automatic.trials.trials import Trials
 from mercer.tables.encoding import TableEncoder
 from tables import SETS, read
