@@ -263,6 +263,7 @@ def test_the_recorded_command_says_all_that_was_given(options, folder, monkeypat
     """Parsed again, it asks for the same fit; only what trials make irrelevant may be absent."""
     asked: list = []
     monkeypatch.setattr("mercer.cli.fit.fit_table", lambda given, *_, **__: asked.append(given))
+    monkeypatch.setattr("mercer.cli.problem.check_names", lambda _: None)  # some are not there
     command("fit", "penguins.csv", "--target", "species", *options)
     program, *words = shlex.split(asked[0].command())
     assert program == "mercer"
@@ -342,6 +343,36 @@ def test_help_loads_no_data_library():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )
     assert done.stderr.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "t.csv"],
+        ["check", "none.csv"],
+        ["check", "t.csv", "--drop", "none"],
+        ["fit", "none.csv", "--target", "y"],
+        ["fit", "t.csv", "--target", "none"],
+        ["fit", "t.csv", "--target", "y", "--kind", "none=text"],
+        ["fit", "t.csv", "--target", "y", "--kind", "x=none"],
+        ["fit", "t.csv", "--target", "y", "--group", "none"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_wrong_with_files_and_columns_is_said_before_learners_are_loaded(words, folder):
+    (folder / "t.csv").write_text("x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(30)))
+    code = (
+        "import sys\nfrom mercer.cli.app import run\n"
+        f"try:\n    run({words!r})\nexcept SystemExit as end: print(end.code, end=' ')\n"
+        "heavy = {'sklearn', 'scipy.stats', 'pandas', 'mercer.kernels', 'mercer.learners'}\n"
+        "print(heavy & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    code, loaded = done.stdout.splitlines()[-1].split(" ", 1)
+    assert loaded == "set()"
+    assert code == "0" if words == ["check", "t.csv"] else code in "23" and "none" in done.stderr
 
 
 def test_the_core_imports_no_optional_library():

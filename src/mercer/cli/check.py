@@ -10,7 +10,7 @@ from __future__ import annotations
 import json as json_text
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,17 +30,13 @@ from mercer.cli.target import (
     said_of_target,
 )
 from mercer.cli.terminal import Terminal, line
-from mercer.kernels import NAMED, MercerCheck, as_kernel, check_mercer
-from mercer.plots.report import plain
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic import default_metric, task_of
 from mercer.spoken import spoken
 from mercer.tables import (
     Column,
     Finding,
     ReadTable,
     Surprises,
-    TableEncoder,
     column_notices,
     find_codes,
     find_groups,
@@ -52,10 +48,12 @@ from mercer.tables import (
     find_strange_values,
     find_variants,
     listed,
-    read_as,
     read_columns,
     review_target,
 )
+
+if TYPE_CHECKING:
+    from mercer.kernels import MercerCheck
 
 MOST_CLASSES = 10
 # of which the screen has at most 40 lines, unless all are asked for
@@ -78,8 +76,11 @@ def check_table(
     """Run the command; returns its exit code."""
     screen = Terminal(quiet=json)
     kinds = kinds_given(kind)
-    if kernel is not None and kernel not in NAMED:
-        raise OptionError(f"--kernel {kernel}: give one of {', '.join(sorted(NAMED))}.")
+    if kernel is not None:
+        from mercer.kernels import NAMED
+
+        if kernel not in NAMED:
+            raise OptionError(f"--kernel {kernel}: give one of {', '.join(sorted(NAMED))}.")
     tables = Tables(given, reading)
     frame = tables.frame()
     said_first: list[str] = []
@@ -89,6 +90,8 @@ def check_table(
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
     if target is not None:
+        from mercer.selection.automatic import default_metric, task_of
+
         answered = frame
         frame, y, rows = read_target(frame, target, tables.label, unread=tables.unread,
                                      told=tables.told)  # fmt: skip
@@ -144,6 +147,8 @@ def check_table(
                            "largest": float(verdict.eigenvalues[0])}  # fmt: skip
         screen.print(f"\nMercer's condition for {kernel} on the standardised numbers: {verdict}")
     if json:
+        from mercer.plots.report import plain
+
         print(json_text.dumps(plain(facts), allow_nan=False))
     return 0
 
@@ -156,6 +161,8 @@ def _findings(
     cells, found = values, list[Finding]()
     values = {c.name: _read_once(c, cells[c.name]) for c in columns}
     if y is not None:
+        from mercer.selection.automatic import default_metric
+
         found += review_target(y, task, target, accuracy=default_metric(task, y) == "accuracy")
         found += find_leaks(used, values, y, task)
     found += find_order_in_time(used, values)
@@ -202,6 +209,8 @@ def _test_findings(
     compared = {c.name: values[c.name] for c in columns if c.used}
     found = classes + (find_shared_rows(compared, new) if compared else [])
     if any(column.used for column in columns):
+        from mercer.tables import TableEncoder
+
         surprises = Surprises(TableEncoder(columns).fit(ReadTable(values)))
         surprises.see(new)
         found += [Finding("test", None, f"{test}: {s}") for s in surprises.sentences()]
@@ -237,6 +246,9 @@ def _facts(columns: list[Column]) -> list[dict]:
 
 def check_kernel(kernel: str, columns: list[Column], values: dict, table: str) -> MercerCheck:
     """Mercer's condition for a kernel on the numbers of a table, standardised."""
+    from mercer.kernels import as_kernel, check_mercer
+    from mercer.tables import TableEncoder, read_as
+
     encoder = TableEncoder(columns).fit(ReadTable(values))
     M = encoder.transform(ReadTable(values))
     numbers = read_as(encoder.features_, "scaled")

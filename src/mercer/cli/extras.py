@@ -26,12 +26,17 @@ class Extras:
         return Extras(*(part if part is None else part[rows] for part in parts))
 
 
-def read_extras(frame: pl.DataFrame, options: FitOptions, path: str) -> tuple[ReadTable, Extras]:
-    """The columns to predict from, and those of --group, --time-column and --weight."""
+def check_extras(options: FitOptions, path: str, names: list[str]) -> None:
+    """Refuse columns of --group, --time-column and --weight that are not among the names."""
     given = {"--group": options.group, "--time-column": options.time_column}
     given["--weight"] = options.weight
     for option, name in given.items():
-        check_columns(option, [] if name is None else [name], path, frame.columns, options.target)
+        check_columns(option, [] if name is None else [name], path, names, options.target)
+
+
+def read_extras(frame: pl.DataFrame, options: FitOptions, path: str) -> tuple[ReadTable, Extras]:
+    """The columns to predict from, and those of --group, --time-column and --weight."""
+    check_extras(options, path, frame.columns)
     weights = groups = times = None
     if options.group is not None:
         column = frame[options.group]

@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from mercer.cli.errors import OptionError, of_option
 from mercer.cli.loading import foreseen, is_short
 from mercer.cli.shared_options import (
+    MEMORY,
     Drops,
     Flag,
     Json,
@@ -38,7 +39,7 @@ def fit(
     metric: str | None = None,
     time: str | None = None,
     trials: Whole | None = None,
-    memory: str = "4GB",
+    memory: str = MEMORY,
     kind: Kinds = None,
     drop: Drops = None,
     only: Literal["kernels"] | None = None,
@@ -114,8 +115,8 @@ def fit(
         with of_option(OptionError):
             limit = seconds(time)
         warned = is_short(limit, foreseen(), "will take about")
-    from mercer.cli.fit import fit_table
     from mercer.cli.options import FitOptions
+    from mercer.cli.problem import check_names
 
     options = FitOptions(
         train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
@@ -124,6 +125,9 @@ def fit(
         more=more, resume=resume, force=force, json=json,
         quiet=quiet, no_rows=no_rows, only=only, order=order,
     )  # fmt: skip
+    check_names(options)
+    from mercer.cli.fit import fit_table
+
     return fit_table(options, started, warned=warned)
 
 

@@ -15,11 +15,9 @@ from pathlib import Path
 
 from mercer.cli.errors import OptionError, TableError, of_option, refuse
 from mercer.cli.files import STDIN
-from mercer.cli.shared_options import ReadingOptions
+from mercer.cli.shared_options import MEMORY, ReadingOptions
 from mercer.cli.tables import Reading
 from mercer.durations import seconds
-from mercer.gram import Place
-from mercer.selection.automatic import METRICS, least_memory, metric_named
 from mercer.tables import column_kinds, spelled_number
 
 TIME = "120s"  # where --time is not given
@@ -113,15 +111,10 @@ class FitOptions:
             )
         with of_option(OptionError):
             self.limit()
-            Place(self.memory)
-        if self.metric is not None and self.metric not in METRICS:
-            raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
-        if self.metric is not None and self.task is not None:
-            with of_option(OptionError):
-                task = "classification" if self.task == "ordered" else self.task
-                metric_named(self.metric, task)
         if self.group is not None and self.time_column is not None:
             raise OptionError("--group and --time-column are both given: give one of them.")
+        if self.metric is not None or self.memory != MEMORY:  # only the learners know these
+            self._check_search()
         kinds_given(self.kind)
         reading_given(self.read)
         inputs = [*self.tables, self.test] if self.test else self.tables
@@ -131,8 +124,24 @@ class FitOptions:
         both = [("--output", self.output), ("the report beside it", self.report)]
         check_paths(both, inputs, force=force)
 
+    def _check_search(self) -> None:
+        from mercer.gram import Place
+        from mercer.selection.automatic import METRICS, metric_named
+
+        with of_option(OptionError):
+            Place(self.memory)
+        if self.metric is not None and self.metric not in METRICS:
+            raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
+        if self.metric is not None and self.task is not None:
+            with of_option(OptionError):
+                task = "classification" if self.task == "ordered" else self.task
+                metric_named(self.metric, task)
+
     def check_memory(self, rows: int) -> None:
         """Refuse, before the search, a memory that is too small for so many training rows."""
+        from mercer.gram import Place
+        from mercer.selection.automatic import least_memory
+
         least = least_memory(rows)
         if Place(self.memory).budget() < least:
             raise OptionError(

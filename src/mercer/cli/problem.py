@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, column_faults, counted, of_option, refuse
-from mercer.cli.extras import Extras, read_extras
+from mercer.cli.errors import TableError, column_faults, counted, no_column, of_option, refuse
+from mercer.cli.extras import Extras, check_extras, read_extras
+from mercer.cli.files import STDIN
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
 from mercer.cli.target import (
@@ -28,7 +29,6 @@ from mercer.cli.target import (
     said_of_target,
 )
 from mercer.cli.terminal import Terminal, line
-from mercer.selection.automatic import default_metric, hold_out, metric_named, task_of
 from mercer.tables import (
     Column,
     ReadTable,
@@ -41,6 +41,7 @@ from mercer.tables import (
     find_order_in_time,
     infer_columns,
     level_text,
+    read_columns,
     review_target,
 )
 
@@ -96,8 +97,33 @@ class Split:
     doubts: list[str] = field(default_factory=list)
 
 
+def check_names(options: FitOptions) -> None:
+    """Refuse wrong options, files and names of columns, before learners are loaded.
+
+    Only of texts the first rows tell the names of all columns.
+    """
+    options.check()
+    if STDIN in options.tables:  # is read once
+        return
+    tables = Tables(options.tables, options.reading)
+    part = tables.parts[0]
+    if not part.texts or next(part.blocks(FEWEST_ROWS), None) is None:
+        return
+    names = part.names
+    if options.target not in names:
+        raise no_column("--target", options.target, tables.label, names)
+    names = [name for name in names if name != options.target]
+    check_extras(options, tables.label, names)
+    given = (("--kind", options.kinds), ("--drop", options.drop))
+    if any(column_faults(*each, tables.label, names, options.target) for each in given):
+        values = read_columns(tables.frame().drop(options.target))  # what else is wrong
+        columns_of(values, options.kinds, options.drop, tables, options.target)
+
+
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
+    from mercer.selection.automatic import default_metric, metric_named, task_of
+
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()
     others, y, numbers = read_target(
@@ -269,6 +295,8 @@ def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
         return Split(X, y, extras, (problem.rows, problem.rows[:0]))
     related = Related.read(extras.groups, extras.times, len(X))
     if related is None:
+        from mercer.selection.automatic import hold_out
+
         rows, others = hold_out(len(X), y, problem.task, seed=options.seed)
     else:
         rows, others = related.hold_out(HELD, options.seed)

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from mercer.cli.errors import first_names
 from mercer.cli.terminal import Terminal, line
-from mercer.selection.automatic import METRICS
 from mercer.spoken import spoken
 from mercer.tables import Column, Finding
 
@@ -184,6 +183,8 @@ class SearchBar:
         said += self.event["trial"]
         rows = self.event["leaderboard"]
         if rows:
+            from mercer.selection.automatic import METRICS
+
             best = max(rows, key=lambda r: METRICS[self.metric].sign() * r["score"])
             said += f"\n best so far: {best['name']}, {self.metric} {number(best['score'])}"
         bar = ProgressBar(total=1.0, completed=min(share, 1.0), width=60)

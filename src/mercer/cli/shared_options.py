@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
+MEMORY = "4GB"  # of mercer fit, where it is told of none
+
 KIND = """Overrides a column's inferred kind: --kind zip=category, or number, date, time, text, \
 sequence, set, series, vector, identifier, drop; also with its form: date:month-first, \
 number:decimal-comma, ordered:low<mid<high. May be repeated."""

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
-from mercer.selection.automatic import LARGEST, known_order, levels_in_order, ranks_of
 from mercer.tables import Column, Told, form_of, level_text, misfits, used_columns
 
 LARGEST_CLASSES = 20  # with a unit, such as "5 stars"; more of them are numbers
@@ -178,6 +177,8 @@ def class_order(
     They have one if ``--order`` gives it, if ``--task ordered`` asks for it, or by the type of the
     column.
     """
+    from mercer.selection.automatic import known_order, levels_in_order, ranks_of
+
     if given and task not in (None, "ordered"):
         raise OptionError(f"--order and --task {task} are both given: leave --task out.")
     classes = {level_text(value): value for value in np.unique(y).tolist()}
@@ -203,6 +204,8 @@ def class_order(
 
 def order_said(y: np.ndarray, order: list | None, task: str, target: str) -> str:
     """The order of the classes, or that they might have one; "" where there is none."""
+    from mercer.selection.automatic import known_order
+
     if order is not None:
         return f"The classes have an order: {' < '.join(map(level_text, order))}."
     found = known_order(np.unique(y).tolist()) if task == "classification" else None
@@ -217,6 +220,8 @@ def order_said(y: np.ndarray, order: list | None, task: str, target: str) -> str
 
 def check_task(task: str, y: np.ndarray, target: str) -> None:
     """Refuse targets that the task cannot be learnt from."""
+    from mercer.selection.automatic import LARGEST
+
     if task == "regression" and y.dtype.kind not in "fiub":
         raise TableError(
             f"--task regression: the target {target} holds {y[0].item()!r}, which is not a number. "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import InputTags
 
 from mercer.persistence import each, fields, length_of, number, whole
 from mercer.samples.kind import Kind
 from mercer.samples.raw_data import is_missing, object_columns
+
+if TYPE_CHECKING:
+    from sklearn.utils import InputTags
 
 
 def _codes(rows: Categories, codes: Any) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, ClassVar
-
-from sklearn.utils import InputTags
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mercer.samples.drawing import Drawing
 from mercer.samples.raw_data import as_objects, describe_entry
+
+if TYPE_CHECKING:
+    from sklearn.utils import InputTags
 
 
 class Kind(ABC):

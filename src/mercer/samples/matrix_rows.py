@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import InputTags, check_array
 
 from mercer.persistence import fields, number, optional, whole
 from mercer.samples.kind import Kind
 from mercer.samples.table import Table
+
+if TYPE_CHECKING:
+    from sklearn.utils import InputTags
 
 
 @fields(
@@ -99,6 +101,8 @@ class PrecomputedKind(Kind):
                 "X.toarray()."
             )
         floats: Any = [np.float64, np.float32]
+        from sklearn.utils import check_array
+
         K = np.asarray(check_array(X, dtype=floats, input_name="X"))
         if like is None:
             return MatrixRows.of(check_square(K))

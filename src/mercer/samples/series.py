@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import InputTags
 
 from mercer.persistence import fields, floats
 from mercer.samples.kind import Kind
 from mercer.samples.numbers import is_number
 from mercer.samples.ragged import Ragged, joined_rows
 from mercer.samples.raw_data import as_objects, describe, describe_entry, is_frame, is_missing_value
+
+if TYPE_CHECKING:
+    from sklearn.utils import InputTags
 
 LAYOUTS = ("last", "first")
 

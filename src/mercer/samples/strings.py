@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import InputTags
 
 from mercer.persistence import fields, number, one_of, whole
 from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
+
+if TYPE_CHECKING:
+    from sklearn.utils import InputTags
 
 #: form of a string -> its name in error messages
 FORMS = {"text": "str", "bytes": "bytes", "tokens": "sequences of tokens"}

@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import InputTags
 
 from mercer.persistence import each, fields, length_of
 from mercer.samples.categories import Categories
 from mercer.samples.kind import Kind
 from mercer.samples.kinds import joined
+
+if TYPE_CHECKING:
+    from sklearn.utils import InputTags
 
 
 @fields(

@@ -8,17 +8,19 @@ are taken from them keep it; what is computed from them is a plain array.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import InputTags, check_array
 
 from mercer.persistence import fields
 from mercer.samples.columns import column_names, refuse_missing
 from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_named, kind_that_holds
 from mercer.samples.raw_data import check_format, describe, first_object, is_frame
+
+if TYPE_CHECKING:
+    from sklearn.utils import InputTags
 
 SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
 LOST = 16  # units of the last digit of inner products, below which a variance is lost in them
@@ -145,6 +147,8 @@ def encode_vectors(X, like, reader, missing=False):
     finite: Any = "allow-nan" if missing else True
     with np.errstate(all="ignore"):  # it looks for NaN by a sum, which huge numbers overflow
         try:
+            from sklearn.utils import check_array
+
             X = check_array(
                 X,
                 accept_sparse=cast(Any, "csr"),

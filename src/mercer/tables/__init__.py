@@ -6,19 +6,14 @@ review.py says what is wrong with a table before a fit. Files of the command are
 cli/text_types.py first.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from mercer.tables.cell_bytes import column_bytes
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import Column, column_notices, doubt_notices, used_columns
-from mercer.tables.encoded_rows import EncodedRows, encoder_of, rows_of
-from mercer.tables.encoding import (
-    EncodedTable,
-    Feature,
-    TableEncoder,
-    read_as,
-    unreadable,
-)
 from mercer.tables.forms import (
     BLANKS,
     COMMA_DIGITS,
@@ -60,6 +55,10 @@ from mercer.tables.values import (
     read_columns,
 )
 
+if TYPE_CHECKING:
+    from mercer.tables.encoded_rows import EncodedRows, encoder_of, rows_of
+    from mercer.tables.encoding import EncodedTable, Feature, TableEncoder, read_as, unreadable
+
 __all__ = [
     "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "UNITS", "Column",
     "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding",
@@ -73,3 +72,15 @@ __all__ = [
     "read_columns", "review_target", "rows_of", "spare_telling_texts", "spare_worded_texts",
     "spelled_number", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip
+
+#: what makes samples of a table needs scikit-learn, and is loaded on first use
+_ENCODING = {"EncodedTable", "Feature", "TableEncoder", "read_as", "unreadable"}
+_ROWS = {"EncodedRows", "encoder_of", "rows_of"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ENCODING | _ROWS:
+        raise AttributeError(f"module 'mercer.tables' has no attribute {name!r}")
+    home = "encoding" if name in _ENCODING else "encoded_rows"
+    value = globals()[name] = getattr(import_module(f"mercer.tables.{home}"), name)
+    return value

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.persistence import fields
 from mercer.tables.cell_bytes import cell_bytes
 from mercer.tables.column_kinds import level_text
-from mercer.tables.encoding import EncodedTable
+
+if TYPE_CHECKING:
+    from mercer.tables.encoding import EncodedTable
 
 MOST = 2**16  # hashes that are kept, 512 kB: those below a limit
 ODD, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)

@@ -7,15 +7,17 @@ learnt from. `Surprises` counts such values for each column.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.spoken import spoken
 from mercer.tables.columns import Column, used_columns
-from mercer.tables.encoding import TableEncoder
 from mercer.tables.forms import is_missing_mark, signs_of, units_in
 from mercer.tables.values import ReadTable, missing_values
+
+if TYPE_CHECKING:
+    from mercer.tables.encoding import TableEncoder
 
 SHOWN = 3  # values that cannot be read, which are named
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mercer.tables.cells import as_texts
 from mercer.tables.columns import SAID, Column
@@ -119,6 +118,8 @@ def tell(texts: list[str], targets: np.ndarray, seed: int = 0) -> bool:
     >>> tell(names, ends[:, None]), tell(names, np.roll(ends, 7)[:, None])
     (True, False)
     """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
     n, Y = len(texts), np.asarray(targets, float)
     if n < 3 or not np.ptp(Y, axis=0).any():
         return False
