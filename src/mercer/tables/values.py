@@ -291,11 +291,15 @@ def as_numbers(values: np.ndarray, form: Numbers | None = None) -> np.ndarray:
         return np.where(np.isnat(values), np.nan, days)
     different = set(values.tolist())
     form = numbers_of(v for v in different if isinstance(v, str)) if form is None else form
-    known: dict[Any, float] = {}
-    for v in different:
-        number = form.read(v) if isinstance(v, str) else v
-        known[v] = float(number) if isinstance(number, (int, float, np.number)) else np.nan
-    return np.fromiter(map(known.__getitem__, values.tolist()), np.float64, len(values))
+    numbers = {v: form.read(v) if isinstance(v, str) else v for v in different}
+    real = (int, float, np.number)
+    return spread({v: float(n) for v, n in numbers.items() if isinstance(n, real)}, values)
+
+
+def spread(known: dict[Any, float], values: np.ndarray) -> np.ndarray:
+    """The number of each cell, from those of the different cells; NaN where there is none."""
+    cells = values.tolist()
+    return np.fromiter((known.get(v, np.nan) for v in cells), np.float64, len(cells))
 
 
 def as_hours(values: np.ndarray) -> np.ndarray:
@@ -307,8 +311,8 @@ def as_hours(values: np.ndarray) -> np.ndarray:
     for v in set(values.tolist()):
         text = f"{v:04.0f}" if isinstance(v, float) and v == v else v
         hours = clock_hours(text, asked=True) if isinstance(text, str) else None
-        known[v] = np.nan if hours is None else hours
-    return np.array([known.get(v, np.nan) for v in values.tolist()], dtype=np.float64)
+        known |= {} if hours is None else {v: hours}
+    return spread(known, values)
 
 
 def as_dates(values: np.ndarray, order: str = "", zone: str | None = None) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
 from mercer.tables.forms import ORDERED
+from mercer.tables.values import spread
 
 MOST_SHOWN = 12  # levels of the distribution of a column
 
@@ -30,8 +31,9 @@ class LevelColumns(ColumnKind):
         if column.order not in ORDERED:
             return {}
         number = ORDERED[column.order].number
-        known = {v: number(v) if isinstance(v, str) else None for v in set(values.tolist())}
-        return {f"{column.name}: order": np.array([known[v] for v in values.tolist()], np.float64)}
+        known = {v: number(v) for v in set(values.tolist()) if isinstance(v, str)}
+        known = {v: n for v, n in known.items() if n is not None}
+        return {f"{column.name}: order": spread(known, values)}
 
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:
         present = [shown_level(v) for v in values.tolist() if v is not None and v == v]

@@ -13,18 +13,40 @@ from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Exten
 from mercer.tables.forms import Told, numbers_of, signs_of, spelled_number
 from mercer.tables.values import as_hours, as_numbers, histogram, short
 
+NO_EXTENT: Extent = (None, None, [])
 BINS = 12  # of the distribution of a column
 FILLED = (
     "Missing numbers are filled with the median, and that they were missing is a column of its own"
 )
 
 
-class NumberColumns(ColumnKind):
+class Measured(ColumnKind):
+    """Abstract: numbers in units, on a scale."""
+
+    numeric = True
+    gap = FILLED
+
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+        numbers = self.read(values, column)
+        numbers = numbers[~np.isnan(numbers)]
+        return (float(numbers.min()), float(numbers.max()), []) if len(numbers) else NO_EXTENT
+
+    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+        return {str(column.name): self.read(values, column)}
+
+    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
+        numbers = self.read(values, column)
+        numbers = numbers[np.isfinite(numbers)]
+        if not len(numbers):
+            return Distribution([])
+        counts = histogram(numbers, BINS)[0].tolist()
+        return Distribution(counts, float(numbers.min()), float(numbers.max()))
+
+
+class NumberColumns(Measured):
     """Numbers, which may be written as texts."""
 
     name = "number"
-    numeric = True
-    gap = FILLED
     forms: ClassVar = {"decimal-comma": {"decimal": ","}, "decimal-point": {"decimal": "."}}
 
     def check(self, name: Any, present: np.ndarray) -> None:
@@ -38,13 +60,6 @@ class NumberColumns(ColumnKind):
         numbers = (t for t in texts if spelled_number(t) is not None)
         return {"signs": signs_of(numbers), **asdict(numbers_of(texts, told.decimal))}
 
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
-        numbers = self.read(values, column)
-        numbers = numbers[~np.isnan(numbers)]
-        if not len(numbers):
-            return None, None, []
-        return float(numbers.min()), float(numbers.max()), []
-
     def said(self, column: Any) -> str:
         how = ["with a decimal comma"] * (column.decimal == ",")
         how += [f"with {column.signs}, which is left away"] * bool(column.signs)
@@ -54,25 +69,12 @@ class NumberColumns(ColumnKind):
     def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
         return as_numbers(values, None if column is None else column.numbers)
 
-    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
-        return {str(column.name): self.read(values, column)}
 
-    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
-        numbers = as_numbers(values)
-        numbers = numbers[np.isfinite(numbers)]
-        if not len(numbers):
-            return Distribution([])
-        counts = histogram(numbers, BINS)[0].tolist()
-        return Distribution(counts, float(numbers.min()), float(numbers.max()))
-
-
-class TimeColumns(ColumnKind):
+class TimeColumns(Measured):
     """Times of day, in hours since midnight. A model reads them on a circle too, where 23:50 is
     near 0:10."""
 
     name = "time"
-    numeric = True
-    gap = FILLED
 
     def check(self, name: Any, present: np.ndarray) -> None:
         if len(present) and np.isnan(as_hours(present)).all():
@@ -80,11 +82,6 @@ class TimeColumns(ColumnKind):
                 f"kind: {name}='time', but no value is a time of day as in 14:30; the first is "
                 f"{short(present[0])}."
             )
-
-    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
-        hours = as_hours(values)
-        hours = hours[~np.isnan(hours)]
-        return (float(hours.min()), float(hours.max()), []) if len(hours) else (None, None, [])
 
     def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
         return as_hours(values)
@@ -94,12 +91,6 @@ class TimeColumns(ColumnKind):
         angle = 2 * np.pi * hours / 24
         name = column.name
         return {str(name): hours, f"{name}: sine": np.sin(angle), f"{name}: cosine": np.cos(angle)}
-
-    def distribution(self, column: Any, values: np.ndarray) -> Distribution:
-        hours = as_hours(values)
-        hours = hours[~np.isnan(hours)]
-        counts = histogram(hours, BINS)[0].tolist() if len(hours) else []
-        return Distribution(counts, *((hours.min(), hours.max()) if len(hours) else ()))
 
     def range_in_words(self, low: str, high: str) -> str:
         return f"{low} to {high} o'clock"

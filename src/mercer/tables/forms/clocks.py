@@ -39,6 +39,7 @@ SPANS = (
     Form(r"(?P<sign>-)?P(?=\d|T\d)(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?(?:T(?:(?P<H>\d+(?:\.\d+)?)H)?"
          r"(?:(?P<M>\d+(?:\.\d+)?)M)?(?:(?P<S>\d+(?:\.\d+)?)S)?)?", "PT1H30M5S", 5405.0),
 )  # fmt: skip
+DAY = 86400.0
 SIZES = {"w": 604800.0, "d": 86400.0, "H": 3600.0, "M": 60.0, "S": 1.0}
 _CLOCKS = [re.compile(form.pattern) for form in CLOCKS]
 _ASKED = re.compile(ASKED.pattern)
@@ -63,19 +64,26 @@ def clock_hours(text: str, asked: bool = False) -> float | None:
         match = pattern.fullmatch(text)
         if match is None:
             continue
-        parts = match.groupdict()
-        hour, minute = int(parts["H"]), int(parts.get("M") or 0)
-        second = float((parts.get("S") or "0").replace(",", "."))
-        half = parts.get("half")
-        if half:
-            if not 1 <= hour <= 12:
-                return None
-            hour = hour % 12 + 12 * (half in "Pp")
-        hour = 0 if (hour, minute, second) == (24, 0, 0) else hour  # midnight
-        if hour > 23 or minute > 59 or second >= 60:
-            return None
-        return hour + minute / 60 + second / 3600
+        seconds = seconds_of(match.groupdict())
+        return None if seconds is None else seconds % DAY / 3600  # 24:00 is midnight
     return None
+
+
+def seconds_of(parts: dict[str, str | None]) -> float | None:
+    """The seconds from midnight in the parts H, M, S and half of a match; None if there is no such
+    time."""
+    hour, minute = int(parts.get("H") or 0), int(parts.get("M") or 0)
+    second = float((parts.get("S") or "0").replace(",", "."))
+    half = parts.get("half")
+    if half:  # 12 AM is midnight, 12 PM is noon
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (half in "Pp")
+    whole = hour == 24 and not (minute or second)
+    leap = minute in (29, 59) and second < 61
+    if (hour > 23 and not whole) or minute > 59 or (second >= 60 and not leap):
+        return None
+    return 3600.0 * hour + 60 * minute + second
 
 
 def span_seconds(text: str) -> float | None:

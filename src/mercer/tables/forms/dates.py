@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.tables.forms.clocks import seconds_of
+
 #: the months in English, German, French, Spanish, Italian, Portuguese and Dutch, and what they are
 #: cut to; each may end in a point
 MONTHS = (
@@ -158,9 +160,10 @@ def moment_in(text: str, asked: bool = False) -> Moment | None:
 
 
 def _moment(parts: dict[str, str | None]) -> Moment | None:
-    clock = _clock(parts)
-    if clock is None:
+    seconds = seconds_of(parts)
+    if seconds is None:
         return None
+    clock = np.timedelta64(int(seconds), "s")
     zone = parts.get("zone")
     zone = "Z" if zone and zone.upper() in ("UTC", "GMT") else zone
     if parts.get("a"):
@@ -216,20 +219,6 @@ def _day(year: int, month: int, day: int) -> np.datetime64 | None:
         return np.datetime64(datetime.date(year, month, day), "s")
     except ValueError:
         return None
-
-
-def _clock(parts: dict[str, str | None]) -> np.timedelta64 | None:
-    """The time of day, from midnight; None if there is no such time."""
-    hour, minute, second = (int(parts.get(part) or 0) for part in "HMS")
-    half = parts.get("half")
-    if half:  # 12 AM is midnight, 12 PM is noon
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + 12 * (half in "Pp")
-    whole = hour == 24 and not (minute or second)
-    if (hour > 23 and not whole) or minute > 59 or second > 60:
-        return None
-    return np.timedelta64(3600 * hour + 60 * minute + second, "s")
 
 
 def spelled_date(
