@@ -199,11 +199,15 @@ struct NearestRows {
         return sum_limit<T>(static_cast<double>(distances[last(i)]), norm);
     }
     T farthest(size_t i) const { return distances[last(i)]; }
-    void offer(size_t i, int64_t id, T d) const {
-        if (!after(distances[last(i)], ids[last(i)], d, id)) return;
+    // Whether the row is among the nearest now.
+    bool offer(size_t i, int64_t id, T d) const {
+        if (!after(distances[last(i)], ids[last(i)], d, id)) return false;
         T* kept = distances + i * k;
         int64_t* kept_ids = ids + i * k;
-        if (!in_order()) return sift_down(kept, kept_ids, k, d, id);
+        if (!in_order()) {
+            sift_down(kept, kept_ids, k, d, id);
+            return true;
+        }
         size_t p = k - 1;
         for (; p > 0 && after(kept[p - 1], kept_ids[p - 1], d, id); --p) {
             kept[p] = kept[p - 1];
@@ -211,6 +215,7 @@ struct NearestRows {
         }
         kept[p] = d;
         kept_ids[p] = id;
+        return true;
     }
     void end(size_t i) const {
         if (in_order()) return;
@@ -242,14 +247,15 @@ struct RowsWithin {
     void begin(size_t) const {}
     double limit(size_t) const { return sum_limit<T>(radius, norm); }
     T farthest(size_t) const { return static_cast<T>(INFINITY); }
-    void offer(size_t i, int64_t id, T d) {
-        if (static_cast<double>(d) > radius) return;
+    bool offer(size_t i, int64_t id, T d) {
+        if (static_cast<double>(d) > radius) return false;
         if (found < capacity) {
             queries[found] = static_cast<int64_t>(i);
             ids[found] = id;
             distances[found] = d;
         }
         ++found;
+        return true;
     }
     void end(size_t) const {}
 };

@@ -51,6 +51,29 @@ void divide(T* keys, int64_t* order, size_t n, size_t middle) {
     }
 }
 
+// Ascending, by a heap.
+inline void sort_ids(int64_t* ids, size_t n) {
+    const auto sift = [ids](size_t p, size_t size) {
+        const int64_t id = ids[p];
+        for (size_t child; (child = 2 * p + 1) < size; p = child) {
+            if (child + 1 < size && ids[child + 1] > ids[child]) ++child;
+            if (ids[child] <= id) break;
+            ids[p] = ids[child];
+            ids[child] = id;
+        }
+    };
+    for (size_t p = n / 2; p-- > 0;) sift(p, n);
+    for (size_t last = n; last-- > 1;) {
+        const int64_t largest = ids[0];
+        ids[0] = ids[last];
+        ids[last] = largest;
+        sift(0, last);
+    }
+}
+
+inline float above(float x) { return nextafterf(x, INFINITY); }
+inline double above(double x) { return nextafter(x, INFINITY); }
+
 template <class T>
 struct Builder {
     const T* X;
@@ -81,11 +104,34 @@ struct Builder {
         return best;
     }
 
+    bool all_equal(size_t begin, size_t end) const {
+        const T* first = X + order[begin] * d;
+        for (size_t i = begin + 1; i < end; ++i) {
+            const T* x = X + order[i] * d;
+            for (size_t j = 0; j < d; ++j)
+                if (x[j] != first[j]) return false;
+        }
+        return true;
+    }
+
+    // A node of equal rows, in the order of their indices, is told by bounds that cross.
+    void build_equal(size_t node, size_t count, size_t begin, size_t end) const {
+        sort_ids(order + begin, end - begin);
+        const T x = X[order[begin] * d];
+        for (size_t i = node; i + 1 < node + count; ++i) {
+            features[i] = 0;
+            bounds[2 * i] = static_cast<T>(INFINITY) == x ? x : above(x);
+            bounds[2 * i + 1] = x;
+        }
+    }
+
     void build(size_t node, size_t a, size_t b) const {
         if (b - a < 2) return;
         const size_t middle = (a + b) / 2, begin = a * kd_leaf_rows, half = middle * kd_leaf_rows;
         const size_t end = b * kd_leaf_rows < n ? b * kd_leaf_rows : n;
         const size_t feature = widest(begin, end);
+        if (X[order[begin] * d + feature] == X[order[end - 1] * d + feature] && all_equal(begin, end))
+            return build_equal(node, b - a, begin, end);
         for (size_t i = begin; i < end; ++i) keys[i] = X[order[i] * d + feature];
         divide(keys + begin, order + begin, end - begin, half - begin);
         T left = keys[begin], right = keys[half];
@@ -235,6 +281,22 @@ struct Visitor {
         });
     }
 
+    // All have the distance of the first, and those of larger indices come after it.
+    void equal_rows(size_t a, size_t b) {
+        ++visited;
+        const size_t d = queries.d, begin = a * kd_leaf_rows;
+        const size_t end = b * kd_leaf_rows < tree.n ? b * kd_leaf_rows : tree.n;
+        const T distance = exact_distance<T>(
+            exact_sum<kind>(q, tree.rows + begin * d, kd_leaf_rows, queries.w, d, queries.norm.p),
+            queries.norm);
+        for (size_t l = begin; l < end; ++l) {
+            const int64_t id = tree.order[l];
+            if (id == queries.own[i]) continue;
+            if (!keep.offer(i, id, distance)) break;
+        }
+        if (Keep::shrinks) set_limit(keep.limit(i));
+    }
+
     void child(size_t node, size_t a, size_t b, size_t feature, double gap, double distance) {
         const double before = outside[feature];
         if (gap <= before) return visit(node, a, b, distance);
@@ -252,6 +314,7 @@ struct Visitor {
     void visit(size_t node, size_t a, size_t b, double distance) {
         if (distance * (1 - 1e-11) > limit) return;
         if (b - a == 1) return leaf(a);
+        if (tree.bounds[2 * node] > tree.bounds[2 * node + 1]) return equal_rows(a, b);
         const size_t middle = (a + b) / 2, feature = static_cast<size_t>(tree.features[node]);
         const double x = static_cast<double>(q[feature]);
         const double left = x - static_cast<double>(tree.bounds[2 * node]);

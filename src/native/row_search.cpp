@@ -267,6 +267,13 @@ void search_as(const RowQueries<T>& queries, const SearchedRows<T>& rows, Keep& 
             double sums[group];
             T limits[group];
             uint32_t within[group][packs];
+            // Rows come in the order of their indices, so that none is nearer than k equal ones.
+            const auto limit_of = [&](size_t g) {
+                return Keep::shrinks && keep.farthest(i + g) == 0 ? -1 : keep.limit(i + g);
+            };
+            const auto estimate_of = [&](size_t g) {
+                return sums[g] < 0 ? -static_cast<T>(INFINITY) : bound.estimate(i + g, sums[g]);
+            };
             const auto consider = [&](size_t g, size_t row) {
                 const int64_t id = rows.first + static_cast<int64_t>(s + row);
                 if (id == queries.own[i + g]) return;
@@ -275,13 +282,13 @@ void search_as(const RowQueries<T>& queries, const SearchedRows<T>& rows, Keep& 
                 if (sum > sums[g]) return;
                 keep.offer(i + g, id, exact_distance<T>(sum, queries.norm));
                 if (!Keep::shrinks) return;
-                const double limit = keep.limit(i + g);
+                const double limit = limit_of(g);
                 sums[g] = limit < sums[g] ? limit : sums[g];
-                limits[g] = bound.estimate(i + g, sums[g]);
+                limits[g] = estimate_of(g);
             };
             for (size_t g = 0; g < group; ++g) {
-                sums[g] = g < count ? keep.limit(i + g) : -1;
-                limits[g] = g < count ? bound.estimate(i + g, sums[g]) : -static_cast<T>(INFINITY);
+                sums[g] = g < count ? limit_of(g) : -1;
+                limits[g] = estimate_of(g);
             }
             // In the first strip there are no limits yet, so that all its estimates are computed
             // and the nearest of them give limits.
@@ -301,7 +308,7 @@ void search_as(const RowQueries<T>& queries, const SearchedRows<T>& rows, Keep& 
                 }
                 for (size_t g = 0; g < count; ++g) {
                     const T* scores = work.scores + g * step;
-                    if (first) {
+                    if (first && sums[g] >= 0) {
                         sums[g] = bound.limit(i + g, smallest(scores, m, first_rows, work.heap));
                         limits[g] = bound.estimate(i + g, sums[g]);
                     }

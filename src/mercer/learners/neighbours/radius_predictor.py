@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, finite_values
+from mercer.learners.base import Training, finite_values, row_copies
 from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_radius
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import called
@@ -46,21 +46,41 @@ class RadiusPredictor(Predictor, RadiusSearch):
     def learn(self, training: Training, targets: Classes | Numbers) -> None:
         self._targets, self._weights = targets, training.weights
         self.keep_index(training, *self.make_index(training))
+        # copies are found once, as one row with the sum of their targets
+        self._groups, self._index_of_groups = _copies(training.X), self.index_
+        if self._groups is not None and not (callable(self.weights) or self._pairwise):
+            first = training._replace(X=training.X[self._groups[0]])
+            self._index_of_groups, _ = self.make_index(first)
+        else:
+            self._groups = None
 
     @finite_values
     def sums(self, X: Any) -> np.ndarray:
         Z = self.queries(X)
         if Z is None:  # the training rows ask all at once
             return self._sums(None)
+        asked = None if callable(self.weights) or self._pairwise else _copies(Z)
+        if asked is not None:  # each of equal samples has the same answer
+            return self._sums_in_parts(Z[asked[0]])[asked[1]]
+        return self._sums_in_parts(Z)
+
+    def _sums_in_parts(self, Z: Any) -> np.ndarray:
         parts = self.strips(Z.shape[0], self.X_fit_.shape[0])  # all rows may be near
         return np.vstack([self._sums(Z[rows]) for rows in parts])
 
+    @property
+    def _pairwise(self) -> bool:
+        return self.distance_.reads.pairwise
+
     def _sums(self, Z: Any) -> np.ndarray:
-        distances, indices, starts = self.index_.query_radius(Z, self.radius)
+        index = self.index_ if Z is None else self._index_of_groups
+        distances, indices, starts = index.query_radius(Z, self.radius)
         W = self._weigh(distances.astype(np.float64), starts)
         T = self._targets.columns()
         if self._weights is not None:
             T *= self._weights[:, None]
+        if Z is not None and self._groups is not None:
+            T = sp.csr_array((np.ones(len(T)), (self._groups[1], np.arange(len(T))))) @ T
         return sp.csr_array((W, indices, starts), shape=(len(starts) - 1, len(T))) @ T
 
     def _weigh(self, D: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -80,3 +100,12 @@ class RadiusPredictor(Predictor, RadiusSearch):
         least = np.repeat(least, counts[counts > 0])
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(least > 0, least / D, D == 0)
+
+
+def _copies(X: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """The first of equal rows of numbers, and which of them each row is; None if few are equal."""
+    if not (isinstance(X, (np.ndarray, sp.csr_array)) and X.dtype.kind == "f"):
+        return None
+    n = int(np.shape(X)[0])
+    rows, copies = row_copies(X, np.empty((n, 0)), 0)
+    return (rows, copies) if len(rows) <= 0.9 * n else None

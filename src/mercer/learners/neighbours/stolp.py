@@ -179,6 +179,11 @@ class Stolp(DistanceLearner):
             errors.append(len(wrong) / np.count_nonzero(usual))
             if errors[-1] <= self.max_error:
                 return np.array(chosen), np.array(errors)
+            wrong, copies = wrong[own[wrong] > 0], wrong[own[wrong] == 0]
+            if not len(wrong):  # a copy of a prototype makes only itself right
+                left = np.arange(len(copies))[::-1] / np.count_nonzero(usual)
+                more = 1 + int(np.argmax(left <= self.max_error))
+                return np.append(chosen, copies[:more]), np.append(errors, left[:more])
             row = int(wrong[_margins(own[wrong], other[wrong]).argmin()])
 
     def _index(self, X: Any) -> Any:

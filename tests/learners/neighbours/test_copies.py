@@ -1,0 +1,87 @@
+"""Equal rows cost no more than different ones, and distances of 0 divide nothing.
+
+Work is counted, in boxes, rows or comparisons; benchmarks/equal_rows.py measures time.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import mercer
+from mercer.distances import Minkowski
+from mercer.search import BruteForce, KDTree
+from mercer.search.vectors import Question
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(1500, 3))
+MANY = ROWS[RNG.integers(0, 4, 1500)]  # copies of four rows
+HALF = np.where(np.arange(1500)[:, None] % 2, ROWS, ROWS[0])
+
+
+@pytest.mark.parametrize("X", [MANY, HALF, np.ones((1500, 3))], ids=["four", "half", "one"])
+@pytest.mark.parametrize("k", [1, 5, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_trees_have_the_neighbours_of_brute_force(X, k, dtype):
+    X, Z = X.astype(dtype), np.concatenate([X[:40], ROWS[:9]]).astype(dtype)
+    D = np.sqrt(np.square(Z[:, None].astype(float) - X[None]).sum(axis=2)).astype(dtype)
+    order = np.lexsort((np.broadcast_to(np.arange(1500), D.shape), D))[:, :k]
+    for Index in (KDTree, BruteForce):
+        index = Index(Minkowski()).fit(X)
+        distances, indices = index.query(Z, k)
+        assert_array_equal(indices, order)
+        assert_allclose(distances, np.take_along_axis(D, order, 1), rtol=1e-6)
+        assert (index.query(None, k)[1] != np.arange(1500)[:, None]).all()
+        starts = index.query_radius(Z, 0.5)[2]
+        assert_array_equal(np.diff(starts), (D <= 0.5).sum(axis=1))
+
+
+@pytest.mark.parametrize("X", [MANY, np.ones((1500, 3))], ids=["four", "one"])
+def test_a_box_of_equal_rows_is_visited_once(X):
+    tree = KDTree(Minkowski()).fit(X).tree_
+    asked = Question(X[:50], np.full(50, -1), True)
+    visited = tree.visit(asked, np.empty((50, 5)), np.empty((50, 5), np.int64))
+    assert visited <= 50 * 8  # a quarter of the 94 leaves or more before
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance", "gaussian"])
+@pytest.mark.parametrize("sample_weight", [None, np.arange(1500.0) % 3])
+@pytest.mark.parametrize("X", [MANY, HALF], ids=["four", "half"])
+def test_rows_within_a_radius_are_compared_once(weights, sample_weight, X):
+    y = np.arange(1500) % 3
+    for Learner, ask in (
+        (mercer.RadiusNeighborsClassifier, "predict_proba"),
+        (mercer.RadiusNeighborsRegressor, "predict"),
+    ):
+        model = Learner(2.5, weights=weights).fit(X, y, sample_weight)
+        found = getattr(model, ask)(X[:200])
+        assert model._index_of_groups.n_samples_fit_ == len(np.unique(model.X_fit_, axis=0))
+        model._groups, model._index_of_groups = None, model.index_  # all pairs
+        wanted = model._sums_in_parts(model.encode_new(X[:200]))
+        if ask == "predict_proba":
+            wanted = wanted / wanted.sum(axis=1, keepdims=True)
+            assert_allclose(found, wanted, atol=1e-12)
+        else:
+            assert_allclose(found, model.numbers(model._targets.answers(wanted)), atol=1e-12)
+
+
+def test_copies_of_prototypes_are_chosen_at_once(monkeypatch):
+    compared = []
+    real = Minkowski.block
+    monkeypatch.setattr(Minkowski, "block", lambda *args: compared.append(1) or real(*args))
+    y = np.arange(1500) % 2
+    model = mercer.Stolp(1, outlier_margin=-1).fit(np.ones((1500, 3)), y)
+    assert len(model.indices_) == 1500
+    assert_allclose(model.errors_, np.arange(1499)[::-1] / 1500)
+    assert len(compared) < 20
+    some = mercer.Stolp(1, outlier_margin=-1, max_error=0.5).fit(np.ones((1500, 3)), y)
+    assert len(some.indices_) == 750
+    assert some.errors_[-1] <= 0.5 < some.errors_[-2]
+
+
+def test_components_of_equal_rows_are_not_iterated_for():
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        mercer.KernelPCA(3, kernel="rbf", gamma=0.1).fit(np.full((600, 3), 1.3))
+    assert ["same features" in str(warning.message) for warning in found] == [True]
