@@ -21,6 +21,7 @@ from lanes import few
 from mercer import (
     SVC,
     SVR,
+    AdditiveRegressor,
     FeatureMachineClassifier,
     KernelClassifier,
     KernelKMeans,
@@ -37,7 +38,12 @@ from mercer import (
     OneClassSVM,
     _native,
 )
-from mercer.deep import DeepKernelMachineRegressor, MultilayerKernelMachine
+from mercer.deep import (
+    DeepKernelMachineClassifier,
+    DeepKernelMachineRegressor,
+    MultilayerKernelMachine,
+)
+from mercer.distributed import Distributed
 from mercer.kernels import RBF, Polynomial
 
 pytestmark = [
@@ -195,6 +201,10 @@ BY_CLOCK = {
     "features": (FeatureMachineClassifier(), (500, 2)),
     "layers": (MultilayerKernelMachine(n_components=16), (300, 2)),
     "deep": (DeepKernelMachineRegressor(2), (60, 9)),
+    "deep classes": (DeepKernelMachineClassifier(2), (60, 3)),
+    "in parts": (Distributed(KernelRidge(kernel="rbf", rank=50)), (4000, 9)),
+    "in parts, classes": (Distributed(KernelRidgeClassifier(kernel="rbf", rank=50)), (4000, 3)),
+    "in parts, additive": (Distributed(AdditiveRegressor()), (4000, 9)),
     "automatic": (KernelClassifier(trials=2), (60, 2)),
 }
 MOMENTS = 10
