@@ -181,3 +181,22 @@ def test_copies_on_both_sides_of_the_split_are_said(capsys):
         assert ("are equal to rows that the model learns from" in text) is said
         page = Path("model.html").read_text("utf-8")
         assert ("are equal to rows that the model learns from" in page) is said
+
+
+def test_a_check_has_forty_lines_at_most_and_all_of_them_on_request(capsys, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    random, words = np.random.default_rng(0), np.array(["Yes", "yes ", "N/A", "no"])
+    table = {}
+    for j in range(30):
+        table |= {f"number {j}": random.normal(size=40), f"word {j}": random.choice(words, 40),
+                  f"id {j}": [f"x{i * 7 % 40}{j}" for i in range(40)],
+                  f"date {j}": ["03/04/2021", "05/06/2021"] * 20,
+                  f"size {j}": [f"{i % 7} mm" if i % 9 else "" for i in range(40)]}  # fmt: skip
+    pl.DataFrame(table).write_csv("t.csv")
+    code, said = printed(capsys, "check", "t.csv")
+    assert code == 0
+    assert len(said.splitlines()) <= 40
+    assert "give --all" in said
+    every = printed(capsys, "check", "t.csv", "--all")[1]
+    assert "give --all" not in every
+    assert all(f"id {j} (" in " ".join(every.split()) for j in range(30))

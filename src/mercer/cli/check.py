@@ -56,8 +56,9 @@ if TYPE_CHECKING:
     from mercer.kernels import MercerCheck
 
 MOST_CLASSES = 10
-# of which the screen has at most 40 lines, unless all are asked for
-FEW_COLUMNS, FEW_NOTICES, FEW_FINDINGS = 20, 8, 2
+#: lines of each part of the screen, which has at most 40 unless all are asked for
+FEW_COLUMNS, FEW_NOTICES, FEW_FINDINGS = 17, 7, 7
+FEW_NAMES, OF_EACH = 5, 2  # columns that a notice names, and findings of one kind that are told
 
 
 def check_table(
@@ -115,18 +116,20 @@ def check_table(
     columns = columns_of(values, kinds, drop, tables, target)
     screen.print()
     most = len(columns) if whole else FEW_COLUMNS
-    screen.print(columns_table(columns, values=True, most=most))
+    table = columns_table(columns, values=True, most=most)
+    while not whole and len(screen.render_lines(table)) > FEW_COLUMNS and most > 1:
+        most -= 1
+        table = columns_table(columns, values=True, most=most)
+    screen.print(table)
     notices = [*tables.notes, *column_notices(columns)]
-    for notice in notices if whole else notices[:FEW_NOTICES]:
-        screen.print(f"• {notice}")
-    if len(notices) > FEW_NOTICES and not whole:
-        screen.print(f"• And {counted(len(notices) - FEW_NOTICES, 'notice')} more: give --all.")
+    told = [*tables.notes, *column_notices(columns, len(columns) if whole else FEW_NAMES)]
+    _say(screen, told, "notice", None if whole else FEW_NOTICES)
     findings = _findings(columns, values, y, str(task), target)
     if test is not None:
         findings += _test_findings(test, columns, values, y, str(task), target, tables, screen)
     screen.print(line(("\nTo look at:", "bold")) if findings else "\nNothing else was found.")
-    for said in few_of_each(findings, len(findings) if whole else FEW_FINDINGS):
-        screen.print(line(("• ", "yellow"), said))
+    _say(screen, few_of_each(findings, len(findings) if whole else OF_EACH), "finding",
+         None if whole else FEW_FINDINGS, "yellow")  # fmt: skip
     fitting = advice(frame.height, columns, task if y is not None else None)
     if fitting:
         screen.print(line(("\nWhat fits:", "bold")))
@@ -151,6 +154,20 @@ def check_table(
 
         print(json_text.dumps(plain(facts), allow_nan=False))
     return 0
+
+
+def _say(
+    screen: Terminal, sentences: list[str], noun: str, most: int | None, style: str = ""
+) -> None:
+    """Print sentences in so many lines at most, the first in any case; the others are counted."""
+    lines = 0
+    for i, said in enumerate(sentences):
+        text = line(("• ", style), said)
+        lines += len(screen.render_lines(text))
+        if most is not None and i and lines >= most:
+            screen.print(f"• And {counted(len(sentences) - i, noun)} more: give --all.")
+            return
+        screen.print(text)
 
 
 def _findings(

@@ -15,6 +15,7 @@ from mercer.tables.pandas_index import INDEX
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
+LISTED = 20  # columns that one notice names
 FEW_DOUBTS = 3  # of one kind, which are said
 SAID = "as you said"  # the reason of a kind that was given
 
@@ -134,7 +135,7 @@ def used_columns(columns: list[Column]) -> list[Column]:
     return [column for column in columns if column.used]
 
 
-def column_notices(columns: list[Column]) -> list[str]:
+def column_notices(columns: list[Column], most: int = LISTED) -> list[str]:
     """What a user should know about columns that are set aside or filled, a sentence each."""
     notices = []
     dropped = [f"{c.name} ({c.reason})" for c in columns if not (c.used or c.left_out)]
@@ -147,15 +148,15 @@ def column_notices(columns: list[Column]) -> list[str]:
         hint = (
             "" if named is None else f" To use {named}, give its kind, as in --kind {named}=text."
         )
-        notices.append(f"Not used: {_listed(dropped, '; ')}.{hint}")
+        notices.append(f"Not used: {_listed(dropped, most, '; ')}.{hint}")
     written = [f"{c.name} ({how})" for c in columns if (how := c.of.said(c))]
     if written:
-        notices.append(f"How numbers and dates are written: {_listed(written, '; ')}.")
+        notices.append(f"How numbers and dates are written: {_listed(written, most, '; ')}.")
     notices += doubt_notices(columns)
     for gap in dict.fromkeys(kind.gap for kind in column_kinds()):
         names = [str(c.name) for c in columns if c.used and c.of.gap == gap and c.missing]
         if names:
-            notices.append(f"{gap}: {_listed(names)}.")
+            notices.append(f"{gap}: {_listed(names, most)}.")
     return notices
 
 
@@ -173,6 +174,6 @@ def doubt_notices(columns: list[Column]) -> list[str]:
     return notices
 
 
-def _listed(words: list[str], separator: str = ", ", most: int = 20) -> str:
+def _listed(words: list[str], most: int, separator: str = ", ") -> str:
     more = f"{separator}and {len(words) - most} more" if len(words) > most else ""
     return separator.join(words[:most]) + more
