@@ -85,3 +85,30 @@ def test_components_of_equal_rows_are_not_iterated_for():
         warnings.simplefilter("always")
         mercer.KernelPCA(3, kernel="rbf", gamma=0.1).fit(np.full((600, 3), 1.3))
     assert ["same features" in str(warning.message) for warning in found] == [True]
+
+
+@pytest.mark.parametrize("gap", [0.0, 5e-324, 1e-200, 1e-170, 1e-9])
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "metric_tree"])
+def test_weights_by_distance_of_rows_that_are_hit(gap, algorithm):
+    """The rows that are hit decide; rows at a distance above 0 count by its reciprocal."""
+    X = np.array([[0.0], [0.0], [gap], [2 * gap], [1.0], [2.0]])
+    y = np.array([1.0, 3.0, 5.0, 7.0, 100.0, 100.0])
+    options = {"weights": "distance", "algorithm": algorithm}
+    for model in (
+        mercer.KNeighborsRegressor(4, **options), mercer.RadiusNeighborsRegressor(0.5, **options),
+        mercer.KNeighborsRegressor(4, **{**options, "weights": lambda d: 1 / d}),
+    ):  # fmt: skip
+        found = model.fit(X, y).predict([[0.0], [1.0], [-gap]])
+        # squares of smaller distances are 0, so that the rows are not told from equal ones
+        told = gap > 1e-160
+        near = (1 + 3 + 5 / 2 + 7 / 3) / (2 + 1 / 2 + 1 / 3)
+        assert_allclose(found, [2, 100, near] if told else [4, 100, 4], rtol=1e-9)
+
+
+@pytest.mark.parametrize("gap", [5e-324, 1e-200, 1e-170, 1e-20])
+def test_a_density_does_not_tell_what_distances_do_not_resolve(gap):
+    rows = np.concatenate([np.zeros((30, 1)), gap * np.arange(9)[:, None], ROWS[:50, :1], [[9.0]]])
+    model = mercer.LocalOutlierFactor(5, novelty=True).fit(rows)
+    assert_allclose(model.negative_outlier_factor_[:39], -1)
+    assert model.negative_outlier_factor_.argmin() == len(rows) - 1
+    assert model.score_samples([[gap / 2]]) == pytest.approx(-1)

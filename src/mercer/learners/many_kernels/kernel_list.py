@@ -96,7 +96,7 @@ def with_kernels(kernels: Any, changes: dict[str, Any]) -> list:
 
 def standard_kernels(X: Any, weights: np.ndarray | None) -> list[Item]:
     """Kernels for encoded vectors if none are given: linear, and Gaussian with five widths."""
-    gamma = scale_gamma(X, weights)
+    gamma = min(scale_gamma(X, weights), np.finfo(np.float64).max / max(WIDTHS))
     widths = [Item(f"rbf-{place}", RBF(f * gamma), None) for place, f in enumerate(WIDTHS, 1)]
     return [Item("linear", Linear(), None), *widths]
 

@@ -85,7 +85,14 @@ def weighted_terms(
     if weights is None:
         some = X[:: max(1, n // 256)]
         means = [distance.term(some, some, j).mean(dtype=np.float64) for j in range(count)]
-        weights = [1 / mean if mean > 0 else 0.0 for mean in means]
+        least = np.finfo(np.float64).tiny  # the reciprocal of a smaller one may be infinite
+        if max(means) < least and isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.ptp(X):
+            raise ValueError(
+                f"X reaches only {np.abs(X).max():.3g}, and powers of such differences are 0 as "
+                "floats: divide the columns by their largest values "
+                "(sklearn.preprocessing.MaxAbsScaler)."
+            )
+        weights = [1 / mean if mean >= least else 0.0 for mean in means]
     return WeightedTerms(X, Answers(y, classes), distance, np.asarray(weights, np.float64))
 
 

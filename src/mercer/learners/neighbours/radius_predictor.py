@@ -25,7 +25,8 @@ class RadiusPredictor(Predictor, RadiusSearch):
     radius : float >= 0
         r, in units of the distance. Rows at exactly this distance are included.
     weights : {"uniform", "distance"}, a window's name or callable
-        "distance" is 1 / ρ; if there are rows at distance 0, they get all the weight. A window
+        "distance" is 1 / ρ; if there are rows at distance 0 (or whose square is 0 as a float), they
+        get all the weight. A window
         K(ρ / r) is "rectangular", "triangular", "epanechnikov", "quartic", "gaussian",
         "exponential" or "tricube". A function takes the distances of all neighbours of some
         samples, as one array, and returns a weight >= 0 for each.
@@ -106,6 +107,7 @@ def _copies(X: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """The first of equal rows of numbers, and which of them each row is; None if few are equal."""
     if not (isinstance(X, (np.ndarray, sp.csr_array)) and X.dtype.kind == "f"):
         return None
-    n = int(np.shape(X)[0])
-    rows, copies = row_copies(X, np.empty((n, 0)), 0)
+    given: Any = X
+    n = given.shape[0]
+    rows, copies = row_copies(given, np.empty((n, 0)), 0)
     return (rows, copies) if len(rows) <= 0.9 * n else None
