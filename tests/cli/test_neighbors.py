@@ -217,3 +217,16 @@ def test_few_names_are_compared_as_texts_where_that_is_asked_for(folder, capsys)
     )
     assert code == 2
     assert "--text kmers: no column that is compared holds texts" in said
+
+
+def test_columns_are_kept_of_rows_and_of_their_neighbours(folder, capsys):
+    found = neighbours("items.csv", "queries.csv", "-k", "2", "--keep", "name", "--keep", "price")
+    row, near = found["row"].to_numpy() - 1, found["neighbour"].to_numpy() - 1
+    assert found["name"].to_list() == QUERIES["name"].gather(row).to_list()
+    assert found["neighbour: name"].to_list() == ITEMS["name"].gather(near).to_list()
+    np.testing.assert_allclose(found["neighbour: price"], ITEMS["price"].gather(near))
+    capsys.readouterr()
+    for name, code, said in (("none", 3, "no such column"), ("rank", 2, "rename yours")):
+        ended, screen = printed(capsys, "neighbors", "items.csv", "--keep", name, "--force")
+        assert ended == code
+        assert said in screen

@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from mercer.cli.errors import OptionError, TableError, column_faults, counted, of_option
 from mercer.cli.options import check_paths, kinds_given
-from mercer.cli.predict import WRITERS, write_frames
+from mercer.cli.predict import WRITERS, kept_columns, write_frames
 from mercer.cli.problem import columns_of
 from mercer.cli.table_distance import TableDistance
 from mercer.cli.tables import Reading, Tables
@@ -27,6 +27,7 @@ from mercer.tables import Column, read_columns, spare_worded_texts
 
 BLOCK = 2000  # rows that ask at a time
 SAID = 3  # columns that an explanation names
+WRITTEN = {"row", "neighbour", "distance", "rank", "differs"}  # columns of the output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,7 @@ class NeighborOptions:
     k: int | None
     radius: float | None
     columns: list[str]
+    keep: list[str]
     drop: list[str]
     kind: list[str]
     metric: str
@@ -69,6 +71,11 @@ class NeighborOptions:
         both = sorted({*self.columns} & {*self.drop})
         if both:
             raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")
+        for name in self.keep:
+            if name in WRITTEN:
+                raise OptionError(
+                    f"--keep {name}: the neighbours have a column of that name; rename yours."
+                )
         inputs = [self.items] if self.query is None else [self.items, self.query]
         check_paths(self.written, inputs, force=self.force)
 
@@ -79,7 +86,10 @@ def write_neighbors(options: NeighborOptions) -> int:
     screen = Terminal(quiet=options.quiet or options.json)
     tables = Tables([options.items], options.reading)
     check_paths(options.written, tables.paths, force=True)
-    values = read_columns(tables.frame())
+    frame = tables.frame()
+    suffix = options.output.suffix.lower()
+    kept = (kept_columns(frame, options.keep, tables.label, suffix),) * 2
+    values = read_columns(frame)
     columns = _compared(values, tables, options)
     rule = TableDistance(columns, values, options.metric, options.text)
     _refuse_idle(rule, options)
@@ -88,8 +98,11 @@ def write_neighbors(options: NeighborOptions) -> int:
     if options.query is not None:
         asked = Tables([options.query], options.reading.after(columns))
         check_paths(options.written, asked.paths, force=True)
-        queries = rule.rows(read_columns(asked.frame()), asked.label)
-    neighbours = _Neighbours(rule, items, queries, asked is None, options)
+        frame = asked.frame()
+        shared = [name for name in options.keep if name in frame.columns]
+        kept = kept_columns(frame, shared, asked.label, suffix), kept[1]
+        queries = rule.rows(read_columns(frame), asked.label)
+    neighbours = _Neighbours(rule, items, queries, asked is None, options, kept)
     bars = Terminal(stderr=True)
     hidden = options.quiet or not bars.is_terminal
     with (
@@ -98,7 +111,7 @@ def write_neighbors(options: NeighborOptions) -> int:
     ):
         bar = progress.add_task("Searching", total=queries.height)
         frames = neighbours.frames(lambda done: progress.update(bar, completed=done))
-        rows = write_frames(file, frames, options.output.suffix.lower(), False)
+        rows = write_frames(file, frames, suffix, False)
     notes = list(dict.fromkeys([*tables.notes, *([] if asked is None else asked.notes)]))
     for note in notes:
         screen.print(f"• {note}", soft_wrap=True)
@@ -175,7 +188,8 @@ def _compared(values: dict, tables: Tables, options: NeighborOptions) -> list[Co
 class _Neighbours:
     """The neighbours of all rows, in blocks of rows.
 
-    With ``themselves`` the items ask, and a row is no neighbour of itself.
+    With ``themselves`` the items ask, and a row is no neighbour of itself. ``kept`` are columns to
+    copy of those that ask and of the items.
     """
 
     def __init__(
@@ -185,9 +199,10 @@ class _Neighbours:
         queries: pl.DataFrame,
         themselves: bool,
         options: NeighborOptions,
+        kept: tuple[dict, dict],
     ):
         self.rule, self.items, self.queries, self.options = rule, items, queries, options
-        self.themselves = themselves
+        self.themselves, self.kept = themselves, kept
         most = items.height - themselves
         if not most:
             raise TableError(
@@ -237,6 +252,9 @@ class _Neighbours:
         if self.options.explain:
             apart = self.rule.differences(self.queries[start + i], self.items[j])
             found["differs"] = _explained(apart, len(i))
+        asks, items = self.kept
+        found |= {name: column.gather(start + i) for name, column in asks.items()}
+        found |= {f"neighbour: {name}": column.gather(j) for name, column in items.items()}
         return pl.DataFrame(found)
 
 

@@ -125,7 +125,7 @@ class _Predictions:
         encoder = getattr(self.estimator, "encoder_", None)
         surprises = Surprises(encoder) if isinstance(encoder, TableEncoder) else None
         for block in self.blocks():
-            _kept(block, self.keep, self.tables.label, self.suffix)
+            kept_columns(block, self.keep, self.tables.label, self.suffix)
             if surprises is not None:
                 surprises.see(read_columns(block))
         if surprises is not None:
@@ -137,7 +137,7 @@ class _Predictions:
     def answers(self) -> Iterator[pl.DataFrame]:
         """Frames of what is written, one for each block."""
         for block in self.blocks():
-            kept = _kept(block, self.keep, self.tables.label, self.suffix)
+            kept = kept_columns(block, self.keep, self.tables.label, self.suffix)
             try:
                 readable = self._readable(block)
                 answers = predictions(self.estimator, readable, self.levels)
@@ -202,7 +202,7 @@ def predictions(
     return columns
 
 
-def _kept(frame: pl.DataFrame, keep: list[str], table: str, suffix: str) -> dict:
+def kept_columns(frame: pl.DataFrame, keep: list[str], table: str, suffix: str) -> dict:
     """The columns to copy, if the output can hold them."""
     for name in keep:
         if name not in frame.columns:

@@ -31,6 +31,7 @@ def neighbors(
     radius: float | None = None,
     output: Annotated[Path, Parameter(alias="-o")] = Path("neighbors.csv"),
     columns: Annotated[list[str] | None, Parameter(negative="")] = None,
+    keep: Annotated[list[str] | None, Parameter(negative="")] = None,
     drop: Drops = None,
     kind: Kinds = None,
     metric: Literal["range", "rank"] = "range",
@@ -61,6 +62,8 @@ def neighbors(
         A CSV, TSV or Parquet file.
     columns
         A column to compare by; without it all that tell rows apart. May be repeated.
+    keep
+        A column to copy, of each row and of its neighbour. May be repeated.
     metric
         How far numbers and dates are apart: in shares of the range of the items, or by rank.
     text
@@ -78,8 +81,8 @@ def neighbors(
 
     options = NeighborOptions(
         items=items, query=query, k=k, radius=radius, columns=columns or [], drop=drop or [],
-        kind=kind or [], metric=metric, text=text, output=output, explain=explain, memory=memory,
-        reading=reading_given(reading), force=force, json=json,
+        keep=keep or [], kind=kind or [], metric=metric, text=text, output=output,
+        explain=explain, memory=memory, reading=reading_given(reading), force=force, json=json,
         quiet=quiet,
     )  # fmt: skip
     return write_neighbors(options)
