@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.cli.delimited import _fields_agree, _mended
+from mercer.cli.errors import TableError
 from mercer.cli.tables import Tables, read_table
 
 
@@ -64,6 +65,17 @@ def test_backslashes_escape_quotes_and_separators(text, rows, folder):
     assert tables.frame().rows() == rows
     assert "Backslashes in the fields are escapes" in tables.notes[0]
     assert [row for block in Tables([Path(name)]).blocks(1) for row in block.rows()] == rows
+
+
+def test_a_quote_that_is_never_closed_among_backslashes_is_told(folder):
+    """Also where the beginning of the file, by which backslashes are found out, is right."""
+    rows = 'a,b\n"1 \\" x",2\n' + "3,4\n" * 5
+    (folder / "t.csv").write_text(rows + '"5,6\n')
+    with pytest.raises(TableError, match=r"quote is opened and never closed|ragged"):
+        read_table("t.csv")
+    long = 'a,b\n"1 \\" x",2\n' + '"' + "y\n" * 400_000 + '",4\n'
+    (folder / "t.csv").write_text(long)  # the beginning is cut in a field
+    assert read_table("t.csv").height == 2
 
 
 @pytest.mark.parametrize("cell", ['"C:\\dir\\"', "a\\b", '"5"" \\ wide"', "\\N"])

@@ -62,9 +62,15 @@ def without_escapes(text: str, separator: str) -> str:
     """The same table with doubled quotes in place of backslashes; ``\\N`` is a missing value."""
     ends = rf"(?=[{re.escape(separator)}\r\n]|$)"
     text = re.sub(rf"(?<![^{re.escape(separator)}\r\n])\\N{ends}", "", text)
-    found = io.StringIO(newline="")
-    rows = fields_of(io.StringIO(text, newline=""), separator, len(text), "\\")
-    csv.writer(found, delimiter=separator, lineterminator="\n").writerows(rows)
+    found, lines, begins = io.StringIO(newline=""), list(io.StringIO(text, newline="")), 0
+    rows = fields_of(iter(lines), separator, len(text), "\\")
+    writer = csv.writer(found, delimiter=separator, lineterminator="\n")
+    try:
+        for row in rows:
+            writer.writerow(row)
+            begins = rows.line_num
+    except csv.Error:  # cut in a quoted field, or wrong: who checks the rows tells that of the rest
+        found.writelines(lines[begins:])
     return found.getvalue()
 
 
