@@ -64,6 +64,8 @@ def cheapest(
         cost += costs.rows * (met * costs.visit + share * costs.pair)
         if best is None or cost < best.cost:
             best = Amplification(r, b, cost)
+        if far.min() == 1:
+            break  # equal rows, which no hash tells apart
     return best
 
 
@@ -71,7 +73,7 @@ def _least_tables(p: np.ndarray, recall: float, most: int) -> int | None:
     """The smallest b with a mean of 1 - (1 - p)ᵇ of ``recall``, by bisection."""
     if s_curve(p, 1, most).mean() < recall:
         return None
-    low, high = 0, most
+    low, high = 0, most if s_curve(p, 1, 1).mean() < recall else 1
     while high - low > 1:
         middle = (low + high) // 2
         if s_curve(p, 1, middle).mean() < recall:

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.distances import Minkowski
-from mercer.search import BruteForce, KDTree
+from mercer.search import BruteForce, KDTree, amplification
 from mercer.search.vectors import Question
 
 RNG = np.random.default_rng(0)
@@ -112,3 +112,13 @@ def test_a_density_does_not_tell_what_distances_do_not_resolve(gap):
     assert_allclose(model.negative_outlier_factor_[:39], -1)
     assert model.negative_outlier_factor_.argmin() == len(rows) - 1
     assert model.score_samples([[gap / 2]]) == pytest.approx(-1)
+
+
+def test_hashes_of_equal_rows_are_not_chosen_for_long(monkeypatch):
+    tried = []
+    real = amplification.s_curve
+    monkeypatch.setattr(amplification, "s_curve", lambda *args: tried.append(1) or real(*args))
+    costs = amplification.Costs(1.0, 1.0, 1.0, 1.0, 1000)
+    plan = amplification.cheapest(lambda d: np.exp(-d), np.zeros(9), np.zeros(9), 0.9, costs, 1000)
+    assert plan[:2] == (1, 1)
+    assert len(tried) < 5

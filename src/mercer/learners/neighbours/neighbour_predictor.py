@@ -33,9 +33,9 @@ class NeighbourPredictor(Predictor, CountSearch):
         200 at most. None means all rows, for a window of a known ``width``.
     weights : {"uniform", "distance", "rank"}, a window's name or callable
         "distance" is 1 / ρ; if there are rows at distance 0 (or whose square is 0 as a float), they
-        get all the weight. "rank" is (k + 1 - i) / k. A window K(ρ / h) is "rectangular", "triangular", "epanechnikov",
-        "quartic", "gaussian", "exponential" or "tricube". A function takes distances of shape
-        (q, k) and returns weights >= 0 for them.
+        get all the weight. "rank" is (k + 1 - i) / k. A window K(ρ / h) is "rectangular",
+        "triangular", "epanechnikov", "quartic", "gaussian", "exponential" or "tricube". A function
+        takes distances of shape (q, k) and returns weights >= 0 for them.
     width : float > 0, "auto" or None
         h, in units of the distance. None is the distance to the (k + 1)-th neighbour, "auto" is
         chosen by the leave-one-out score.
