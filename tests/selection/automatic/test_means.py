@@ -9,13 +9,21 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer import KernelClassifier, KernelRegressor
+from mercer import KernelClassifier, KernelMachine, KernelRegressor
 from mercer.selection.automatic import final_fit
 from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.machines.means import HeldPredictions, mean_name
+from mercer.selection.automatic.machines import means
+from mercer.selection.automatic.machines.means import (
+    MOST,
+    HeldPredictions,
+    greedy_weights,
+    mean_name,
+)
 from mercer.selection.automatic.settings import Sizes
 from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.selection.automatic.trials.rungs import Rungs
 from mercer.selection.automatic.trials.state import Leaderboard
+from mercer.tables import Related
 from mercer.threads.clock import Deadline
 
 RNG = np.random.default_rng(5)
@@ -29,6 +37,7 @@ NEW = pd.DataFrame({name: RNG.normal(size=60) for name in "abc"}).assign(
     d=RNG.choice(["red", "blue"], 60)
 )
 
+SHARES = (0.5, 0.3, 0.2)
 SETTINGS: Any = SimpleNamespace(task=Regression(), memory=64_000, sizes=Sizes(), only=None)
 
 
@@ -36,6 +45,11 @@ SETTINGS: Any = SimpleNamespace(task=Regression(), memory=64_000, sizes=Sizes(),
 def eager(monkeypatch, sizes):
     """Any mean will do that is not worse, so that there is one."""
     sizes(gain=-np.inf)
+
+    def weights(task, votes, y, w=None):
+        return np.array([*SHARES[: len(votes)], *[0.0] * (len(votes) - 3)])
+
+    monkeypatch.setattr(means, "greedy_weights", weights)
     original = Leaderboard.settled
 
     def settled(self, rows):
@@ -67,8 +81,9 @@ def test_it_is_the_mean_of_predictions_or_of_log_odds(kind, eager):
     M = model.encode(NEW)
     one, other, third = (part(M) for part in model.machine_.parts)
     if kind is KernelRegressor:
-        return assert_allclose(answers(model), (one + other + third) / 3, rtol=1e-12)
-    odds = np.cbrt(np.prod([P[:, 1] / P[:, 0] for P in (one, other, third)], axis=0))
+        return assert_allclose(answers(model), 0.5 * one + 0.3 * other + 0.2 * third, rtol=1e-12)
+    odds = np.prod([(P[:, 1] / P[:, 0]) ** share
+                    for P, share in zip((one, other, third), SHARES)], axis=0)  # fmt: skip
     P = answers(model)
     assert_allclose(P[:, 1] / P[:, 0], odds, rtol=1e-9)
     return assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
@@ -82,7 +97,8 @@ def test_what_the_stored_rows_add_makes_the_outputs(kind, eager):
     added = machine.contributions(M, which)
     assert added.shape == (len(M), len(machine.stored))
     parts = [
-        part.finish.slope / 3 * part.contributions(M, which).sum(axis=1) for part in machine.parts
+        part.finish.slope * share * part.contributions(M, which).sum(axis=1)
+        for part, share in zip(machine.parts, SHARES)
     ]
     assert_allclose(added.sum(axis=1), sum(parts), rtol=1e-6, atol=1e-9)
     assert_array_equal(model.stored_rows_, np.unique(np.concatenate(machine.numbers)))
@@ -137,26 +153,110 @@ def test_there_is_none_without_a_gain(sizes):
     assert not any(row["name"].startswith("mean of") for row in model.leaderboard_)
 
 
-def test_the_partners_are_those_that_help_most():
-    y, judged = np.array([0.0, 1.0, 2.0, 9.0]), np.array([True, True, True, False])
+def row(name, loss, rows=4):
+    return {"name": name, "rows": rows, "loss": loss}
+
+
+def test_the_weights_are_those_of_the_least_loss():
+    rng = np.random.default_rng(0)
+    y, noise = rng.normal(size=3000), rng.normal(size=(5, 3000))
+    votes = y + np.array([0.5, 0.5, 1.0, 8.0, 0.7])[:, None] * noise
+    found = greedy_weights(Regression(), votes, y)
+    inverse = 1 / np.array([0.25, 0.25, 1.0, 64, 0.49])
+    assert found[3] == 0  # below 0.03
+    assert found.sum() == pytest.approx(1, abs=2e-4)
+    assert_allclose(found, inverse / inverse.sum(), atol=0.05)
+    many = greedy_weights(Regression(), y + rng.normal(size=(9, 3000)), y)
+    assert np.count_nonzero(many) == MOST
+    assert many[0] > 0
+
+
+def test_weights_of_classes_are_those_of_log_odds():
+    rng = np.random.default_rng(0)
+    task = Classification(np.array([0, 1]))
+    odds = 3 * rng.normal(size=2000)
+    y = (rng.uniform(size=2000) < 1 / (1 + np.exp(-odds))).astype(int)
+    noisy = odds + np.array([[1.0], [2.0]]) * rng.normal(size=(2, 2000))
+    votes = np.stack([np.zeros_like(noisy), noisy], axis=2)
+    found = greedy_weights(task, votes, y)
+    tried = np.linspace(0, 1, 41)
+    losses = [
+        task.loss(y, task.of_votes(share * votes[0] + (1 - share) * votes[1])) for share in tried
+    ]
+    assert found[0] == pytest.approx(tried[np.argmin(losses)], abs=0.05)
+
+
+def test_the_winner_comes_first_and_the_best_of_each_family_may_join():
+    y, parts = np.array([0.0, 1.0, 2.0, 9.0]), np.array([0, 1, 2, -1])
     held = HeldPredictions(SETTINGS)
-
-    def row(name, loss):
-        return {"name": name, "rows": 4, "loss": loss}
-
     held.keep(row("a", 1.0), Candidate("gaussian"), y + 1)
     held.keep(row("b", 1.21), Candidate("laplacian"), y - 1.1)
-    held.keep(row("c", 4.0), Candidate("additive"), y + 2)
     held.keep(row("worse", 9.0), Candidate("laplacian", 3.0), y - 1.0)  # of a family that is known
     held.keep(row("large", 0.1), Candidate("metric"), np.zeros(1000))
-    held.keep(row("d", 0.01), Candidate("interactions"), y + 0.07)
-    found = held.partners(row("a", 1.0), y, judged, None)
-    # (y + 1 + y - 1.1) / 2 first, for it is nearer than the mean with d; no third one helps
-    assert [other["name"] for other, _, _ in found] == ["b", "d"]
-    assert_allclose(found[0][2], y - 0.05)
-    assert_allclose(found[1][2], y - 0.01)
-    assert held.partners(row("a", 0.002), y, judged, None) == []
-    assert held.partners(row("unknown", 1.0), y, judged, None) == []
+    held.keep(row("few rows", 0.1, 3), Candidate("additive"), np.zeros(3))
+    found = held.weigh(row("a", 1.0), y, parts, None)
+    assert found.name == "mean of a + b"
+    assert found.candidates == [Candidate("gaussian"), Candidate("laplacian")]
+    assert_allclose(found.weights, [0.525, 0.475])
+    assert_allclose(found.predicted[:3], y[:3] + 0.525 - 1.1 * 0.475)
+    assert np.isnan(found.predicted[3])
+    assert held.weigh(row("unknown", 1.0), y, parts, None) is None
+    held.keep(row("a", 0.0), Candidate("gaussian"), y)
+    assert held.weigh(row("a", 0.0), y, parts, None) is None  # nothing helps
+
+
+def test_rows_are_not_scored_with_the_weights_that_they_chose():
+    """Each part is predicted with the weights of the others; one part alone has no mean."""
+    y, parts = np.zeros(4), np.array([0, 0, 1, 1])
+    held = HeldPredictions(SETTINGS)
+    held.keep(row("a", 1.0), Candidate("gaussian"), np.array([1.0, 1.0, 1.0, 1.0]))
+    held.keep(row("b", 1.0), Candidate("laplacian"), np.array([-1.0, -1.0, 2.0, 2.0]))
+    found = held.weigh(row("a", 1.0), y, parts, None)
+    assert_allclose(found.predicted, [1.0, 1.0, 1.5, 1.5])  # the second part has chosen a alone
+    assert 0 < found.weights[1] < 0.5  # that of all rows
+    assert held.weigh(row("a", 1.0), y, np.zeros(4, int), None) is None
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(8), 5)])
+def test_the_rows_of_one_fold_choose_for_each_other_by_whole_groups(groups):
+    y, folds = np.tile([0.0, 1.0], 20), np.where(np.arange(40) < 35, 0, -1)
+    related = None if groups is None else Related(groups=groups)
+    given = SimpleNamespace(related=related, task=Classification(np.unique(y)), y=y, seed=0)
+    parts = Rungs.divided(SimpleNamespace(settings=given), np.arange(40), folds)
+    assert set(parts[:35]) == {0, 1, 2}
+    assert (parts[35:] == -1).all()
+    if groups is None:
+        assert max(abs(y[parts == part].mean() - 0.5) for part in range(3)) < 0.1
+    else:
+        assert all(len(set(parts[groups == group])) == 1 for group in range(7))
+
+
+@pytest.mark.parametrize("metric", ["f1", "accuracy"])
+def test_decision_weights_are_chosen_on_the_rows_that_were_left_out(metric, eager):
+    model = fitted(KernelClassifier, metric=metric)
+    assert (np.ptp(model.decision_weights_) > 0) == (metric == "f1")
+
+
+def test_ordered_classes_have_weighed_means_too(eager):
+    y = np.array(["low", "medium", "high"])[np.digitize(WAVE, [-0.2, 0.5])]
+    model = KernelClassifier(trials=3, only="kernels", order=["low", "medium", "high"])
+    model.fit(TABLE, y)
+    assert_allclose(model.machine_.shares, SHARES)
+    off = {"low": 0, "medium": 1, "high": 2}
+    steps = np.abs([off[a] - off[b] for a, b in zip(model.predict(TABLE), y)])
+    assert steps.mean() < 0.3
+
+
+def test_quantiles_are_those_around_the_weighed_mean(eager):
+    model = fitted(KernelRegressor)
+    low, high = model.predict_interval(NEW).T
+    assert ((low < model.predict(NEW)) & (model.predict(NEW) < high)).all()
+
+
+@pytest.mark.parametrize("weight", [0, -1.0, np.nan])
+def test_a_weight_is_above_zero(weight):
+    with pytest.raises(ValueError, match="give a number above 0"):
+        KernelRegressor(machines=[KernelMachine("linear", weight=weight)]).fit(TABLE, WAVE)
 
 
 def test_its_name_tells_machines_apart_whose_names_have_commas():
@@ -165,16 +265,10 @@ def test_its_name_tells_machines_apart_whose_names_have_commas():
 
 
 def test_weights_of_rows_count_in_the_choice():
-    y = np.array([0.0, 0.0])
-    held = HeldPredictions(SETTINGS)
-    for name, *values in ("a", 1.0, 1.0), ("b", -1.0, 3.0), ("c", 3.0, -1.0):
-        row = {"name": name, "rows": 2, "loss": 1.0}
-        held.keep(row, Candidate("objects", text=name, form=name, machine=name), np.array(values))
-    for weights, name in ([5.0, 1.0], "b"), ([1.0, 5.0], "c"):
-        found = held.partners(
-            {"name": "a", "rows": 2, "loss": 9.0}, y, np.array([True, True]), np.array(weights)
-        )
-        assert found[0][0]["name"] == name
+    y, votes = np.zeros(2), np.array([[1.0, 1.0], [-1.0, 3.0], [3.0, -1.0]])
+    for weights, best in ([50.0, 1.0], 1), ([1.0, 50.0], 2):
+        found = greedy_weights(Regression(), votes, y, np.array(weights))
+        assert found[1:].argmax() == best - 1
 
 
 def test_the_mean_of_probabilities_is_that_of_log_odds():

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
+from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
 from mercer.selection.automatic.holdout import score_held_out
 from mercer.selection.automatic.scores import METRICS
@@ -96,7 +97,7 @@ def test_noise_keeps_the_constant():
 def test_groups_and_times_are_kept_apart(kind, y):
     for related in ({"groups": np.arange(160) // 4}, {"times": np.arange(160)}):
         model = kind(replay=NARROW).fit(TABLE, y, **related)
-        assert model.winner_name_ == "linear (spline)"
+        assert Candidate.of(model.winner_).name == "linear (spline)"
 
 
 @KINDS

@@ -232,10 +232,10 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         winner, final = (
             search.run(self.trials) if self.replay is None else search.replay(self.replay)
         )
-        self.leaderboard_, self.schedule_ = state.board.rows, state.schedule
         began = clock.spent()
         last = FinalFit(search, fitter, early)
         self.machine_, self._stored = last.run(winner, final)
+        self.leaderboard_, self.schedule_ = state.board.rows, state.schedule
         self.schedule_[-1] = last.plan
         self.interrupted_ = "final fit" if last.cut else "search" if state.interrupted else None
         self.notices_ += state.notices + last.notices
@@ -317,7 +317,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ApproximationWarning)
             fitted = list(map(fitter.fit, candidates, plans, kernels))
-        self.machine_, self._stored = mean_of(task, fitted)
+        self.machine_, self._stored = mean_of(task, fitted, plans)
         return rows
 
     def refit_seconds(self, times: float) -> float:

@@ -74,12 +74,13 @@ class Fitter:
         return learn_kernel(candidate, given, rows, steps=steps).kernel
 
 
-def mean_of(task: Task, fitted: list[Fitted]) -> Fitted:
-    """The mean of some machines; of one machine, itself."""
+def mean_of(task: Task, fitted: list[Fitted], plans: list[dict]) -> Fitted:
+    """The mean of some machines, by the weights of their plans; of one machine, itself."""
     if len(fitted) == 1:
         return fitted[0]
     machines, numbers = zip(*fitted)
-    mean = MeanMachine(machines, numbers, task.plain())
+    weights = np.array([1.0 if (own := plan.get("weight")) is None else own for plan in plans])
+    mean = MeanMachine(machines, numbers, weights / weights.sum(), task.plain())
     return mean, mean.stored
 
 
@@ -109,7 +110,12 @@ class FinalFit:
             self._add_partners(plan.get("mean"))
         else:
             self._replace(winner)
-        return mean_of(self.search.settings.task, self.fitted)
+        return mean_of(self.search.settings.task, self.fitted, self.plans)
+
+    @property
+    def plans(self) -> list[dict]:
+        """That of each machine, the winner first."""
+        return [self.plan, *self.plan.get("mean", [])]
 
     def left_out(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Rows, and what machines like the fitted ones predict for each by fits without it.
@@ -118,7 +124,8 @@ class FinalFit:
         in closed form. None where the search did not keep its predictions.
         """
         if self.quick_rows is None:
-            return self.search.left_out(self.candidates)
+            weights = [plan.get("weight", 1.0) for plan in self.plans]
+            return self.search.left_out(self.candidates, weights)
         return self.quick_rows, _left_out(self.fitted[0][0])
 
     def _fit(self, candidate: Candidate, plan: dict) -> bool:
@@ -145,21 +152,28 @@ class FinalFit:
 
     def _add_partners(self, plans: list[dict] | None) -> None:
         """Fit the partners one after the other, those of a replay by their ``plans``."""
-        found = self.search.state.partners if plans is None else plans
+        mean = self.search.state.mean
+        wanted = 0 if mean is None else len(mean.candidates) - 1
+        wanted = wanted if plans is None else len(plans)
         done = []
-        for number in range(len(found)):
-            plan = self.search.plan_partner(number) if plans is None else plans[number]
+        for number in range(wanted):
+            plan = self.search.plan_partner(1 + number) if plans is None else plans[number]
             if plan is None or not self._fit(Candidate.of(plan), plan):
                 break
             done.append(plan)
-        if len(done) < len(found):
-            of, single = 1 + len(found), "alone" if not done else "with fewer of them"
+        if len(done) < wanted:
+            of, single = 1 + wanted, "alone" if not done else "with fewer of them"
             self.notices.append(
                 f"There was no time to fit {of} machines: the model is "
                 f"{self.candidates[0].name!r} {single}."
             )
         if done:
             self.plan["mean"] = done
+        else:
+            self.plan.pop("weight", None)
+        if len(done) < wanted:
+            weights = [plan.get("weight", 1.0) for plan in self.plans]
+            self.search.keep_fewer(self.candidates, weights)
 
     def _has_quicker(self, winner: Candidate) -> bool:
         """Whether `_replace` has a machine that takes less time than that of all rows."""
@@ -218,7 +232,7 @@ class FinalFit:
 
     def _fit_quickly(self, winner: Candidate, plan: dict) -> None:
         """The machine of the start, few rows, or few centres of few rows."""
-        self.plan = plan
+        self.plan = plan = {key: value for key, value in plan.items() if key != "weight"}
         if plan.get("early"):
             self.candidates, self.quick_rows = [EARLY], np.arange(len(self.fitter.settings.M))
             self.fitted = [self.early or self.fitter.fit(EARLY, plan)]

@@ -60,6 +60,8 @@ class KernelMachine:
         Networks of "neighbourhood"; None means one.
     steps, learning : int, optional
         In how many steps it is learnt, and from how many rows at most.
+    weight : float, optional
+        What it weighs beside others in a mean; None weighs 1.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class KernelMachine:
     members: int | None = None
     steps: int | None = None
     learning: int | None = None
+    weight: float | None = None
 
     @property
     def candidate(self) -> Candidate:
@@ -109,12 +112,15 @@ class KernelMachine:
             "final": True, "rank": self.rank, "exact": self.exact, "penalty": self.penalty,
             "leaf_rows": self.leaf_rows, "rows": self.rows, "learning": self.learning,
             "metric_steps": self.steps, "members": self.members,
+            "weight": self.weight,
         }  # fmt: skip
 
     def on(self, features: Sequence[Feature]) -> TableKernel | None:
         """The kernel on the numbers of the encoded columns; None if there is none yet."""
         if self.learner not in MACHINES:
             raise ValueError(f"learner={self.learner!r}: give one of {list(MACHINES)}.")
+        if self.weight is not None and not self.weight > 0:
+            raise ValueError(f"weight={self.weight!r}: give a number above 0, or None.")
         if self.learner in READ_COLUMNS and self.reads not in ("", *READ_NUMBERS):
             raise ValueError(f"reads={self.reads!r}: give one of {list(READ_NUMBERS)}.")
         if self.learner in (*BY_MACHINE, *READ_COLUMNS) or self.metric:
@@ -172,4 +178,4 @@ def fit_machines(machines: Sequence[KernelMachine], settings: SearchSettings) ->
         fitted.append(fitter.fit(candidate, plan, kernel))
     mean = [asdict(candidate) | plan for candidate, plan in zip(candidates[1:], plans[1:])]
     plan = plans[0] | ({"mean": mean} if mean else {})
-    return GivenFit(candidates, plan, mean_of(settings.task, fitted), len(settings.y))
+    return GivenFit(candidates, plan, mean_of(settings.task, fitted, plans), len(settings.y))

@@ -10,7 +10,7 @@ import inspect
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from html import escape
 from typing import Any
 
@@ -96,6 +96,9 @@ def winner_code(model: Any) -> str:
     writer = Writer()
     writer.imports["mercer"] |= {name, "KernelMachine"}
     given = model.machines or [_as_given(model, *each) for each in model.parts_]
+    if len(given) > 1 and not model.machines:
+        plans = [plan for _, _, plan in model.parts_]
+        given = [replace(each, weight=plan["weight"]) for each, plan in zip(given, plans)]
     machines = []
     for machine, part in zip(given, model.machine_.parts):
         machines += [f"# {part.description}", *_last(writer.written(machine), ",")]

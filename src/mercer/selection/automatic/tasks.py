@@ -111,6 +111,7 @@ FEW_CLASSES = 10  # more integers than these, some of which are rare, are counts
 FEWEST_ROWS = 5  # of a value that is not rare
 LARGEST = 1e18  # of a target of numbers: its square has to be one of single precision
 LEAST = 1e-20  # of its range, likewise
+LEAST_PROBABILITY = 1e-300  # whose logarithm is finite
 
 
 class Task(ABC):
@@ -147,9 +148,18 @@ class Task(ABC):
     def plain(self) -> Any:
         """What makes predictions of outputs that need no calibration."""
 
-    @abstractmethod
-    def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
+    def mean(self, predicted: Sequence[np.ndarray], weights: Any = None) -> np.ndarray:
         """The mean of some predictions; of probabilities, that of their log-odds."""
+        votes = [self.votes(each) for each in predicted]
+        return self.of_votes(np.average(votes, axis=0, weights=weights))
+
+    def votes(self, predicted: np.ndarray) -> np.ndarray:
+        """That of predictions of which a mean of machines has the mean."""
+        return predicted
+
+    def of_votes(self, votes: np.ndarray) -> np.ndarray:
+        """The predictions of which these are the `votes`."""
+        return votes
 
     @abstractmethod
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
@@ -207,8 +217,11 @@ class Classification(Task):
     def plain(self) -> SoftmaxCalibration:
         return SoftmaxCalibration(1.0, np.zeros(len(self.classes)))
 
-    def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
-        return softmax(np.mean([np.log(P) for P in predicted], axis=0), axis=1)
+    def votes(self, predicted: np.ndarray) -> np.ndarray:
+        return np.log(np.maximum(predicted, LEAST_PROBABILITY))
+
+    def of_votes(self, votes: np.ndarray) -> np.ndarray:
+        return softmax(votes, axis=1)
 
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
         likelihoods = predicted[np.arange(len(y)), self.strata(y)]
@@ -298,9 +311,6 @@ class Regression(Task):
 
     def plain(self) -> BackTransformed:
         return BackTransformed(self.scale)
-
-    def mean(self, predicted: Sequence[np.ndarray]) -> np.ndarray:
-        return np.mean(predicted, axis=0)
 
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
         return float(np.average((y - predicted) ** 2, weights=weights))

@@ -1,7 +1,12 @@
 """What a search fits: machines for classes or numbers, their means, and simple baselines."""
 
 from mercer.selection.automatic.machines.machines import KernelRidgeMachine, Machine
-from mercer.selection.automatic.machines.means import HeldPredictions, MeanMachine, mean_name
+from mercer.selection.automatic.machines.means import (
+    HeldPredictions,
+    MeanMachine,
+    Weighed,
+    mean_name,
+)
 from mercer.selection.automatic.machines.recipes import (
     FOLDS,
     JUDGED_ROWS,
@@ -13,5 +18,5 @@ from mercer.selection.automatic.machines.recipes import (
 
 __all__ = [
     "FOLDS", "JUDGED_ROWS", "SMALL", "HeldPredictions", "KernelRidgeMachine", "Machine",
-    "MeanMachine", "Recipe", "compressed", "costs_tried", "mean_name",
+    "MeanMachine", "Recipe", "Weighed", "compressed", "costs_tried", "mean_name",
 ]  # fmt: skip

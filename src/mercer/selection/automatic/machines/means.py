@@ -1,31 +1,35 @@
-"""The mean of machines with different kernels, which often errs less than each of them.
+"""The weighted mean of machines with different kernels, which often errs less than each of them.
 
-What one kernel cannot see, another may. Which machines, and whether their mean is better at all, is
-decided by predictions for rows that none of them was fitted to: the best machine comes first, then
-the one whose mean with it has the least loss, and so on, as in the selection of ensembles from
-libraries of models (Caruana et al. 2004).
+What one kernel cannot see, another may. Which machines, what each weighs, and whether their mean is
+better at all, is decided by predictions for rows that none of them was fitted to: the machine that
+lowers the loss of the mean most is added to it, again and again, and what was added more often
+weighs more (Caruana et al., "Ensemble selection from libraries of models", ICML 2004). The score of
+the mean is not that of the rows that chose the weights: those of each fold are predicted with the
+weights that the other folds choose.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.persistence import each, fields, whole
+from mercer.persistence import each, fields, floats, whole
 from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.machines.machines import Machine
 from mercer.selection.automatic.settings import SearchSettings
+from mercer.selection.automatic.tasks import Task
 
 HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
-MOST = 4  # machines of a mean: predictions take as long as those of all
+MOST, LEAST_SHARE = 4, 0.03  # machines of a mean, whose predictions take as long as those of all
+ROUNDS, POOL = 40, 8  # additions to a mean, and machines of which each is the best
 
 
 @dataclass
-@fields(numbers=each(whole()))
+@fields(numbers=each(whole()), shares=floats(1, lambda mean: len(mean.machines)))
 class MeanMachine(Machine):
-    """The mean of the outputs of some machines after their calibration.
+    """The weighted mean of the outputs of some machines after their calibration.
 
     For numbers it is the mean of the predictions. For classes it is the mean of the log-odds, so
     that a probability is the geometric mean of theirs, divided by the sum over the classes.
@@ -34,6 +38,7 @@ class MeanMachine(Machine):
     machines: tuple[Machine, ...]  # the best one first
     #: of the rows that each machine has stored, the numbers among all rows
     numbers: tuple[np.ndarray, ...]
+    shares: np.ndarray  # the weights of the machines, of sum 1
     finish: Any
 
     @property
@@ -72,7 +77,7 @@ class MeanMachine(Machine):
     def outputs(self, M: Any) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs)."""
         calibrated = [part.finish.slope * part.outputs(M) + part.finish.bias for part in self.parts]
-        return np.mean(calibrated, axis=0)
+        return np.tensordot(self.shares, calibrated, 1)
 
     @property
     def stored(self) -> np.ndarray:
@@ -86,14 +91,15 @@ class MeanMachine(Machine):
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         stored = self.stored
         found = np.zeros((len(M), len(stored)))
-        for part, own in zip(self.parts, self.numbers):
-            added = part.finish.slope / len(self.parts) * part.contributions(M, outputs)
+        for part, own, share in zip(self.parts, self.numbers, self.shares):
+            added = part.finish.slope * share * part.contributions(M, outputs)
             found[:, np.searchsorted(stored, own)] += added
         return found
 
     @property
     def description(self) -> str:
-        return "the mean of " + "; and ".join(part.description for part in self.parts)
+        parts = zip(self.shares, self.parts)
+        return "the mean of " + "; and ".join(f"{p.description} ({s:.0%})" for s, p in parts)
 
 
 class HeldPredictions:
@@ -103,7 +109,7 @@ class HeldPredictions:
     """
 
     def __init__(self, settings: SearchSettings):
-        self.task, self.gain = settings.task, settings.sizes.gain
+        self.task = settings.task
         self.kernels = settings.only == "kernels"
         self.most = HELD_SHARE * settings.memory
         self._best: dict[tuple, tuple[dict, Candidate, np.ndarray]] = {}
@@ -129,35 +135,88 @@ class HeldPredictions:
         ]
         return found[0] if found else None
 
-    def partners(
-        self, winner: dict, y: np.ndarray, judged: np.ndarray, weights: np.ndarray | None
-    ) -> list[tuple[dict, Candidate, np.ndarray]]:
-        """The machines that join the winner, each with the mean predictions of all until then.
+    def weigh(
+        self,
+        winner: dict,
+        y: np.ndarray,
+        parts: np.ndarray,
+        weights: np.ndarray | None,
+    ) -> Weighed | None:
+        """The mean of the winner and others with the least loss; None if it is the winner alone.
 
-        Each is the one whose mean with those before has the least loss, as long as this is 1%
-        smaller than the loss before.
+        ``parts`` are those of the rows, -1 of those that are not judged. The predictions of each
+        part are those of weights that the other parts have chosen.
         """
-        own = self.of(winner["name"], winner["rows"])
-        if own is None:
-            return []
-        w = None if weights is None else weights[judged]
-        others = [
-            (row, candidate, predicted)
-            for row, candidate, predicted in self._best.values()
-            if row["rows"] == winner["rows"] and row["name"] != winner["name"]
-        ]
-        found, members, least = [], [own], winner["loss"]
-        while others and len(members) < MOST:
-            means = [self.task.mean([*members, predicted]) for _, _, predicted in others]
-            losses = [self.task.loss(y[judged], mean[judged], w) for mean in means]
-            best = int(np.argmin(losses))
-            if not losses[best] < (1 - self.gain) * least:
-                break
-            row, candidate, predicted = others.pop(best)
-            found.append((row, candidate, means[best]))
-            members.append(predicted)
-            least = losses[best]
-        return found
+        here = [kept for kept in self._best.values() if kept[0]["rows"] == winner["rows"]]
+        own = [kept for kept in here if kept[0]["name"] == winner["name"]]
+        others = sorted((k for k in here if k not in own), key=lambda kept: kept[0]["loss"])
+        if not own or not others:
+            return None
+        pool = [*own, *others[: POOL - 1]]
+        judged = parts >= 0
+        votes = np.array([self.task.votes(predicted[judged]) for _, _, predicted in pool])
+        if len(np.unique(parts[judged])) < 2:
+            return None  # nothing would judge the weights
+        y, own_part, w = y[judged], parts[judged], None if weights is None else weights[judged]
+
+        def chosen(rows: np.ndarray) -> np.ndarray:
+            return greedy_weights(
+                self.task, votes[:, rows], y[rows], None if w is None else w[rows]
+            )
+
+        shares = chosen(np.ones(len(y), bool))
+        # the winner comes first, the others by their weights
+        order = [0, *(i for i in np.argsort(-shares, kind="stable") if i and shares[i] > 0)]
+        if len(order) == 1:
+            return None
+        mean = np.empty_like(votes[0])
+        for part in np.unique(own_part):
+            rows = own_part == part
+            mean[rows] = np.tensordot(chosen(~rows), votes[:, rows], 1)
+        predicted = np.full_like(pool[0][2], np.nan, dtype=np.float64)
+        predicted[judged] = self.task.of_votes(mean)
+        rows = [pool[i][0] for i in order]
+        return Weighed(rows, [pool[i][1] for i in order], shares[order].tolist(), predicted)
+
+
+class Weighed(NamedTuple):
+    """A mean that a search has chosen: the winner first, then by their weights."""
+
+    rows: list[dict]  # of the leaderboard
+    candidates: list[Candidate]
+    weights: list[float]
+    predicted: np.ndarray  # of each row by weights that other rows have chosen; NaN in no fold
+
+    @property
+    def name(self) -> str:
+        return mean_name([row["name"] for row in self.rows])
+
+
+def greedy_weights(
+    task: Task, votes: np.ndarray, y: np.ndarray, w: np.ndarray | None = None
+) -> np.ndarray:
+    """The weights of some machines, of sum 1, for the least loss of their mean; the first joins.
+
+    ``votes`` are (machines, n ...). Weights below 0.03 are dropped, and all but the four largest.
+
+    Examples
+    --------
+    >>> from mercer.selection.automatic.tasks import Regression
+    >>> y = np.zeros(3)
+    >>> greedy_weights(Regression(), np.array([y + 1, y - 3, y + 9]), y).tolist()
+    [0.75, 0.25, 0.0]
+    """
+    counts, total = np.zeros(len(votes)), votes[0].astype(np.float64)
+    counts[0] = 1
+    for taken in range(2, ROUNDS + 1):
+        losses = [task.loss(y, task.of_votes((total + each) / taken), w) for each in votes]
+        best = int(np.argmin(losses))
+        counts[best] += 1
+        total += votes[best]
+    shares = counts / ROUNDS
+    shares[1:][shares[1:] < LEAST_SHARE] = 0
+    shares[1 + np.argsort(-shares[1:], kind="stable")[MOST - 1 :]] = 0
+    return np.round(shares / shares.sum(), 4)
 
 
 def mean_name(names: list[str]) -> str:

@@ -17,6 +17,7 @@ from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.selection.automatic.trials.finals import Finals
 from mercer.tables import read_as
 
+PARTS = 3  # of the rows of one fold, which choose weights of machines for each other
 SPARED = -2  # in place of the number of a fold
 JUDGED_PART, MOST_JUDGED = (
     7,
@@ -99,6 +100,27 @@ class Rungs:
         numbers = np.arange(len(judged)) % part
         folds[np.searchsorted(rows, judged[random])] = np.where(numbers < k, numbers, -1)
         return rows, folds
+
+    def divided(self, rows: np.ndarray, folds: np.ndarray) -> np.ndarray:
+        """Three parts of the judged rows, of whole groups, with the shares of the classes; else -1.
+
+        Of rows in time, each part has a third of the time.
+        """
+        judged, given = rows[folds == 0], self.settings
+        related = given.related
+        if related is not None and related.groups is not None:
+            numbers = related.folds(judged, PARTS, given.seed)
+        else:
+            times = None if related is None else related.times
+            keys = given.task.strata(given.y[judged]) if times is None else times[judged]
+            numbers = np.empty(len(judged), int)
+            order = np.argsort(keys, kind="stable")
+            places = np.arange(len(judged))
+            late = places * PARTS // max(len(judged), 1)
+            numbers[order] = places % PARTS if related is None else late
+        parts = np.full(len(rows), -1)
+        parts[folds == 0] = numbers
+        return parts
 
     def fits_once(self, candidate: Candidate) -> bool:
         """Whether the trial of a candidate is its final fit: to all rows but those that judge it.

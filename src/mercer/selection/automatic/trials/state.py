@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.kernels import TableKernel
 from mercer.selection.automatic.candidates import Candidate, Learnt, learn_kernel, simple_candidates
-from mercer.selection.automatic.machines import HeldPredictions, Machine
+from mercer.selection.automatic.machines import HeldPredictions, Machine, Weighed
 from mercer.selection.automatic.scores import Metric
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials.costs import Costs
@@ -234,8 +234,7 @@ class SearchState:
         #: name -> a machine whose trial was its final fit, and the rows that it has stored
         self.fitted: dict[str, tuple[Machine, np.ndarray]] = {}
         self.decision_weights: dict[str, np.ndarray] = {}  # name -> factors of the probabilities
-        #: candidates and penalties whose mean with the winner is better
-        self.partners: list[tuple[Candidate, float]] = []
+        self.mean: Weighed | None = None  # that is better than the winner
         self.known_baselines: dict[str, dict] = {}  # name -> row of an earlier leaderboard
         self.interrupted = False  # whether Ctrl-C ended the search
 

@@ -11,11 +11,12 @@ without a clock.
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 
 from mercer.selection.automatic.candidates import MACHINES, Candidate, candidates
-from mercer.selection.automatic.machines import mean_name
+from mercer.selection.automatic.machines import Weighed, mean_name
 from mercer.selection.automatic.scores import decision_weights
 from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.selection.automatic.trials.finals import HOPE
@@ -163,7 +164,8 @@ class Trials:
         """
         ranked = self.state.board.ranked(rows)
         order = [self.state.candidate(row) for row in ranked]
-        partners = [candidate for _, candidate, _ in self._partners(ranked[0])]
+        mean = self._weighed(ranked[0])
+        partners = [] if mean is None else mean.candidates[1:]
         first = {candidate.kin: candidate for candidate in reversed(order)}
         families = [candidate for candidate in order if candidate is first[candidate.kin]]
         # on more rows a kernel machine gains more than a simple model
@@ -349,16 +351,17 @@ class Trials:
         winner = self._winner(final)
         candidate = self.state.candidate(winner)
         kept = self._try_means(winner)
-        if final is not None:  # there may have been no time for all
-            self.state.partners = self.state.partners[: len(final.get("mean", []))]
+        if final is not None and "mean" not in final:  # there may have been no time for one
+            self.state.mean = None
+        own = {} if self.state.mean is None else {"weight": self.state.mean.weights[0]}
         if candidate.learn and not self.state.rungs.learns_each(candidate):
             self.fits.shared_kernel(candidate)  # that of an earlier search is learnt again
         if final is None and winner["name"] in self.state.fitted:
-            final = self._fitted_once(candidate) | {"winner": candidate.name}
+            final = self._fitted_once(candidate) | {"winner": candidate.name} | own
         elif final is None:
             before = self.forecast.final_learning(candidate)
             final = self.state.finals.plan(candidate, winner["penalty"], before)
-            final |= self._final_learning(candidate) | {"winner": candidate.name}
+            final |= self._final_learning(candidate) | {"winner": candidate.name} | own
         notices = self.room, self.state.board.close(kept), self.state.board.simple(kept)
         self.state.notices += [notice for notice in notices if notice]
         self.state.schedule.append(dict(final))
@@ -371,33 +374,40 @@ class Trials:
         return named[0] if named else self.state.board.winner()
 
     def _try_means(self, winner: dict) -> dict:
-        """Find the partners of the winner, whose mean with it is better out of fold, if any.
+        """Weigh a mean of the winner and others, which is kept if it is better out of fold.
 
-        Returns the row of the mean, or of the winner without a partner.
+        Returns the row of the mean, or of the winner without one.
         """
         began, (rows, folds) = self.clock.spent(), self.state.rungs.folds(winner["rows"])
-        members, best = [winner], winner
-        for other, partner, predicted in self._partners(winner):
-            members.append(other)
-            name = mean_name([each["name"] for each in members])
-            row = self._row(name, rows, folds, predicted, began)
-            if self.state.board.settled([best, row]) is not row:
-                return best  # a smaller loss alone is not asked for
-            best = row
-            for key in ("learner", "kernel"):
-                row[key] = "; ".join(each[key] for each in members if each[key])
-            row |= {"penalty": winner["penalty"]}
-            self.state.board.enter(row)
-            self.state.partners.append((partner, other["penalty"]))
-        return best
+        mean = self._weighed(winner)
+        if mean is None:
+            return winner
+        row = self._row(mean.name, rows, folds, mean.predicted, began)
+        if self.state.board.settled([winner, row]) is not row:
+            return winner  # a smaller loss alone is not asked for
+        for key in ("learner", "kernel"):
+            row[key] = "; ".join(each[key] for each in mean.rows if each[key])
+        row |= {"penalty": winner["penalty"]}
+        self.state.board.enter(row)
+        self.state.mean = mean
+        return row
 
-    def _partners(self, winner: dict) -> list[tuple[dict, Candidate, np.ndarray]]:
-        """See `HeldPredictions.partners`; of the rows that a row of the leaderboard is about."""
-        rows, folds = self.state.rungs.folds(winner["rows"])
+    def _weighed(self, winner: dict) -> Weighed | None:
+        """The mean of `HeldPredictions.weigh`, if its loss is 1% smaller than the winner's."""
+        rows, parts = self.state.rungs.folds(winner["rows"])
+        if parts.max() == 0:  # the rows of the one fold choose for each other
+            parts = self.state.rungs.divided(rows, parts)
         y, weights = self.settings.y[rows], self.settings.weights_of(rows)
-        return self.state.held.partners(winner, y, folds >= 0, weights)
+        mean, judged = self.state.held.weigh(winner, y, parts, weights), parts >= 0
+        if mean is None:
+            return None
+        w = None if weights is None else weights[judged]
+        loss = self.settings.task.loss(y[judged], mean.predicted[judged], w)
+        return mean if loss < (1 - self.settings.sizes.gain) * winner["loss"] else None
 
-    def left_out(self, members: list[Candidate]) -> tuple[np.ndarray, np.ndarray] | None:
+    def left_out(
+        self, members: list[Candidate], weights: list[float]
+    ) -> tuple[np.ndarray, np.ndarray] | None:
         """Rows, and what the mean of some candidates predicts for each by fits without it.
 
         None where these predictions were not kept.
@@ -408,18 +418,47 @@ class Trials:
         if not known or len(known) < len(members):
             return None
         rows, folds = self.state.rungs.folds(*tried)
-        return rows[folds >= 0], self.settings.task.mean(known)[folds >= 0]
+        mean = self.state.mean
+        if mean is not None and members == mean.candidates:
+            predicted = mean.predicted
+        else:
+            predicted = self.settings.task.mean(known, weights)
+        return rows[folds >= 0], predicted[folds >= 0]
+
+    def keep_fewer(self, members: list[Candidate], weights: list[float]) -> None:
+        """Put the mean of fewer machines in the place of the mean that there was no time for."""
+        board, whole = self.state.board, self.state.mean
+        name = mean_name([each.name for each in members])
+        left_out = self.left_out(members, weights)
+        if whole is None or left_out is None or name == whole.name:
+            return
+        unkept = next(row for row in board.rows if row["name"] == whole.name)
+        kept = next(row for row in board.rows if row["name"] == members[0].name)
+        board.rows.remove(unkept)
+        if len(members) > 1:
+            rows, folds = self.state.rungs.folds(unkept["rows"])
+            predicted = np.full((len(rows), *left_out[1].shape[1:]), np.nan)
+            predicted[folds >= 0] = left_out[1]
+            own = {row["name"]: row for row in board.rows}
+            kept = self._row(name, rows, folds, predicted, self.clock.spent())
+            kept |= {"penalty": unkept["penalty"], "seconds": unkept["seconds"]}
+            for key in ("learner", "kernel"):
+                kept[key] = "; ".join(t for each in members if (t := own[each.name][key]))
+            board.enter(kept)
+        board.close(kept)
 
     def plan_partner(self, number: int) -> dict | None:
         """The entry of the final fit of a partner; None if there is no time for it."""
-        candidate, penalty = self.state.partners[number]
+        mean: Any = self.state.mean
+        candidate, penalty = mean.candidates[number], mean.rows[number]["penalty"]
+        own = asdict(candidate) | {"weight": mean.weights[number]}
         if candidate.name in self.state.fitted:
-            return asdict(candidate) | self._fitted_once(candidate)
+            return own | self._fitted_once(candidate)
         before = self.forecast.final_learning(candidate)
         plan = self.state.finals.whole(candidate, penalty, self.state.schedule[-2]["rank"], before)
         if plan is None:
             return None
-        return asdict(candidate) | plan | self._final_learning(candidate)
+        return own | plan | self._final_learning(candidate)
 
     def _fitted_once(self, candidate: Candidate) -> dict:
         """The plan of a machine whose trial was its final fit."""
