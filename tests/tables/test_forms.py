@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from mercer.tables import ReadTable, TableEncoder, infer_columns, read_columns
+from mercer.tables import ReadTable, TableEncoder, column_notices, infer_columns, read_columns
 from mercer.tables.forms import clock_hours, clocks, dates, spelled_date
 from mercer.tables.forms.clocks import span_seconds
 
@@ -219,6 +219,19 @@ def test_the_record_names_cells_that_do_not_fit():
     assert found.misfits == [[1, "4.l"], [101, "4.m"]]
     found, _ = column([i % 4 for i in range(40)])
     assert found.others == [["category", "only 4 different numbers"]]
+
+
+def test_the_notice_of_an_identifier_says_how_to_use_it():
+    table = {"row no": np.arange(40.0), "size": np.sin(np.arange(40.0))}
+    (said,) = column_notices(infer_columns(table))
+    assert said.endswith("To use row no, give its kind, as in --kind 'row no=number'.")
+    table["row no"] = np.array([f"b{i}-{i * 7919 % 997}" for i in range(40)], dtype=object)
+    assert column_notices(infer_columns(table))[0].endswith("--kind 'row no=text'.")
+
+
+def test_amounts_are_said():
+    found, _ = column(some(lambda i: f"{i + 1}.2M"))
+    assert found.of.said(found) == "in full, such as 1.2M as 1200000"
 
 
 def test_long_integers_stay_different():

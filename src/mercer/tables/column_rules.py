@@ -144,9 +144,10 @@ def infer_columns(
         if order is not None and not isinstance(kind.get(column.name), Column):
             name = column.name
             found[i] = _infer(name, columns[name], kind.get(name), False, order)
-    found = [c if isinstance(kind.get(c.name), Column) else
-             replace(c, others=_other_readings(c, columns[c.name])) for c in found]  # fmt: skip
-    return found if any(_informs(c) for c in found) else [_spared(c, columns) for c in found]
+    if not any(map(_informs, found)):
+        found = [_spared(column, columns) for column in found]
+    return [c if isinstance(kind.get(c.name), Column) else
+            replace(c, others=_other_readings(c, columns[c.name])) for c in found]  # fmt: skip
 
 
 def _order_told(column: Column, found: list[Column], told: Told, values: np.ndarray) -> Told | None:
@@ -371,7 +372,7 @@ def _unlike(column: Column, values: np.ndarray, rows: list[int], count: int) -> 
 def _other_readings(column: Column, values: np.ndarray) -> list[list[str]]:
     """Other readings that fit a column of `infer_columns`."""
     counted = values.dtype.kind == "f"
-    if column.others or not (column.used or column.of.identifies):
+    if column.others or column.reason == SAID or not (column.used or column.of.identifies):
         return column.others
     if column.of.identifies:
         return [["number" if counted else "text", "all values are different"]]

@@ -5,6 +5,7 @@ column_rules.py infers all this from the values.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,14 +141,12 @@ def column_notices(columns: list[Column], most: int = LISTED) -> list[str]:
     notices = []
     dropped = [f"{c.name} ({c.reason})" for c in columns if not (c.used or c.left_out)]
     if dropped:
-        named = next(
-            (c.name for c in columns
-             if c.of.identifies and c.reason != SAID and not c.reason.startswith(INDEX)),
-            None,
-        )  # fmt: skip
-        hint = (
-            "" if named is None else f" To use {named}, give its kind, as in --kind {named}=text."
-        )
+        hint = ""
+        for column in columns:
+            if column.of.identifies and column.others and not column.reason.startswith(INDEX):
+                told = shlex.quote(f"{column.name}={column.others[0][0]}")
+                hint = f" To use {column.name}, give its kind, as in --kind {told}."
+                break
         notices.append(f"Not used: {_listed(dropped, most, '; ')}.{hint}")
     written = [f"{c.name} ({how})" for c in columns if (how := c.of.said(c))]
     if written:

@@ -64,6 +64,7 @@ class NumberColumns(Measured):
         how = ["with a decimal comma"] * (column.decimal == ",")
         how += [f"with {column.signs}, which is left away"] * bool(column.signs)
         how += [f"in {column.unit}"] * bool(column.unit)
+        how += ["in full, such as 1.2M as 1200000"] * column.scaled
         return " and ".join(how)
 
     def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
