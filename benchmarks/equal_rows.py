@@ -53,7 +53,7 @@ CASES: dict[str, tuple[Callable[[], Any], str, Callable[[Any, Any], Any]]] = {
     "NadarayaWatson": (lambda: mercer.NadarayaWatson(), "numbers", predicted),
     "Stolp": (lambda: mercer.Stolp(3), "classes", nothing),
     "SVC": (lambda: mercer.SVC(), "classes", predicted),
-    "NuSVC": (lambda: mercer.NuSVC(nu=0.9), "classes", predicted),
+    "NuSVC": (lambda: mercer.NuSVC(nu=0.3), "classes", predicted),
     "SVR": (lambda: mercer.SVR(), "numbers", predicted),
     "NuSVR": (lambda: mercer.NuSVR(), "numbers", predicted),
     "OneClassSVM": (lambda: mercer.OneClassSVM(), "", predicted),
@@ -68,10 +68,10 @@ CASES: dict[str, tuple[Callable[[], Any], str, Callable[[Any, Any], Any]]] = {
 }  # fmt: skip
 
 
-def seconds(name: str, X: np.ndarray) -> tuple[float, float]:
+def seconds(name: str, X: np.ndarray, classes: np.ndarray) -> tuple[float, float]:
     make, target, ask = CASES[name]
-    rng, n = np.random.default_rng(1), len(X)
-    y = {"classes": rng.integers(0, 2, n), "numbers": rng.normal(size=n)}.get(target)
+    numbers = np.random.default_rng(1).normal(size=len(X))
+    y = {"classes": classes, "numbers": numbers}.get(target)
     model, start = make(), time.process_time()
     model.fit(X) if y is None else model.fit(X, y)
     middle = time.process_time()
@@ -82,13 +82,14 @@ def seconds(name: str, X: np.ndarray) -> tuple[float, float]:
 def main(n: int = 2000, only: str = "") -> None:
     X = np.random.default_rng(0).normal(size=(n, 3))
     kinds = {"equal": np.repeat(X[:1], n, axis=0), "five different": X[np.arange(n) % 5]}
+    classes = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)  # of the different rows
     print(f"{n:,} rows; seconds of the processor for fit and answers")
     for name in (name for name in CASES if only in name):
-        seconds(name, X)  # what is loaded at first use
-        usual = seconds(name, X)
+        seconds(name, X, classes)  # what is loaded at first use
+        usual = seconds(name, X, classes)
         for kind, rows in kinds.items():
             try:
-                other = seconds(name, rows)
+                other = seconds(name, rows, classes)
             except ValueError as error:
                 print(f"  {name:28} {kind:15} refused: {str(error)[:50]}")
                 continue
