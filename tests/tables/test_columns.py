@@ -217,6 +217,8 @@ def test_notices_tell_what_is_set_aside_and_filled():
     assert texts == "A missing text counts as the empty one: note."
     assert sets == "A missing set counts as the empty one: bag."
     assert "key (all 9 values are different)" in dropped
+    spaced = Column("the key", "identifier", "unlike", 0, 9, others=[["text", "short texts"]])
+    assert column_notices([spaced])[0].endswith("as in --kind 'the key=text'.")
     assert "age" in filled
     assert "sex" not in filled
     many = [Column(f"c{i}", "constant", "one", 0, 1) for i in range(30)]

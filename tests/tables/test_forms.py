@@ -30,6 +30,13 @@ def test_each_form_of_lengths_of_time(form):
     assert span_seconds(form.cell) == form.value
 
 
+def test_times_of_a_web_server_are_read_in_their_brackets():
+    times = [f"[{day:02d}/Jan/2023:10:0{day % 10}:00 +0000]" for day in range(1, 29)]
+    found, read = column(times)
+    assert found.kind == "date"
+    assert str(read[1]) == "2023-01-02T10:02:00"
+
+
 def column(cells, name="x", **others):
     """A column beside one of numbers, as it is read, and its values."""
     n = len(cells)

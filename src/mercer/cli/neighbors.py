@@ -4,6 +4,7 @@ same one."""
 from __future__ import annotations
 
 import json as json_text
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,10 +147,12 @@ def _refuse_idle(rule: TableDistance, options: NeighborOptions) -> None:
     for option, unused in idle.items():
         if unused:
             what = "texts" if "text" in option else "numbers or dates"
+            kind = "text" if what == "texts" else "number"
+            typed = shlex.quote(f"{next(iter(rule.columns))}={kind}")
             raise OptionError(
                 f"{option}: no column that is compared holds {what}. Compared: "
                 f"{'; '.join(rule.sentences())}. Leave the option out, or say what a column is, as "
-                f"in --kind {next(iter(rule.columns))}={'text' if what == 'texts' else 'number'}."
+                f"in --kind {typed}."
             )
 
 

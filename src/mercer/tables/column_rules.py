@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -317,7 +318,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
             return column("time", f"integers such as {present[0]:.0f} as times of day")
         found = column(*_number_kind(name, values, present, distinct))
         if days and found.kind == "number":
-            said = f"numbers such as {present[0]:.0f} may be dates: then give --kind {name}=date"
+            typed = shlex.quote(f"{name}=date")
+            said = f"numbers such as {present[0]:.0f} may be dates: then give --kind {typed}"
             found = replace(found, doubts=[["dates", said]])
         return found
     named = texts and len(texts) == distinct and TIME_NAME.fullmatch(str(name))
