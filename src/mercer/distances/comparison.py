@@ -161,12 +161,28 @@ class Comparison(BaseEstimator, ABC):
         """Values on raw data: ``kernel(X)`` or ``kernel(X, Z)``, shape (n, n) or (n, m).
 
         What is learnt from a training sample (for example γ = "scale") is learnt from Z, or from X
-        if there is no Z, because scikit-learn calls kernels in this way. All cores are used.
+        if there is no Z, because scikit-learn calls kernels in this way. All cores are used. Values
+        beyond the range of floats are infinite; what has no value is a ValueError.
         """
         self.validate()
         training = self.encode(X if Z is None else Z)
         new = training if Z is None or Z is X else self.encode(X, like=training)
-        return self.bind(training).whole(new, training)
+        wrong = ""
+        with np.errstate(all="ignore"):
+            try:
+                values = self.bind(training).whole(new, training)
+            except np.linalg.LinAlgError as error:
+                values, wrong = np.zeros(1), f"cannot compare these samples: {error}"
+            has_nan = np.isnan(values.max())
+        if has_nan:
+            i, j = np.argwhere(np.isnan(values))[0]
+            wrong = f"gives NaN for row {i} of X and row {j} of {'X' if Z is None else 'Z'}"
+        if wrong:
+            raise ValueError(
+                f"{self!r} {wrong}. Numbers near 1 are wanted: divide those of the samples by "
+                "their largest size, or change the parameters."
+            )
+        return values
 
     def whole(
         self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None

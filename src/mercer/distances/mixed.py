@@ -18,6 +18,7 @@ from mercer.samples import (
     as_table,
     column_names,
     float_array,
+    frame_of,
     is_frame,
     is_missing,
     number_columns,
@@ -252,9 +253,7 @@ def _filled(X: Any, columns: list) -> Any:
     if not gaps:
         return X
     if is_frame(X):
-        import narwhals as nw
-
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         for name in gaps:
             series, known = frame[name], ~_missing(X, [name])
             value = series.filter(known.tolist()).to_list()[0] if known.any() else 0

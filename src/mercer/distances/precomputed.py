@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.samples import MatrixRows, check_format, check_square, refuse_one
+from mercer.samples import MatrixRows, check_format, check_square, reading_numbers, refuse_one
 
 FLOATS: Any = [np.float64, np.float32]
 
@@ -65,7 +65,8 @@ class Precomputed(Distance):
             least = rows.matrix.data.min(initial=0)
         else:
             refuse_one(X, type(self).__name__, self.kind)
-            D = np.asarray(check_array(X, dtype=FLOATS, input_name="X"))
+            with reading_numbers(X, type(self).__name__):
+                D = np.asarray(check_array(X, dtype=FLOATS, input_name="X"))
             if like is None:
                 rows = MatrixRows.of(check_square(D, "distance"))
             else:

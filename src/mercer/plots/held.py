@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.plots.fitted import take
-from mercer.samples import EncodedColumns, column_names, number_columns
+from mercer.samples import EncodedColumns, column_names, frame_of, number_columns
 from mercer.tables import ColumnKind, EncodedTable, as_numbers, column_kind, read_columns
 
 
@@ -106,9 +106,7 @@ class RawRows(ModelRows):
         if isinstance(self.data, np.ndarray):
             cells = self.data[:, column]
             return cells.astype(np.float64) if column in self.numbers else cells
-        import narwhals as nw
-
-        frame = nw.from_native(self.data, eager_only=True)
+        frame = frame_of(self.data)
         (cells,) = read_columns(frame[column].alias("").to_frame()).values()
         return cells
 
@@ -120,10 +118,7 @@ class RawRows(ModelRows):
             return changed
         import narwhals as nw
 
-        mine, theirs = (
-            nw.maybe_reset_index(nw.from_native(each.data, eager_only=True))
-            for each in (self, other)
-        )
+        mine, theirs = (nw.maybe_reset_index(frame_of(each.data)) for each in (self, other))
         cells = [theirs[column][rows.tolist()].alias(column) for column in columns]
         return mine.with_columns(cells).to_native()
 

@@ -68,10 +68,12 @@ from mercer.samples.node_graph import LAPLACIANS, largest_at_most, scaled_rows
 from mercer.samples.raw_data import (
     check_format,
     describe_entry,
+    frame_of,
     is_frame,
     is_missing,
     is_missing_value,
     object_columns,
+    reading_numbers,
 )
 from mercer.samples.series import are_series
 from mercer.samples.vectors import (

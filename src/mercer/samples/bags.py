@@ -8,9 +8,8 @@ import numpy as np
 
 from mercer.persistence import fields, floats
 from mercer.samples.kind import Kind
-from mercer.samples.numbers import is_number
-from mercer.samples.ragged import Ragged, joined_rows
-from mercer.samples.raw_data import as_objects, describe, describe_entry
+from mercer.samples.ragged import Ragged, cell_numbers, joined_rows
+from mercer.samples.raw_data import as_objects, describe
 
 
 @fields(values=floats(2))
@@ -86,19 +85,7 @@ def _rows(X: Any, reader: str) -> list:
 
 def _points(row: Any, name: str, reader: str) -> np.ndarray:
     """The points of one bag, (points, d), which are finite and at least one."""
-    listed = isinstance(row, (list, tuple)) or hasattr(row, "__array__")
-    if not listed or is_number(row):
-        raise TypeError(
-            f"{name} is {describe_entry(row)}, but {reader} compares bags: give {BagsKind.looks}."
-        )
-    try:
-        points = np.asarray(row)
-        if points.dtype != np.float32:
-            points = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{name} is no array of numbers, but {reader} compares bags: give {BagsKind.looks}."
-        ) from None
+    points = cell_numbers(row, name, reader, BagsKind)
     if points.size == 0:
         raise ValueError(
             f"{name} has no points, but {reader} needs at least one in each bag: leave it out."

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.persistence import each, fields, length_of, number, whole
 from mercer.samples.kind import Kind
-from mercer.samples.raw_data import is_missing, object_columns
+from mercer.samples.raw_data import describe_entry, is_missing, object_columns
 
 if TYPE_CHECKING:
     from sklearn.utils import InputTags
@@ -137,7 +137,13 @@ def _encode_column(column: np.ndarray, known: list) -> tuple[np.ndarray, list]:
     code_of = {value: code for code, value in enumerate(known)}
     found = values.tolist() + ([None] if missing.any() else [])
     for value in found:
-        code_of.setdefault(value, len(code_of))
+        try:
+            code_of.setdefault(value, len(code_of))
+        except TypeError:
+            raise TypeError(
+                f"X holds {describe_entry(value)} in a column of categories, whose values are "
+                "tested for equality: give texts or numbers, or a kernel on such samples."
+            ) from None
     codes = np.empty(len(column), dtype=np.int32)
     if missing.any():
         codes[missing] = code_of[None]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.samples.kinds import kind_in_cells
-from mercer.samples.raw_data import describe, is_frame, is_missing, object_columns
+from mercer.samples.raw_data import describe, frame_of, is_frame, is_missing, object_columns
 from mercer.samples.table import EncodedColumns
 
 
@@ -21,7 +21,10 @@ def as_table(X: Any, reader: str) -> Any:
     TypeError
         If X is anything else; the message says how to make a table from it.
     """
-    if isinstance(X, EncodedColumns) or is_frame(X):
+    if isinstance(X, EncodedColumns):
+        return X
+    if is_frame(X):
+        frame_of(X)  # which refuses columns of one name
         return X
     remedy = "a data frame (pandas, polars, arrow), or a 2-D array or list of rows"
     if sp.issparse(X):
@@ -40,9 +43,7 @@ def column_names(X: Any) -> list:
     if isinstance(X, EncodedColumns):
         return list(range(X.shape[1]))
     if is_frame(X):
-        import narwhals as nw
-
-        return list(nw.from_native(X, eager_only=True).columns)
+        return list(frame_of(X).columns)
     return list(range(np.shape(X)[1]))
 
 
@@ -72,10 +73,9 @@ def select_columns(
         )
     if isinstance(X, EncodedColumns):
         return X.select(columns, coordinates)
-    if is_frame(X):
-        import narwhals as nw
-
-        return nw.from_native(X, eager_only=True).select(*columns).to_native()
+    if is_frame(X):  # by place, since names may be numbers
+        frame = frame_of(X)
+        return frame[:, [frame.columns.index(column) for column in columns]].to_native()
     return np.asarray(X)[:, list(columns)]
 
 
@@ -83,9 +83,7 @@ def number_columns(X: Any) -> tuple[list, list]:
     """Names of the columns that hold numbers, and of the others."""
     names = column_names(X)
     if is_frame(X):
-        import narwhals as nw
-
-        schema = nw.from_native(X, eager_only=True).schema
+        schema = frame_of(X).schema
         numbers = [name for name in names if schema[name].is_numeric()]
     elif np.asarray(X).dtype.kind in "fiu":
         numbers = names

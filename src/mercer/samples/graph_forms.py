@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.samples.label_hashes import SCALARS, hash_labels
-from mercer.samples.numbers import is_number
+from mercer.samples.numbers import float_array, is_number
 from mercer.samples.raw_data import check_format
 
 LABEL, ATTRIBUTES, WEIGHT = "label", "attributes", "weight"
@@ -301,10 +301,13 @@ def _of_grakel(item: Any, name: str) -> GraphParts:
     if found is not None and len(found) != len(order):
         raise ValueError(f"{name} has {len(found)} labels for {len(order)} nodes.")
     pairs = np.array([(number[u], number[v]) for u, v in ends], np.int64).reshape(-1, 2)
+    attributes = None
+    if any(isinstance(label, (list, np.ndarray)) for label in found or ()):
+        found, attributes = None, _numbers(list(found or ()), name)
     of_edges = None
     if marks is not None:
         of_edges = [marks.get((u, v), marks.get((v, u))) for u, v in ends]
-    return GraphParts(len(order), pairs, found, of_edges)
+    return GraphParts(len(order), pairs, found, of_edges, attributes)
 
 
 def _mapped_edges(edges: Mapping, name: str) -> list:
@@ -356,7 +359,10 @@ def _numbers(values: list, name: str) -> np.ndarray | None:
         raise ValueError(
             f"{name}: node {missing[0]} has no attributes, and others have: give them to all."
         )
-    rows = [np.atleast_1d(np.asarray(value, np.float64)).ravel() for value in values]
+    rows = [
+        np.atleast_1d(float_array(f"{name}: attributes of node {v}", value)).ravel()
+        for v, value in enumerate(values)
+    ]
     other = next((v for v, row in enumerate(rows) if len(row) != len(rows[0])), None)
     if other is not None:
         raise ValueError(

@@ -60,11 +60,11 @@ def hash_labels(labels: Sequence | np.ndarray) -> np.ndarray:
     found = np.empty(len(labels), np.uint64)
     for i, label in enumerate(labels):
         key = (type(label), label) if not isinstance(label, tuple) else ("", repr(label))
-        if key not in known:
-            try:
+        try:
+            if key not in known:
                 known[key] = _hash(label)
-            except TypeError as error:
-                raise TypeError(str(error), i) from None
+        except TypeError as error:
+            raise TypeError(str(error), i) from None
         found[i] = known[key]
     return found
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from mercer.persistence import fields, number, optional, whole
 from mercer.samples.kind import Kind
+from mercer.samples.raw_data import reading_numbers
 from mercer.samples.table import Table
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class PrecomputedKind(Kind):
 
     def encode(self, X: Any, like: MatrixRows | None, reader: str) -> MatrixRows:
         """Training samples from a square matrix, or new samples from their rows."""
-        shape = np.shape(X)
+        shape = getattr(X, "shape", None) or np.shape(np.asarray(X, object))
         if like is not None and len(shape) == 2 and shape[1] != like.width:
             raise ValueError(
                 f"X has shape {shape}, but it must be (m, {like.width}): the precomputed kernel "
@@ -103,7 +104,8 @@ class PrecomputedKind(Kind):
         floats: Any = [np.float64, np.float32]
         from sklearn.utils import check_array
 
-        K = np.asarray(check_array(X, dtype=floats, input_name="X"))
+        with reading_numbers(X, reader):
+            K = np.asarray(check_array(X, dtype=floats, input_name="X"))
         if like is None:
             return MatrixRows.of(check_square(K))
         return MatrixRows(K, np.arange(len(K)), None, like.width, K.dtype)

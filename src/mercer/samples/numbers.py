@@ -44,6 +44,6 @@ def float_array(name: str, values: Any) -> np.ndarray:
         array = np.asarray(values)
         if array.dtype.kind in "biufO":
             return array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise TypeError(f"{name}={values!r}: give real numbers.")

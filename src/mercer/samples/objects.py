@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from mercer.persistence import fields, length_of, whole
 from mercer.samples.kind import Kind
-from mercer.samples.raw_data import as_objects, is_frame
+from mercer.samples.raw_data import as_objects, describe, is_frame
 from mercer.samples.vectors import encode_vectors, is_checked
 
 
@@ -81,6 +81,11 @@ class ObjectsKind(Kind):
         objects, a list is always a list of objects.
         """
         if _is_matrix(X) and not (isinstance(like, Objects) and isinstance(X, list)):
+            if isinstance(like, Objects):
+                raise TypeError(
+                    f"X is {describe(X)}, but the samples that {reader} compares it with are "
+                    f"objects: give {self.looks}."
+                )
             return encode_vectors(X, like, reader)
         return Objects.of(as_objects(X, "objects", reader))
 

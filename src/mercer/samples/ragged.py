@@ -1,5 +1,4 @@
-"""Rows of different lengths in one array, and integer codes of their items: the common part of
-strings and sets."""
+"""Rows of different lengths in one array: the common part of strings, sets, series and bags."""
 
 from __future__ import annotations
 
@@ -9,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.persistence import fields, offsets, whole
+from mercer.samples.numbers import is_number
+from mercer.samples.raw_data import describe_entry
 
 
 @fields(values=whole(least=-(2**63)), starts=offsets(lambda rows: len(rows.values)))
@@ -80,6 +81,20 @@ def joined_rows(X: Ragged, more: Any) -> Any:
     return more._with(values, starts, X.dtype)
 
 
+def cell_numbers(row: Any, name: str, reader: str, kind: Any) -> np.ndarray:
+    """The numbers of one sample of a kind, such as a series: float32 if they came so."""
+    listed = isinstance(row, (list, tuple)) or (hasattr(row, "__array__") and not is_number(row))
+    if listed:
+        try:
+            points = np.asarray(row)
+            if points.dtype.kind != "c":
+                return points if points.dtype == np.float32 else points.astype(np.float64)
+        except (TypeError, ValueError, ArithmeticError, RecursionError):
+            pass
+    what = "no array of numbers" if listed else describe_entry(row)
+    raise TypeError(f"{name} is {what}, but {reader} compares {kind.name}: give {kind.looks}.")
+
+
 def code_objects(rows: list, known: list, noun: str, reader: str) -> tuple[np.ndarray, list]:
     """Codes of all items of all rows in one array, and the item of each code.
 
@@ -87,6 +102,8 @@ def code_objects(rows: list, known: list, noun: str, reader: str) -> tuple[np.nd
     order, so that codes do not depend on the order in which a set is read.
     """
     total = sum(map(len, rows))
+    # lists, since each reading of an array makes new objects, and a new NaN is another item
+    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
     try:
         new = set(chain.from_iterable(rows)).difference(known)
     except TypeError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -69,9 +70,7 @@ def as_objects(X: Any, kind: str, reader: str) -> list:
         If X is something else, has several columns, or is empty.
     """
     if is_frame(X):
-        import narwhals as nw
-
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         if len(frame.columns) != 1:
             raise ValueError(
                 f"X is {describe(X)}, but {reader} compares {kind}: give one column, X[name], or "
@@ -218,11 +217,7 @@ FAULTS = {
 
 def object_columns(X, reader) -> list[np.ndarray]:
     if is_frame(X):
-        import narwhals as nw
-
-        frame = nw.from_native(X, eager_only=True)
-        return [frame[name].to_numpy() for name in frame.columns]
-
+        return [column.to_numpy() for column in frame_of(X).iter_columns()]
     if sp.issparse(X):
         raise TypeError(
             f"X is a sparse matrix, but {reader} compares categories: give X.toarray()."
@@ -262,6 +257,69 @@ def is_frame(X) -> bool:
     from narwhals.dependencies import is_into_dataframe
 
     return is_into_dataframe(X) or isinstance(X, nw.DataFrame)
+
+
+def frame_of(X: Any) -> Any:
+    """A data frame of any library as narwhals reads it, whose columns have different names."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(X, eager_only=True)
+    except nw.exceptions.DuplicateError:
+        names = list(X.columns)
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"X has {names.count(twice)} columns with the name {twice!r}: give each column its own."
+        ) from None
+
+
+@contextmanager
+def reading_numbers(X: Any, reader: str, name: str = "X") -> Iterator[None]:
+    """While scikit-learn checks X: what NumPy raises becomes an error that says which cell is no
+    number. Rows whose cells are masked are refused, since NumPy would read what is below."""
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(
+            f"{name} has {int(np.ma.getmaskarray(X).sum())} masked values, but {reader} reads all: "
+            f"give {name}.filled(value), or leave those rows out."
+        )
+    if is_frame(X):
+        frame_of(X)
+    try:
+        yield
+    except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        cell = _no_number(X, name)
+        if not cell:
+            raise
+        wanted = TypeError if isinstance(error, TypeError) else ValueError
+        raise wanted(
+            f"{cell}, but {reader} reads rows of numbers, all of one length. ({error})"
+        ) from None
+
+
+def _no_number(X: Any, name: str) -> str:
+    """What keeps X from being an array of numbers, with its place; "" if nothing does."""
+    if is_frame(X) and not X.shape[1]:
+        return f"{name} has no columns"
+    try:
+        values = np.asarray(X.data if sp.issparse(X) else X)
+        if values.dtype.kind != "c":
+            values.astype(np.float64, casting="same_kind" if values.dtype.names else "unsafe")
+        return ""
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
+        pass
+    try:
+        cells = np.asarray(X, dtype=object)
+    except (TypeError, ValueError, RecursionError):
+        return f"{name} is {describe(X)} of different lengths"
+    for place, cell in np.ndenumerate(cells):
+        at = f"{name}{list(place)}" if place else name
+        try:
+            float(cell)
+        except OverflowError:
+            return f"{at} is a whole number beyond the range of floats"
+        except (TypeError, ValueError):
+            return f"{at} is {describe_entry(cell) if not isinstance(cell, str) else repr(cell)}"
+    return f"{name} is {describe(X)}"
 
 
 def first_object(X) -> Any:

@@ -10,8 +10,14 @@ import numpy as np
 from mercer.persistence import fields, floats
 from mercer.samples.kind import Kind
 from mercer.samples.numbers import is_number
-from mercer.samples.ragged import Ragged, joined_rows
-from mercer.samples.raw_data import as_objects, describe, describe_entry, is_frame, is_missing_value
+from mercer.samples.ragged import Ragged, cell_numbers, joined_rows
+from mercer.samples.raw_data import (
+    as_objects,
+    describe,
+    frame_of,
+    is_frame,
+    is_missing_value,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import InputTags
@@ -160,7 +166,7 @@ def _levels(X: Any) -> int:
         return 0
     import narwhals as nw
 
-    index = nw.maybe_get_index(nw.from_native(X, eager_only=True))
+    index = nw.maybe_get_index(frame_of(X))
     return 0 if index is None else index.nlevels
 
 
@@ -237,20 +243,7 @@ def _rows(X: Any, reader: str) -> list:
 
 def _array(row: Any, name: str, reader: str) -> np.ndarray:
     """Numbers of one series, (T,) or (T, d)."""
-    listed = isinstance(row, (list, tuple)) or hasattr(row, "__array__")
-    if not listed or is_number(row):
-        raise TypeError(
-            f"{name} is {describe_entry(row)}, but {reader} compares series: give "
-            f"{SeriesKind.looks}."
-        )
-    try:
-        points = np.asarray(row)
-        if points.dtype != np.float32:
-            points = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{name} is no array of numbers, but {reader} compares series: give {SeriesKind.looks}."
-        ) from None
+    points = cell_numbers(row, name, reader, SeriesKind)
     if points.ndim not in (1, 2):
         raise ValueError(
             f"{name} has {points.ndim} dimensions; {reader} needs 1, or 2: points of time and "

@@ -17,7 +17,14 @@ from mercer.persistence import fields
 from mercer.samples.columns import column_names, refuse_missing
 from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_named, kind_that_holds
-from mercer.samples.raw_data import check_format, describe, first_object, is_frame
+from mercer.samples.raw_data import (
+    check_format,
+    describe,
+    first_object,
+    frame_of,
+    is_frame,
+    reading_numbers,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import InputTags
@@ -140,12 +147,11 @@ def encode_vectors(X, like, reader, missing=False):
         return rows
     refuse_objects(X, reader)
     if is_frame(X) and not hasattr(X, "dtypes"):  # arrow frames cannot be read as arrays directly
-        import narwhals as nw
-
-        X = nw.from_native(X, eager_only=True).to_numpy()
+        X = frame_of(X).to_numpy()
     floats: Any = [np.float64, np.float32]
     finite: Any = "allow-nan" if missing else True
-    with np.errstate(all="ignore"):  # it looks for NaN by a sum, which huge numbers overflow
+    # it looks for NaN by a sum, which huge numbers overflow
+    with np.errstate(all="ignore"), reading_numbers(X, reader):
         try:
             from sklearn.utils import check_array
 
@@ -330,7 +336,7 @@ def refuse_objects(X, reader):
     if is_frame(X):
         import narwhals as nw
 
-        schema = nw.from_native(X, eager_only=True).schema
+        schema = frame_of(X).schema
         other = [n for n, t in schema.items() if not (t.is_numeric() or t == nw.Boolean)]
         if other:
             raise TypeError(

@@ -176,12 +176,14 @@ class StableProjections(HashFamily):
         law = rng.normal(size=shape) if self.p == 2 else rng.standard_cauchy(size=shape)
         # rows far from the origin would lose digits
         drawn.origin_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        drawn.directions_ = (law / self.width).astype(X.dtype)
+        with np.errstate(over="ignore"):  # buckets beyond floats are the last ones
+            drawn.directions_ = (law / self.width).astype(X.dtype)
         drawn.shifts_ = rng.random(count).astype(X.dtype)
         return drawn
 
     def hashes(self, X: np.ndarray) -> np.ndarray:
-        steps = (X - self.origin_) @ self.directions_
+        with np.errstate(all="ignore"):
+            steps = np.nan_to_num((X - self.origin_) @ self.directions_)
         steps += self.shifts_
         np.floor(steps, out=steps)
         return np.clip(steps, -FARTHEST, FARTHEST, out=steps).astype(np.int32)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
 from mercer.persistence import read_json
-from mercer.samples import is_frame
+from mercer.samples import frame_of, is_frame
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
@@ -47,11 +47,8 @@ def join_rows(*parts: Any) -> Any:
     if is_frame(parts[-1]):
         import narwhals as nw
 
-        last = nw.from_native(parts[-1], eager_only=True)
-        frames = [
-            _like(part, last) if isinstance(part, dict) else nw.from_native(part, eager_only=True)
-            for part in parts
-        ]
+        last = frame_of(parts[-1])
+        frames = [_like(part, last) if isinstance(part, dict) else frame_of(part) for part in parts]
         return nw.concat(frames).to_native()
     if all(hasattr(rows, "dtype") and np.ndim(rows) > 1 for rows in parts):
         return np.concatenate([np.asarray(part) for part in parts])
@@ -131,9 +128,7 @@ def row_range(X: Any, start: int, stop: int) -> Any:
     if start == 0 and stop >= count_rows(X):
         return X
     if is_frame(X):
-        import narwhals as nw
-
-        return nw.from_native(X, eager_only=True)[start:stop].to_native()
+        return frame_of(X)[start:stop].to_native()
     return X[start:stop]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ import numpy as np
 from mercer.samples import (
     as_objects,
     describe,
+    describe_entry,
+    frame_of,
     graph_of_fields,
     is_missing_value,
     kind_that_holds,
@@ -119,7 +121,7 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
         columns = {0: _objects(as_objects(X, "texts or sets", "this estimator"), 0)}
         rows = len(columns[0])
     elif isinstance(X, nw.DataFrame) or is_into_dataframe(X):
-        frame = nw.from_native(X, eager_only=True)
+        frame = frame_of(X)
         rows = len(frame)
         columns = {
             name: _series_values(series.alias(""), name)  # in some names polars sees patterns
@@ -238,7 +240,13 @@ def _objects(values: list, name: Any) -> np.ndarray:
     ):
         if kinds <= {int, np.int64, np.uint64} and _are_long(v for v in values if v is not None):
             return _kept(values, missing)
-        return np.array([np.nan if m else float(v) for v, m in zip(values, missing)])
+        try:
+            return np.array([np.nan if m else float(v) for v, m in zip(values, missing)])
+        except OverflowError:
+            raise ValueError(
+                f"column {name!r} of X holds a whole number beyond the range of floats: give it as "
+                "a text, or a smaller one."
+            ) from None
     if kinds and all(issubclass(k, (datetime.date, np.datetime64)) for k in kinds):
         dates = [np.datetime64("NaT") if m else utc(v) for v, m in zip(values, missing)]
         return np.array(dates, dtype="datetime64[s]")
@@ -289,11 +297,23 @@ def as_numbers(values: np.ndarray, form: Numbers | None = None) -> np.ndarray:
     if values.dtype.kind == "M":
         days = values.astype("datetime64[s]").astype(np.float64) / 86400
         return np.where(np.isnat(values), np.nan, days)
-    different = set(values.tolist())
+    try:
+        different = set(values.tolist())
+    except TypeError:
+        other = next(v for v in values.tolist() if not isinstance(v, Hashable))
+        raise TypeError(
+            f"X holds {describe_entry(other)} in a column of numbers: give a number there."
+        ) from None
     form = numbers_of(v for v in different if isinstance(v, str)) if form is None else form
     numbers = {v: form.read(v) if isinstance(v, str) else v for v in different}
     real = (int, float, np.number)
-    return spread({v: float(n) for v, n in numbers.items() if isinstance(n, real)}, values)
+    try:
+        return spread({v: float(n) for v, n in numbers.items() if isinstance(n, real)}, values)
+    except OverflowError:
+        raise ValueError(
+            "X holds a whole number beyond the range of floats in a column of numbers: give a "
+            "smaller one."
+        ) from None
 
 
 def spread(known: dict[Any, float], values: np.ndarray) -> np.ndarray:

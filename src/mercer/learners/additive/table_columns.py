@@ -19,8 +19,10 @@ from mercer.samples import (
     as_table,
     column_names,
     describe,
+    frame_of,
     is_frame,
     is_missing,
+    reading_numbers,
 )
 
 MOST_LEVELS = 255  # of a category; codes are bytes, and one stands for what is missing
@@ -137,12 +139,14 @@ def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
             "data was passed, but dense data is required: give X.toarray()."
         )
     if is_frame(X):
+        frame_of(X)  # which refuses columns of one name
         validate_data(learner, X, skip_check_array=True, reset=reset)
         if not X.shape[0]:
             raise ValueError("X has no rows: give at least one.")
         return X
     name = type(learner).__name__
-    kind = getattr(X, "dtype", np.dtype(object)).kind
+    dtype = getattr(X, "dtype", None)  # those of polars are their own
+    kind = dtype.kind if isinstance(dtype, np.dtype) else "O"
     texts = kind in "OUS" and _has_texts(X)
     if texts:
         X = as_table(np.asarray(X, object) if kind in "US" else X, name)
@@ -150,9 +154,10 @@ def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
         if not len(X):
             raise ValueError(f"X has no rows, 0 sample(s): {describe(X)}; give at least one.")
         return X
-    return validate_data(
-        learner, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
-    )
+    with reading_numbers(X, name):
+        return validate_data(
+            learner, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
+        )
 
 
 def _has_texts(X: Any) -> bool:
@@ -168,9 +173,7 @@ def _columns(X: Any) -> list[np.ndarray]:
     """The cells of each column of a data frame or an array."""
     if not is_frame(X):
         return list(np.asarray(X).T)
-    import narwhals as nw
-
-    return [column.to_numpy() for column in nw.from_native(X, eager_only=True).iter_columns()]
+    return [column.to_numpy() for column in frame_of(X).iter_columns()]
 
 
 def _is_numeric(cells: np.ndarray) -> bool:

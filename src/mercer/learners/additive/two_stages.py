@@ -15,7 +15,7 @@ from mercer.kernels import Laplacian
 from mercer.learners.additive.regressor import AdditiveRegressor
 from mercer.learners.base import check_targets, check_weights, take_rows
 from mercer.learners.ridge import KernelRidge
-from mercer.samples import check_format, is_frame
+from mercer.samples import as_table, check_format
 from mercer.threads import forget
 
 
@@ -70,7 +70,7 @@ class TwoStageRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         forget(self)
         first, second = self._stages()
         check_format(X)
-        X = X if is_frame(X) or isinstance(X, np.ndarray) or hasattr(X, "tocsr") else np.asarray(X)
+        X = X if hasattr(X, "tocsr") else as_table(X, type(self).__name__)
         y = check_targets(X, y, type(self).__name__)
         w = check_weights(X, sample_weight)
         if w is not None and not w.all():  # a row of weight 0 counts as absent

@@ -143,6 +143,6 @@ def _column_sizes(X: Any) -> np.ndarray:
     """The largest size of the numbers in each column; nothing for samples that are not numbers."""
     try:
         values = abs(X).max(axis=0).toarray() if sp.issparse(X) else np.asarray(X, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.empty(0)
     return np.abs(values).reshape(-1, values.shape[-1]).max(axis=0) if values.ndim else values

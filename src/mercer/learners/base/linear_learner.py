@@ -11,7 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.learners.base.targets import check_targets, check_weights
-from mercer.samples import check_format
+from mercer.samples import check_format, reading_numbers
 
 FLOATS = [np.float64, np.float32]
 
@@ -27,7 +27,8 @@ class LinearLearner(BaseEstimator):
     ) -> tuple[Any, np.ndarray, np.ndarray]:
         """The rows of positive weight, dense or CSR, with their targets and their weights."""
         check_format(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
+        with reading_numbers(X, type(self).__name__):
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
         y = check_targets(X, y, type(self).__name__, numeric=numeric)
         y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
         if sp.issparse(X) and not X.has_canonical_format:
@@ -42,7 +43,8 @@ class LinearLearner(BaseEstimator):
         """New rows, dense or CSR."""
         check_is_fitted(self)
         check_format(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        with reading_numbers(X, type(self).__name__):
+            return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
 
     def values_of(self, X: Any) -> np.ndarray:
         """X coefᵀ + intercept of such rows, (n, machines)."""

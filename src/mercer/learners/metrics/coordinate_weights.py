@@ -24,6 +24,9 @@ from mercer.threads import fitting, forget
 FACTORS = (0.0, 0.25, 0.5, 2.0, 4.0)  # tried for a weight, or for the mean weight if it is 0
 
 
+FLOAT32 = (1e-25, 1e25)  # means of terms, whose parts and sums float32 holds
+
+
 class WeightedTerms(NamedTuple):
     """Encoded rows whose neighbours are judged, and the weights that they are judged with.
 
@@ -84,7 +87,8 @@ def weighted_terms(
     weights = distance.get_params(deep=False)["weights"]
     if weights is None:
         some = X[:: max(1, n // 256)]
-        means = [distance.term(some, some, j).mean(dtype=np.float64) for j in range(count)]
+        with np.errstate(all="ignore"):
+            means = [distance.term(some, some, j).mean(dtype=np.float64) for j in range(count)]
         least = np.finfo(np.float64).tiny  # the reciprocal of a smaller one may be infinite
         if max(means) < least and isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.ptp(X):
             raise ValueError(
@@ -92,6 +96,13 @@ def weighted_terms(
                 "floats: divide the columns by their largest values "
                 "(sklearn.preprocessing.MaxAbsScaler)."
             )
+        for j, mean in enumerate(means):
+            if not (mean < least or FLOAT32[0] < mean < FLOAT32[1]):
+                raise ValueError(
+                    f"X differs by {mean:.3g} on average in term {j} of {distance!r}, which "
+                    f"{reader} holds in float32: divide the columns by their largest values "
+                    "(sklearn.preprocessing.MaxAbsScaler)."
+                )
         weights = [1 / mean if mean >= least else 0.0 for mean in means]
     return WeightedTerms(X, Answers(y, classes), distance, np.asarray(weights, np.float64))
 

@@ -22,7 +22,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import MappedMinkowski, from_origin, squared_euclidean
-from mercer.learners.base import Placed, check_count, check_labels, check_positive, check_seed
+from mercer.learners.base import (
+    Placed,
+    check_count,
+    check_labels,
+    check_positive,
+    check_seed,
+    finite_values,
+)
+from mercer.samples import reading_numbers
 from mercer.threads import count_jobs, fitting, forget, ordered_map, raise_if_stopped
 
 INITS = ("auto", "pca", "lda", "identity", "random")
@@ -82,7 +90,9 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, Ba
         """Learn A from vectors X (n) and classes y (n,)."""
         self._check_parameters()
         forget(self)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        floats = [np.float64, np.float32]
+        with reading_numbers(X, type(self).__name__):
+            X, y = validate_data(self, X, y, dtype=floats, ensure_min_samples=2)
         check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         dtype, origin = X.dtype, X.mean(axis=0, dtype=np.float64)
@@ -138,10 +148,12 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, Ba
             )
         return self
 
+    @finite_values
     def transform(self, X: Any) -> np.ndarray:
         """A x for each row of X, (n, n_components)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        with reading_numbers(X, type(self).__name__):
+            X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return X @ self.components_.T.astype(X.dtype)
 
     @property

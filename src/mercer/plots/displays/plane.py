@@ -13,7 +13,7 @@ from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
 from mercer.plots.classes import class_codes
 from mercer.plots.fitted import bound_kernel, kernel_machine, take
-from mercer.samples import column_names, describe, is_frame, number_columns
+from mercer.samples import column_names, describe, frame_of, is_frame, number_columns
 
 
 def two_columns(X: Any) -> np.ndarray:
@@ -81,7 +81,7 @@ def as_given(grid: np.ndarray, X: Any) -> Any:
     if is_frame(X):
         import narwhals as nw
 
-        names, frame = column_names(X), nw.from_native(X, eager_only=True)
+        names, frame = column_names(X), frame_of(X)
         columns = dict(zip(names, grid.T))
         return nw.from_dict(columns, backend=frame.implementation).to_native()
     dtype = np.asarray(X).dtype

@@ -1,0 +1,287 @@
+"""Every public callable that takes data, each as a function of the samples that it is given.
+
+`DOORS` has them, made from the lists that other tests keep too: kernels and distances of
+``cases.py``, models of ``fuzz/fuzz_fields.py``. `NO_DATA` are public names that take none.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
+
+import cases
+import mercer
+import mercer.plots
+from fuzz import fuzz_fields
+from mercer import dedup, distances, kernels, samples, search
+
+TASKS = ("predict", "decision_function", "predict_proba", "transform", "score_samples",
+         "kneighbors")  # fmt: skip
+
+
+class Door(NamedTuple):
+    """A way in.
+
+    Attributes
+    ----------
+    name : str
+        The public name, and what is done with it.
+    kind : str
+        Of the samples that it reads.
+    good : object
+        Samples that it reads.
+    call : callable
+        A function of samples.
+    infinite : bool
+        Whether inf may be an answer: of a kernel whose value no float can hold, or of an index
+        that finds too few neighbours.
+    """
+
+    name: str
+    kind: str
+    good: Any
+    call: Callable[[Any], Any]
+    infinite: bool = False
+
+    @property
+    def public(self) -> str:
+        """The public name, with its room."""
+        return ".".join(self.name.replace(",", " ").split()[0].split(".")[:2])
+
+
+# --- kernels and distances -----------------------------------------------------------------------
+
+
+def compared_with(compared: Any, good: Any, X: Any) -> Any:
+    return compared(X, good)
+
+
+def compared() -> Iterator[Door]:
+    """One of each class and kind of samples: values among hostile samples, and against others."""
+    seen = set()
+    for case in (*cases.KERNELS, *cases.DISTANCES):
+        made, good = case[0], case[1]
+        room = "kernels" if isinstance(made, kernels.Kernel) else "distances"
+        name = f"{room}.{type(made).__name__}"
+        if made.reads.name == "precomputed" or (name, made.kind) in seen:
+            continue
+        seen.add((name, made.kind))
+        good = good if made.kind in ("vectors", "table") or len(good) < 9 else good[:9]
+        yield Door(f"{name} of {made.kind}", made.kind, good, made, True)
+        yield Door(f"{name} of {made.kind}, new samples", made.kind, good,
+                   partial(compared_with, made, good), True)  # fmt: skip
+
+
+# --- estimators ----------------------------------------------------------------------------------
+
+
+def targets(model: Any, n: int) -> np.ndarray:
+    binary = isinstance(model, (mercer.OneClassSVM, mercer.Perceptron))
+    return np.arange(n) % (2 if binary else 3)
+
+
+def answers(model: Any, X: Any) -> list:
+    return [getattr(model, method)(X) for method in TASKS if hasattr(model, method)]
+
+
+def fit(model: Any, X: Any) -> Any:
+    """Fit to hostile samples, and ask about the same."""
+    try:
+        n = _num_samples(X)
+    except TypeError:
+        n = 6
+    model = clone(model).fit(X, targets(model, n))
+    return answers(model, X)
+
+
+def ask(fitted: Callable[[], Any], X: Any) -> Any:
+    return answers(fitted(), X)
+
+
+@cache
+def fitted(place: int) -> Any:
+    kind, make = fuzz_fields.MODELS[place]
+    data = first_of(fuzz_fields.samples()[kind], 24)
+    model = small(make())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(data, targets(model, 24))
+
+
+def first_of(data: Any, n: int) -> Any:
+    square = isinstance(data, np.ndarray) and data.shape[0] == data.shape[-1] and data.ndim == 2
+    return data[:n, :n] if square else data[:n]
+
+
+def small(model: Any) -> Any:
+    """With few steps, on one thread."""
+    known = model.get_params()
+    few = {"n_jobs": 1, "random_state": 0, "time": 5, "trials": 2, "n_components": None, "cv": 2,
+           "steps": 2, "n_neighbors": 3, "n_landmarks": 4}  # fmt: skip
+    few.pop("n_components")
+    return model.set_params(**{name: value for name, value in few.items() if name in known})
+
+
+def public_name(cls: type) -> str:
+    return cls.__name__ if cls.__name__ in mercer.__all__ else f"deep.{cls.__name__}"
+
+
+def estimators() -> Iterator[Door]:
+    for place, (kind, make) in enumerate(fuzz_fields.MODELS):
+        model = make()
+        name, data = public_name(type(model)), first_of(fuzz_fields.samples()[kind], 12)
+        yield Door(f"{name} of {kind}", kind, data, partial(fit, small(model)))
+        yield Door(f"{name} of {kind}, fitted", kind, data, partial(ask, partial(fitted, place)))
+
+
+# --- indexes -------------------------------------------------------------------------------------
+
+
+def index(make: Callable[[], Any], X: Any) -> Any:
+    made = make().fit(X)
+    return made.query(X, 1) if made is not None else None
+
+
+def query(make: Callable[[], Any], good: Any, X: Any) -> Any:
+    return make().fit(good).query(X, 1)
+
+
+def indexes() -> Iterator[Door]:
+    euclid, data = distances.Minkowski(), fuzz_fields.samples()
+    for name, kind, make in (
+        ("search.BruteForce", "vectors", partial(search.BruteForce, euclid)),
+        ("search.KDTree", "vectors", partial(search.KDTree, euclid)),
+        ("search.MetricTree", "vectors", partial(search.MetricTree, euclid)),
+        ("search.MetricTree", "strings", partial(search.MetricTree, distances.Edit())),
+        ("LSHIndex", "vectors", partial(search.LSHIndex, euclid)),
+        ("LSHIndex", "sets", partial(search.LSHIndex, distances.Jaccard())),
+        ("LSHIndex", "categories", partial(search.LSHIndex, distances.Match())),
+    ):
+        good = first_of(data[kind], 12)
+        yield Door(f"{name} of {kind}", kind, good, partial(index, make), True)
+        yield Door(f"{name} of {kind}, queries", kind, good, partial(query, make, good), True)
+    good = first_of(data["vectors"], 12)
+    yield Door(
+        "search.fit_index", "vectors", good, lambda X: search.fit_index(X, euclid)[0].query(X, 1)
+    )
+    yield Door("search.BitSampling", "categories", first_of(data["categories"], 12),
+               lambda X: query(partial(search.LSHIndex, distances.Match()), X, X))  # fmt: skip
+
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+def y_of(X: Any) -> np.ndarray:
+    return np.arange(_num_samples(X)) % 2
+
+
+def functions() -> Iterator[Door]:
+    rbf, data = kernels.RBF(), fuzz_fields.samples()
+    X12 = data["vectors"][:12]
+    K12 = data["matrix"][:12, :12]
+    words = data["strings"][:12]
+    on_vectors: dict[str, Callable[[Any], Any]] = {
+        "effective_dimension": lambda X: mercer.effective_dimension(rbf, X, 0.1),
+        "hsic_test": lambda X: tuple(mercer.hsic_test(rbf, rbf, X, X, permutations=9))[:2],
+        "noise_features": lambda X: vars_of(mercer.noise_features(X, y_of(X), n_neighbors=2)),
+        "kernels.check_mercer": lambda X: vars_of(kernels.check_mercer(rbf, X)),
+        "samples.as_samples": lambda X: np.asarray(samples.as_samples(X).shape),
+        "samples.number_columns": lambda X: samples.number_columns(samples.as_table(X, "me")),
+        "samples.columns_by_kind": lambda X: samples.columns_by_kind(samples.as_table(X, "me")),
+        "samples.describe": samples.describe,
+        "samples.largest_column": lambda X: samples.largest_column(samples.as_samples(X)),
+    }
+    on_matrices: dict[str, Callable[[Any], Any]] = {
+        "kernels.Precomputed": kernels.Precomputed(),
+    }
+    for name, call in on_vectors.items():
+        yield Door(name, "vectors", X12, call)
+    for name, call in on_matrices.items():
+        yield Door(name, "matrix", K12, call)
+    yield Door(
+        "hsic_test on strings",
+        "strings",
+        words,
+        lambda X: tuple(
+            mercer.hsic_test(kernels.Spectrum(2), kernels.Spectrum(1), X, X, permutations=9)
+        )[:2],
+    )
+    yield Door("deduplicate", "strings", words, lambda X: vars_of(mercer.deduplicate(X)))
+    yield Door("dedup.deduplicate against", "strings", words,
+               lambda X: vars_of(dedup.deduplicate(words, against=X)))  # fmt: skip
+    for kind in ("strings", "sets", "objects", "series", "bags", "graphs", "trees", "categories"):
+        good = data.get(kind, [*cases.objects()])[:9]
+        yield Door(f"samples.as_samples of {kind}", kind, good,
+                   lambda X, kind=kind: np.asarray(samples.as_samples(X, kind).shape))  # fmt: skip
+    yield Door("samples.series_of", "series", data["series"][:6], samples.series_of)
+
+
+def vars_of(result: Any) -> list:
+    """The arrays that a result holds."""
+    found = result._asdict() if hasattr(result, "_asdict") else vars(result)
+    return [value for value in found.values() if isinstance(value, (np.ndarray, float))]
+
+
+DOORS = [*compared(), *estimators(), *indexes(), *functions()]
+
+#: public names that are no doors, by room, and why
+NO_DATA = {
+    f"{room}.{name}".lstrip("."): reason
+    for room, reason, names in (
+        ("", "reads files, parts of data that others check, or nothing",
+         "Checkpoint Chunks KernelMachine NearestNeighbors load save show_versions"),
+        ("datasets", "draws data", "convex rectangles throws"),
+        ("dedup", "results and parameters", "Bands Characters CorpusIndex Duplicates Words"),
+        ("deep", "needs torch, or reads images or tokens",
+         """AttentionClassifier ConvolutionalDeepKernelMachine DeepKernelClassifier
+         DeepKernelMachine DeepKernelRegressor NeuralKernelClassifier NeuralKernelRegressor
+         UnsupervisedSum"""),
+        ("distances", "interfaces, and a function of encoded rows",
+         "Comparison Composite Coordinates Distance Meaning Norm dense_rows"),
+        ("distributed", "needs dask", """ClusterLostError DaskEngine Distributed Engine Partition
+         ThreadEngine need_mercer"""),
+        ("gram", "reads encoded samples or matrices", """CentredGram Columns CombinedGram
+         CrossFeatureGram DenseGram FactoredGram FeatureGram GramFactor GramOperator LabelledGram
+         Leaves LocalGram LowRankGram MatrixPart Means MultipliedGram Place ScaledGram ShiftedGram
+         TiledGram TriangleGram gram grow_leaves held_for_products low_rank_gram pivoted_cholesky
+         register require"""),
+        ("kernels", "interfaces, results and factories", """Formula Kernel Layer Meaning
+         MercerCheck Products Radial as_kernel"""),
+        ("learners", "interfaces",
+         "FitPath FitsInParts KernelLearner PartFit Survey Training"),
+        ("samples", "encoded samples, and what reads them", """Bags Categories EncodedColumns Graphs
+         Kind MatrixRows NodeGraph Objects Prepared Ragged Samples Series Sets Strings Table Trees
+         Vectors all_kinds as_objects as_table column_names encode_matrices float_array graphs_of
+         is_number is_whole item_rows joined joined_rows kind_in_cells kind_named kind_of
+         kind_that_holds refuse_missing refuse_objects refuse_one register_kind select_columns
+         split_items"""),
+        ("search", "interfaces and values", """ALGORITHMS GraphIndex HashFamily Hyperplanes Index
+         KnownNeighbours Sensitivity StableProjections"""),
+        ("solvers", "reads operators", """AlignmentWeights CholeskyFactor CholeskySolver
+         ConjugateGradientSolver ConvergenceWarning DualProblem EasyWeights EigenFactor
+         EigenProSolver EigenSolver Eigenpairs HingeMachines InnerProducts KMeansResult KMeansSolver
+         LocalSolver LowRankFactor LowRankSolver MarginWeights NeighbourhoodWeights NewtonLogistic
+         NystroemPreconditioner Preconditioner PreparedPreconditioner Reason Result RidgeFolds
+         RidgeMachine RidgeSweep RowSource SketchedFactor SketchedSolver SmoResult SmoSolver
+         TopEigenSolver dense_eigenpairs factor_eigenpairs inner_products nonnegative_minimum
+         riccati row_source"""),
+        ("speech", "results, and what reads files",
+         "Enhanced Recording Scenes find_recordings read_audio"),
+    )
+    for name in names.split()
+}  # fmt: skip
+
+#: doors that are not in the table yet, since some inputs are answered by errors of other libraries
+WAITING = {
+    "alignment", "mmd_test", "distances.correlation_weights", "kernels.repair",
+    *(f"speech.{name}" for name in (
+        "EnhancerStream", "SpeechEnhancer", "make_scenes", "mix", "pesq", "si_sdr", "stoi",
+        "write_audio")),
+    *(f"plots.{name}" for name in mercer.plots.__all__),
+}  # fmt: skip
