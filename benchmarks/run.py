@@ -18,7 +18,8 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "neighbours", "neighbourhood", "knn_learners", "objects", "series_features",
               "series_machines", "signature_kernels", "bags",
               "graphs", "trees",
-              "weights", "multiple_kernels", "start_up", "checks", "memory", "tables", "large_tables",
+              "weights", "multiple_kernels", "start_up", "checks", "memory", "tables",
+              "large_tables",
               "scale", "cluster"]  # fmt: skip
 
 more = sys.argv[1:] if "--quick" in sys.argv else ["--write", *sys.argv[1:]]
