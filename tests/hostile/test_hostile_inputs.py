@@ -14,7 +14,8 @@ import mercer
 from hostile.doors import DOORS, NO_DATA, WAITING
 from hostile.inputs import hostile
 from hostile.verdict import is_own, wrong
-from mercer.kernels import RBF
+from mercer.kernels import RBF, ShortestPath
+from mercer.solvers import Reason
 
 FEW = 5  # inputs of each callable in the quick lane
 
@@ -71,3 +72,15 @@ def test_what_numpy_raises_is_no_error_of_mercer():
     with pytest.raises(TypeError) as raised:
         RBF()("text")
     assert is_own(raised.value)
+
+
+def test_lists_at_the_nodes_of_graphs_of_grakel_are_attributes():
+    unlike = [[{(0, 1)}, {0: [1.0, 2.0], 1: [0.5]}]]
+    with pytest.raises(ValueError, match="give attributes of one width"):
+        ShortestPath()(unlike)
+    alike = [[{(0, 1)}, {0: [1.0, 2.0], 1: [1.0, 2.0]}]] * 2
+    assert np.ptp(ShortestPath()(alike)) == 0
+
+
+def test_float64_is_advised_where_it_is_not_used_already():
+    assert "where X is float32" in Reason.STALLED.value

@@ -23,7 +23,7 @@ class Reason(Enum):
     LIMIT = "stopped at the iteration limit: raise max_iter, or loosen tol"
     STALLED = (
         "stopped without further progress: the tolerance is below what the precision allows; "
-        "loosen tol, or use float64"
+        "loosen tol; where X is float32, float64 allows a smaller one"
     )
     ILL_CONDITIONED = (
         "stopped without further progress, because the matrix is singular, or so nearly that "

@@ -256,3 +256,9 @@ def test_files(tmp_path):
     mercer.save(model, tmp_path / "density.mercer")
     loaded = mercer.load(tmp_path / "density.mercer")
     assert_allclose(loaded.score_samples([[5.0, 3, 1, 0]]), model.score_samples([[5.0, 3, 1, 0]]))
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "there is one sample"), (5, "all 5 are equal")])
+def test_rows_that_do_not_differ_have_no_likely_width(n, said):
+    with pytest.raises(ValueError, match=said):
+        KernelDensity(bandwidth="auto").fit(np.ones((n, 2)))

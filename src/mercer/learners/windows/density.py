@@ -187,9 +187,10 @@ class KernelDensity(DistanceLearner):
         )
         X, others = training.X[rows], w.sum() - w
         if len(rows) < 2:
+            n = training.X.shape[0]
+            few = "there is one sample" if n == 1 else f"all {n} are equal"
             raise ValueError(
-                'bandwidth="auto" needs two rows of X that differ, but there is one sample: give '
-                "a number."
+                f'bandwidth="auto" needs two rows of X that differ, but {few}: give a number.'
             )
         # rows of columns of variance 1 are about √(2 d) apart
         scale = typical_distance(self.distance_, X) / np.sqrt(2 * d)
