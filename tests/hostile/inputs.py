@@ -180,7 +180,7 @@ def of_numbers(good: Any) -> Inputs:
         "read-only": frozen,
         "big-endian": lambda: rows.astype(">f8"),
         "masked": masked,
-        "a matrix": lambda: np.asmatrix(rows),
+        "a matrix": lambda: rows.view(np.matrix),
         "sparse": lambda: sp.csr_array(rows),
         "sparse columns": lambda: sp.csc_array(rows),
         "sparse with 64-bit indices": lambda: sixty_four(rows),

@@ -5,7 +5,6 @@ The quick lane gives each callable a few of them, others to each; the full lane 
 
 import importlib
 import inspect
-import warnings
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import mercer
 from hostile.doors import DOORS, NO_DATA, WAITING
 from hostile.inputs import hostile
 from hostile.verdict import is_own, wrong
+from mercer import speech
 from mercer.kernels import RBF, ShortestPath
 from mercer.solvers import Reason
 
@@ -24,8 +24,7 @@ def faults(door, names):
     inputs = hostile(door.kind, door.good)
     found = {}
     for name in names or inputs:
-        with warnings.catch_warnings(action="ignore"):  # numpy's, of its matrices
-            given = inputs[name]()
+        given = inputs[name]()
         said = wrong(lambda given=given: door.call(given), door.infinite)
         if said:
             found[name] = said
@@ -84,3 +83,10 @@ def test_lists_at_the_nodes_of_graphs_of_grakel_are_attributes():
 
 def test_float64_is_advised_where_it_is_not_used_already():
     assert "where X is float32" in Reason.STALLED.value
+
+
+@pytest.mark.parametrize("name", list(hostile("sound", np.ones((9, 1)))))
+def test_recordings_that_are_none_are_refused(name):
+    given = hostile("sound", np.ones((9, 1)))[name]()
+    assert wrong(lambda: speech.si_sdr(given, given), infinite=True) == ""
+    assert wrong(lambda: speech.mix(given, np.ones(9), 5, 0)) == ""

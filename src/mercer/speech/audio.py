@@ -161,7 +161,12 @@ def check_samples(x: Any, name: str) -> np.ndarray:
     """
     if isinstance(x, (str, os.PathLike)):
         raise TypeError(f"{name} is {x!r}: give samples; mercer.speech.read_audio reads a file.")
-    x = np.asarray(x)
+    try:
+        x = np.asarray(x)
+    except ValueError:
+        raise ValueError(
+            f"{name} holds lists of different lengths: give one channel of samples, of shape (n,)."
+        ) from None
     if x.ndim != 1 or not len(x):
         raise ValueError(
             f"{name} has the shape {x.shape}: give one channel of samples, of shape (n,). The mean "
