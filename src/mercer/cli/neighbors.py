@@ -89,7 +89,8 @@ def write_neighbors(options: NeighborOptions) -> int:
     check_paths(options.written, tables.paths, force=True)
     frame = tables.frame()
     suffix = options.output.suffix.lower()
-    kept = (kept_columns(frame, options.keep, tables.label, suffix),) * 2
+    kept_items = kept_columns(frame, options.keep, tables.label, suffix)
+    kept = kept_items, kept_items
     values = read_columns(frame)
     columns = _compared(values, tables, options)
     rule = TableDistance(columns, values, options.metric, options.text)
@@ -101,7 +102,7 @@ def write_neighbors(options: NeighborOptions) -> int:
         check_paths(options.written, asked.paths, force=True)
         frame = asked.frame()
         shared = [name for name in options.keep if name in frame.columns]
-        kept = kept_columns(frame, shared, asked.label, suffix), kept[1]
+        kept = kept_columns(frame, shared, asked.label, suffix), kept_items
         queries = rule.rows(read_columns(frame), asked.label)
     neighbours = _Neighbours(rule, items, queries, asked is None, options, kept)
     bars = Terminal(stderr=True)

@@ -107,9 +107,10 @@ def check_names(options: FitOptions) -> None:
         return
     tables = Tables(options.tables, options.reading)
     part = tables.parts[0]
-    if not part.texts or next(part.blocks(FEWEST_ROWS), None) is None:
+    first = next(part.blocks(FEWEST_ROWS), None) if part.texts else None
+    if first is None:
         return
-    names = part.names
+    names = first.columns
     if options.target not in names:
         raise no_column("--target", options.target, tables.label, names)
     names = [name for name in names if name != options.target]
