@@ -74,11 +74,11 @@ def test_files_with_lists_of_records_are_still_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[["age", "number", "", 0, 9, null, null, [], null, 0, "", "", "", "", false, "", [], 1]]',
-         "a Column of 18 fields, not 17"),
-        ('[["age"]]', "a Column of 1 fields, not 17"),
-        ('[[]]', "a Column of 0 fields, not 17"),
-        ('[1]', "no list of lists"), ('{"a": []}', "no list of lists"), ("3", "no list of lists"),
+        ('[["age", "number", "", 0, 9, null, null, [], null, 0, "", "", "", "", false, "", false, '
+         '[], [], 0, [], 1]]', "a Column of 22 fields, not 21"),
+        ('[["age"]]', "a Column of 1 fields, not 21"),
+        ('{"a": []}', "a Column of 0 fields, not 21"),
+        ('[1]', "no list of lists"), ('{"a": 1}', "no list of lists"), ("3", "no list of lists"),
     ],
 )  # fmt: skip
 def test_records_of_other_sizes_are_refused(text, message):

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.utils
 from numpy.testing import assert_array_equal
 
 import mercer
@@ -21,9 +22,9 @@ FORMS = {"dense": X, "sparse": sp.csr_array(X), "float32": X.astype(np.float32)}
 def scans(monkeypatch):
     """The arrays that were checked for numbers that are not finite."""
     read = []
-    check, is_plain = vectors.check_array, vectors.is_plain
+    check, is_plain = sklearn.utils.check_array, vectors.is_plain
     monkeypatch.setattr(
-        vectors, "check_array", lambda A, **options: read.append(A) or check(A, **options)
+        sklearn.utils, "check_array", lambda A, **options: read.append(A) or check(A, **options)
     )
     monkeypatch.setattr(vectors, "is_plain", lambda A: is_plain(A) and not read.append(A))
     return read

@@ -45,7 +45,7 @@ CELL = 32  # bytes of a cell of a sheet, where it is read
 MOST_ROWS, MOST_COLUMNS = 2**20, 2**14  # of a sheet of Excel
 STEP, PLACE = 2**22, 100  # bytes of a sheet that are looked through at a time, and twice
 #: places of cells in columns from CA on, and in rows from 1000 on; and cells without a place
-WIDE = re.compile(rb"""\sr\s*=\s*["']([C-Z][A-Z]|[A-Z]{3,20})\d""")
+WIDE_CELLS = re.compile(rb"""\sr\s*=\s*["']([C-Z][A-Z]|[A-Z]{3,20})\d""")
 LOW = re.compile(rb"""\sr\s*=\s*["'][A-Z]{0,20}(\d{4,20})["']""")
 PLACELESS = re.compile(rb"<c(?:\s+(?!r\s*=)[^>]*)?/?>")
 
@@ -376,7 +376,7 @@ def check_sheets(content: bytes) -> None:
             while part := file.read(STEP):
                 text = before + part
                 before = text[-PLACE:]
-                wide = {_place(name) + 1 for name in WIDE.findall(text)}
+                wide = {_place(name) + 1 for name in WIDE_CELLS.findall(text)}
                 columns = max({columns, *wide})
                 rows = max([rows, *map(int, set(LOW.findall(text)))])
                 if PLACELESS.search(text):  # cells that follow the last one

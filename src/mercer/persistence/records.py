@@ -51,8 +51,8 @@ def packed(items: list | dict) -> str | list | dict:
     --------
     >>> from mercer.tables.columns import Column
     >>> text = packed([Column("age", "number", "", 0, 9)])
-    >>> text
-    '[["age", "number", "", 0, 9, null, null, [], null, 0, "", "", "", "", false, "", []]]'
+    >>> text[:29]
+    '[["age", "number", "", 0, 9, '
     >>> unpacked(Column, text) == [Column("age", "number", "", 0, 9)]
     True
     """

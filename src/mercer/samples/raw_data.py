@@ -300,8 +300,10 @@ def _no_number(X: Any, name: str) -> str:
     """What keeps X from being an array of numbers, with its place; "" if nothing does."""
     if is_frame(X) and not X.shape[1]:
         return f"{name} has no columns"
+    if sp.issparse(X):
+        return "" if X.dtype.kind in "biufc" else f"{name} is a sparse matrix of {X.dtype}"
     try:
-        values = np.asarray(X.data if sp.issparse(X) else X)
+        values = np.asarray(X)
         if values.dtype.kind != "c":
             values.astype(np.float64, casting="same_kind" if values.dtype.names else "unsafe")
         return ""

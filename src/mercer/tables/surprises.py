@@ -27,6 +27,7 @@ class Surprises:
 
     Examples
     --------
+    >>> from mercer.tables import ReadTable, TableEncoder
     >>> table = {"size": np.arange(9.0) % 7, "colour": np.array(["red", "blue", "red"] * 3, object)}
     >>> surprises = Surprises(TableEncoder().fit(ReadTable(table)))
     >>> surprises.see({"size": np.array([1e12]), "colour": np.array(["pink"], object)})

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -15,7 +16,7 @@ from mercer.kernels import Laplacian
 from mercer.learners.additive.regressor import AdditiveRegressor
 from mercer.learners.base import check_targets, check_weights, take_rows
 from mercer.learners.ridge import KernelRidge
-from mercer.samples import as_table, check_format
+from mercer.samples import as_table, check_format, is_frame
 from mercer.threads import forget
 
 
@@ -70,7 +71,10 @@ class TwoStageRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         forget(self)
         first, second = self._stages()
         check_format(X)
-        X = X if hasattr(X, "tocsr") else as_table(X, type(self).__name__)
+        if not (is_frame(X) or sp.issparse(X) or isinstance(X, (list, tuple))):
+            X = np.asarray(X)  # of other libraries, too
+        if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim)):
+            X = as_table(X, type(self).__name__)
         y = check_targets(X, y, type(self).__name__)
         w = check_weights(X, sample_weight)
         if w is not None and not w.all():  # a row of weight 0 counts as absent

@@ -24,7 +24,7 @@ from mercer.threads import fitting, forget
 FACTORS = (0.0, 0.25, 0.5, 2.0, 4.0)  # tried for a weight, or for the mean weight if it is 0
 
 
-FLOAT32 = (1e-25, 1e25)  # means of terms, whose parts and sums float32 holds
+ROOM = 1e-8  # a mean difference of this share of the largest float leaves room for the others
 
 
 class WeightedTerms(NamedTuple):
@@ -89,6 +89,7 @@ def weighted_terms(
         some = X[:: max(1, n // 256)]
         with np.errstate(all="ignore"):
             means = [distance.term(some, some, j).mean(dtype=np.float64) for j in range(count)]
+            most = float(np.finfo(distance.term(some[:1], some[:1], 0).dtype).max) * ROOM
         least = np.finfo(np.float64).tiny  # the reciprocal of a smaller one may be infinite
         if max(means) < least and isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.ptp(X):
             raise ValueError(
@@ -97,11 +98,11 @@ def weighted_terms(
                 "(sklearn.preprocessing.MaxAbsScaler)."
             )
         for j, mean in enumerate(means):
-            if not (mean < least or FLOAT32[0] < mean < FLOAT32[1]):
+            if not (mean < least or 1 / most < mean < most):
                 raise ValueError(
-                    f"X differs by {mean:.3g} on average in term {j} of {distance!r}, which "
-                    f"{reader} holds in float32: divide the columns by their largest values "
-                    "(sklearn.preprocessing.MaxAbsScaler)."
+                    f"X differs by {mean:.3g} on average in term {j} of {distance!r}, which is "
+                    "near the ends of what floats hold: divide the columns by their largest "
+                    "values (sklearn.preprocessing.MaxAbsScaler)."
                 )
         weights = [1 / mean if mean >= least else 0.0 for mean in means]
     return WeightedTerms(X, Answers(y, classes), distance, np.asarray(weights, np.float64))

@@ -44,6 +44,7 @@ from mercer.plots.report.summaries import column_summaries, target_summary
 from mercer.selection.automatic import (
     METRICS,
     HeldOut,
+    KernelRegressor,
     Metric,
     compared,
     interval,
@@ -199,7 +200,9 @@ def report_data(
     chosen = _decided(model, METRICS["accuracy"], predicted)
     if scorer.power:  # the classes of the least expected loss
         chosen = np.eye(len(classes))[scorer.choice(predicted)]
-    coverage = measure_coverage(model, X_test, y_test) if scored is None else scored.coverage
+    coverage = None if scored is None else scored.coverage
+    if scored is None and isinstance(model, KernelRegressor):
+        coverage = measure_coverage(model, X_test, y_test)
     data = ReportData(
         target=target,
         task=task,
