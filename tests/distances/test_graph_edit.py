@@ -86,6 +86,13 @@ def test_within_a_limit():
     assert rho.block(X.astype(np.float32), X.astype(np.float32)).dtype == np.float32
 
 
+def test_costs_beyond_float32_are_infinite_there():
+    rho = GraphEdit(node_cost=1e39, edge_cost=1e39)
+    X = rho.encode(cases.small_graphs()[:4]).astype(np.float32)
+    D = rho.block(X, X)
+    assert set(np.unique(D)) == {0.0, np.inf}
+
+
 def test_large_graphs_are_refused():
     ring = (9, [(i, (i + 1) % 9) for i in range(9)])
     message = r"X\[1\] has 9 nodes, .* max_nodes=8, .* grows exponentially: give KernelDistance"

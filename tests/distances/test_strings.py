@@ -154,6 +154,11 @@ def test_two_symbols_are_equal_or_not_whatever_they_are():
     assert as_bytes[0, 4] == 2
 
 
+def test_a_sum_of_costs_beyond_float32_is_infinite_there():
+    X = WeightedEdit(1e39, 1e39).encode(["abc", ""]).astype(np.float32)
+    assert_array_equal(WeightedEdit(1e39, 1e39).block(X, X), [[0, np.inf], [np.inf, 0]])
+
+
 def test_float32_and_one_half_of_the_pairs():
     X = Edit().encode(["abc", "abd", ""]).astype(np.float32)
     D = Edit().block(X, X)

@@ -162,7 +162,8 @@ class GraphEdit(Distance):
                 "GraphEdit.interval(X), which returns both bounds.",
                 stacklevel=2,
             )
-        return upper.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+        with np.errstate(over="ignore"):  # what is beyond float32 is infinite there
+            return upper.astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
     def interval(self, X: Any, Z: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper bounds of the distances between raw graphs.

@@ -115,7 +115,8 @@ def weighted_edits(
     x, z = _arrays(X, Z)
     D = np.empty((len(X), len(Z)))
     _native.weighted_edit_distances(*x, *z, float(gap), classes, costs, Z is X, D)
-    return D.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+    with np.errstate(over="ignore"):  # what is beyond float32 is infinite there
+        return D.astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
 
 def _arrays(X: Strings, Z: Strings) -> tuple[tuple, tuple]:
