@@ -98,6 +98,12 @@ class Row:
     def id(self) -> str:
         return " ".join(repr(self.model).split())
 
+    @property
+    def invariances(self) -> list[str]:
+        """Those that its task can have."""
+        numbers = self.task in ("numbers", "views")
+        return [name for name in INVARIANCES if numbers or name != "targets"]
+
 
 def public_estimators() -> set[type]:
     """All public classes with ``fit``, but those that others subclass."""
@@ -175,7 +181,7 @@ COUNTED = {"weights": "a weight is a number of rows, and more of them are fitted
 CAUTIOUS = {"weights": "few rows have cautious probabilities, and a weight is a number of rows"}
 STEPS = {"weights": "a weight is a factor of the step, as in scikit-learn"}
 COPIES = {"weights": "a row of weight 2 is its own neighbour at distance 0"}
-NO_WEIGHTS = {"repetition": "fit takes no weights"}
+NO_WEIGHTS = dict.fromkeys(("repetition", "weights"), "fit takes no weights")
 UNIT = {"scale": "answers are in the unit of X"}
 PENALTY = {"scale": "the penalty weighs |w|², which has a unit"}
 ORIGIN = {"translation": "the plane is measured from the origin"}

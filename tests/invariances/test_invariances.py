@@ -13,11 +13,7 @@ FIRST = {}  # the fit of each row, with which the others are compared
 
 def cases():
     for row in TABLE:
-        for name in INVARIANCES:
-            if name == "targets" and row.task not in ("numbers", "views"):
-                continue
-            if name == "weights" and not has_fit_parameter(row.model, "sample_weight"):
-                continue
+        for name in row.invariances:
             if name in row.faults:
                 fault = pytest.mark.xfail(strict=True, reason=row.faults[name])
                 yield pytest.param(row, name, id=f"{name}-{row.id}", marks=fault)

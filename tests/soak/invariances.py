@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from invariances.checks import CHECKS, Task, data
-from invariances.table import INVARIANCES, TABLE, Row
+from invariances.table import TABLE, Row
 
 
 def one_of(row: Row, rng: np.random.Generator, folder: Path) -> None:
     """One of the invariances that hold for the estimator."""
-    names = [n for n in INVARIANCES if n not in row.without and n not in row.faults]
+    names = [n for n in row.invariances if n not in row.without and n not in row.faults]
     name = str(rng.choice(names))
     given = data(rng, int(rng.integers(30, 300)), int(rng.integers(2, 7)), int(rng.integers(1, 40)))
     try:

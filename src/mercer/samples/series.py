@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +140,7 @@ def series_of(X: Any, *, channels: str = "last", padded: bool = False) -> list[n
         points = _array(row, f"X[{i}]", "series_of")
         if channels == "first" and points.ndim == 2:
             points = points.T
-        points = points.reshape(len(points), -1)
+        points = points.reshape(len(points), math.prod(points.shape[1:]))
         if padded:
             known = np.flatnonzero(~np.isnan(points).all(axis=1))
             points = points[: known[-1] + 1] if len(known) else points[:0]

@@ -46,14 +46,14 @@ class RadiusPredictor(Predictor, RadiusSearch):
 
     def learn(self, training: Training, targets: Classes | Numbers) -> None:
         self._targets, self._weights = targets, training.weights
-        self.keep_index(training, *self.make_index(training))
+        index, algorithm = self.make_index(training)
         # copies are found once, as one row with the sum of their targets
-        self._groups, self._index_of_groups = _copies(training.X), self.index_
-        if self._groups is not None and not (callable(self.weights) or self._pairwise):
-            first = training._replace(X=training.X[self._groups[0]])
-            self._index_of_groups, _ = self.make_index(first)
-        else:
-            self._groups = None
+        each = callable(self.weights) or self._pairwise
+        groups, of_groups = None if each else _copies(training.X), index
+        if groups is not None:
+            of_groups, _ = self.make_index(training._replace(X=training.X[groups[0]]))
+        self.keep_index(training, index, algorithm)
+        self._groups, self._index_of_groups = groups, of_groups
 
     @finite_values
     def sums(self, X: Any) -> np.ndarray:
