@@ -89,7 +89,7 @@ def weighted_terms(
         some = X[:: max(1, n // 256)]
         with np.errstate(all="ignore"):
             means = [distance.term(some, some, j).mean(dtype=np.float64) for j in range(count)]
-            most = float(np.finfo(distance.term(some[:1], some[:1], 0).dtype).max) * ROOM
+            largest = float(np.finfo(distance.term(some[:1], some[:1], 0).dtype).max) * ROOM
         least = np.finfo(np.float64).tiny  # the reciprocal of a smaller one may be infinite
         if max(means) < least and isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.ptp(X):
             raise ValueError(
@@ -98,7 +98,7 @@ def weighted_terms(
                 "(sklearn.preprocessing.MaxAbsScaler)."
             )
         for j, mean in enumerate(means):
-            if not (mean < least or 1 / most < mean < most):
+            if not (mean < least or 1 / largest < mean < largest):
                 raise ValueError(
                     f"X differs by {mean:.3g} on average in term {j} of {distance!r}, which is "
                     "near the ends of what floats hold: divide the columns by their largest "
