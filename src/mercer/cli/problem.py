@@ -30,6 +30,7 @@ from mercer.cli.target import (
 )
 from mercer.cli.terminal import Terminal, line
 from mercer.tables import (
+    FEW_GROUPS,
     Column,
     ReadTable,
     Related,
@@ -50,7 +51,6 @@ MANY = 0.1  # different values, by rows, of a column that tells rows apart
 SHARED = 0.02  # share of rows to score on that are in the other table too, to be mentioned
 FEWEST_ROWS = 10  # with fewer rows, nothing is held out
 FEW_HELD = 10  # rows, from which on a score says something
-FEW_GROUPS = 10  # the same of groups of rows
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import check_format, is_frame
+from mercer.samples import check_format, frame_of, is_frame
 from mercer.streams.kept_rows import count_rows
 from mercer.streams.sources import Piece
 
@@ -150,7 +150,7 @@ def _number_arrays(values: Any) -> Iterator[tuple[Any, np.ndarray]]:
     elif is_frame(values):
         import narwhals as nw
 
-        table = nw.from_native(values, eager_only=True)
+        table = frame_of(values)
         for name, dtype in table.schema.items():
             if dtype.is_numeric():
                 cells = table.get_column(name)

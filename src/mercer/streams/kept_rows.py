@@ -65,7 +65,7 @@ def plain_columns(X: Any) -> Any:
     import narwhals as nw
 
     columns = {}
-    for column in nw.from_native(X, eager_only=True).iter_columns():
+    for column in frame_of(X).iter_columns():
         cells, zone = column.to_numpy(), getattr(column.dtype, "time_zone", None)
         levels = isinstance(column.dtype, (nw.Categorical, nw.Enum))
         absent = column.null_count() > 0 and not column.dtype.is_float()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import is_frame
+from mercer.samples import frame_of, is_frame
 
 Digest = Mapping[str, int]  # name of a part -> CRC of its rows up to now
 PLAIN = {bool, int, float, complex, str, bytes, type(None)}  # what is written as it is
@@ -48,9 +48,7 @@ def same_value(first: Any, second: Any) -> bool:
 
 def _parts(X: Any) -> dict[str, Any]:
     if is_frame(X):
-        import narwhals as nw
-
-        table = nw.from_native(X, eager_only=True)
+        table = frame_of(X)
         return {f"values in column {name!r}": table.get_column(name) for name in table.columns}
     if sp.issparse(X):
         rows = sp.csr_array(X)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import check_format, is_frame
+from mercer.samples import check_format, frame_of, is_frame
 from mercer.streams.kept_rows import count_rows, row_range
 
 PARQUET, ARROW, NUMPY = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".npy",)
@@ -230,9 +230,7 @@ def as_source(source: Any, target: Any, weights: Any, rows: int) -> Source:
 
 def parted(frame: Any, target: str | None, weights: str | None) -> tuple[Any, Any, Any]:
     """A data frame without its columns of targets and weights, and these as arrays."""
-    import narwhals as nw
-
-    table = nw.from_native(frame, eager_only=True)
+    table = frame_of(frame)
     found = []
     for what, name in (("target", target), ("weights", weights)):
         if name is not None and name not in table.columns:

@@ -28,7 +28,7 @@ from mercer.tables.forms import (
     misfits,
     spelled_number,
 )
-from mercer.tables.related import Related
+from mercer.tables.related import FEW_GROUPS, Related
 from mercer.tables.repeats import find_repeated_rows, find_shared_rows
 from mercer.tables.review import (
     Finding,
@@ -60,7 +60,8 @@ if TYPE_CHECKING:
     from mercer.tables.encoding import EncodedTable, Feature, TableEncoder, read_as, unreadable
 
 __all__ = [
-    "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "MISSING_TEXTS", "POINT_NUMBER", "UNITS", "Column",
+    "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "FEW_GROUPS", "MISSING_TEXTS", "POINT_NUMBER",
+    "UNITS", "Column",
     "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding",
     "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "Told", "as_dates",
     "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",

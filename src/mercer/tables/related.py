@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+FEW_GROUPS = 10  # with fewer groups of held-out rows a score says little
 LATEST = 0.25  # of the rows are the fold that is judged, where rows have times
 
 

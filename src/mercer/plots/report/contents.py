@@ -35,7 +35,7 @@ from mercer.plots.report.shapes import AddedShapes
 from mercer.samples import Drawing
 from mercer.selection.automatic import Comparison, Coverage, as_good, verdict
 from mercer.spoken import spoken
-from mercer.tables import column_kind
+from mercer.tables import FEW_GROUPS, column_kind
 
 PHRASES = {
     "accuracy": "accuracy",
@@ -52,7 +52,6 @@ PHRASES = {
 }
 SHARES = ("accuracy", "balanced_accuracy")
 FEW_ROWS = 100  # held-out rows with which a score is uncertain
-FEW_GROUPS = 10  # groups of held-out rows, with fewer of which it is
 #: part of the training rows that repeat, from which on it may be chance that new rows do, and how
 #: many times this part of the new rows may
 REPEATED, MORE = 0.1, 1.5

@@ -154,9 +154,9 @@ class HeldPredictions:
             return None
         pool = [*own, *others[: POOL - 1]]
         judged = parts >= 0
-        votes = np.array([self.task.votes(predicted[judged]) for _, _, predicted in pool])
         if len(np.unique(parts[judged])) < 2:
             return None  # nothing would judge the weights
+        votes = np.array([self.task.votes(predicted[judged]) for _, _, predicted in pool])
         y, own_part, w = y[judged], parts[judged], None if weights is None else weights[judged]
 
         def chosen(rows: np.ndarray) -> np.ndarray:
