@@ -103,7 +103,9 @@ def test_a_full_disk_leaves_the_old_file_whole(name, given, folder):
     before = sorted(path.name for path in folder.iterdir())
     for path in folder.iterdir():
         path.write_bytes(b"old")
-    for limit in sorted({0, size // 2, size - 1}):
+    # a model holds how long its fit took, so two of them differ by some bytes
+    nearly = size - size // 100 - 1
+    for limit in sorted({0, size // 2, nearly}):
         with room_for(limit), pytest.raises(OSError):  # noqa: PT011 - the system's own words
             write(given)
         assert Path(target).read_bytes() == b"old"
