@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from cli.runner import command, printed
-from mercer.cli.advice import KERNELS, MEASURED, PAIRS, SEARCH, between, fit_said
+from mercer.cli.check import KERNELS, MEASURED, PAIRS, SEARCH, between, fit_said
 
 PAGE = Path(__file__).parents[2] / "docs" / "choose.rst"
 RAISED = {"⁸": 8, "⁷": 7, "⁶": 6, "⁵": 5, "⁴": 4, "³": 3}

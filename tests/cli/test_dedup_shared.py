@@ -22,8 +22,8 @@ from killed_task import dying_once
 from mercer import deduplicate
 from mercer.cli import documents
 from mercer.cli.app import dedup
+from mercer.cli.dedup import mapped_by
 from mercer.cli.errors import OptionError
-from mercer.cli.executors import mapped_by
 from mercer.cli.files import Source
 from mercer.dedup import CorpusIndex
 

@@ -9,7 +9,7 @@ from sklearn.metrics import euclidean_distances
 from mercer.distances import Haversine
 from mercer.kernels import FromDistance
 from mercer.tables.column_rules import infer_columns
-from mercer.tables.repeats import find_repeated_rows, find_shared_rows
+from mercer.tables.equal_rows import find_repeated_rows, find_shared_rows
 from mercer.tables.review import (
     find_codes,
     find_groups,

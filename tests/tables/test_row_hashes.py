@@ -8,9 +8,9 @@ import pytest
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.tables import RowHashes, TableEncoder, infer_columns, row_hashes
-from mercer.tables.cell_bytes import cell_bytes, column_bytes
-from mercer.tables.row_hashes import hash_rows
+from mercer.tables import RowHashes, TableEncoder, equal_rows, infer_columns
+from mercer.tables.cells import cell_bytes, column_bytes
+from mercer.tables.equal_rows import hash_rows
 
 RNG = np.random.default_rng(0)
 N = 80
@@ -77,7 +77,7 @@ def as_cells(arrays):
 
 
 def test_of_many_rows_some_hashes_are_kept_and_the_others_estimated(monkeypatch):
-    monkeypatch.setattr(row_hashes, "MOST", 500)
+    monkeypatch.setattr(equal_rows, "MOST", 500)
     X = pd.DataFrame({"a": RNG.normal(size=4000)})
     encoder, y = TableEncoder().fit(X), np.zeros(4000)
     known = RowHashes.of(encoder.encoded(X[:2000]), y[:2000])

@@ -18,10 +18,9 @@ from typing import Annotated, Any, NoReturn
 from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError, Parameter
 
 import mercer
-from mercer.cli.errors import OptionError
-from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE
+from mercer.cli.errors import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE, OptionError
+from mercer.cli.libraries import check_room
 from mercer.cli.model_commands import check, fit, predict, report
-from mercer.cli.room import check_room
 from mercer.cli.search_commands import dedup, neighbors
 from mercer.cli.shared_options import Flag, Json, Quiet, Whole
 from mercer.cli.terminal import Terminal, line

@@ -22,24 +22,22 @@ import polars as pl
 
 from mercer.cli.errors import OptionError, TableError, counted, first_names
 from mercer.cli.files import Source
-from mercer.cli.layout import (
+from mercer.cli.text_layout import (
     MOST_BELOW,
+    NAMED,
     are_units,
     begins_below,
     below_lines,
-    is_row,
-    rows_end,
-    rows_of_text,
-    without_header,
-    without_total,
-)
-from mercer.cli.separators import (
-    NAMED,
     fields_of,
     found_above,
     has_escapes,
+    is_row,
+    rows_end,
+    rows_of_text,
     separator_of,
     without_escapes,
+    without_header,
+    without_total,
 )
 
 # bytes with which a text begins that says what it is

@@ -1,10 +1,21 @@
-"""The error that a table is to blame for, and the words that such errors share."""
+"""What the command returns to the shell, the errors of tables and options, and their words."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+# exit codes, which ``mercer --help`` lists
+OK = 0
+BUG = 1  # an error of Mercer's own
+USAGE = 2  # a wrong command line
+DATA = 3  # wrong data
+OUTPUT = 4  # a result could not be written
+NO_EXTRA = 5  # an extra is not installed
+NO_REPORT = 6  # the model is written, and its report is not
+DUPLICATES = 7  # mercer dedup --fail has found near-duplicates
+INTERRUPTED = 130
 
 
 class TableError(ValueError):

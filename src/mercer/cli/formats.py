@@ -26,7 +26,7 @@ import polars as pl
 from mercer.cli.delimited import encoding_of
 from mercer.cli.errors import TableError, counted, first_names
 from mercer.cli.files import Source
-from mercer.cli.layout import (
+from mercer.cli.text_layout import (
     MOST_ABOVE,
     MOST_BELOW,
     begins_below,

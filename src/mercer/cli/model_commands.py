@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from mercer.cli.errors import OptionError, of_option
-from mercer.cli.loading import foreseen, is_short
+from mercer.cli.libraries import foreseen, is_short
 from mercer.cli.shared_options import (
     MEMORY,
     Drops,

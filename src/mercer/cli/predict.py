@@ -19,9 +19,9 @@ import polars as pl
 from sklearn.base import is_classifier
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
+from mercer.cli.file_rows import in_file
 from mercer.cli.files import STDIN
 from mercer.cli.options import INTERVAL, check_paths
-from mercer.cli.origin import in_file
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
 from mercer.learners.additive import ColumnReasons

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from mercer.cli.errors import OptionError, TableError, counted
+from mercer.cli.file_rows import target_of
 from mercer.cli.files import new_rows
 from mercer.cli.options import check_paths
-from mercer.cli.origin import target_of
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import left_out, read_target, unknown_classes
 from mercer.cli.terminal import Terminal, line

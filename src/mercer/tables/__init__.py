@@ -9,11 +9,11 @@ cli/text_types.py first.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mercer.tables.cell_bytes import column_bytes
-from mercer.tables.cells import as_items, as_texts, items_of, words_of
+from mercer.tables.cells import as_items, as_texts, column_bytes, items_of, words_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import Column, column_notices, doubt_notices, used_columns
+from mercer.tables.equal_rows import RowHashes, find_repeated_rows, find_shared_rows
 from mercer.tables.forms import (
     BLANKS,
     COMMA_DIGITS,
@@ -28,8 +28,8 @@ from mercer.tables.forms import (
     misfits,
     spelled_number,
 )
+from mercer.tables.identifiers import spare_telling_texts, spare_worded_texts
 from mercer.tables.related import FEW_GROUPS, Related
-from mercer.tables.repeats import find_repeated_rows, find_shared_rows
 from mercer.tables.review import (
     Finding,
     find_codes,
@@ -42,9 +42,7 @@ from mercer.tables.review import (
     listed,
     review_target,
 )
-from mercer.tables.row_hashes import RowHashes
 from mercer.tables.surprises import Surprises
-from mercer.tables.telling import spare_telling_texts, spare_worded_texts
 from mercer.tables.values import (
     ReadTable,
     as_dates,

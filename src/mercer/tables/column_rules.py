@@ -17,8 +17,14 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import are_series
-from mercer.tables.cell_bytes import column_bytes
-from mercer.tables.cells import SETS, clear_separator, items_of, list_separator, separator_of
+from mercer.tables.cells import (
+    SETS,
+    clear_separator,
+    column_bytes,
+    items_of,
+    list_separator,
+    separator_of,
+)
 from mercer.tables.column_kinds import (
     are_sequences,
     are_vectors,

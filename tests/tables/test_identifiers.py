@@ -10,7 +10,7 @@ from mercer.tables import (
     spare_telling_texts,
     spare_worded_texts,
 )
-from mercer.tables.telling import tell
+from mercer.tables.identifiers import tell
 
 RNG = np.random.default_rng(0)
 N = 120

@@ -17,8 +17,17 @@ from mercer.tables.column_kinds.objects import (
     TextColumns,
 )
 from mercer.tables.column_kinds.sequences import SequenceColumns
-from mercer.tables.column_kinds.unused import UnusedColumns
 from mercer.tables.column_kinds.vectors import VectorColumns
+
+
+class UnusedColumns(ColumnKind):
+    """Identifiers, columns that are constant, empty or a duplicate, and those to leave out."""
+
+    used = False
+
+    def __init__(self, name: str, given: bool = False, identifies: bool = False):
+        self.name, self.given, self.identifies = name, given, identifies
+
 
 _KINDS = {
     kind.name: kind

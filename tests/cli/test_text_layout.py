@@ -5,8 +5,8 @@ import pytest
 from tests.cli.runner import printed
 
 from mercer.cli.errors import TableError
-from mercer.cli.layout import lines_above, lines_below
 from mercer.cli.tables import Reading, Tables
+from mercer.cli.text_layout import lines_above, lines_below
 
 ROWS = [(f"n{i}", i + 0.5, i % 3) for i in range(30)]
 HEADER = "name,size,count\n"
