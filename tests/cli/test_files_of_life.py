@@ -54,6 +54,25 @@ READ = {
     "units below the names": (
         lines("length,weight\nmm,[kg]", lambda i: f"{i}.5,{SINES[i]}"), (), "t.csv",
         "The line below the header holds units, and is no row: mm, [kg]."),
+    "questions below the names": (
+        lines("id,Q1,Q2\nResponse ID,How old are you?,\"How do you feel, in all?\"",
+              lambda i: f"R{i * 7919},{i + 20},{i % 7 + 1}"), (), "t.csv",
+        "The line below the header holds what the names mean, and is no row: Response ID, How old "
+        "are you?, How do you feel, in all?. • Not used: id"),
+    "questions and what a program calls them": (
+        lines('day,Q1\nDay of the answer,How old?\n"{""ImportId"":""d""}","{""ImportId"":""Q""}"',
+              lambda i: f"2024-03-{i % 28 + 1:02d},{i + 20}"), (), "t.csv", "40 rows, 2 columns"),
+    "headings in two rows": (
+        lines("shop,2023,,2024,\n,sold,back,sold,back",
+              lambda i: f"{'abc'[i % 3]},{i},{i % 7},{i + 1},{i % 5}"), (), "t.csv",
+        "The headings stand in two rows, which are joined: shop, 2023 / sold, 2023 / back, 2024 / "
+        "sold, 2024 / back."),
+    "headings in two rows, as pandas writes them": (
+        lines("2023,2023,2024\nsold,back,sold", lambda i: f"{i},{i % 7},{i + 1}"), (), "t.csv",
+        "2023 / back number"),
+    "words for missing numbers in the first row": (
+        lines("name,age,size\nAnna,unknown,1.7", lambda i: f"Otto {i},{i},{SINES[i]}"), (), "t.csv",
+        "41 rows, 3 columns"),
     "points in thousands or not": (
         lines("people;day", lambda i: f"{i + 1}.{i + 100};{i % 28 + 1}.3.2024"), (), "t.csv",
         "people: thousands are separated by points, as nothing in the file speaks against it; if "

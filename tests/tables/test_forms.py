@@ -1,5 +1,8 @@
 """Forms of cells: each row of the tables is read as it says, columns by the form of most cells."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 
 from lanes import examples
 from mercer.tables import ReadTable, TableEncoder, column_notices, infer_columns, read_columns
-from mercer.tables.forms import clock_hours, clocks, dates, spelled_date
+from mercer.tables.forms import clock_hours, clocks, dates, levels, spelled_date
 from mercer.tables.forms.clocks import span_seconds
 
 RNG = np.random.default_rng(0)
@@ -28,6 +31,38 @@ def test_each_form_of_times_of_day(form):
 @pytest.mark.parametrize("form", clocks.SPANS, ids=lambda form: form.cell)
 def test_each_form_of_lengths_of_time(form):
     assert span_seconds(form.cell) == form.value
+
+
+def test_a_form_of_dates_is_one_row_of_one_table(monkeypatch):
+    """As docs/reading_tables.rst says, whose row this is."""
+    page = Path(__file__).parents[2] / "docs" / "reading_tables.rst"
+    row = re.search(r"^    (Form\(.*\)),$", page.read_text(encoding="utf-8"), re.MULTILINE)[1]
+    form = eval(row, {"Form": dates.Form})
+    cells = [form.cell.replace("29", str(day)) for day in range(1, 29)]
+    table = read_columns(pd.DataFrame({"day": cells}))
+    assert infer_columns(table)[0].kind != "date"
+    monkeypatch.setattr(dates, "FORMS", (*dates.FORMS, form))
+    dates._patterns.cache_clear()
+    try:
+        column = infer_columns(table)[0]
+        assert (column.kind, column.low, column.high) == ("date", "2024-02-01", "2024-02-28")
+        assert str(spelled_date(form.cell, "ymd")) == form.date
+        assert "day: elapsed days" in {
+            f.label for f in TableEncoder().fit(ReadTable(table)).features_
+        }
+    finally:
+        dates._patterns.cache_clear()
+
+
+def test_levels_with_an_order_are_one_row_of_one_table(monkeypatch):
+    grades = dict(zip(["A", "A-", "B+", "B"], range(4)))
+    form = levels.Form(grades.get, "A-", "grades, the best first")
+    table = read_columns(pd.DataFrame({"grade": [*grades] * 9, "size": np.arange(36) % 5}))
+    assert not infer_columns(table)[0].order
+    monkeypatch.setitem(levels.ORDERED, "grade", form)
+    column = infer_columns(table)[0]
+    assert (column.kind, column.order, column.of.said(column)) == ("category", "grade", form.said)
+    assert "grade: order" in {f.label for f in TableEncoder().fit(ReadTable(table)).features_}
 
 
 def test_times_of_a_web_server_are_read_in_their_brackets():

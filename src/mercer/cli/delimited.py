@@ -25,13 +25,18 @@ from mercer.cli.files import Source
 from mercer.cli.text_layout import (
     MOST_BELOW,
     NAMED,
+    are_meanings,
+    are_tags,
     are_units,
     begins_below,
     below_lines,
     fields_of,
+    filled_right,
     found_above,
     has_escapes,
     is_row,
+    joined_names,
+    joined_said,
     rows_end,
     rows_of_text,
     separator_of,
@@ -96,13 +101,11 @@ class DelimitedText:
         self.escape: str | None = None
         self._see_escapes(rows)
         first = rows_of_text(self._unescaped(rows), self.separator)[0]
-        #: a line of made names above rows without any, and whether units stand below the names
-        self.made, self.units = self._made(first, header), False
-        if not self.made and len(first) > 2 and are_units(first[1], first[2:]):
-            self.units = True
-            self.notes.append(
-                f"The line below the header holds units, and is no row: {', '.join(first[1])}."
-            )
+        #: a line of made names above rows without any, how many lines below the names are no rows,
+        #: and the names where they stand in two lines
+        self.made, self.under, self.joined = self._made(first, header), 0, list[str]()
+        if not self.made:
+            self._see_under(first)
         self.header: list[str] = []  # as it stands in the file
         self.names: list[str] = []  # columns without one are named by their position
         self.unnamed: list[str] = []
@@ -141,6 +144,26 @@ class DelimitedText:
                 "it holds the names of the columns, give --header."
             )
         return self.separator.join(f"column {j + 1}" for j in range(len(first[0]))) + "\n"
+
+    def _see_under(self, first: list[list[str]]) -> None:
+        """Find lines below the header that are no rows: units, meanings, or more headings."""
+        if len(first) < 3:
+            return
+        names, second, *rows = first
+        tags = are_tags(rows[0])
+        holds = ""
+        if are_units(second, rows):
+            holds = f"units, and is no row: {', '.join(second)}"
+        elif are_meanings(names, second, rows[tags:]):
+            above = filled_right(names)
+            if len(set(above)) < len(above):
+                self.joined = joined_names(above, second)
+                self.notes.append(joined_said(self.joined))
+            else:
+                holds = f"what the names mean, and is no row: {first_names(second)}"
+        if holds:
+            self.notes.append(f"The line below the header holds {holds}.")
+        self.under = 1 + tags if holds or self.joined else 0
 
     @property
     def above(self) -> int:
@@ -266,7 +289,7 @@ class DelimitedText:
         if not header:
             raise TableError(f"{self.source.label} begins with an empty line: delete it.")
         names, taken, again = [], set(), []
-        for given in header:
+        for given in self.joined or header:
             name, number = given if given.strip() else "", 2
             while name in taken:
                 name, number = f"{given} ({number})", number + 1
@@ -290,7 +313,7 @@ class DelimitedText:
         """What follows the header; None where nothing does."""
         reader = fields_of(io.StringIO(text, newline=""), self.separator, len(text))
         next(reader)
-        if self.units:
+        for _ in range(self.under):
             next(reader, [])
         lines = reader.line_num
         ends = re.finditer(r"\r\n|\r|\n", text)
@@ -332,7 +355,7 @@ class DelimitedText:
         begins, held, blank = 1, 0, 0
         try:
             self._take_names(next(reader, []))
-            if self.units:
+            for _ in range(self.under):
                 next(reader, [])
             lines.taken.clear()
             begins = reader.line_num + 1

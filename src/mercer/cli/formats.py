@@ -30,6 +30,9 @@ from mercer.cli.text_layout import (
     MOST_ABOVE,
     MOST_BELOW,
     begins_below,
+    filled_right,
+    joined_names,
+    joined_said,
     rows_above,
     rows_below,
     without_total,
@@ -254,10 +257,8 @@ class ExcelFile(Whole):
             names = _joined(rows, top, [m for m in groups if m.top == top + 1], width)
             if names:
                 self._say_above(rows, top)
-                self.notes.append(
-                    "The headings stand in two rows, which are joined: "
-                    f"{first_names([name for name in names if not name.startswith(UNNAMED)])}."
-                )
+                self.notes.append(joined_said(names))
+                names = [name or f"{UNNAMED}{place}" for place, name in enumerate(names)]
                 return top + 1, names
         above = rows_above(rows) if self.skip is None else self.skip
         self._say_above(rows, above)
@@ -408,14 +409,7 @@ def _joined(rows: list[list[str]], top: int, groups: list[Merged], width: int) -
     inside = all(below[j].strip() for m in groups for j in range(m.left, min(m.right + 1, width)))
     if not (several and inside) or numbers:
         return []
-    for m in groups:
-        above[m.left : m.right + 1] = [above[m.left]] * len(above[m.left : m.right + 1])
-    found: list[str] = []
-    for place, both in enumerate(zip(above, below)):
-        words = [word.strip() for word in both if word.strip()]
-        name = " / ".join(words) or f"{UNNAMED}{place}"
-        found.append(name if name not in found else f"{name} ({found.count(name) + 1})")
-    return found
+    return joined_names(filled_right(above, [(m.left, m.right) for m in groups]), below)
 
 
 def merged_cells(content: bytes, sheet: str) -> list[Merged]:

@@ -10,17 +10,20 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from mercer.tables import UNITS, as_numbers, spelled_number
+from mercer.cli.errors import first_names
+from mercer.tables import UNITS, as_numbers, is_missing_mark, spelled_number
 
 MOST_ABOVE, MOST_BELOW = 60, 20  # lines
 LEAST_ADDED = 4  # rows, with that of the total
+FEW_BELOW = 3  # cells that show what is below a heading
+DATE = re.compile(r"\s*\d{1,4}[-/.]\d")  # as one begins
 csv.field_size_limit(1 << 30)  # a cell may hold a whole book
 #: how a total, or a note below a table, begins
 TOTAL = re.compile(
@@ -137,6 +140,83 @@ def are_units(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         spelled_number(other[j]) is not None or not other[j].strip()
         for other in alike for j in units
     )  # fmt: skip
+
+
+def are_meanings(header: Sequence[str], row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether a row below the header says what its names mean, as the questions of a survey do.
+
+    It has words where all cells below are numbers or dates, in two columns or in a question.
+
+    Examples
+    --------
+    >>> rows = [["R1", "31", "5"], ["R2", "28", "7"], ["R3", "45", "2"]]
+    >>> are_meanings(["id", "Q1", "Q2"], ["Response", "How old are you?", "How do you feel?"], rows)
+    True
+    >>> are_meanings(["name", "age", "size"], ["Anna", "unknown", "1.7"], rows)
+    False
+    """
+    if len(row) != len(header) or any(_is_measured(field) for field in row):
+        return False
+    alike = [other for other in below[:20] if len(other) == len(row)]
+    cells = [[other[j] for other in alike if other[j].strip()] for j in range(len(row))]
+    words = [field.strip() for field, column in zip(row, cells)
+             if len(column) >= FEW_BELOW and all(map(_is_measured, column))]  # fmt: skip
+    asked = sum(field.strip().endswith("?") for field in row)
+    longer = sum(map(len, row)) > sum(map(len, header)) or len(set(header)) < len(header)
+    return (
+        longer and len(words) + asked > 1 and len(set(words)) > (len(words) > 1)
+        and not any(field in column for field, column in zip(row, cells))
+        and all(re.search(r"[^\W\d_]", word) and not is_missing_mark(word) for word in words)
+    )  # fmt: skip
+
+
+def _is_measured(field: str) -> bool:
+    return spelled_number(field) is not None or DATE.match(field) is not None
+
+
+def are_tags(row: Sequence[str]) -> bool:
+    """Whether a row holds what a program of surveys knows its columns by."""
+    return any(row) and all(field.startswith('{"ImportId"') for field in row if field)
+
+
+def filled_right(row: Sequence[str], spans: Iterable[tuple[int, int]] | None = None) -> list[str]:
+    """A row of headings that stand over several columns each, with the heading in all of them.
+
+    Without ``spans``, a heading goes on over the blank fields on its right.
+
+    Examples
+    --------
+    >>> filled_right(["shop", "2023", "", "2024", ""])
+    ['shop', '2023', '2023', '2024', '2024']
+    """
+    found = list(row)
+    if spans is None:
+        for j in range(1, len(found)):
+            found[j] = found[j] if found[j].strip() else found[j - 1]
+    for left, right in spans or ():
+        found[left : right + 1] = [found[left]] * len(found[left : right + 1])
+    return found
+
+
+def joined_names(above: Sequence[str], below: Sequence[str]) -> list[str]:
+    """The names of columns whose headings stand in two rows; "" where both are blank.
+
+    Examples
+    --------
+    >>> joined_names(["shop", "2023", "2023"], ["", "sold", "back"])
+    ['shop', '2023 / sold', '2023 / back']
+    """
+    found: list[str] = []
+    for both in zip(above, below):
+        name = " / ".join(word.strip() for word in both if word.strip())
+        found.append(f"{name} ({found.count(name) + 1})" if name and name in found else name)
+    return found
+
+
+def joined_said(names: Sequence[str]) -> str:
+    """That headings stand in two rows."""
+    said = first_names([name for name in names if name])
+    return f"The headings stand in two rows, which are joined: {said}."
 
 
 def begins_below(count: int, noun: str, first: str) -> str:

@@ -69,27 +69,35 @@ def range_number(text: str) -> float | None:
     return None if match is None else spelled_number(match[1] or match[2])
 
 
+def _apart(texts: list[str]) -> bool:
+    """Whether ranges do not overlap: numbers of parts and telephones do."""
+    ends = sorted(filter(None, map(ends_of, texts)))
+    return bool(ends) and all(one[1] <= other[0] for one, other in pairwise(ends))
+
+
 class Form(NamedTuple):
     """One way in which levels tell their order."""
 
     number: Callable[[str], float | None]
     cell: str  # an example
     said: str
+    #: whether levels, all of which have a number, are of this form beyond doubt
+    clear: Callable[[list[str]], bool] = bool
 
 
 #: the name of a form, which a `Column` keeps -> the form
 ORDERED = {
     "address": Form(address_number, "10.0.165.101", "addresses, in the order of their parts"),
-    "version": Form(version_number, "1.10.2", "versions, in the order of their parts"),
-    "range": Form(range_number, "18-24", "ranges, in the order of their middles"),
-}
+    "version": Form(version_number, "1.10.2", "versions, in the order of their parts",
+                    lambda texts: any(text.count(".") > 1 for text in texts)),
+    "range": Form(range_number, "18-24", "ranges, in the order of their middles", _apart),
+}  # fmt: skip
 
 
 def order_in(levels: Iterable[str]) -> str:
     """The form in which all levels tell their order; "" if there is none.
 
-    Ranges do not overlap: numbers of parts and telephones do. Versions have three parts, some of
-    them, since two are a number.
+    Ranges do not overlap. Versions have three parts, some of them, since two are a number.
 
     Examples
     --------
@@ -102,10 +110,6 @@ def order_in(levels: Iterable[str]) -> str:
     if len(set(texts)) < FEWEST:
         return ""
     for name, form in ORDERED.items():
-        if any(form.number(text) is None for text in texts):
-            continue
-        ends = sorted(filter(None, map(ends_of, texts)))
-        apart = all(one[1] <= other[0] for one, other in pairwise(ends))
-        if (ends and apart) if name == "range" else any(text.count(".") > 1 for text in texts):
+        if all(form.number(text) is not None for text in texts) and form.clear(texts):
             return name
     return ""
