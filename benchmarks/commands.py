@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -31,13 +31,19 @@ class Run(NamedTuple):
     """What a run of the command has predicted, and taken."""
 
     predicted: pl.Series
+    shares: pl.DataFrame  # the probabilities of the classes, by their names
     seconds: float
     megabytes: float  # at its peak
     processors: float  # seconds of processors: few, where others were busy too
 
 
-def command(train: pl.DataFrame, new: pl.DataFrame, task: str, seconds: float, metric: str) -> Run:
+def command(
+    train: pl.DataFrame, new: pl.DataFrame, task: str, seconds: float, metric: str,
+    more: Sequence[str] = (),
+) -> Run:  # fmt: skip
     """Predictions of ``mercer fit`` and ``mercer predict``, and what the fit has taken.
+
+    ``more`` are further words of the command line of the fit.
 
     The target is the column "target" of the first table. Tables are written as CSV, or as Parquet
     if a column holds lists.
@@ -50,7 +56,7 @@ def command(train: pl.DataFrame, new: pl.DataFrame, task: str, seconds: float, m
             (table.write_parquet if nested else table.write_csv)(folder / name)
         mercer = str(Path(sys.executable).parent / "mercer")
         fit = [mercer, "fit", names[0], "--target", "target", "--task", task]
-        fit += ["--time", f"{seconds:g}s", "--metric", metric]
+        fit += ["--time", f"{seconds:g}s", "--metric", metric, *more]
         # a process starts with the peak memory of its parent, which is a small one here
         told = subprocess.run(
             [sys.executable, "-S", "-c", MEASURED, *fit, "--quiet"], cwd=folder, check=True,
@@ -61,8 +67,9 @@ def command(train: pl.DataFrame, new: pl.DataFrame, task: str, seconds: float, m
             [mercer, "predict", "model.mercer", names[1], "-o", "out.csv"], cwd=folder, check=True,
             capture_output=True,
         )  # fmt: skip
-        predicted = pl.read_csv(folder / "out.csv", infer_schema_length=None)["prediction"]
-    return Run(predicted, spent, memory / 1024, processors)
+        out = pl.read_csv(folder / "out.csv", infer_schema_length=None)
+    shares = out.select(pl.col("^proba_.*$").name.map(lambda name: name.removeprefix("proba_")))
+    return Run(out["prediction"], shares, spent, memory / 1024, processors)
 
 
 def command_on_rows(
