@@ -50,6 +50,21 @@ def test_codes_keep_their_zeros_and_long_integers_their_digits():
     assert fields(f"a,b\n{'9' * 60},x\n1,y\n")[1:] == [["9" * 60, "x"], ["1", "y"]]
 
 
+def test_a_carriage_return_in_a_cell_is_no_end_of_a_row_where_rows_would_break():
+    text = "a,b\n1,x\ry\n2,z\r\r\n3,w\n"
+    assert fields(text) == [["a", "b"], [1, "x y"], [2, "z "], [3, "w"]]
+    Path("t.csv").write_text(text, newline="")
+    tables = Tables([Path("t.csv")])
+    tables.frame()
+    assert tables.notes == ["2 cells hold carriage returns, which are read as blanks."]
+    assert fields("a,b\n1,x\r2,y\n") == [["a", "b"], [1, "x"], [2, "y"]]
+
+
+def test_names_in_single_quotes_stand_without_them():
+    assert fields("'a','b c'\n1,2\n")[0] == ["a", "b c"]
+    assert fields("'a,b'\n1,2\n")[0] == ["'a", "b'"]
+
+
 ESCAPED = (
     'name,note,n\n"a","a \\"word\\", and",1\n"b","back\\\\slash",2\n\\N,"c",3\n',
     [("a", 'a "word", and', 1), ("b", "back\\slash", 2), (None, "c", 3)],

@@ -97,7 +97,7 @@ READ = {
         lines("note,size", lambda i: f"{'word ' * (40_000 if i == 9 else 9)}{i},{SINES[i]}"), (),
         "t.csv", "note text"),
     "clock times": (
-        two("opens", lambda i: f"{i % 24:02d}:30"), (), "t.csv", "0.5 to 23.5 o'clock"),
+        two("opens", lambda i: f"{i % 24:02d}:30"), (), "t.csv", "0:30 to 23:30"),
     "accountants": (
         two("balance", lambda i: f"($1,{100 + i}.50)" if i % 2 else f"$2,{100 + i}.00"), (),
         "t.csv", "balance number -1139.5 to 2138"),

@@ -94,6 +94,66 @@ def test_few_rows_are_no_identifiers():
     assert infer_columns(read_columns([["a"], ["b"], ["c"]]))[0].kind == "category"
 
 
+@pytest.mark.parametrize(
+    ("cells", "other", "form"),
+    [
+        ([f"{90 + i / 7:.3f}" for i in range(90)], ["lost", "see note", "bad"], "number"),
+        (
+            [f"2024-03-{i % 28 + 1:02d} {i % 24:02d}:10" for i in range(90)],
+            ["later", "soon", "never"],
+            "date",
+        ),
+    ],
+)
+def test_words_among_more_numbers_or_dates_are_said(cells, other, form):
+    table = {"x": cells + other * 6, "size": np.sin(np.arange(len(cells) + 6 * len(other)))}
+    column = infer_columns(read_columns(pd.DataFrame(table)))[0]
+    (said,) = (text for kind, text in column.doubts if kind == "mixed")
+    words = "dates" if form == "date" else "numbers"
+    assert said.startswith(f"90 of its 108 cells are {words}, and the others are not, such as ")
+    assert f"give --kind x={form}" in said
+    read = infer_columns(read_columns(pd.DataFrame(table)), kind={"x": form})[0]
+    assert (read.kind, read.unfit) == (form, 18)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"{i} High Street" for i in range(90)],
+        [str(113803 + 7 * i) for i in range(70)] + [f"A/5 {i}" for i in range(20)],
+        [str(i % 9) for i in range(90)] + ["other"] * 10,
+        ["red", "blue", "12"] * 30,
+    ],
+    ids=["houses", "tickets", "ratings", "colours"],
+)
+def test_levels_and_codes_that_hold_digits_are_no_mixture(cells):
+    column = infer_columns(read_columns(pd.DataFrame({"x": cells, "size": np.arange(len(cells))})))
+    assert column[0].doubts == []
+
+
+@pytest.mark.parametrize("name", ["rownames", "id", "No."])
+def test_names_tell_that_a_short_column_counts_its_rows(name):
+    table = {name: range(1, 13), "size": np.cos(range(12))}
+    column = infer_columns(read_columns(pd.DataFrame(table)))[0]
+    assert (column.kind, column.reason) == (
+        "identifier",
+        "counts the rows: 12 consecutive integers",
+    )
+    table["months"] = table.pop(name)
+    assert [c.kind for c in infer_columns(read_columns(pd.DataFrame(table)))] == ["number"] * 2
+
+
+def test_days_of_a_year_are_no_numbers_of_rows():
+    table = {"day_of_year": range(1, 366), "size": np.cos(range(365))}
+    assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == "number"
+
+
+def test_sequence_numbers_of_a_survey_are_identifiers():
+    numbers = np.cumsum(np.arange(90) % 13 + 200)
+    table = {"seqn": numbers, "size": np.cos(numbers)}
+    assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == "identifier"
+
+
 def test_ten_thousand_levels_pool_those_that_are_rare():
     values = np.array([f"level {i % 10_000}" for i in range(25_000)], dtype=object)[:, None]
     column = infer_columns(read_columns(values))[0]

@@ -118,7 +118,8 @@ def test_numbers_that_stand_for_missing_ones():
     ages = np.r_[RANDOM.integers(18, 80, N), [-999] * 5, [1e12]]
     findings = reviewed(find_strange_values, {"age": ages})
     # the two are far from each other, too: each is judged against all others
-    assert [f.text.partition(",")[0] for f in findings] == ["age: 1 trillion stands in one row"]
+    ages_said = ["age: -999 stands in 5 rows", "age: 1 trillion stands in one row"]
+    assert [f.text.partition(",")[0] for f in findings] == ages_said
     (finding,) = reviewed(find_strange_values, {"age": ages[:-1]})
     assert finding.text.startswith("age: -999 stands in 5 rows, far from the others, which go from")
     assert reviewed(find_strange_values, {"x": X, "big": 1.7e308 * (X / abs(X).max())}) == []
@@ -143,6 +144,79 @@ def test_integers_with_the_name_of_a_code_are_asked_about():
     found = reviewed(find_codes, table | {"code": integers.astype(str) + np.array(["a"], object)})
     assert [finding.column for finding in found] == ["product_code", "zip"]
     assert found[0].text.endswith("--kind product_code=category.")
+
+
+@pytest.mark.parametrize(
+    "name", ["subject_id", "StoreID", "case.id", "region", "policePrecinct", "marital", "Origin"]
+)
+def test_integers_that_name_things_are_asked_about(name):
+    (finding,) = reviewed(find_codes, {name: np.arange(N) % 7 + 1, "size": X})
+    assert (finding.kind, finding.column) == ("codes", name)
+
+
+@pytest.mark.parametrize("name", ["humid", "MPG.city", "paid", "region_sales", "stations"])
+def test_integers_that_count_or_measure_are_not(name):
+    assert reviewed(find_codes, {name: np.arange(N) % 7 + 1, "size": X}) == []
+
+
+INCOMES = np.arange(N) * 613.5 + 771
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.r_[INCOMES, [-99.0] * 4], "-99 stands in 4 rows, below 0, unlike the others"),
+        (np.r_[INCOMES, [-99.0, -98.0, -98.0]], "-98, -99 stand in 3 rows, below 0"),
+        (np.r_[np.arange(N) % 4 + 1.0, [-1.0] * 3, [-2.0] * 5], "-1, -2 stand in 8 rows, below 0"),
+        (np.r_[np.arange(N) % 7 + 1.0, [77.0], [88.0] * 2, [99.0] * 3], "77, 88, 99 stand in 6"),
+        (np.r_[np.arange(N) % 60 + 18.0, [999.0]], "999 stands in one row"),
+        (np.r_[np.arange(N) % 42, [1048.0]], "1048 stands in one row"),
+    ],
+    ids=["an income", "incomes", "a scale", "three marks", "an age", "a mistake"],
+)
+def test_marks_and_mistakes_among_numbers_are_said(values, said):
+    (finding,) = reviewed(find_strange_values, {"a": values})
+    assert finding.text.startswith(f"a: {said}")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.r_[[200.0] * N, 400 + np.arange(N) % 5],
+        np.r_[[0.0] * N, 3.2 + np.arange(N) % 9 / 10],
+        np.r_[np.arange(N) % 25 - 1.0],
+        np.r_[np.arange(N) % 3 - 1.0],
+        np.r_[np.arange(N) * 3.0, [-2.0]],
+        np.r_[np.arange(N) % 100.0],
+        np.arange(N) + 77.0,
+        np.exp(np.linspace(0, 6, N)) * np.r_[np.ones(N - 1), 3],
+    ],
+    ids=[
+        "states of a server",
+        "zeros",
+        "degrees",
+        "signs",
+        "a depth",
+        "shares",
+        "prices",
+        "a long tail",
+    ],
+)
+def test_levels_and_long_tails_are_no_marks(values):
+    assert reviewed(find_strange_values, {"a": values}) == []
+
+
+def test_levels_of_codes_that_spell_a_mark_are_levels():
+    airports = ["ATL", "BOS", "BDL", "BQL"] * 9
+    assert reviewed(find_strange_values, {"to": airports}) == []
+
+
+def test_a_measure_and_what_follows_from_it_are_no_groups():
+    years = np.arange(N) % 20
+    table = {"years": years, "squared": years**2, "logarithm": np.log(years + 1), "pay": X}
+    assert reviewed(find_groups, table) == []
+    (finding,) = reviewed(find_groups, {"county_id": years, "area": np.sin(years), "pay": X})
+    assert finding.column == "county_id"
 
 
 def test_repeated_rows_that_an_identifier_tells_apart_are_said_so():

@@ -94,3 +94,10 @@ def test_a_unit_that_training_had_not_is_no_number():
     surprises = Surprises(encoder([float(i) for i in range(N)]))
     surprises.see(read_columns(pd.DataFrame({"x": ["3 kg", "4 kg"]})))
     assert [column.name for column in surprises.unreadable()] == ["x"]
+
+
+def test_different_units_in_a_few_cells_say_nothing_of_the_others():
+    column = judged([str(60 + i) for i in range(200)] + ["5 ft 9 inches", "170 cm"] * 2)[0]
+    assert (column.kind, column.unit, column.high, column.unfit) == ("number", "", 259, 4)
+    column = judged([str(60 + i) for i in range(200)] + ["170 cm"] * 2)[0]
+    assert (column.unit, column.doubts[0][0]) == ("cm", "unit")

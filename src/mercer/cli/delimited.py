@@ -37,6 +37,7 @@ from mercer.cli.text_layout import (
     is_row,
     joined_names,
     joined_said,
+    returns_in_cells,
     rows_end,
     rows_of_text,
     separator_of,
@@ -224,6 +225,10 @@ class DelimitedText:
         self._refuse_nul(text, 1)
         if not text.strip("\r\n"):
             raise TableError(f"{self.source.label} is empty.")
+        if cells := returns_in_cells(text, self.separator):
+            text = re.sub(r"\r(?!\n)", " ", text)
+            have = "1 cell holds" if cells == 1 else f"{cells} cells hold"
+            self.notes.append(f"{have} carriage returns, which are read as blanks.")
         if '"' not in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         text = self.made + below_lines(text, self.skip)
@@ -289,6 +294,8 @@ class DelimitedText:
         if not header:
             raise TableError(f"{self.source.label} begins with an empty line: delete it.")
         names, taken, again = [], set(), []
+        if all(re.fullmatch(r"'[^']+'", given) for given in header):
+            header = [given[1:-1] for given in header]
         for given in self.joined or header:
             name, number = given if given.strip() else "", 2
             while name in taken:

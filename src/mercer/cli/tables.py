@@ -226,7 +226,7 @@ class _Pass:
         zone = getattr(column.dtype, "time_zone", None)
         if zone is None:
             return column
-        self.tables.note(f"The hours of {name} are those of its time zone, {zone}.")
+        self.tables.note(_hours_of(name, zone))
         return column.dt.replace_time_zone(None)
 
     def typed(self, part: Any, block: pl.DataFrame) -> pl.DataFrame:
@@ -261,7 +261,7 @@ class _Pass:
             for said in self.texts.open_points(self.names):
                 tables.note(said)
             for name, zone in self.texts.zones(self.names).items():
-                tables.note(f"The hours of {name} are those of its time zone, {zone}.")
+                tables.note(_hours_of(name, zone))
         for name in self.names:
             dtypes = dict.fromkeys(schema[name] for schema in schemas if name in schema)
             different = set(dtypes) - {pl.Null()}
@@ -335,6 +335,12 @@ def _is_nested(dtype: Any) -> bool:
     if is_graph(dtype):
         return False
     return isinstance(dtype, (pl.Struct, pl.Object)) or (items is not None and items.is_nested())
+
+
+def _hours_of(name: str, zone: str) -> str:
+    """That times stand in their own zone."""
+    where = "in UTC" if zone in ("Z", "UTC") else f"those of its time zone, {zone}"
+    return f"The hours of {name} are {where}."
 
 
 def _refuse_infinities(label: str, frame: pl.DataFrame, start: int) -> None:

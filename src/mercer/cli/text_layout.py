@@ -388,6 +388,17 @@ def without_escapes(text: str, separator: str) -> str:
     return found.getvalue()
 
 
+def returns_in_cells(text: str, separator: str) -> int:
+    """How many lines have a carriage return in a cell: where rows that end there break."""
+    if "\n" not in text or not re.search(r"\r(?!\n)", text):
+        return 0
+    whole = re.sub(r"\r(?!\n)", " ", text)
+    widths = {*_widths(whole, separator, most=None)} - {0}
+    if len(widths) != 1 or widths == {*_widths(text, separator, most=None)} - {0}:
+        return 0
+    return sum("\r" in line for line in text.replace("\r\n", "\n").split("\n"))
+
+
 def _widths(
     text: str, separator: str, escape: str | None = None, most: int | None = SAMPLE_ROWS
 ) -> list[int]:

@@ -51,6 +51,7 @@ from mercer.tables.values import as_dates, epoch_of, missing_values, short
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text
 SEQUENCE_LENGTH = 8  # symbols on average of sequences, which are many and of few symbols
 MOSTLY = 0.95  # of the values are different: an identifier
+MANY = 0.9  # of the values are numbers or dates: it is said, where the others are codes too
 FEW_DAYS = 5  # different numbers such as 20240229 that may be dates
 DATE_NAME = re.compile(
     r"(.*[_\W\d])?(?i:date|day|datum|tag|jour|fecha|data|dt|dia|giorno|ymd|yyyymmdd)([_\W\d].*)?"
@@ -65,15 +66,17 @@ TIME_NAME = re.compile(
     r"([_\W\d].*)?|.*[a-z](?:Time|Hour)"
 )
 FEW_TIMES = 10  # different numbers such as 1430, with three different minutes, that may be times
-FEW_ROWS = 20  # below, no column is taken for an identifier
+FEW_ROWS = 20  # below, no column is taken for an identifier, but for one that is named so
+FEWEST_NAMED = 3  # rows that such a column counts
 TIES = 10
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
 #: names of numbers that tell rows apart; a column is taken for such only if all are different
 IDENTIFIER_NAME = re.compile(
     r"(.*[_\W])?(?i:ids?|id[_ ]?(?:str|num|number|no|code)|uuid|guid|index|idx|key|pk|unnamed: \d+"
-    r"|row[_ .]?(?:names?|num(?:ber)?s?|no|nr|ids?)|rec(?:ord)?s?|rec(?:ord)?[_ .]?(?:no|nr|num|id)"
-    r"|obs(?:ervation)?s?|case[_ .]?(?:no|nr|num(?:ber)?)?|serial|seq(?:uence)?[_ .]?(?:no|nr|num)?"
-    r"|no\.?|nr\.?|num|lfd\.?(?: ?nr\.?)?)|.*[a-z](?:Id|ID|No|Nr)"
+    r"|seqn|row[_ .]?(?:names?|num(?:ber)?s?|no|nr|ids?)|rec(?:ord)?s?"
+    r"|rec(?:ord)?[_ .]?(?:no|nr|num|id)|obs(?:ervation)?s?|case[_ .]?(?:no|nr|num(?:ber)?)?"
+    r"|serial|seq(?:uence)?[_ .]?(?:no|nr|num)?|no\.?|nr\.?|num|lfd\.?(?: ?nr\.?)?)"
+    r"|.*[a-z](?:Id|ID|No|Nr)"
 )
 
 
@@ -353,8 +356,29 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
     kind, reason = _word_kind(name, counts, n)
     order = order_in(texts) if len(texts) == distinct and kind in ("category", "identifier") else ""
     if not order or (kind == "identifier" and order != "version"):
-        return column(kind, reason)
+        doubts = _mixed(name, counts, told, known) if texts and kind != "sequence" else []
+        return replace(column(kind, reason), doubts=doubts)
     return replace(column("category", f"{reason}: {ORDERED[order].said}"), order=order)
+
+
+def _mixed(name: Any, counts: Counter, told: Told, known: int) -> list[list[str]]:
+    """What is said of a column in which most cells are numbers or dates, and the others words."""
+    digits = Counter({v: c for v, c in counts.items() if re.search(r"\d", str(v))})
+    if len(digits) <= MANY_LEVELS or 2 * sum(digits.values()) < known:
+        return []
+    found = form_of(counts, told, MANY)
+    if found is None and len(digits) < len(counts):  # else houses, tickets and other codes
+        found = form_of(digits, told)
+        found = None if found is None or None in found.values.values() else found
+    if found is None:
+        return []
+    words = [v for v in counts if found.values.get(v) is None]
+    rows = known - sum(counts[v] for v in words)
+    what = "dates" if found.kind == "date" else "numbers"
+    typed = shlex.quote(f"{name}={found.kind}")
+    said = f"{rows} of its {known} cells are {what}, and the others are not, such as "
+    said += f"{short(words[0])}: to read these as missing values, give --kind {typed}"
+    return [["mixed", said]]
 
 
 def _are_times(numbers: np.ndarray) -> bool:
@@ -429,14 +453,16 @@ def _number_kind(
         )
     years = YEAR_NAME.fullmatch(str(name)) and present.min() >= 1500 and present.max() <= 2200
     named_otherwise = DATE_NAME.fullmatch(str(name)) or TIME_NAME.fullmatch(str(name))
-    if whole and distinct == len(present) == n >= FEW_ROWS and not years:
+    named = IDENTIFIER_NAME.fullmatch(str(name))
+    least = FEWEST_NAMED if named else FEW_ROWS
+    if whole and distinct == len(present) == n >= least and not years and not named_otherwise:
         if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
             return "identifier", f"counts the rows: {n} consecutive integers"
         if present[0] in (0, 1) and (np.diff(present) > 0).all() and n >= COUNTED * present[-1]:
             return "identifier", f"counts the rows: integers from {present[0]:.0f} that rise"
-        if not named_otherwise and _rise_as_rows(present):
+        if _rise_as_rows(present) and n >= FEW_ROWS:
             return "identifier", f"rises from row to row: {n} integers, as numbers of rows are"
-        if IDENTIFIER_NAME.fullmatch(str(name)):
+        if named and n >= FEW_ROWS:
             return "identifier", f"named as an identifier, and all {n} integers are different"
     return "number", f"{'integers' if whole else 'numbers'}, {distinct} different"
 

@@ -30,14 +30,20 @@ RARE_CLASS = 0.05  # of the rows: accuracy says little where the others are one 
 MISSING_WORDS = MISSING_TEXTS - LEVELS
 RISING = 0.99  # of the steps from row to row, in a table that is ordered in time
 CODE_NAME = re.compile(
-    r"(.*[_\W])?(zip|zipcode|zip_code|postcode|post_code|postal|plz|codes?|icd\d*|naics|sic|phone|"
-    r"telephone|tel|mobile|fax|iban|isbn|ean|gtin|upc|sku|ssn|vat|account|card)([_\W].*)?",
-    re.IGNORECASE,
+    r"(?:.*[_\W]|.*[a-z](?=[A-Z]))?(?:"
+    r"(?i:zip|zipcode|zip_code|postcode|post_code|postal|plz|codes?|icd\d*|naics|sic|phone|"
+    r"telephone|tel|mobile|fax|iban|isbn|ean|gtin|upc|sku|ssn|vat|account|card)(?:[_\W].*)?"
+    r"|(?i:ids?|id[_ .]?(?:num(?:ber)?|no|nr|str)|origin|region|race|ethnic(?:ity)?|marita?l|"
+    r"status|type|birthplace|religion|occupation|industry|sector|dept|department|store|branch|precinct|"
+    r"district|county|country|nationality|state|flight|team|brand)\d*)"
 )
 LATITUDE_NAME = re.compile(r"(|.*[^a-z]|.*(?=latitude))(latitude|lat)(|[^a-z].*)", re.IGNORECASE)
 FEWEST_GROUPS, GROUP_ROWS = 10, 3  # groups, and rows of each on average, that are a panel
 MOST_GROUPINGS, MOST_NUMBERS = 8, 100  # columns that may be groups, and be the same in them
-FAR = 2.0  # times the range of the other values: a number that stands for a missing one
+#: times the range of the other values, beyond which a mark of a missing value lies, or a mistake
+FAR_MARK, FAR = 2.0, 5.0
+MARK = re.compile(r"-[1-9]|-?(?:9{2,}|8{2,}|7{2,}|9+[6-8]|32767|65535|2147483647)")
+MOST_MARKS = 4  # of one column: refused, does not know, has no answer, was not asked
 
 
 @dataclass(frozen=True)
@@ -251,13 +257,18 @@ def find_groups(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Fi
     for column in _repeated(columns, values, rows)[:MOST_GROUPINGS]:
         texts = [level_text(v) for v in values[column.name].tolist()]
         _, first, codes = np.unique(texts, return_index=True, return_inverse=True)
-        same = [
-            str(c.name) for c in numbers
+        same = {
+            str(c.name): cells[first] for c in numbers
             if c is not column and 2 * c.distinct >= len(first)
             and np.array_equal((cells := c.of.read(values[c.name], c))[first][codes], cells)
-        ]  # fmt: skip
+        }  # fmt: skip
+        if column.of.numeric and not CODE_NAME.fullmatch(str(column.name)):
+            order = np.argsort(column.of.read(values[column.name], column)[first])
+            steps = [np.diff(cells[order]) for cells in same.values()]
+            if any((each > 0).all() or (each < 0).all() for each in steps):
+                continue  # a measure, beside its square or logarithm
         if len(same) > (0 if best is None else len(best[1])):
-            best = column, same
+            best = column, [*same]
     if best is None:
         return []
     column, same = best
@@ -418,26 +429,58 @@ def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) ->
 def _far_numbers(column: Column, numbers: np.ndarray) -> list[Finding]:
     numbers = np.sort(numbers[~np.isnan(numbers)]) / 4  # no difference overflows
     found = []
-    for end, step in ((0, 1), (-1, -1)):
-        if not len(numbers):
-            break
-        extreme = numbers[end]
-        others = numbers[numbers != extreme]
-        if len(others) < FEWEST_ROWS:
+    for step in (1, -1):
+        ends = numbers[::step]  # those that may be marks come first
+        marks = _marks(ends, step)
+        rows = int(np.searchsorted(step * ends, step * ends[0], "right")) if len(ends) else 0
+        if marks:
+            others, values = ends[marks[-1] :], [ends[at - 1] for at in marks]
+        elif rows <= max(1, RARE_CLASS * len(ends)) and _gap(ends, rows) > FAR:
+            others, values = ends[rows:], [ends[0]]
+        else:
             continue
-        rows, width = len(numbers) - len(others), others[-1] - others[0]
-        if width > 0 and step * (others[end] - extreme) > FAR * width:
-            often = f"stands in {rows} rows" if rows > 1 else "stands in one row"
-            found.append(
-                Finding(
-                    "range",
-                    column.name,
-                    f"{column.name}: {spoken(4 * extreme, 6)} {often}, far from the others, which "
-                    f"go from {spoken(4 * others[0], 6)} to {spoken(4 * others[-1], 6)}. If it "
-                    "means a missing value, leave the field empty; if it is a mistake, mend it.",
-                )
+        rows, low, high = len(ends) - len(others), *sorted((others[0], others[-1]))
+        some = ", ".join(spoken(4 * value, 6) for value in sorted(values, key=abs))
+        stand = "stands" if len(values) == 1 else "stand"
+        far = _gap(ends, rows) > FAR_MARK
+        found.append(
+            Finding(
+                "range",
+                column.name,
+                f"{column.name}: {some} {stand} in {'one row' if rows == 1 else f'{rows} rows'}, "
+                f"{'far from' if far else 'below 0, unlike'} the others, which go from "
+                f"{spoken(4 * low, 6)} to {spoken(4 * high, 6)}. If it means a missing value, "
+                "leave the field empty; if it is a mistake, mend it.",
             )
+        )
     return found
+
+
+def _gap(ends: np.ndarray, rows: int) -> float:
+    """How far the first values are from the others, in ranges of these; 0 where these are few."""
+    others = ends[rows:]
+    width = abs(others[-1] - others[0]) if len(others) >= FEWEST_ROWS else 0.0
+    return abs(others[0] - ends[rows - 1]) / width if width else 0.0
+
+
+def _marks(ends: np.ndarray, step: int) -> list[int]:
+    """Where values that mark missing ones end, at the beginning of sorted numbers; [] if none do.
+
+    They are such as -99, 999, or -1 and -2 in a scale from 1 to 5: far from the others, or the only
+    negative numbers.
+    """
+    found, best, at = list[int](), list[int](), 0
+    while at < len(ends) and len(found) < MOST_MARKS and MARK.fullmatch(f"{4 * ends[at]:.12g}"):
+        rows = int(np.searchsorted(step * ends, step * ends[at], "right"))
+        short, at = -9 <= 4 * ends[at] < 0, rows
+        found.append(at)
+        rest = ends[at:]
+        alone = step > 0 and len(rest) >= FEWEST_ROWS and ends[at - 1] < 0 <= rest[0]
+        if alone and short:  # such as -1, where a scale has no 0, or it would be a measure
+            alone = rest[0] > 0 and at > 1
+        if alone or ((step < 0 or not short) and _gap(ends, at) > FAR_MARK):
+            best = [*found]
+    return best
 
 
 def listed(findings: Iterable[Finding]) -> list[dict]:

@@ -94,4 +94,5 @@ class TimeColumns(Measured):
         return {str(name): hours, f"{name}: sine": np.sin(angle), f"{name}: cosine": np.cos(angle)}
 
     def range_in_words(self, low: str, high: str) -> str:
-        return f"{low} to {high} o'clock"
+        minutes = (round(60 * float(hours)) for hours in (low, high))
+        return " to ".join(f"{each // 60}:{each % 60:02d}" for each in minutes)

@@ -23,7 +23,10 @@ MISSING_TEXTS = {
     "desconocido", "onbekend",
 }  # fmt: skip
 #: those that may be levels like others, where levels stand beside them
-LEVELS = {"none", "nd", "nc", "ka", "lod", "void", "not detected", "#", "*", "**", "***", "/"}
+LEVELS = {
+    "none", "nd", "nc", "ka", "lod", "bdl", "bql", "void", "not detected", "#", "*", "**", "***",
+    "/",
+}  # fmt: skip
 
 
 def is_missing_mark(value: Any) -> bool:

@@ -88,7 +88,8 @@ FAMILIES: tuple[dict[str, float], ...] = (
     {"µg": 1e-6, "ug": 1e-6, "mg": 1e-3, "g": 1, "gram": 1, "grams": 1, "kg": 1e3, "t": 1e6,
      "oz": 28.349523125, "lb": 453.59237, "lbs": 453.59237},
     {"nm": 1e-9, "µm": 1e-6, "um": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 0.1, "m": 1, "km": 1e3,
-     "in": 0.0254, "ft": 0.3048, "yd": 0.9144, "mi": 1609.344, "miles": 1609.344},
+     "in": 0.0254, "inch": 0.0254, "inches": 0.0254, "ft": 0.3048, "foot": 0.3048, "feet": 0.3048,
+     "yd": 0.9144, "mi": 1609.344, "miles": 1609.344},
     {"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2**10,
      "MiB": 2**20, "GiB": 2**30, "TiB": 2**40},
     {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "secs": 1, "second": 1,
@@ -406,8 +407,8 @@ def _quantity(text: str, unit: str, decimal: str) -> float | None:
 def unit_of(texts: Iterable[str]) -> str:
     """The unit of a column of quantities: the most frequent one; "" if it is none.
 
-    All texts with a unit have the same one, or one that can be converted to it. A unit that is in
-    no list must be that of half of the texts; the others are taken for numbers in it.
+    All texts with a unit have the same one, or one that can be converted to it. Several units, or
+    one that is in no list, must be those of half of the texts; the others are numbers in it.
 
     Examples
     --------
@@ -425,7 +426,8 @@ def unit_of(texts: Iterable[str]) -> str:
     if not counts:
         return ""
     known = all(len(unit) > 1 and unit.casefold() in UNITS for unit in counts)
-    if not known and sum(map(bool, found)) < LEAST * len(found):
+    alike = all(_same(unit, next(iter(counts))) for unit in counts)
+    if not (known and alike) and sum(map(bool, found)) < LEAST * len(found):
         return ""
     first = counts.most_common(1)[0][0]
     for family in (*(f for f in FAMILIES if first in f), None):
