@@ -125,6 +125,21 @@ def test_parquet():
     assert pl.read_parquet("out.parquet").equals(frame[KEPT])
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [["1.234,5", "2.000,0", "950"], ["30.01.2024", "31.1.24", "15 Dec 2023"], ["n/a", "1", "-5"],
+     ["$1,200", "$1.3k", "$999"]],
+    ids=["decimal commas", "dates", "marks", "amounts"],
+)  # fmt: skip
+def test_what_is_preferred_is_read_as_a_column_of_a_table_is(cells):
+    rows = [{"text": TEXTS[0], "size": cell} for cell in cells]
+    for name, content in (("in.csv", delimited(rows, ";")), ("in.jsonl", json_lines(rows))):
+        Path(name).write_bytes(content)
+        out = "out" + Path(name).suffix
+        assert command("dedup", name, "-o", out, "--keep", "size", "--force") == 0
+        assert cells[1] in Path(out).read_text()
+
+
 @pytest.mark.parametrize("keep", ["longest", "score"])
 def test_what_is_preferred(keep):
     Path("in.jsonl").write_bytes(json_lines(ROWS))

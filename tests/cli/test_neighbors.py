@@ -186,6 +186,20 @@ def test_wrong_commands_are_refused(arguments, code, said, capsys, monkeypatch):
     assert not Path("neighbors.csv").exists()
 
 
+def test_cells_are_read_by_the_record_of_their_column(folder, capsys):
+    """As ``mercer fit`` reads them: masked bases are bases, and a level 1 is the number 1."""
+    rng = np.random.default_rng(0)
+    genes = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(30)]
+    ITEMS[:30].select(gene=pl.Series(genes), code=pl.Series(["1", "2", "3a"] * 10)).write_csv(
+        "a.csv"
+    )
+    masked = [gene[:9].lower() + gene[9:] for gene in genes]
+    pl.DataFrame({"gene": masked, "code": [1, 2, 3] * 10})[:2].write_csv("b.csv")
+    found = neighbours("a.csv", "b.csv", "-k", 1)
+    assert found["distance"].to_list() == [0, 0]
+    assert "gene" in capsys.readouterr().out
+
+
 def test_names_that_are_all_different_are_compared(folder, capsys):
     names = [
         a + b for a in ("Kra", "Lem", "Mor", "Nis", "Pol") for b in ("ato", "bus", "cek", "dov")

@@ -25,7 +25,7 @@ import mercer
 from mercer.cli import documents
 from mercer.cli.dedup_options import DedupOptions
 from mercer.cli.dedup_outcome import Job, check_output
-from mercer.cli.documents import Format, format_of
+from mercer.cli.documents import Format, format_of, read_kept
 from mercer.cli.errors import DUPLICATES, OK, OptionError, TableError, counted
 from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.files import STDIN, find_sources
@@ -99,7 +99,12 @@ def _formats(options: DedupOptions, given: list[Path]) -> list[Format]:
     made = {format_of(source.name, source.label) for source in sources}
     if len(made) > 1:
         raise TableError("The files have several formats: give files of one format.")
-    return [kind(source, options.column, keep, options.sep) for source in sources for kind in made]
+    formats = [
+        kind(source, options.column, keep, options.sep) for source in sources for kind in made
+    ]
+    if keep is not None:
+        read_kept(formats)
+    return formats
 
 
 def _plan(options: DedupOptions, formats: list[Format], fixed: int) -> dict:

@@ -12,23 +12,29 @@ import csv
 import io
 import sys
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, BinaryIO, Self
 
+import numpy as np
 import polars as pl
 
 from mercer.cli.errors import TableError, no_column
 from mercer.cli.files import Source
+from mercer.cli.text_layout import separator_of
 from mercer.persistence import read_json
+from mercer.tables import Column, Told, form_of, infer_columns, is_missing_mark
 
 BOM = b"\xef\xbb\xbf"
 ROWS = 32_768  # records of a part
 BYTES = 2**26  # and about so many at most
 SHARD = 2**28  # bytes of a shard, about
 STEP = 2**22  # bytes that are looked through at a time
-SEPARATORS = b",;\t|"
+SAMPLE = 2**16  # bytes that tell the separator
+SAMPLED, FEW_FILES = 1000, 5  # records of each file, and files, that tell how --keep is written
 
 
 class RecordError(ValueError):
@@ -43,6 +49,7 @@ class Format(ABC):
     #: where the records of a shard begin and end, in bytes or rows; None: those of the whole file
     begin: int | None = None
     end: int | None = None
+    kept: Column | None = None  # how the texts in the column of --keep are read
 
     def __init__(self, source: Source, column: str, keep: str | None, separator: str | None):
         self.source, self.column, self.keep = source, column, keep
@@ -53,8 +60,13 @@ class Format(ABC):
         """The records after a place, as parts of them; and where each part ends."""
 
     @abstractmethod
+    def found(self, record: Any) -> tuple[str, Any]:
+        """The text of a record, and its cell in the column of --keep; or a RecordError."""
+
     def document(self, record: Any) -> tuple[str, float]:
         """The text of a record, and the number by which it is preferred; or a RecordError."""
+        text, cell = self.found(record)
+        return text, 0.0 if self.keep is None else as_number(cell, self.keep, self.kept)
 
     def header(self) -> bytes:
         """What stands above the records."""
@@ -118,8 +130,8 @@ class Lines(Format):
                 if end < self.source.size:
                     yield end
 
-    def document(self, record: bytes) -> tuple[str, float]:
-        return _decoded(record).rstrip("\r\n"), 0.0
+    def found(self, record: bytes) -> tuple[str, Any]:
+        return _decoded(record).rstrip("\r\n"), None
 
     def _begin(self, file: BinaryIO) -> int:
         """Read what stands above the records; how many bytes it has."""
@@ -135,7 +147,7 @@ class JsonLines(Lines):
 
     skips_blank = True
 
-    def document(self, record: bytes) -> tuple[str, float]:
+    def found(self, record: bytes) -> tuple[str, Any]:
         try:
             found = read_json(_decoded(record))
         except ValueError as error:
@@ -144,15 +156,8 @@ class JsonLines(Lines):
             raise RecordError(f"is no JSON: {error}") from None
         if not isinstance(found, dict):
             raise RecordError(f"holds {_kind(found)} and no object")
-        text = _inside(found, self.column)
-        if text is None:
-            return "", self._number(found)
-        if not isinstance(text, str):
-            raise RecordError(f"has {_kind(text)} as {self.column!r}, and no text")
-        return text, self._number(found)
-
-    def _number(self, found: dict) -> float:
-        return 0.0 if self.keep is None else as_number(_inside(found, self.keep), self.keep)
+        text = _as_text(_inside(found, self.column), self.column)
+        return text, None if self.keep is None else _inside(found, self.keep)
 
 
 class Delimited(Lines):
@@ -186,12 +191,11 @@ class Delimited(Lines):
             self._begin(file)
         return self._header
 
-    def document(self, record: bytes) -> tuple[str, float]:
+    def found(self, record: bytes) -> tuple[str, Any]:
         fields = self._fields(record)
         if len(fields) != len(self.names):
             raise RecordError(f"has {len(fields)} fields, and the header has {len(self.names)}")
-        number = 0.0 if self.keep is None else as_number(fields[self._of_keep], self.keep)
-        return fields[self._of_text], number
+        return fields[self._of_text], fields[self._of_keep]
 
     def _begin(self, file: BinaryIO) -> int:
         start = super()._begin(file)
@@ -199,8 +203,9 @@ class Delimited(Lines):
         if not self._header.strip():
             raise TableError(f"{self.source.label} is empty: it has no header.")
         if self.separator is None:
-            counts = [self._header.count(bytes([mark])) for mark in SEPARATORS]
-            self.separator = chr(SEPARATORS[counts.index(max(counts))])
+            rows = self._header + file.peek(SAMPLE)[:SAMPLE].rpartition(b"\n")[0]  # type: ignore
+            usual = "\t" if self.source.name.lower().endswith(".tsv") else ","
+            self.separator = separator_of(rows.decode("utf-8", "replace"), usual)
         try:
             self.names = self._fields(self._header)
         except RecordError as error:
@@ -280,11 +285,8 @@ class Parquet(Format):
     def size(self) -> int:
         return self.scan().select(pl.len()).collect().item()
 
-    def document(self, record: tuple) -> tuple[str, float]:
-        text = "" if record[0] is None else record[0]
-        if not isinstance(text, str):
-            raise RecordError(f"has {_kind(text)} as {self.column!r}, and no text")
-        return text, 0.0 if self.keep is None else as_number(record[-1], self.keep)
+    def found(self, record: tuple) -> tuple[str, Any]:
+        return _as_text(record[0], self.column), record[-1]
 
 
 FORMATS: dict[str, type[Format]] = {
@@ -304,23 +306,51 @@ def format_of(name: str, label: str) -> type[Format]:
     return found[0]
 
 
-def as_number(value: Any, name: str) -> float:
-    """A number or a date as a number; what is missing is preferred least."""
-    if value is None or value == "":
+def read_kept(formats: Sequence[Format]) -> None:
+    """Find out how texts of the column of --keep are written, by the first records of some files.
+
+    They are read by the forms that the columns of a table have (`mercer.tables`).
+    """
+    cells: list[str] = []
+    for made in formats[:FEW_FILES]:
+        for record in next(made.records(None), ([], 0))[0][:SAMPLED]:
+            with suppress(RecordError):
+                cell = made.found(record)[1]
+                cells += [cell] if isinstance(cell, str) and cell else []
+    found = form_of(Counter(cells), Told()) if cells else None
+    if found is None or found.kind not in ("number", "date"):
+        return
+    for made in formats:
+        made.kept = infer_columns({"": np.array(cells, object)}, {"": found.kind})[0]
+
+
+def as_number(value: Any, name: str, kept: Column | None = None) -> float:
+    """A number or a date as a number; what is missing is preferred least.
+
+    ``kept`` says how the texts of the column are read.
+    """
+    if value is None or is_missing_mark(value):
         return -1e308
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        try:
-            date = datetime.fromisoformat(str(value))
-        except ValueError:
-            raise RecordError(
-                f"has {str(value)[:40]!r} as {name!r}, which is no number or date"
-            ) from None
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    number = _number(value, kept)
+    if number is None:
+        raise RecordError(f"has {str(value)[:40]!r} as {name!r}, which is no number or date")
     if number != number or abs(number) == float("inf"):
         raise RecordError(f"has {value!r} as {name!r}, which is not finite")
     return number
+
+
+def _number(value: Any, kept: Column | None) -> float | None:
+    if isinstance(value, str) and kept is not None and kept.of.numeric:
+        return kept.numbers.read(value)
+    with suppress(TypeError, ValueError):
+        return float(value)
+    with suppress(ValueError):
+        date = datetime.fromisoformat(str(value))
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    if kept is None:
+        return None
+    date = kept.of.read(np.array([value], object), kept)[0]
+    return None if np.isnat(date) else float(date.astype(np.int64))
 
 
 def kept_of(records: Sequence[bytes], rows: Any) -> Iterator[bytes]:
@@ -348,6 +378,14 @@ def _inside(found: dict, name: str) -> Any:
         if not isinstance(value, dict) or key not in value:
             raise RecordError(f"has no column {name!r}; it has {list(found)[:10]}")
         value = value[key]
+    return value
+
+
+def _as_text(value: Any, column: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise RecordError(f"has {_kind(value)} as {column!r}, and no text")
     return value
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from mercer.cli.errors import TableError
 from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, Mixed
 from mercer.search import SetReading
-from mercer.tables import Column, items_of, missing_values
+from mercer.tables import Column, as_items, level_text, missing_values
 
 METRICS = ("range", "rank")
 TEXTS = ("auto", "edit", "kmers", "words")
@@ -51,7 +51,7 @@ class TableDistance:
             elif column.of.items:
                 self.texts[name] = "set"
             elif column.of.samples is not None:
-                self.texts[name] = _way(values[column.name]) if text == "auto" else text
+                self.texts[name] = _way(column, values[column.name]) if text == "auto" else text
         parts: list[tuple[Any, list[str]]] = []
         if self.numbers:
             both = [part for name in self.numbers for part in (name, name + MISSING)]
@@ -91,11 +91,8 @@ class TableDistance:
             elif name in self.vectors:
                 found |= dict(zip(self.vectors[name], np.asarray(column.of.cells(column, cells)).T))
             elif name in self.levels:
-                lost = missing_values(cells)
-                found[name] = pl.Series(
-                    [None if m else _text(v) for v, m in zip(cells.tolist(), lost, strict=True)],
-                    dtype=pl.String,
-                )
+                texts = pl.Series(column.of.texts(column, cells), dtype=pl.String)
+                found[name] = texts.set(pl.Series(missing_values(cells)), None)
             else:
                 found[name] = self._read_texts(column, self.texts[name], cells)
         return pl.DataFrame(found)
@@ -161,11 +158,11 @@ class TableDistance:
 
     def _read_texts(self, column: Column, way: str, cells: np.ndarray) -> pl.Series:
         if way == "set":
-            read = [MARK.join(map(_text, items_of(v, column.separator))) for v in cells.tolist()]
+            sets = as_items(cells, column.separator, column.name)
+            read = [MARK.join(map(level_text, items)) for items in sets]
         else:
-            lost = missing_values(cells)
-            plain = ["" if m else _text(v) for v, m in zip(cells.tolist(), lost, strict=True)]
-            read = plain if way == "edit" else [_parts(text, way) for text in plain]
+            read = column.of.texts(column, cells)
+            read = read if way == "edit" else [_parts(text, way) for text in read]
         return pl.Series(read, dtype=pl.String)
 
 
@@ -176,10 +173,10 @@ def _apart(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     return np.where(zeros, 0.0, 1 - (X * Z).sum(axis=1)) / 2
 
 
-def _way(cells: np.ndarray) -> str:
+def _way(column: Column, cells: np.ndarray) -> str:
     """How texts of these lengths are compared."""
-    known = cells[~missing_values(cells)].tolist()
-    length = sum(len(_text(v)) for v in known) / max(len(known), 1)
+    known = cells[~missing_values(cells)]
+    length = sum(map(len, column.of.texts(column, known))) / max(len(known), 1)
     return "words" if length > LONG else "edit"
 
 
@@ -192,10 +189,6 @@ def _parts(text: str, way: str) -> str:
     return MARK.join(
         f"_{text[i : i + MERS]}_" for i in range(max(len(text) - MERS + 1, bool(text)))
     )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
 
 
 def _edits(mine: list[str], theirs: list[str]) -> np.ndarray:

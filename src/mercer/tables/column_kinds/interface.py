@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.samples import Drawing, Kind
 from mercer.tables.forms import Told
+from mercer.tables.values import missing_values
 
 #: the smallest and the largest value of a column, and its most frequent levels
 Extent = tuple[Any, Any, list[str]]
@@ -97,6 +98,11 @@ class ColumnKind(ABC):
     def cells(self, column: Any, values: np.ndarray) -> list:
         """The samples in the cells of a column."""
         return values.tolist()
+
+    def texts(self, column: Any, values: np.ndarray) -> list[str]:
+        """The cells of a column as texts; a missing one is the empty text."""
+        gone = missing_values(values)
+        return ["" if m else level_text(v) for v, m in zip(values.tolist(), gone, strict=True)]
 
     def views(self, column: Any, cells: list) -> dict[str, str]:
         """The ways in which a model reads such samples, by their labels."""

@@ -84,8 +84,11 @@ class TextColumns(ObjectColumns):
         lengths = self._sizes([level_text(value) for value in counts])
         return (min(lengths), max(lengths), []) if lengths else (None, None, [])
 
-    def cells(self, column: Any, values: np.ndarray) -> list:
+    def texts(self, column: Any, values: np.ndarray) -> list[str]:
         return as_texts(values, column.name)
+
+    def cells(self, column: Any, values: np.ndarray) -> list:
+        return self.texts(column, values)
 
     def views(self, column: Any, cells: list) -> dict[str, str]:
         views = {str(column.name): "characters"}

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import kind_named
 from mercer.tables.cells import as_texts
 from mercer.tables.column_kinds.interface import Extent, level_text
-from mercer.tables.column_kinds.objects import ObjectColumns
+from mercer.tables.column_kinds.objects import TextColumns
 from mercer.tables.forms import Told
 
 SYMBOLS = 25  # that nearly all places of the sequences hold
@@ -24,17 +23,14 @@ MOST_BASES = 0.5  # of the letters at least, in nucleotides
 FILLER = "-"  # what a shorter sequence ends with, where all others have one length
 
 
-class SequenceColumns(ObjectColumns):
+class SequenceColumns(TextColumns):
     """Sequences of symbols. ``low`` and ``high`` are the shortest and the longest length; if all
     have one length, their places are compared too."""
 
     def __init__(self):
-        super().__init__(kind_named("strings"))
+        super().__init__()
         self.name = "sequence"
         self.gap = "A missing sequence counts as the empty one"
-
-    def check(self, name: Any, present: np.ndarray) -> None:
-        """Every value can be written as a sequence."""
 
     def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
         """Nucleotides have no case: they are read in that of the first cells."""
@@ -49,10 +45,15 @@ class SequenceColumns(ObjectColumns):
         lengths = [len(level_text(value)) for value in counts]
         return (min(lengths), max(lengths), []) if lengths else (None, None, [])
 
-    def cells(self, column: Any, values: np.ndarray) -> list:
+    def texts(self, column: Any, values: np.ndarray) -> list[str]:
         texts = as_texts(values, column.name)
-        if column.order:  # soft-masked parts are no other bases
-            texts = [text.upper() if column.order == "upper" else text.lower() for text in texts]
+        if not column.order:
+            return texts
+        # soft-masked parts are no other bases
+        return [text.upper() if column.order == "upper" else text.lower() for text in texts]
+
+    def cells(self, column: Any, values: np.ndarray) -> list:
+        texts = self.texts(column, values)
         if column.low != column.high:
             return texts
         length = int(column.high)
@@ -63,9 +64,6 @@ class SequenceColumns(ObjectColumns):
         if column.low == column.high:
             views[f"{column.name}: places"] = "places"
         return views
-
-    def _shown(self, column: Any, values: np.ndarray) -> list:
-        return [text for text in as_texts(values, column.name) if text]
 
 
 def are_sequences(counts: Counter) -> bool:
