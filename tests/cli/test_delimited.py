@@ -72,7 +72,14 @@ ESCAPED = (
 BARE = ("name\tnote\tn\na\tx\\\ty\t1\nb\tz\t2\n", [("a", "x\ty", 1), ("b", "z", 2)])
 
 
-@pytest.mark.parametrize(("text", "rows"), [ESCAPED, BARE])
+COPIED = (
+    "name\tnote\tn\na\tx\\ty\t1\nb\ttwo\\nlines\t\\N\n\\N\tback\\\\slash\t3\n",
+    [("a", "x\ty", 1), ("b", "two\nlines", None), (None, "back\\slash", 3)],
+)
+BROKEN = ("name\tnote\tn\na\tx\\\ny\t1\nb\tz\t2\n", [("a", "x\ny", 1), ("b", "z", 2)])
+
+
+@pytest.mark.parametrize(("text", "rows"), [ESCAPED, BARE, COPIED, BROKEN])
 def test_backslashes_escape_quotes_and_separators(text, rows, folder):
     name = "t.csv" if "," in text else "t.tsv"
     (folder / name).write_text(text)

@@ -14,6 +14,7 @@ import random
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 
 try:
@@ -59,10 +60,10 @@ def fuzz(
     parser.add_argument("--input", help="one input in base 64, as a failure prints it")
     given, rest = parser.parse_known_args()
 
-    def told(data: bytes) -> None:
+    def told(data: bytes) -> object:
         """Check an input; a failure says how to see it again."""
         try:
-            one_input(data)
+            return one_input(data)
         except BaseException:
             traceback.print_exc()
             print("--input", base64.b64encode(data).decode(), file=sys.stderr, flush=True)
@@ -78,11 +79,14 @@ def fuzz(
     else:
         seed = time.time_ns() if given.seed is None else given.seed
         rng, began, count = random.Random(seed), time.monotonic(), 0
+        ends: Counter = Counter()
         while count != given.count and (given.count or time.monotonic() < began + given.seconds):
-            told(random_input(rng))
+            ends[told(random_input(rng))] += 1
             count += 1
         seconds = time.monotonic() - began
         print(f"{count:,} random inputs (seed {seed}) in {seconds:.0f} s: nothing found")
+        if len(ends) < 9:  # they are ways to end, and no results
+            print(", ".join(f"{end}: {times:,}" for end, times in ends.most_common()))
 
 
 def watch_branches() -> None:

@@ -9,6 +9,7 @@ import mercer.distances as d
 import mercer.kernels as k
 from fuzz import (
     fuzz_archives,
+    fuzz_columns,
     fuzz_documents,
     fuzz_fields,
     fuzz_hashes,
@@ -70,6 +71,13 @@ def test_random_hashes():
 def test_random_texts_archives_and_matrices(inputs, ends):
     rng = random.Random(0)
     assert ends <= {inputs.one_input(random_input(rng)) for _ in range(300)}
+
+
+def test_random_columns():
+    rng = random.Random(0)
+    ends = [fuzz_columns.one_input(random_input(rng)) for _ in range(300)]
+    assert {*ends} >= {"equal", "said", "refused", "texts"}
+    assert ends.count("equal") > len(ends) / 2
 
 
 @pytest.mark.full

@@ -143,6 +143,17 @@ def test_names_tell_that_a_short_column_counts_its_rows(name):
     assert [c.kind for c in infer_columns(read_columns(pd.DataFrame(table)))] == ["number"] * 2
 
 
+def test_labels_at_the_ends_of_a_scale_are_left_away():
+    cells = ["0 - Not at all likely", *map(str, range(1, 10)), "10 - Extremely likely"] * 9
+    column = infer_columns(read_columns(pd.DataFrame({"nps": cells, "x": range(99)})))[0]
+    assert (column.kind, column.low, column.high, column.missing) == ("number", 0, 10, 0)
+    assert column.doubts == [["label", "18 cells are a number with words behind it, such as "
+                              "'0 - Not at all likely': read as the number"]]  # fmt: skip
+    for cells in (["1 - Male", "2 - Female", "3 - Other"] * 33, ["1 - 5 a", "2"] * 50):
+        column = infer_columns(read_columns(pd.DataFrame({"a": cells, "x": range(len(cells))})))[0]
+        assert column.kind == "category"
+
+
 def test_days_of_a_year_are_no_numbers_of_rows():
     table = {"day_of_year": range(1, 366), "size": np.cos(range(365))}
     assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == "number"

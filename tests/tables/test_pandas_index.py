@@ -72,3 +72,13 @@ def test_a_few_rows_are_enough_where_they_have_no_name():
 def test_a_kind_that_is_given_keeps_it():
     frame = pd.DataFrame({"Unnamed: 0": range(N), "size": np.sin(range(N))})
     assert infer_columns(read_columns(frame), kind={"Unnamed: 0": "number"})[0].kind == "number"
+
+
+def test_row_names_of_r_are_no_index_of_pandas():
+    for values, said in ((range(1, N + 1), "row names"), (range(N), "index of a pandas table")):
+        (column, _) = infer_columns(
+            read_columns(pd.DataFrame({"": np.float64(values), "size": np.cos(range(N))}))
+        )
+        assert column.kind == "identifier"
+        assert said in column.reason
+        assert "--kind" not in column_notices([column])[0]

@@ -110,6 +110,8 @@ def test_levels_that_are_written_in_several_ways():
     assert finding.text.startswith("a: 'YES', 'Yes', 'yes ' differ by case or blanks alone")
     (finding,) = reviewed(find_strange_values, {"a": answers})
     assert finding.text.startswith("a: '-' (5), 'n/a' (5), 'unknown' (5) may mean a missing value.")
+    (finding,) = reviewed(find_strange_values, {"a": ["1 Yes", "2 No", "-99 No answer"] * 9})
+    assert finding.text.startswith("a: '-99 No answer' (9) may mean a missing value.")
     assert reviewed(find_variants, {"a": ["yes", "no"] * 9}) == []
     assert reviewed(find_strange_values, {"a": ["some", "none"] * 9}) == []
 

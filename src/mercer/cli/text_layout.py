@@ -362,20 +362,27 @@ def separator_of(text: str, usual: str | None) -> str:
 def has_escapes(text: str, separator: str) -> bool:
     """Whether quotes or separators within fields stand behind a backslash, as databases write them.
 
-    Then alone all rows have one width.
+    Then alone all rows have one width. Or a field is ``\\N``, and others have escapes.
     """
-    if '\\"' not in text and f"\\{separator}" not in text:
+    null = re.search(_null(separator), text) and re.search(r"\\[^N]", text)
+    if not null and not any(f"\\{each}" in text for each in ('"', separator, "\n")):
         return False
     plain = _widths(text, separator, most=None)
     found = _widths(text, separator, "\\", most=None)
     broken = len(set(plain)) > 1 or len(plain) < len(found)
-    return broken and len(set(found)) == 1 < found[0]
+    return bool(broken or null) and len(set(found)) == 1 < found[0]
+
+
+def _null(separator: str) -> str:
+    """The pattern of a field that is ``\\N``."""
+    return rf"(?<![^{re.escape(separator)}\r\n])\\N(?=[{re.escape(separator)}\r\n]|$)"
 
 
 def without_escapes(text: str, separator: str) -> str:
     """The same table with doubled quotes in place of backslashes; ``\\N`` is a missing value."""
-    ends = rf"(?=[{re.escape(separator)}\r\n]|$)"
-    text = re.sub(rf"(?<![^{re.escape(separator)}\r\n])\\N{ends}", "", text)
+    text = re.sub(_null(separator), "", text)
+    meant = {"t": "\t", "n": "\n", "r": "\r"}
+    text = re.sub(r"\\([tnr\\])", lambda found: "\\" + meant.get(found[1], found[1]), text)
     found, lines, begins = io.StringIO(newline=""), list(io.StringIO(text, newline="")), 0
     rows = fields_of(iter(lines), separator, len(text), "\\")
     writer = csv.writer(found, delimiter=separator, lineterminator="\n")

@@ -12,7 +12,7 @@ from typing import Any
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
 from mercer.tables.forms import SAID as SAID_ORDERS
 from mercer.tables.forms import Numbers
-from mercer.tables.pandas_index import INDEX
+from mercer.tables.pandas_index import INDEX, NAMES
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
@@ -143,7 +143,11 @@ def column_notices(columns: list[Column], most: int = LISTED) -> list[str]:
     if dropped:
         hint = ""
         for column in columns:
-            if column.of.identifies and column.others and not column.reason.startswith(INDEX):
+            if (
+                column.of.identifies
+                and column.others
+                and not column.reason.startswith((INDEX, NAMES))
+            ):
                 told = shlex.quote(f"{column.name}={column.others[0][0]}")
                 hint = f" To use {column.name}, give its kind, as in --kind {told}."
                 break

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 INDEX = "the index of a pandas table"
+NAMES = "the row names of an earlier table"  # as R writes them, from 1
 LEAST = 3  # values of an index
 MANY = 20  # different values: a code has fewer
 #: as pandas calls an index in Parquet files, and one that a file had no name for
@@ -53,7 +54,9 @@ def is_index(name: Any, values: np.ndarray) -> str:
     whole = values.dtype.kind == "f" and len(values) >= LEAST and bool((values >= 0).all())
     if not whole or (values != np.round(values)).any():
         return ""
-    said, distinct = INDEX, len(np.unique(values))
+    distinct = len(np.unique(values))
+    named = RESET.fullmatch(str(name)) or str(name).startswith(("Unnamed", "__"))
+    said = INDEX if named or values.min() != 1 else NAMES
     if STORED.fullmatch(str(name)):
         return said
     steps, n = np.diff(values), len(values)

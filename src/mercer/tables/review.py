@@ -28,6 +28,7 @@ MANY_CLASSES = 100
 FEW_OF_A_CLASS = 5
 RARE_CLASS = 0.05  # of the rows: accuracy says little where the others are one class
 MISSING_WORDS = MISSING_TEXTS - LEVELS
+NUMBERED = re.compile(r"^-?\d+[ .:=)-]+(?=\w)")  # a code before its label
 RISING = 0.99  # of the steps from row to row, in a table that is ordered in time
 CODE_NAME = re.compile(
     r"(?:.*[_\W]|.*[a-z](?=[A-Z]))?(?:"
@@ -410,7 +411,11 @@ def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) ->
         cells = values[column.name]
         if column.of.levelled and cells.dtype == object:
             counts = Counter(v for v in cells.tolist() if isinstance(v, str))
-            marks = {v: c for v, c in counts.items() if v.strip().lower() in MISSING_WORDS}
+            marks = {
+                v: c
+                for v, c in counts.items()
+                if NUMBERED.sub("", v.strip().lower()) in MISSING_WORDS
+            }
             if marks:
                 some = ", ".join(f"{v!r} ({c})" for v, c in sorted(marks.items())[:5])
                 found.append(

@@ -124,7 +124,9 @@ def read_numbers(counts: Counter, told: Told) -> Read:
     behind = [text for text in numbers if GRADE.fullmatch(text.strip())]
     ranges = [text for text in numbers if (cell := cells[text]) and cell.middle]
     grades = behind and max(len(text.strip()) for text in numbers) <= 2
-    if len(ranges) > REPEATED * len(values) or are_codes(numbers) or grades:
+    labels = [text for text in numbers if (cell := cells[text]) and cell.label]
+    few = len(ranges) <= REPEATED * len(values) and 2 * len(labels) <= len(numbers)
+    if not few or are_codes(numbers) or grades:
         return Read("number", dict.fromkeys(counts))
     signs = signs_of(numbers)
     doubts = []
@@ -138,6 +140,7 @@ def read_numbers(counts: Counter, told: Told) -> Read:
     limits = [text for text in numbers if (cell := cells[text]) and cell.limit]
     doubt("limit", limits, "a limit, such as {first}: read as the limit itself")
     doubt("limit", ranges, "a range, such as {first}: read as its middle")
+    doubt("label", labels, "a number with words behind it, such as {first}: read as the number")
     strange = [text for text in numbers if (cell := cells[text]) and cell.other]
     sign = {",": "point", ".": "comma"}.get(form.decimal, "")
     doubt(
@@ -159,7 +162,7 @@ def read_numbers(counts: Counter, told: Told) -> Read:
         several = f"its cells have several currencies, {signs}: their numbers are read as if of one"
         doubts.append(Doubt("currency", several))
     how = {"signs": signs, **asdict(form)}
-    if not form.decimal and not form.unit and any("," in text or "." in text for text in numbers):
+    if not form.decimal and re.search(r"\d[.,]\d", "\n".join(numbers)):
         other = "comma" if told.decimal != "," else "point"
         how["others"] = [[f"number:decimal-{other}", "its cells fit both decimal signs"]]
     return Read("number", values, how, doubts)
@@ -184,14 +187,27 @@ def read_dates(counts: Counter, told: Told) -> Read:
     if not sure:
         other = SAID["mdy" if order == "dmy" else "dmy"]
         others = [[f"date:{other}", "all cells fit both orders of day and month"]]
-    if not sure and not told.sure:
-        text, moment = next((t, m) for t, m in known.items() if m.open and len(m.dates) > 1)
+    # 10/03/84 is not told by dates such as 13.02.87
+    telling = {_mark(text) for text, m in known.items() if m.open and [*m.dates] == [order]}
+    some = [t for t, m in known.items() if m.open and len(m.dates) > 1 and _mark(t) not in telling]
+    if some and not told.sure and (not sure or telling):
+        text, which = (
+            some[0],
+            f"{sum(counts[t] for t in some)} of its dates" if sure else "its dates",
+        )
         first, other = ("day", "month") if order == "dmy" else ("month", "day")
-        both = f"its dates fit both orders of day and month, and {text!r} is read with the {first}"
-        both += f" first, as {moment.dates[order]!s:.10}; if the {other} is first, give --dates"
+        both = f"{which} fit both orders of day and month, and {text!r} is read with the {first}"
+        both += (
+            f" first, as {known[text].dates[order]!s:.10}; if the {other} is first, give --dates"
+        )
         doubts.append(Doubt("order", f"{both} {other}-first"))
     how = {"order": order, "zone": "" if local else "UTC", "others": others}
     return Read("date", values, how, doubts)
+
+
+def _mark(text: str) -> str:
+    """What stands behind the first number of a date."""
+    return text.strip().lstrip("0123456789")[:1]
 
 
 FAMILIES: tuple[Callable[[Counter, Told], Read], ...] = (read_clocks, read_numbers, read_dates)

@@ -43,8 +43,9 @@ def _digits(decimal: str) -> str:
     groups = [rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+" for mark in marks]
     groups.append(rf"[1-9][0-9]?(?:{comma}[0-9]{{2}})+{comma}[0-9]{{3}}")
     point = re.escape(decimal)
-    whole = rf"(?:{'|'.join(groups)}|[0-9]+)"
-    return rf"(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+{MINUS}]?[0-9]+)?"
+    exponent = rf"(?:[eE][+{MINUS}]?[0-9]+)?"  # 3.374e5 has no group of thousands
+    plain = rf"(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+){exponent}"
+    return rf"(?:(?:{'|'.join(groups)})(?:{point}[0-9]*)?|{plain})"
 
 
 def _number(decimal: str) -> str:
@@ -78,6 +79,7 @@ _LIMIT = re.compile(r"\s*(<=?|>=?|≤|≥)\s*")
 _BETWEEN = re.compile(
     r"(.*?\d[^\d\s]{0,3}?)\s*(?:-|–|—|\bto\b|\bbis\b|\bà\b)\s*([^\d\s-]{0,3}\d.*?)(?: [^\W\d]+)?"
 )
+_LABELLED = re.compile(r"(-?\d{1,3}) ?[-–=:] ?[^\W\d_][^\d]{2,}")
 _DECADE = re.compile(r"(?:1[5-9]|20)?\d0s")
 #: three numbers or more of three digits, which may be groups of one number, or parts of a code
 _PARTS_OF_CODE = re.compile(rf"[1-9]\d{{0,2}}(?:[{BLANKS}]\d{{3}}){{2,}}")
@@ -178,6 +180,7 @@ class Cell(NamedTuple):
     limit: bool = False  # "<0.1" or ">100"
     other: bool = False  # it has the other decimal sign than the column
     middle: bool = False  # of a range such as "5-6"
+    label: bool = False  # words stand behind it, as in "10 - Extremely likely"
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,9 @@ class Numbers:
             number, alone = spelled_number(digits, self.decimal), False
             number = None if number is None else number * size
         if number is None:
-            ends = ends_of(text)
+            ends, label = ends_of(text), _LABELLED.fullmatch(text.strip())
+            if label is not None:
+                return Cell(float(label[1]), label=True)
             return None if ends is None else Cell(sum(ends) / 2, middle=True)
         other = alone and bool(self.decimal) and not fits(text, self.decimal)
         share = 100 if self.shares and "%" not in text else 1
