@@ -1,8 +1,10 @@
 """The command as a user types it, run in this process."""
 
+import dataclasses
+
 import pytest
 
-from mercer.cli.app import run
+from mercer.cli.app import app, run
 
 
 def command(*arguments):
@@ -24,3 +26,9 @@ def fitted_file(folder, table, target):
     fit = ("fit", table, "--target", target, "--trials", 1, "--quiet")
     assert command(*fit, "-o", folder / "model.mercer") == 0
     return folder / "model.mercer"
+
+
+def options(name):
+    """The arguments of a command, and its options one by one, as cyclopts knows them."""
+    found = app[name].assemble_argument_collection()
+    return [each for each in found if each.parse and not dataclasses.is_dataclass(each.hint)]

@@ -21,8 +21,7 @@ from cli.test_dedup import KEPT, PACKERS, ROWS, TEXTS, delimited, ids, json_line
 from killed_task import dying_once
 from mercer import deduplicate
 from mercer.cli import documents
-from mercer.cli.app import dedup
-from mercer.cli.dedup import mapped_by
+from mercer.cli.dedup import DedupOptions, deduplicate_files, mapped_by
 from mercer.cli.errors import OptionError
 from mercer.cli.files import Source
 from mercer.dedup import CorpusIndex
@@ -99,6 +98,11 @@ def test_malformed_lines_of_shards_have_their_numbers(shard, capsys, monkeypatch
 # --- executors -----------------------------------------------------------------------------------
 
 
+def dedup(**options):
+    """As docs/duplicates.rst calls it from Python."""
+    deduplicate_files(DedupOptions(files=(Path("in.jsonl"),), **options))
+
+
 def elsewhere(function, numbers):
     """As another process would, in any order and in another folder."""
     copy, here = pickle.loads(pickle.dumps(function)), os.getcwd()
@@ -120,12 +124,12 @@ def test_any_function_that_maps_runs_the_tasks(monkeypatch):
     pool = concurrent.futures.ThreadPoolExecutor(3)
     for executor in (elsewhere, map, pool):
         output = Path("out.jsonl")
-        dedup(Path("in.jsonl"), output=output, executor=executor, force=True, quiet=True)
+        dedup(output=output, executor=executor, force=True, quiet=True)
         assert ids() == KEPT
     with pytest.raises(RuntimeError, match="tasks of the stage 'buckets' were not done"):
-        dedup(Path("in.jsonl"), output=output, executor=forgetful, force=True, work=Path("w"))
+        dedup(output=output, executor=forgetful, force=True, work=Path("w"))
     # what was done is there, and the next run does the rest
-    dedup(Path("in.jsonl"), output=output, executor=elsewhere, force=True, work=Path("w"))
+    dedup(output=output, executor=elsewhere, force=True, work=Path("w"))
     assert ids() == KEPT
 
 
@@ -133,7 +137,7 @@ def test_errors_of_tasks_are_said(capsys):
     Path("in.jsonl").write_bytes(json_lines(ROWS) + b"{broken\n")
     for executor in (elsewhere, map):
         with pytest.raises(ValueError, match=r"in\.jsonl, line 64 is no JSON"):
-            dedup(Path("in.jsonl"), output=Path("out.jsonl"), executor=executor)
+            dedup(output=Path("out.jsonl"), executor=executor)
     for executor, message in (
         ("spark", "--executor spark: give"), ("processes:0", "at least 1"),
         ("processes", "at least 1"),
@@ -184,7 +188,7 @@ def test_one_of_two_workers_is_killed(kind, monkeypatch, tmp_path):
         return mapped(partial(dying_once, marker, function), numbers)
 
     with mapped_by(kind) as mapped:
-        dedup(Path("in.jsonl"), output=Path("out.jsonl"), executor=killing)
+        dedup(output=Path("out.jsonl"), executor=killing)
     assert os.path.exists(marker)
     assert ids() == KEPT
     if kind.startswith("dask"):

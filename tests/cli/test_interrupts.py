@@ -245,7 +245,7 @@ def test_a_time_that_loading_uses_up_is_said_at_once(folder, capsys, monkeypatch
     monkeypatch.setattr("mercer.cli.fit.read_problem", read)
     for loading in (0, 15):
         monkeypatch.setattr(
-            "mercer.cli.model_commands.monotonic", lambda took=loading: monotonic() - took
+            "mercer.cli.commands.monotonic", lambda took=loading: monotonic() - took
         )
         assert command(*FIT, "--time", "5s") == 3
         said = " ".join(capsys.readouterr().err.split())

@@ -1,13 +1,12 @@
 """All paths of a run: none of its files replaces another one, whatever it is called."""
 
-import inspect
 import os
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
-from cli.runner import command, printed
+from cli.runner import command, options, printed
 from mercer.cli.app import app
 
 #: the paths of each command: what it writes, the folders that it fills, and what it reads
@@ -41,13 +40,7 @@ NEEDED = {"fit": ["--target", "y"], "report": ["--target", "y"]}
 
 def parameters(name):
     """The parameters of a command that are paths."""
-    function = app[name].default_command
-    hints = get_type_hints(function, include_extras=True)
-    return [
-        parameter
-        for parameter in inspect.signature(function).parameters.values()
-        if "Path" in str(hints[parameter.name])
-    ]
+    return [argument.field_info for argument in options(name) if "Path" in str(argument.hint)]
 
 
 @pytest.mark.parametrize("name", [str(name) for name in app if not str(name).startswith("-")])

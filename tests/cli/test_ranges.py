@@ -2,13 +2,10 @@
 
 import re
 from pathlib import Path
-from typing import get_type_hints
 
 import pytest
 
-from cli.runner import printed
-from mercer.cli.app import app
-from mercer.cli.shared_options import ReadingOptions
+from cli.runner import options, printed
 
 NEEDED = {
     "fit": ["t.csv", "--target", "y", "-o", "new.mercer"],
@@ -36,13 +33,9 @@ NUMBER = re.compile(r"\b(int|float)\b|Literal\[\d")
 def numbers():
     """Every option of every command that is a number."""
     for name in NEEDED:
-        function = app[name].default_command
-        hints = get_type_hints(function, include_extras=True)
-        if hints.pop("reading", None) is ReadingOptions:  # the options that several commands share
-            hints |= get_type_hints(ReadingOptions, include_extras=True)
-        for option in hints:
-            if option != "return" and NUMBER.search(str(hints[option])):
-                yield name, option
+        for argument in options(name):
+            if NUMBER.search(str(argument.hint)):
+                yield name, argument.field_info.name
 
 
 def test_every_number_of_every_command_is_in_the_table():

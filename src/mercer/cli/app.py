@@ -1,8 +1,8 @@
 """The app: all commands, and how errors become messages and exit codes.
 
 Each command is a thin function that imports its own module on use, so that ``mercer --help``
-is fast. Those on tables stand in model_commands.py and search_commands.py; the work of those here
-is in denoise.py and demo.py beside this file.
+is fast. Those on tables and documents stand in commands.py; the work of those here is in denoise.py
+and demo.py beside this file.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import Annotated, Any, NoReturn
 from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError, Parameter
 
 import mercer
+from mercer.cli.commands import check, dedup, fit, neighbors, predict, report
 from mercer.cli.errors import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE, OptionError
 from mercer.cli.libraries import check_room
-from mercer.cli.model_commands import check, fit, predict, report
-from mercer.cli.search_commands import dedup, neighbors
-from mercer.cli.shared_options import Flag, Json, Quiet, Whole
+from mercer.cli.options import Flag, Json, Quiet, Whole
 from mercer.cli.terminal import Terminal, line
 from mercer.visible import visible
 

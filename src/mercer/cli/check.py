@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json as json_text
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, log
 from pathlib import Path
@@ -68,8 +69,8 @@ def check_table(
     target: str | None,
     test: Path | None,
     task: str | None,
-    kind: list[str],
-    drop: list[str],
+    kind: Sequence[str],
+    drop: Sequence[str],
     kernel: str | None,
     reading: Reading,
     json: bool,

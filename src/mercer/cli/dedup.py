@@ -12,7 +12,7 @@ import json as json_text
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -23,13 +23,13 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 import mercer
 from mercer.cli import documents
-from mercer.cli.dedup_options import DedupOptions
 from mercer.cli.dedup_outcome import Job, check_output
 from mercer.cli.documents import Format, format_of, read_kept
 from mercer.cli.errors import DUPLICATES, OK, OptionError, TableError, counted
 from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.files import STDIN, find_sources
 from mercer.cli.options import check_paths
+from mercer.cli.search_options import DedupOptions
 from mercer.cli.terminal import Terminal, line
 from mercer.dedup import (
     CorpusIndex,
@@ -91,7 +91,7 @@ def deduplicate_files(options: DedupOptions) -> int:
     return DUPLICATES if options.fail and facts["removed"] else OK
 
 
-def _formats(options: DedupOptions, given: list[Path]) -> list[Format]:
+def _formats(options: DedupOptions, given: Sequence[Path]) -> list[Format]:
     if STDIN in given:
         raise OptionError("- : documents are read more than once; give them as a file.")
     keep = None if options.keep in ("first", "longest") else options.keep

@@ -176,7 +176,7 @@ def _estimator(problem: Problem, options: FitOptions, budget: Clock) -> Any:
     limit = max(SEARCH_SHARE * budget.limit - spent, 0.1 * budget.limit)
     return automatic(
         time=limit, memory=options.memory, trials=options.trials,
-        metric=problem.metric, kind=problem.kinds, drop=options.drop, only=options.only,
+        metric=problem.metric, kind=problem.kinds, drop=list(options.drop), only=options.only,
         random_state=options.seed,
     )  # fmt: skip
 

@@ -6,22 +6,20 @@ from __future__ import annotations
 import json as json_text
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from rich.progress import Progress
 
-from mercer.cli.errors import OptionError, TableError, column_faults, counted, of_option
+from mercer.cli.errors import OptionError, TableError, column_faults, counted
 from mercer.cli.options import check_paths, kinds_given
-from mercer.cli.predict import WRITERS, kept_columns, write_frames
+from mercer.cli.predict import kept_columns, write_frames
 from mercer.cli.problem import columns_of
+from mercer.cli.search_options import NeighborOptions
 from mercer.cli.table_distance import TableDistance
-from mercer.cli.tables import Reading, Tables
+from mercer.cli.tables import Tables
 from mercer.cli.terminal import Terminal, line
-from mercer.gram import Place
 from mercer.persistence import written_whole
 from mercer.search import fit_index
 from mercer.tables import Column, read_columns, spare_worded_texts
@@ -29,56 +27,6 @@ from mercer.tables import Column, read_columns, spare_worded_texts
 BLOCK = 2000  # rows that ask at a time
 SAID = 3  # columns that an explanation names
 WRITTEN = {"row", "neighbour", "distance", "rank", "differs"}  # columns of the output
-
-
-@dataclass(frozen=True, kw_only=True)
-class NeighborOptions:
-    """The options of ``mercer neighbors``, which search_commands.py describes."""
-
-    items: Path
-    query: Path | None
-    k: int | None
-    radius: float | None
-    columns: list[str]
-    keep: list[str]
-    drop: list[str]
-    kind: list[str]
-    metric: str
-    text: str
-    output: Path
-    explain: bool
-    memory: str
-    reading: Reading
-    force: bool
-    quiet: bool
-    json: bool = False
-
-    @property
-    def written(self) -> list[tuple[str, Path]]:
-        return [("--output", self.output)]
-
-    def check(self) -> None:
-        """Refuse, before any table is read, what no table could make right."""
-        suffix = self.output.suffix.lower()
-        if suffix not in WRITERS:
-            raise OptionError(f"--output {self.output}: the name must end in {', '.join(WRITERS)}.")
-        if self.k is not None and self.k < 1:
-            raise OptionError(f"-k {self.k}: give a number of neighbours, at least 1.")
-        if self.radius is not None and not 0 <= self.radius < np.inf:
-            raise OptionError(f"--radius {self.radius}: give a number, at least 0.")
-        with of_option(OptionError):
-            Place(self.memory)
-        kinds_given(self.kind)
-        both = sorted({*self.columns} & {*self.drop})
-        if both:
-            raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")
-        for name in self.keep:
-            if name in WRITTEN:
-                raise OptionError(
-                    f"--keep {name}: the neighbours have a column of that name; rename yours."
-                )
-        inputs = [self.items] if self.query is None else [self.items, self.query]
-        check_paths(self.written, inputs, force=self.force)
 
 
 def write_neighbors(options: NeighborOptions) -> int:

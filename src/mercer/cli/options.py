@@ -1,7 +1,7 @@
-"""What the options of a command say, checked before any work is done.
+"""The options of the commands: their names, types and help, and what is checked before any work.
 
-`FitOptions` are those of ``mercer fit``; `kinds_given`, `reading_given` and `check_paths` serve the
-other commands as well.
+Those of several commands come first, then `FitOptions`, those of ``mercer fit``; search_options.py
+has those of ``mercer neighbors`` and ``mercer dedup``. Nothing is imported here that takes long.
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter, Token
 
 from mercer.cli.errors import OptionError, TableError, of_option, refuse
 from mercer.cli.files import STDIN
-from mercer.cli.shared_options import MEMORY, ReadingOptions
-from mercer.cli.tables import Reading
 from mercer.durations import seconds
-from mercer.tables import column_kinds, spelled_number
+
+if TYPE_CHECKING:
+    from mercer.cli.tables import Reading
 
 TIME = "120s"  # where --time is not given
 MOST_SKIPPED = 1_000_000  # lines above a header
+WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}  # files of rows, and their separators
 INTERVAL = ("prediction_low", "prediction_high")  # the columns of --interval
 
 DATES = {"day-first": "dmy", "month-first": "mdy"}
@@ -33,35 +37,155 @@ RECORDED = ("target", "test", "task", "order", "metric", "time", "trials", "memo
             "only", "seed", "group", "time_column", "weight", "compress", "output")  # fmt: skip
 
 
+MEMORY = "4GB"  # of mercer fit, where it is told of none
+
+KIND = """Overrides a column's inferred kind: --kind zip=category, or number, date, time, text, \
+sequence, set, series, vector, identifier, drop; also with its form: date:month-first, \
+number:decimal-comma, ordered:low<mid<high. May be repeated."""
+DROP = "A column to leave out. May be repeated."
+LARGEST = 2**32 - 1  # of whole numbers: seeds are no larger, and native code counts further
+
+
+def _whole(_: Any, tokens: Sequence[Token]) -> int:
+    """A whole number; cyclopts would round 2.5 without a word."""
+    try:
+        number = int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"{tokens[0].value}: give a whole number.") from None
+    if abs(number) > LARGEST:
+        raise ValueError(f"{tokens[0].value}: give a whole number, at most {LARGEST:,}.")
+    return number
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
+Names = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
+Kinds = Annotated[Names, Parameter(name="--kind", help=KIND)]
+Drops = Annotated[Names, Parameter(name="--drop", help=DROP)]
+Given = Annotated[Path, Parameter(parse=False)]  # a file, which a command takes without a name
+More = Annotated[Path, Parameter(help="More files with the same columns.")]
+Output = Annotated[Path, Parameter(alias="-o")]
+Flag = Annotated[bool, Parameter(negative="")]
+Json = Annotated[Flag, Parameter(help="Print one JSON object instead of the screen.")]
+Quiet = Annotated[Flag, Parameter(help="Print nothing but errors.")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How the files of tables are read: the same options in all commands.
+
+    Parameters
+    ----------
+    encoding
+        Encoding of text files.
+    sep
+        Separator of the fields of text files: "," ";" tab. Default: as the first rows show.
+    decimal
+        The decimal sign in text files: . or , (default: as the columns show).
+    skip_rows
+        Lines above the header in text and Excel files. Default: as the first rows show.
+    header
+        Whether the first line names the columns. Default: as the first rows show.
+    sheet
+        The sheet of an Excel file. Default: the first one with a table.
+    dates
+        The order of numbers in dates that fit both: day-first or month-first.
+    missing
+        A text that means a missing value, such as "n.d.". May be repeated.
+    keep_variants
+        Keep classes of the target apart that differ by case or blanks alone.
+    """
+
+    encoding: str = "utf-8"
+    sep: str | None = None
+    decimal: Literal[".", ","] | None = None
+    skip_rows: Whole | None = None
+    header: Annotated[bool | None, Parameter(negative="--no-header")] = None
+    sheet: str | None = None
+    dates: Literal["day-first", "month-first"] | None = None
+    missing: Names = ()
+    keep_variants: Flag = False
+
+
+@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
-    """The options of ``mercer fit``, which model_commands.py describes."""
+    """The options of ``mercer fit``.
 
-    train: Path
+    Parameters
+    ----------
+    target
+        The column to predict.
+    test
+        A table to score on; without it 20% of the rows are split off before anything is fitted.
+    task
+        Overrides what the target suggests; ordered means classes with an order, such as low,
+        medium and high, or 1 to 5.
+    order
+        The classes of an ordered target, the lowest first: low,medium,high. Words of known scales
+        and numbers need none.
+    metric
+        What to optimise and report: accuracy, balanced_accuracy, roc_auc, average_precision,
+        log_loss, f1; r2, rmse, mae; of ordered classes rank_error, quadratic_kappa. Default: r2, or
+        accuracy, or rank_error, or average_precision for two classes of which one has less than a
+        tenth of the rows.
+    time
+        Time for all of it, search, final fit and report: 90, "120s", "5min", "1h". Default: 120s.
+    trials
+        A number of trials in place of --time: the same model on any machine.
+    memory
+        Memory budget: "4GB", "500MB".
+    only
+        "kernels" keeps a kernel machine even where the constant or a linear model, which are tried
+        too, predicts rows that were left out better.
+    group
+        A column of groups, such as patients: rows of one group are never on both sides of a split.
+        It is not used to predict from.
+    time_column
+        A column of times: the latest rows are held out, as later rows are to be predicted.
+    weight
+        A column with the weights of the rows, >= 0. It is not used to predict from.
+    compress
+        So many centres in place of all rows or support vectors: a smaller file and predictions that
+        are many times as fast. The score is that of the compressed model; what it lost is said.
+    seed
+        Seed of the split and the search.
+    output
+        Where the model is written; the report goes beside it as .html.
+    no_rows
+        Keep the values of single rows out of the report: cells, targets, words, levels and ranges.
+    resume
+        A model of the same table with the same options, such as one that Ctrl-C has left: its
+        trials are not repeated, and the search goes on after them.
+    force
+        Replace an existing model and report.
+    """
+
+    train: Given = STDIN
+    more: Annotated[tuple[Path, ...], Parameter(parse=False)] = ()
     target: str
-    test: Path | None
-    task: str | None
-    metric: str | None
-    time: str | None
-    trials: int | None
-    memory: str
-    kind: list[str]
-    drop: list[str]
-    seed: int
-    output: Path
-    read: ReadingOptions = ReadingOptions()  # noqa: RUF009 - it cannot change
+    test: Path | None = None
+    task: Literal["classification", "regression", "ordered"] | None = None
+    order: str | None = None
+    metric: str | None = None
+    time: str | None = None
+    trials: Whole | None = None
+    memory: str = MEMORY
+    kind: Kinds = ()
+    drop: Drops = ()
+    only: Literal["kernels"] | None = None
     group: str | None = None
     time_column: str | None = None
     weight: str | None = None
-    compress: int | None = None
-    more: tuple[Path, ...] = ()
+    compress: Whole | None = None
+    seed: Whole = 0
+    output: Output = Path("model.mercer")
+    read: ReadingOptions = ReadingOptions()
+    no_rows: Flag = False
     resume: Path | None = None
-    force: bool
-    json: bool
-    quiet: bool
-    no_rows: bool = False
-    order: str | None = None
-    only: str | None = None
+    force: Flag = False
+    json: Json = False
+    quiet: Quiet = False
 
     @property
     def report(self) -> Path:
@@ -168,8 +292,10 @@ class FitOptions:
         return shlex.join(parts)
 
 
-def kinds_given(pairs: list[str]) -> dict[str, str]:
+def kinds_given(pairs: Sequence[str]) -> dict[str, str]:
     """{"zip": "category"} for ["zip=category"]."""
+    from mercer.tables import column_kinds
+
     kinds, faults = {}, []
     known = [kind.name for kind in column_kinds() if kind.given]
     for pair in pairs:
@@ -185,6 +311,8 @@ def kinds_given(pairs: list[str]) -> dict[str, str]:
 
 def reading_given(given: ReadingOptions) -> Reading:
     """How tables are read, checked before they are."""
+    from mercer.cli.tables import Reading
+
     sep = given.sep
     separator = None if sep is None else SEPARATORS.get(sep, sep)
     if separator is not None and (len(separator) != 1 or separator in "\r\n\"'" or separator > "~"):
@@ -214,6 +342,8 @@ def check_seed(seed: int) -> None:
 
 def levels_given(interval: float | None, quantiles: str | None) -> dict[str, float]:
     """The columns that ``--interval`` and ``--quantiles`` ask for, each with its level."""
+    from mercer.tables import spelled_number
+
     found: dict[str, float] = {}
     faults: list[TableError] = []
     if interval is not None:

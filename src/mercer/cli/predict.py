@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json as json_text
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +21,7 @@ from sklearn.base import is_classifier
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.file_rows import in_file
 from mercer.cli.files import STDIN
-from mercer.cli.options import INTERVAL, check_paths
+from mercer.cli.options import INTERVAL, WRITERS, check_paths
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal
 from mercer.learners.additive import ColumnReasons
@@ -29,7 +29,6 @@ from mercer.persistence import ModelFileError, load, written_whole
 from mercer.selection.automatic import KernelRegressor, Reasons
 from mercer.tables import Surprises, TableEncoder, read_columns, unreadable
 
-WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}
 WHOLE = 100_000_000  # bytes of files that are read at once
 BLOCK = 50_000  # rows of the others that are read at a time
 #: a spreadsheet takes a cell for a formula that begins so, unless it is a number (OWASP, "CSV
@@ -43,7 +42,7 @@ def predict_table(
     given: list[Path],
     *,
     output: Path,
-    keep: list[str],
+    keep: Sequence[str],
     reading: Reading,
     safe_cells: bool,
     levels: dict[str, float],
@@ -101,7 +100,7 @@ class _Predictions:
     """Predictions of a model for tables, block by block."""
 
     def __init__(
-        self, estimator: Any, tables: Tables, keep: list[str], suffix: str,
+        self, estimator: Any, tables: Tables, keep: Sequence[str], suffix: str,
         levels: dict[str, float], explain: bool,
     ):  # fmt: skip
         self.estimator, self.tables, self.keep, self.suffix = estimator, tables, keep, suffix
@@ -202,7 +201,7 @@ def predictions(
     return columns
 
 
-def kept_columns(frame: pl.DataFrame, keep: list[str], table: str, suffix: str) -> dict:
+def kept_columns(frame: pl.DataFrame, keep: Sequence[str], table: str, suffix: str) -> dict:
     """The columns to copy, if the output can hold them."""
     for name in keep:
         if name not in frame.columns:

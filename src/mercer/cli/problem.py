@@ -6,7 +6,7 @@ the screen what they found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -278,7 +278,7 @@ def judged_by(metric: str, asked: str | None, y: np.ndarray) -> str:
 def columns_of(
     values: dict,
     kind: dict,
-    drop: list[str],
+    drop: Sequence[str],
     tables: Tables,
     target: str | None = None,
     faults: Iterable[TableError] = (),

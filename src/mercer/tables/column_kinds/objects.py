@@ -147,7 +147,7 @@ class SetColumns(ObjectColumns):
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         items: Counter = Counter()
         for value, c in counts.items():
-            for item in set(items_of(value, column.separator)):
+            for item in dict.fromkeys(items_of(value, column.separator)):
                 items[level_text(item)] += c
         return None, None, [item for item, _ in items.most_common(10)]
 

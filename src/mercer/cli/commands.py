@@ -1,11 +1,12 @@
-"""The commands that make and use models of tables, with their options: fit, predict, report, check.
+"""The commands on tables and documents: fit, predict, report, check, neighbors and dedup.
 
 Each is a thin function that imports its own module on use, so that ``mercer --help`` is fast; the
-work is in fit.py, predict.py, report.py and check.py beside this file.
+work is in files of the same names beside this one.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Literal
@@ -14,48 +15,24 @@ from cyclopts import Parameter
 
 from mercer.cli.errors import OptionError, of_option
 from mercer.cli.libraries import foreseen, is_short
-from mercer.cli.shared_options import (
-    MEMORY,
+from mercer.cli.options import (
     Drops,
+    FitOptions,
     Flag,
     Json,
     Kinds,
     More,
-    Quiet,
+    Names,
+    Output,
     ReadingOptions,
-    Whole,
+    levels_given,
+    reading_given,
 )
+from mercer.cli.search_options import DedupOptions, NeighborOptions
 from mercer.durations import seconds
 
 
-def fit(
-    train: Path,
-    /,
-    *more: More,
-    target: str,
-    test: Path | None = None,
-    task: Literal["classification", "regression", "ordered"] | None = None,
-    order: str | None = None,
-    metric: str | None = None,
-    time: str | None = None,
-    trials: Whole | None = None,
-    memory: str = MEMORY,
-    kind: Kinds = None,
-    drop: Drops = None,
-    only: Literal["kernels"] | None = None,
-    group: str | None = None,
-    time_column: str | None = None,
-    weight: str | None = None,
-    compress: Whole | None = None,
-    seed: Whole = 0,
-    output: Annotated[Path, Parameter(alias="-o")] = Path("model.mercer"),
-    reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
-    no_rows: Flag = False,
-    resume: Path | None = None,
-    force: Flag = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> int:
+def fit(train: Path, /, *more: More, options: FitOptions) -> int:
     """Fit, score and explain a model of a table.
 
     Parameters
@@ -63,68 +40,16 @@ def fit(
     train
         The table: CSV, TSV, Parquet, Arrow, JSON lines, svmlight, Excel or .ts, also compressed; a
         pattern such as "part-*.csv"; a folder of graphs (.graphml); or - for standard input.
-    target
-        The column to predict.
-    test
-        A table to score on; without it 20% of the rows are split off before anything is fitted.
-    task
-        Overrides what the target suggests; ordered means classes with an order, such as low,
-        medium and high, or 1 to 5.
-    order
-        The classes of an ordered target, the lowest first: low,medium,high. Words of known scales
-        and numbers need none.
-    metric
-        What to optimise and report: accuracy, balanced_accuracy, roc_auc, average_precision,
-        log_loss, f1; r2, rmse, mae; of ordered classes rank_error, quadratic_kappa. Default: r2, or
-        accuracy, or rank_error, or average_precision for two classes of which one has less than a
-        tenth of the rows.
-    time
-        Time for all of it, search, final fit and report: 90, "120s", "5min", "1h". Default: 120s.
-    trials
-        A number of trials in place of --time: the same model on any machine.
-    memory
-        Memory budget: "4GB", "500MB".
-    only
-        "kernels" keeps a kernel machine even where the constant or a linear model, which are tried
-        too, predicts rows that were left out better.
-    group
-        A column of groups, such as patients: rows of one group are never on both sides of a split.
-        It is not used to predict from.
-    time_column
-        A column of times: the latest rows are held out, as later rows are to be predicted.
-    weight
-        A column with the weights of the rows, >= 0. It is not used to predict from.
-    compress
-        So many centres in place of all rows or support vectors: a smaller file and predictions that
-        are many times as fast. The score is that of the compressed model; what it lost is said.
-    seed
-        Seed of the split and the search.
-    output
-        Where the model is written; the report goes beside it as .html.
-    no_rows
-        Keep the values of single rows out of the report: cells, targets, words, levels and ranges.
-    resume
-        A model of the same table with the same options, such as one that Ctrl-C has left: its
-        trials are not repeated, and the search goes on after them.
-    force
-        Replace an existing model and report.
     """
     started = monotonic()
     warned = False
-    if time is not None and trials is None:
+    if options.time is not None and options.trials is None:
         with of_option(OptionError):
-            limit = seconds(time)
+            limit = seconds(options.time)
         warned = is_short(limit, foreseen(), "will take about")
-    from mercer.cli.options import FitOptions
     from mercer.cli.problem import check_names
 
-    options = FitOptions(
-        train=train, target=target, test=test, task=task, metric=metric, time=time, trials=trials,
-        memory=memory, kind=kind or [], drop=drop or [], group=group, time_column=time_column,
-        weight=weight, compress=compress, seed=seed, output=output, read=reading,
-        more=more, resume=resume, force=force, json=json,
-        quiet=quiet, no_rows=no_rows, only=only, order=order,
-    )  # fmt: skip
+    options = replace(options, train=train, more=more)
     check_names(options)
     from mercer.cli.fit import fit_table
 
@@ -136,8 +61,8 @@ def predict(
     table: Path,
     /,
     *more: More,
-    output: Annotated[Path, Parameter(alias="-o")],
-    keep: Annotated[list[str] | None, Parameter(negative="")] = None,
+    output: Output,
+    keep: Names = (),
     reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
     safe_cells: Flag = False,
     interval: float | None = None,
@@ -173,11 +98,10 @@ def predict(
     force
         Replace an existing output file.
     """
-    from mercer.cli.options import levels_given, reading_given
     from mercer.cli.predict import predict_table
 
     return predict_table(
-        model, [table, *more], output=output, keep=keep or [],
+        model, [table, *more], output=output, keep=keep,
         reading=reading_given(reading), safe_cells=safe_cells,
         levels=levels_given(interval, quantiles), explain=explain, force=force, json=json,
     )  # fmt: skip
@@ -189,7 +113,7 @@ def report(
     /,
     *more: More,
     target: str | None = None,
-    output: Annotated[Path, Parameter(alias="-o")] = Path("report.html"),
+    output: Output = Path("report.html"),
     reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
     no_rows: Flag = False,
     force: Flag = False,
@@ -212,7 +136,6 @@ def report(
     force
         Replace an existing report.
     """
-    from mercer.cli.options import reading_given
     from mercer.cli.report import report_table
 
     return report_table(
@@ -229,8 +152,8 @@ def check(
     target: str | None = None,
     test: Path | None = None,
     task: Literal["classification", "regression"] | None = None,
-    kind: Kinds = None,
-    drop: Drops = None,
+    kind: Kinds = (),
+    drop: Drops = (),
     kernel: str | None = None,
     whole: Annotated[Flag, Parameter(name="--all")] = False,
     reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
@@ -254,9 +177,54 @@ def check(
         Also check Mercer's condition for this kernel on the table's numbers: rbf, sigmoid ...
     """
     from mercer.cli.check import check_table
-    from mercer.cli.options import reading_given
 
     return check_table(
-        [table, *more], target=target, test=test, task=task, kind=kind or [], drop=drop or [],
+        [table, *more], target=target, test=test, task=task, kind=kind, drop=drop,
         kernel=kernel, reading=reading_given(reading), json=json, whole=whole,
     )  # fmt: skip
+
+
+def neighbors(
+    items: Path,
+    query: Path | None = None,
+    /,
+    *,
+    options: NeighborOptions = NeighborOptions(),  # noqa: B008 - it cannot change
+) -> int:
+    """Find the nearest rows of a table, by columns of any kind.
+
+    The distance is the mean over the columns, each of which counts from 0 to 1. Writes the columns
+    row, neighbour, distance and rank.
+
+    Parameters
+    ----------
+    items
+        The table in which neighbours are searched, in any format of mercer fit.
+    query
+        Rows that ask, with the same columns. Without it each row of the items asks for others.
+    """
+    from mercer.cli.neighbors import write_neighbors
+
+    return write_neighbors(replace(options, items=items, query=query))
+
+
+def dedup(
+    file: Path,
+    /,
+    *more: Annotated[Path, Parameter(help="More files of the same format.")],
+    options: DedupOptions = DedupOptions(),  # noqa: B008 - it cannot change
+) -> int:
+    """Remove near-duplicates from files of documents.
+
+    Each removal is verified against a document that stays. A run that was killed goes on where it
+    was when the same command is given again.
+
+    Parameters
+    ----------
+    file
+        JSON lines, CSV, TSV, plain text (a document in each line) or Parquet; text also compressed
+        (.gz, .zst, .bz2, .xz); or a pattern such as "part-*.jsonl".
+    """
+    from mercer.cli.dedup import deduplicate_files
+
+    return deduplicate_files(replace(options, files=(file, *more)))

@@ -1,0 +1,315 @@
+"""The options of ``mercer neighbors`` and ``mercer dedup``, and what they mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter, Token
+
+from mercer.cli.errors import OptionError, of_option
+from mercer.cli.files import STDIN
+from mercer.cli.options import (
+    MEMORY,
+    WRITERS,
+    Drops,
+    Flag,
+    Given,
+    Json,
+    Kinds,
+    Names,
+    Output,
+    Quiet,
+    ReadingOptions,
+    Whole,
+    check_paths,
+    check_seed,
+    kinds_given,
+    reading_given,
+)
+
+if TYPE_CHECKING:
+    from mercer.cli.tables import Reading
+    from mercer.dedup import Bands, CorpusIndex, Shingles, Signer
+
+WRITTEN = {"row", "neighbour", "distance", "rank", "differs"}  # columns of the neighbours
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class NeighborOptions:
+    """The options of ``mercer neighbors``.
+
+    Parameters
+    ----------
+    k
+        How many neighbours of each row. Default: 10, or all within the radius.
+    radius
+        Only neighbours at this distance or nearer.
+    output
+        A CSV, TSV or Parquet file.
+    columns
+        A column to compare by; without it all that tell rows apart. May be repeated.
+    keep
+        A column to copy, of each row and of its neighbour. May be repeated.
+    metric
+        How far numbers and dates are apart: in shares of the range of the items, or by rank.
+    text
+        How texts are compared: by edits, by substrings of 3 characters (kmers) or by words. auto:
+        edits, and words where texts have more than 100 characters on average.
+    explain
+        Add the column differs: the columns that add most to each distance, and how much.
+    memory
+        Memory budget of the search: "4GB", "500MB".
+    force
+        Replace an existing output file.
+    """
+
+    items: Given = STDIN
+    query: Annotated[Path | None, Parameter(parse=False)] = None
+    k: Annotated[Whole | None, Parameter(name=["-k", "--neighbors"])] = None
+    radius: float | None = None
+    output: Output = Path("neighbors.csv")
+    columns: Names = ()
+    keep: Names = ()
+    drop: Drops = ()
+    kind: Kinds = ()
+    metric: Literal["range", "rank"] = "range"
+    text: Literal["auto", "edit", "kmers", "words"] = "auto"
+    explain: Flag = False
+    memory: str = MEMORY
+    read: ReadingOptions = ReadingOptions()  # noqa: RUF009 - it cannot change
+    force: Flag = False
+    json: Json = False
+    quiet: Quiet = False
+
+    @property
+    def reading(self) -> Reading:
+        """How text tables are read."""
+        return reading_given(self.read)
+
+    @property
+    def written(self) -> list[tuple[str, Path]]:
+        return [("--output", self.output)]
+
+    def check(self) -> None:
+        """Refuse, before any table is read, what no table could make right."""
+        from mercer.gram import Place
+
+        suffix = self.output.suffix.lower()
+        if suffix not in WRITERS:
+            raise OptionError(f"--output {self.output}: the name must end in {', '.join(WRITERS)}.")
+        if self.k is not None and self.k < 1:
+            raise OptionError(f"-k {self.k}: give a number of neighbours, at least 1.")
+        if self.radius is not None and not 0 <= self.radius < math.inf:
+            raise OptionError(f"--radius {self.radius}: give a number, at least 0.")
+        with of_option(OptionError):
+            Place(self.memory)
+        kinds_given(self.kind)
+        both = sorted({*self.columns} & {*self.drop})
+        if both:
+            raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")
+        for name in self.keep:
+            if name in WRITTEN:
+                raise OptionError(
+                    f"--keep {name}: the neighbours have a column of that name; rename yours."
+                )
+        inputs = [self.items] if self.query is None else [self.items, self.query]
+        check_paths(self.written, inputs, force=self.force)
+
+
+def _as_typed(_: Any, tokens: Sequence[Token]) -> str:
+    """What was typed; from Python it may be any object."""
+    return tokens[0].value
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DedupOptions:
+    """The options of ``mercer dedup``.
+
+    Parameters
+    ----------
+    column
+        The column with the text of a document; user.text is a column inside of objects.
+    output
+        Where the records that are kept are written, as they are and in their order. Its name ends
+        as those of the files do, with .gz or .zst behind it if you like.
+    threshold
+        The least share of runs of words that two documents have in common (Jaccard), above which
+        one of them is removed.
+    keep
+        Which of several stays: the first, the longest, or the one with the largest number or date
+        in the column of this name.
+    words
+        Documents are compared by runs of so many words. Default: 3.
+    characters
+        By runs of so many characters, in place of words.
+    recall
+        The share of pairs just at the threshold that are to be found.
+    against
+        Files of an earlier corpus, whose documents are never removed. May be repeated.
+    index
+        A folder with an index of what was kept by earlier runs. What is like one of its documents
+        is removed, and what is kept is added to it. It is made if there is none.
+    bits
+        Bits of each hash that a new index keeps in place of the shingles. It is then smaller, and
+        similarities to its documents are estimates.
+    most_kept
+        The most documents that are kept and compared in one bucket.
+    malformed
+        What to do with a record that cannot be read: stop, or skip and count it.
+    pairs
+        A CSV file of what is removed, what stays instead, and how similar they are.
+    report
+        An HTML file that shows clusters side by side.
+    work
+        The folder of the stages. Default: beside the output, and removed in the end.
+    task
+        2/8: this is the second of eight processes that share the work; needs --work.
+    executor
+        processes:8 runs the work in eight processes, dask:tcp://host:8786 on a cluster of Dask, and
+        ray or ray:ADDRESS on one of Ray. All see the same files and the same --work.
+    fail
+        Exit with code 7 if there are near-duplicates.
+    sep
+        Separator of the fields of CSV files. Default: as the header shows.
+    seed
+        Seed of the hash functions.
+    force
+        Replace existing output files.
+    """
+
+    files: Annotated[tuple[Path, ...], Parameter(parse=False)] = ()
+    column: str = "text"
+    output: Annotated[Path | None, Parameter(alias="-o")] = None
+    threshold: float = 0.8
+    keep: str = "first"
+    words: Whole | None = None
+    characters: Whole | None = None
+    recall: float = 0.99
+    against: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = ()
+    index: Path | None = None
+    bits: Literal[1, 2, 4, 8] | None = None
+    most_kept: Whole = 100
+    malformed: Literal["stop", "skip"] = "stop"
+    pairs: Path | None = None
+    report: Path | None = None
+    work: Path | None = None
+    task: str | None = None
+    executor: Annotated[Any, Parameter(converter=_as_typed)] = None
+    fail: Flag = False
+    sep: str | None = None
+    seed: Whole = 0
+    force: Flag = False
+    json: Json = False
+    quiet: Quiet = False
+
+    def shingles(self) -> Shingles:
+        from mercer.dedup import Characters, Words
+
+        if self.words is not None and self.characters is not None:
+            raise OptionError("--words and --characters: give one of them.")
+        for name, size in (("words", self.words), ("characters", self.characters)):
+            if size is not None and size < 1:
+                raise OptionError(f"--{name} {size}: give a number, at least 1.")
+        if self.characters is not None:
+            return Characters(self.characters)
+        return Words() if self.words is None else Words(self.words)
+
+    def bands(self) -> Bands:
+        from mercer.dedup import choose_bands
+
+        for name, value in (("threshold", self.threshold), ("recall", self.recall)):
+            if not 0 < value <= 1 or (name == "recall" and value == 1):
+                raise OptionError(f"--{name} {value:g}: give a number between 0 and 1.")
+        check_seed(self.seed)
+        if self.most_kept < 1:
+            raise OptionError(f"--most-kept {self.most_kept}: give a number, at least 1.")
+        with of_option(OptionError):
+            return choose_bands(self.threshold, self.recall)
+
+    def opened_index(self) -> CorpusIndex | None:
+        """The index that is there; None if there is none yet, or none is asked for."""
+        from mercer.dedup import CorpusIndex
+
+        if self.bits is not None and self.index is None:
+            raise OptionError("--bits: give --index, the folder of an index.")
+        shingles, bands = self.shingles(), self.bands()
+        if self.index is None or not self.index.exists() or not any(self.index.iterdir()):
+            return None
+        found = CorpusIndex.open(self.index)
+        given = {"threshold": self.threshold, "recall": self.recall, "bits": self.bits}
+        asked = {name: value for name, value in given.items() if value != getattr(found, name)}
+        if bands == found.bands:
+            asked.pop("recall", None)
+        if self.threshold > found.threshold:
+            asked.pop("threshold", None)
+        if self.bits is None:
+            asked.pop("bits", None)
+        if shingles != found.shingles:
+            raise OptionError(
+                f"--index {self.index}: it was made with {found.shingles!r}; give the same --words "
+                "or --characters, or another folder."
+            )
+        for name, value in asked.items():
+            raise OptionError(
+                f"--{name} {value:g}: the index {self.index} was made with "
+                f"{getattr(found, name) or 'the shingles'}; give the same, or another folder."
+            )
+        return found
+
+    def signer(self) -> Signer:
+        """What reads documents as an index does that is made with the same options."""
+        from sklearn.utils import check_random_state
+
+        from mercer.dedup import Signer
+
+        seed = int(check_random_state(self.seed).randint(2**31))
+        return Signer(self.shingles(), self.bands(), seed)
+
+    def new_index(self) -> CorpusIndex:
+        """The index, made now."""
+        from mercer.dedup import CorpusIndex
+
+        if self.index is None:
+            raise OptionError("--index: give a folder.")
+        return CorpusIndex.create(
+            self.index, threshold=self.threshold, recall=self.recall, shingles=self.shingles(),
+            bits=self.bits, random_state=self.seed,
+        )  # fmt: skip
+
+    def tasks(self) -> tuple[int, int]:
+        if self.task is None:
+            return 0, 1
+        number, _, count = self.task.partition("/")
+        if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+            raise OptionError(f"--task {self.task}: give its number and how many, as in 2/8.")
+        if self.work is None:
+            raise OptionError("--task: give --work, a folder that all tasks share.")
+        if self.executor is not None:
+            raise OptionError("--task and --executor: give one of them.")
+        return int(number) - 1, int(count)
+
+    @property
+    def written(self) -> list[tuple[str, Path]]:
+        """The files that are written, with their options."""
+        given = {"--output": self.output, "--pairs": self.pairs, "--report": self.report}
+        return [(name, path) for name, path in given.items() if path is not None]
+
+    @property
+    def folders(self) -> list[tuple[str, Path]]:
+        """The folders that are filled, with their options."""
+        given = {"--work": self.folder, "--index": self.index}
+        return [(name, path) for name, path in given.items() if path is not None]
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the stages; None for a passing one, where no file is written."""
+        if self.work is not None or not self.written:
+            return self.work
+        first = self.written[0][1]
+        return first.with_name(f"{first.name}.work")
