@@ -102,6 +102,9 @@ def test_decimal_commas_of_training_are_those_of_prediction(capsys):
     pl.DataFrame({"a": ["1.2", "2.3"], "size": [0, 1]}).write_csv("new.csv", separator=";")
     code, said = printed(capsys, "predict", "m.mercer", "new.csv", "-o", "p.csv", "--force")
     assert "Numbers have decimal points here, and had commas in training." in said
+    pl.DataFrame({"a": ["1.2", "2,3"], "size": [0, 1]}).write_csv("new.csv", separator=";")
+    code, said = printed(capsys, "predict", "m.mercer", "new.csv", "-o", "p.csv", "--force")
+    assert "and had commas in training" not in said
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def dates(rng: random.Random) -> Form:
         found = day.replace(second=0) if clock else datetime.datetime(day.year, day.month, day.day)
         return np.datetime64(found, "s")
 
-    return Form("date", draw, write, expect)
+    return Form("date", draw, write, expect, open="%Y-" not in form and "NAME" not in form)
 
 
 def spans_of_a_year(rng: random.Random) -> Form:

@@ -45,3 +45,16 @@ def test_times_are_those_of_their_zone():
     assert [str(date)[11:16] for date in as_dates(texts)] == ["08:30", "08:30"]
     texts[1] = "2024-03-31T08:30:00-05:00"
     assert [str(date)[11:16] for date in as_dates(texts)] == ["07:30", "13:30"]
+
+
+def test_dates_with_another_mark_do_not_take_their_order_in_silence():
+    points = [f"{day}.02.87" for day in range(1, 29)]
+    assert judged((points * 2)[:N]).doubts == []
+    ((kind, said),) = judged([*(points * 2)[: N - 1], "10/03/84"]).doubts
+    assert kind == "order"
+    assert said.startswith("1 of its dates fit both orders of day and month, and '10/03/84' is")
+
+
+def test_the_zero_date_of_a_database_is_a_missing_one():
+    column = judged(["0000-00-00", *[f"2024-02-{day:02d}" for day in range(1, 29)] * 2][:N])
+    assert (column.kind, column.missing, column.unfit, column.doubts) == ("date", 1, 0, [])

@@ -154,3 +154,11 @@ def test_hours_may_be_those_of_half_a_day(text, moment):
     assert spelled_date(text, "mdy") == np.datetime64(moment)
     assert spelled_date("03/04/2024 13:05 PM", "mdy") is None
     assert spelled_date("03/04/2024 0:05 AM", "mdy") is None
+
+
+def test_a_mantissa_has_no_groups_of_thousands():
+    texts = ["3.374e5", "-1,5", "2,25", "1.000,5"] * 9
+    column = infer_columns(read_columns(pd.DataFrame({"x": texts, "y": range(36)})))[0]
+    read = column.of.read(np.array(texts, object), column)
+    assert read[:4].tolist() == [337400.0, -1.5, 2.25, 1000.5]
+    assert column.doubts[0][0] == "decimal"

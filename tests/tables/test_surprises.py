@@ -80,4 +80,12 @@ def test_cells_that_cannot_be_read_are_named_with_their_rows():
         block = pd.DataFrame({"size": cells[start : start + 3]})
         surprises.see(read_columns(block.astype(object)))
     (said,) = [s for s in surprises.sentences() if "cannot be read" in s]
-    assert said.endswith("Write them as in training: 'a' (row 2), 'b' (row 4), 'c' (row 5).")
+    places = "'a' (row 2), 'b' (row 4), 'c' (row 5)"
+    assert said.endswith(f"Mend {places}: write them as in training.")
+
+
+def test_levels_with_commas_are_quoted():
+    surprises = Surprises(TableEncoder().fit(TRAINING))
+    surprises.see(read_columns(pd.DataFrame({"colour": ["grey", "Brien, Ann"]})))
+    (said,) = surprises.sentences()
+    assert said.startswith("colour: 2 levels that training had not, or hardly: 'Brien, Ann', grey.")

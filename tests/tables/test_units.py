@@ -101,3 +101,17 @@ def test_different_units_in_a_few_cells_say_nothing_of_the_others():
     assert (column.kind, column.unit, column.high, column.unfit) == ("number", "", 259, 4)
     column = judged([str(60 + i) for i in range(200)] + ["170 cm"] * 2)[0]
     assert (column.unit, column.doubts[0][0]) == ("cm", "unit")
+
+
+def test_limits_are_values_beside_a_flag():
+    texts = [*["<0.1"] * 4, *[f"{i}.5" for i in range(N)], "> 100", None, "n/a"]
+    column = judged(texts)[0]
+    assert (column.limits, column.low, column.high, column.missing) == (True, 0.1, 100, 2)
+    fitted = encoder(texts)
+    assert [f.label for f in fitted.features_ if f.kind == "scaled"] == ["x", "x: beyond a limit"]
+    (at,) = (j for j, f in enumerate(fitted.features_) if f.name == "x: beyond a limit (level)")
+    new = fitted.transform(pd.DataFrame({"x": ["<0.1", "0.1", "> 7", "n/a", "7"]})).numbers
+    assert new[:, at].tolist() == [0, 1, 2, 1, 1]  # below, none, above
+    assert fitted.transform(pd.DataFrame({"x": [0.1, 7.0]})).numbers[:, at].tolist() == [1, 1]
+    plain = encoder([f"{i}.5" for i in range(N)])
+    assert {f.label for f in plain.features_} == {"x"}

@@ -231,7 +231,9 @@ class ArffFile(Headed):
             return float(text)
         if isinstance(kind, list) and text not in kind:
             raise self._wrong(
-                i, f"{text[:LONGEST]!r} is none of the levels of {name}: {', '.join(kind[:8])}."
+                i,
+                f"{text[:LONGEST]!r} is none of the levels of {name}: {', '.join(kind[:8])}. "
+                "Add it to them above @data, or write ? for a missing value.",
             )
         return text
 

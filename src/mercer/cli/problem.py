@@ -347,8 +347,9 @@ def _shared_rows(columns: list[Column], split: Split, given: bool) -> list[str]:
         return []
     remedy = " of one table" if given else ", or keep copies together with --group"
     return [
-        f"{count} of the {len(held)} rows to score on are equal to rows that the model learns "
-        f"from. If these are copies, the score is too good: leave them out{remedy}."
+        f"{count} of the {len(held)} rows to score on {'is' if count == 1 else 'are'} equal to "
+        "rows that the model learns from. If these are copies, the score is too good: leave them "
+        f"out{remedy}."
     ]
 
 

@@ -7,6 +7,7 @@ and says which columns make two rows differ.
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,9 @@ class TableDistance:
         for name, column in self.columns.items():
             if column.name not in values:
                 raise TableError(
-                    f"{table} has no column {name!r}, by which the items are compared. Add it, or "
-                    "name the columns to compare by --columns."
+                    f"{table} has no column {name!r}, by which the items are compared. Add it, "
+                    f"leave it out by --drop {shlex.quote(name)}, or name the columns to compare "
+                    "by --columns."
                 )
             cells = values[column.name]
             if name in self.scales:

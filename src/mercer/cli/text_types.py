@@ -162,7 +162,7 @@ class _Column:
             return ""
         if self.only_comma and self.only_point <= FEW_WRONG * self.only_comma:
             return ","
-        return "." if self.only_point else ""
+        return "." if self.only_point > self.only_comma else ""
 
     def type(self, decimal: str) -> str:
         """The type of the column: a key of TYPES."""

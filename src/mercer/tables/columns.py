@@ -60,6 +60,8 @@ class Column:
         "UTC" if times of several zones are converted to it, "" if they are as they stand.
     scaled : bool
         Whether some numbers are amounts such as 1.2M and 3k.
+    limits : bool
+        Whether some numbers are limits such as <0.1: a model reads beside them which ones.
     doubts : list of [str, str]
         What a reader should know of the way in which cells were read: a kind of doubt, under which
         those of several columns are said together, and a sentence without the name.
@@ -89,6 +91,7 @@ class Column:
     shares: bool = False
     zone: str = ""
     scaled: bool = False
+    limits: bool = False
     doubts: list[list[str]] = field(default_factory=list)
     misfits: list[list[Any]] = field(default_factory=list)
     unfit: int = 0
@@ -106,7 +109,7 @@ class Column:
     @property
     def numbers(self) -> Numbers:
         """How its numbers are written."""
-        return Numbers(self.decimal, self.unit, self.shares, self.scaled)
+        return Numbers(self.decimal, self.unit, self.shares, self.scaled, self.limits)
 
     @property
     def form(self) -> str:

@@ -104,7 +104,8 @@ class Surprises:
                 said += [f"{column.name}: {what}" for what in self._numbers_said(column)]
             if column.name in self.levels:
                 levels = sorted(self.levels[column.name])
-                some = ", ".join(levels[:5]) + ", ..." * (len(levels) > 5)
+                some = ", ".join(repr(v) if "," in v else v for v in levels[:5])
+                some += ", ..." * (len(levels) > 5)
                 many = len(levels) > 1
                 said.append(
                     f"{column.name}: {len(levels)} level{'s' * many} that training had not, or "
@@ -121,7 +122,8 @@ class Surprises:
             places = ", ".join(f"{value!r:.40} (row {row})" for row, value in self.unfit[name])
             said.append(
                 f"{unread} {values} cannot be read as {column.kind}s, such as {example!r:.60}, and "
-                f"count{'s' * (unread == 1)} as missing. Write them as in training: {places}."
+                f"count{'s' * (unread == 1)} as missing. Mend {places}: write "
+                f"{'it' if unread == 1 else 'them'} as in training."
             )
         if far:
             example = self.examples[name, "far"]

@@ -67,6 +67,15 @@ class NumberColumns(Measured):
         how += ["in full, such as 1.2M as 1200000"] * column.scaled
         return " and ".join(how)
 
+    def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
+        found = super().series(column, values)
+        if column.limits:
+            sides = {v: column.numbers.side(v) for v in {*values.tolist()} if isinstance(v, str)}
+            found[f"{column.name}: beyond a limit"] = np.array(
+                [sides.get(v, 0.0) for v in values.tolist()]
+            )
+        return found
+
     def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
         return as_numbers(values, None if column is None else column.numbers)
 

@@ -138,7 +138,7 @@ def read_numbers(counts: Counter, told: Told) -> Read:
             doubts.append(Doubt(kind, f"{have} {said.format(first=repr(some[0]))}"))
 
     limits = [text for text in numbers if (cell := cells[text]) and cell.limit]
-    doubt("limit", limits, "a limit, such as {first}: read as the limit itself")
+    doubt("limit", limits, "a limit, such as {first}: read as the limit itself, beside a flag")
     doubt("limit", ranges, "a range, such as {first}: read as its middle")
     doubt("label", labels, "a number with words behind it, such as {first}: read as the number")
     strange = [text for text in numbers if (cell := cells[text]) and cell.other]

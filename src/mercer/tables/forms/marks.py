@@ -11,6 +11,7 @@ MISSING_TEXTS = {
     "na", "n/a", "nan", "-nan", "+nan", "nat", "null", "none", "nil", "missing", "void",
     "undefined", "<na>", "<null>", "<nan>", "(null)", "[null]", "\\n", "nan(ind)", "-nan(ind)",
     "nan(snan)", "-nan(snan)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "1.#snan", "#",
+    "0000-00-00", "0000-00-00 00:00:00",
     # spreadsheets
     "#n/a", "#n/a n/a", "#na", "#n/v", "#nv", "#div/0!", "#value!", "#wert!", "#ref!", "#bezug!",
     "#name?", "#num!", "#zahl!", "#null!", "#spill!", "#calc!", "#error!", "#getting_data",

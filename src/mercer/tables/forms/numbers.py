@@ -154,7 +154,7 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
     Examples
     --------
     >>> numbers_of(["1.234,5 kg", "12,5 kg"])
-    Numbers(decimal=',', unit='kg', shares=False, scaled=False)
+    Numbers(decimal=',', unit='kg', shares=False, scaled=False, limits=False)
     >>> numbers_of(["12%", "0.1"]).shares, numbers_of(["1.2M", "3k", "5bn"]).read("1.2M")
     (True, 1200000.0)
     """
@@ -170,7 +170,7 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
         if number is not None:
             (marked if "%" in text else plain).append(abs(number))
     shares = bool(marked and plain) and max(plain) <= 1 < max(marked)
-    return Numbers(decimal, unit, shares, scaled)
+    return Numbers(decimal, unit, shares, scaled, any(map(_LIMIT.match, texts)))
 
 
 class Cell(NamedTuple):
@@ -191,6 +191,7 @@ class Numbers:
     unit: str = ""  # the unit to count in
     shares: bool = False  # some have %, and the others are shares: 0.12 is 12%
     scaled: bool = False  # some are amounts such as 1.2M and 3k
+    limits: bool = False  # some are limits such as <0.1
 
     def cell(self, text: str) -> Cell | None:
         """The number in a text, with its marks; None if it is none."""
@@ -214,6 +215,11 @@ class Numbers:
         other = alone and bool(self.decimal) and not fits(text, self.decimal)
         share = 100 if self.shares and "%" not in text else 1
         return Cell(share * number, limit is not None, other)
+
+    def side(self, text: str) -> float:
+        """-1 for a number below a limit, as "<0.1", 1 for one above, and else 0."""
+        found = self.cell(text) if _LIMIT.match(text) else None
+        return 0.0 if found is None else -1.0 if text.strip()[0] in "<≤" else 1.0
 
     def read(self, text: str) -> float | None:
         """The number in a text; None if it is none."""
