@@ -56,30 +56,36 @@ from mercer.tables.values import (
 if TYPE_CHECKING:
     from mercer.tables.encoded_rows import EncodedRows, encoder_of, rows_of
     from mercer.tables.encoding import EncodedTable, Feature, TableEncoder, read_as, unreadable
+    from mercer.tables.level_effects import LevelEffect, learn_effects
 
 __all__ = [
     "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "FEW_GROUPS", "MISSING_TEXTS", "POINT_NUMBER",
     "UNITS", "Column",
     "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding",
+    "LevelEffect",
     "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "Told", "as_dates",
     "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",
     "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_codes", "find_groups",
     "find_leaks", "find_order_in_time", "find_places", "find_repeated_rows", "find_shared_rows",
     "find_strange_values",
     "find_variants", "form_of", "histogram", "infer_columns", "is_missing_mark", "is_object_list",
-    "is_one_zone", "items_of", "level_text", "listed", "misfits", "missing_values", "read_as",
+    "is_one_zone", "items_of", "learn_effects", "level_text", "listed", "misfits",
+    "missing_values", "read_as",
     "read_columns", "review_target", "rows_of", "spare_telling_texts", "spare_worded_texts",
     "spelled_number", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use
-_ENCODING = {"EncodedTable", "Feature", "TableEncoder", "read_as", "unreadable"}
-_ROWS = {"EncodedRows", "encoder_of", "rows_of"}
+_LATER = {
+    "encoding": {"EncodedTable", "Feature", "TableEncoder", "read_as", "unreadable"},
+    "encoded_rows": {"EncodedRows", "encoder_of", "rows_of"},
+    "level_effects": {"LevelEffect", "learn_effects"},
+}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _ENCODING | _ROWS:
-        raise AttributeError(f"module 'mercer.tables' has no attribute {name!r}")
-    home = "encoding" if name in _ENCODING else "encoded_rows"
-    value = globals()[name] = getattr(import_module(f"mercer.tables.{home}"), name)
-    return value
+    for home, names in _LATER.items():
+        if name in names:
+            globals()[name] = getattr(import_module(f"mercer.tables.{home}"), name)
+            return globals()[name]
+    raise AttributeError(f"module 'mercer.tables' has no attribute {name!r}")

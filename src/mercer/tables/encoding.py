@@ -7,10 +7,11 @@ the same least and largest value, are standardised alike, so that their differen
 as before. A missing number is replaced by the median. If
 training values are missing, "is it missing" becomes a category too (only one for columns that miss
 values in the same rows). A category becomes a code. In a category with more than 20 levels, the
-levels with fewer than ``rare`` rows share one code; new levels get this code too. A missing value
-is a separate level. A date becomes the numbers year, month, day of week, hour, minute and elapsed
-days, of which those that are the same in all training rows are left out. A text becomes a string of
-characters, and also a string of words if texts have several words. A set stays a set.
+levels with fewer than ``rare`` rows share one code; new levels get this code too. With 30 levels or
+more it has a second code, in which rare levels share none, for `mercer.tables.learn_effects`. A
+missing value is a separate level. A date becomes the numbers year, month, day of week, hour, minute
+and elapsed days, of which those that are the same in all training rows are left out. A text becomes
+a string of characters, and also a string of words if texts have several words. A set stays a set.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ SCORED = 1e-3  # normal scores are those of ranks from this to 1 - this: within 
 FEW_VALUES = 20  # an integer with more different values has no codes
 MOST_ALIKE = 8  # columns of one range, of which all pairs are compared
 FARTHEST = 10.0  # standardised values are limited to so many standard deviations
-NUMBERS = ("rank", "scaled", "normal", "level", "code")  # features that hold no objects
+MANY_EFFECTS = 30  # a category of so many levels has a code for each of them, rare or not
+NUMBERS = ("rank", "scaled", "normal", "level", "code", "each")  # features that hold no objects
 MISSING = "\0missing"  # the level of a missing value
 
 
@@ -51,9 +53,10 @@ class Feature:
 
     source: Any  # name of the column of the table
     label: str  # the name, with the part of a date or "is missing"
-    #: "rank", "scaled", "normal", "level" or "code"; of objects "characters", "words", "items", or
-    #: the name of a registered kind of sample. "level" is the code of a number that is there as
-    #: "rank", "scaled" and "normal" as well.
+    #: "rank", "scaled", "normal", "level", "code" or "each"; of objects "characters", "words",
+    #: "items", or the name of a registered kind of sample. "level" is the code of a number that is
+    #: there as "rank", "scaled" and "normal" as well, "each" that of a category of many levels in
+    #: which rare ones share none.
     kind: str
     alike: int = -1  # the number of the columns of one range that a "scaled" one belongs to, or -1
 
@@ -150,6 +153,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         self.numbers_: dict[str, tuple] = {}
         self.values_: dict[str, np.ndarray] = {}  # of integers with codes
         self.levels_: dict[Any, list] = {}
+        self.each_: dict[Any, list] = {}  # all levels of categories of many
         self.known_: dict[str, Any] = {}  # of the training cells of objects, see `known_cells`
         self._patterns: set[bytes] = set()  # patterns of missing numbers; columns often share one
         self.features_: list[Feature] = []
@@ -235,6 +239,9 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         kept = [level for level, rows in counts.items() if not pool or rows >= self.rare]
         self.levels_[name] = sorted(kept)
         self.features_.append(Feature(name, str(name), "code"))
+        if len(counts) >= MANY_EFFECTS:
+            self.each_[name] = sorted(counts)
+            self.features_.append(Feature(name, str(name), "each"))
 
     def _fit_objects(self, column: Column, values: np.ndarray) -> None:
         cells = column.of.cells(column, values)
@@ -274,6 +281,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
     def _encode(self, table: dict[Any, np.ndarray]) -> EncodedColumns:
         out: list[np.ndarray] = []
         objects: dict[int, Any] = {}
+        each = {feature.source for feature in self.features_ if feature.kind == "each"}
         for column in used_columns(self.columns_):
             values = table[column.name]
             if column.of.samples is not None:
@@ -284,9 +292,12 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
                         objects[len(out)] = encode_cells(feature.kind, cells, known)
                         out.append(np.zeros(len(values)))
             elif column.of.levelled:
-                codes, levels = self._codes(column.name, values), self.levels_[column.name]
+                texts, levels = _level_texts(values), self.levels_[column.name]
+                codes = _codes(texts, levels)
                 objects[len(out)] = _categories(codes, len(levels) + 1)
                 out.append(codes)
+                if column.name in each:
+                    out.append(_codes(texts, self.each_[column.name]))
             for label, numbers in column.of.series(column, values).items():
                 if label not in self.numbers_:
                     continue
@@ -347,11 +358,11 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array([feature.name for feature in self.features_], dtype=object)
 
-    def _codes(self, name: Any, values: np.ndarray) -> np.ndarray:
-        levels = self.levels_[name]
-        code_of = {level: code for code, level in enumerate(levels)}
-        other = len(levels)  # one code for all rare and new levels
-        return np.array([code_of.get(text, other) for text in _level_texts(values)], np.int32)
+
+def _codes(texts: list[str], levels: list) -> np.ndarray:
+    """The number of each level; all that are not there, rare or new, have one number together."""
+    code_of = {level: code for code, level in enumerate(levels)}
+    return np.array([code_of.get(text, len(levels)) for text in texts], np.int32)
 
 
 def _is_part(part: tuple[float, float], whole: tuple[float, float]) -> bool:

@@ -119,3 +119,40 @@ def test_the_report_shows_its_functions(tmp_path):
     other = KernelRegressor(trials=1).fit(TABLE[TRAIN], SUM[TRAIN])
     other.report(tmp_path / "other.html", TABLE[TEST], SUM[TEST])
     assert "The functions that the model adds up" not in (tmp_path / "other.html").read_text()
+
+
+@pytest.mark.parametrize("learner", ["shapes", "neighbourhood"])
+@pytest.mark.parametrize("task", ["numbers", "classes"])
+def test_levels_are_read_by_their_effects(learner, task, tmp_path):
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 150, 1200)
+    table = pd.DataFrame({"x": rng.normal(size=1200), "shop": [f"s{k}" for k in level]})
+    y = np.sin(2 * table["x"]) + 2 * rng.normal(size=150)[level] + 0.2 * rng.normal(size=1200)
+    y = y.to_numpy() if task == "numbers" else np.where(y > 0, "up", "down")
+    estimator = KernelRegressor if task == "numbers" else KernelClassifier
+    train, test = slice(0, 900), slice(900, None)
+
+    def fit(reads):
+        machine = KernelMachine(learner, reads=reads, steps=300)
+        return estimator(machines=[machine], kind={"shop": "category"}).fit(table[train], y[train])
+
+    model, plain = fit("effects"), fit("scaled")
+    gain = 0.03 if learner == "shapes" else 0.01
+    assert model.score(table[test], y[test]) > plain.score(table[test], y[test]) + gain
+    assert "levels of shop count by their effects on the target" in model.solver_
+    assert 'reads="effects"' in model.code()
+    assert model.machine_.kernel.encode(model.encode(table[test]))
+    mercer.save(model, tmp_path / "model")
+    again = mercer.load(tmp_path / "model")
+    assert_array_equal(again.predict(table[test]), model.predict(table[test]))
+    new = again.predict(table[test].assign(shop="another"))
+    assert np.isfinite(new).all() if task == "numbers" else set(new) == {"up", "down"}
+
+
+def test_machines_of_effects_come_first_where_a_column_has_many_levels():
+    shops = [f"s{k % 40}" for k in range(800)]
+    table = pd.DataFrame({"x": np.arange(800.0), "shop": shops})
+    found = candidates(TableEncoder().fit(table).features_, "regression")
+    assert [c.columns for c in found[:2]] == ["effects"] * 2
+    few = TableEncoder().fit(table.assign(shop=list("abcd") * 200))
+    assert "effects" not in {c.columns for c in candidates(few.features_, "regression")}

@@ -29,6 +29,7 @@ TABLE = pd.DataFrame(
         "size": RNG.normal(size=N),
         "age": np.where(RNG.uniform(size=N) < 0.1, np.nan, RNG.integers(20, 60, size=N)),
         "colour": np.array(["red", "green", None], dtype=object)[RNG.integers(3, size=N)],
+        "shop": [f"s{k % 30}" for k in np.random.default_rng(1).permutation(N)],
         "note": [" ".join(RNG.choice(WORDS, 6)) for _ in range(N)],
     }
 )

@@ -148,7 +148,8 @@ def test_columns_without_meaning_are_left_out():
 
 
 def test_wrong_settings_of_a_given_machine():
-    with pytest.raises(ValueError, match=r"reads='ranks': give one of \['normal', 'scaled'\]"):
+    known = r"\['normal', 'scaled', 'effects'\]"
+    with pytest.raises(ValueError, match=f"reads='ranks': give one of {known}"):
         fitted(KernelRegressor, BOTH[0][1], reads="ranks")
 
 

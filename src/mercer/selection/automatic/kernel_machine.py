@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.kernels import TableKernel
 from mercer.selection.automatic.candidates import (
+    EFFECTS,
     MACHINES,
     READ_COLUMNS,
     SIMPLE,
@@ -21,7 +22,7 @@ from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials import FoldFits, SearchState
 from mercer.tables import Feature
 
-READ_NUMBERS = ("normal", "scaled")
+READ_NUMBERS = ("normal", "scaled", EFFECTS)
 BY_MACHINE = {machine: family for family, machine in SIMPLE}
 
 
@@ -55,7 +56,8 @@ class KernelMachine:
         The metric that is learnt from the rows where no kernel is given.
     reads : str
         What that metric is of: "vectors", or "" for the columns of numbers. Of "neighbourhood" how
-        numbers are read: "normal" scores, or "scaled".
+        numbers are read: "normal" scores, or "scaled". Both learners read columns of many levels
+        by the effects of these levels on the target if it is "effects".
     members : int, optional
         Networks of "neighbourhood"; None means one.
     steps, learning : int, optional

@@ -2,6 +2,7 @@
 
 from mercer.selection.automatic.candidates.candidate import (
     CODES,
+    EFFECTS,
     MACHINES,
     READ_COLUMNS,
     SIMPLE,
@@ -20,7 +21,7 @@ from mercer.selection.automatic.candidates.order import candidates, simple_candi
 from mercer.selection.automatic.candidates.readings import explicit_features
 
 __all__ = [
-    "CODES", "LEARNING_STEPS", "MACHINES", "READ_COLUMNS", "SIMPLE", "Candidate", "Learnt",
-    "ReadColumns", "candidates", "column_weights", "explicit_features", "learn_kernel",
+    "CODES", "EFFECTS", "LEARNING_STEPS", "MACHINES", "READ_COLUMNS", "SIMPLE", "Candidate",
+    "Learnt", "ReadColumns", "candidates", "column_weights", "explicit_features", "learn_kernel",
     "learning_rows", "least_memory", "simple_candidates",
 ]  # fmt: skip

@@ -20,7 +20,14 @@ from mercer.selection.automatic.candidates.readings import (
     readings,
     spline_parts,
 )
-from mercer.tables import EncodedRows, Feature, read_as
+from mercer.tables import (
+    EncodedRows,
+    Feature,
+    LevelEffect,
+    TableEncoder,
+    learn_effects,
+    read_as,
+)
 
 WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many
 #: machine -> its learner in words
@@ -56,6 +63,7 @@ READ_FEATURES = ("bayes", "margins", "logistic")
 READ_COLUMNS = ("neighbourhood", "shapes")
 PRUNED = "pruned"  # the form of such a machine that leaves out columns
 
+EFFECTS = "effects"  # so numbers are read by such a machine that reads levels by their effects
 #: how numbers are read -> the words for it
 COLUMNS = {
     "scaled": "",
@@ -64,6 +72,7 @@ COLUMNS = {
     "codes": " of levels",
     "differences": " of differences",
     "pairs": " of levels and differences",
+    EFFECTS: ", levels by their effects",
 }
 WITH_LEVELS = ("levels", "codes", "pairs")
 WITH_DIFFERENCES = ("differences", "pairs")
@@ -176,9 +185,10 @@ class Candidate:
         "screened" one.
         """
         if self.reads_columns:
-            near = self.machine == "neighbourhood"
-            kinds = (self.columns, *(CODES if near else CODES[:1]))
-            return ReadColumns.of(features, kinds, self.form == PRUNED, near)
+            near, effects = self.machine == "neighbourhood", self.columns == EFFECTS
+            kind = ("normal" if near else "scaled") if effects else self.columns
+            kinds = (kind, *(CODES if near else CODES[:1]), *("each",) * effects)
+            return ReadColumns.of(features, kinds, self.form == PRUNED, near, effects)
         if self.simple:
             own = column_parts if self.family == "columns" else spline_parts
             parts: list = own(features) or kernels_of_objects(features, readings(features)[0])
@@ -304,11 +314,19 @@ class ReadColumns:
     """Some columns of an encoded table, for a machine that makes its own kernel of them.
 
     It is bound and encodes as a kernel does, so that a search treats both alike. ``pruned`` says
-    whether the machine finds out which columns matter.
+    whether the machine finds out which columns matter, and ``effects``, if they are not None, that
+    levels are read by their effects: those that were `learnt`, by the places of their columns.
     """
 
-    def __init__(self, columns: list[int], features: list[Feature], pruned: bool = False):
+    def __init__(
+        self,
+        columns: list[int],
+        features: list[Feature],
+        pruned: bool = False,
+        effects: dict[int, LevelEffect] | None = None,
+    ):
         self.columns, self.features, self.pruned = columns, features, pruned
+        self.effects = effects
 
     @classmethod
     def of(
@@ -317,6 +335,7 @@ class ReadColumns:
         kinds: Collection[str],
         pruned: bool = False,
         differences: bool = False,
+        effects: bool = False,
     ) -> ReadColumns:
         """The columns of these kinds; with ``differences`` those of one range too."""
         columns = [
@@ -324,12 +343,32 @@ class ReadColumns:
             for j, feature in enumerate(features)
             if feature.kind in kinds or (differences and feature.alike >= 0)
         ]
-        return cls(columns, [features[j] for j in columns], pruned)
+        return cls(columns, [features[j] for j in columns], pruned, {} if effects else None)
+
+    def learnt(
+        self, M: EncodedColumns, Y: np.ndarray, weights: Any = None
+    ) -> tuple[ReadColumns, EncodedRows]:
+        """The same with effects of the levels on the targets, (n, outputs), if it reads levels so,
+        and the rows from which a machine is to learn: none has an effect of its own target."""
+        if self.effects is None:
+            return self, self.encode(M)
+        given = dict(zip(self.columns, self.features))
+        for i in self.effects:  # of other rows
+            given[self.columns[i]] = replace(self.features[i], kind="each")
+        found = learn_effects(M, [*given], [*given.values()], Y, weights)
+        source = ReadColumns(found.columns, found.features, self.pruned, found.effects)
+        return source, source._rows(found.numbers, M)
 
     @property
     def parts(self) -> list[int]:
         """What is read; nothing if the columns suit no such machine."""
         return self.columns
+
+    @property
+    def words(self) -> str:
+        """Which levels are read by their effects, as the end of a sentence; nothing if none are."""
+        read = list(dict.fromkeys(self.features[i].label for i in self.effects or {}))
+        return f"; levels of {', '.join(read)} count by their effects on the target" if read else ""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -339,8 +378,28 @@ class ReadColumns:
 
     def encode(self, M: EncodedColumns, like: Any = None) -> EncodedRows:
         """Rows of the columns."""
-        objects = {i: M.objects[j] for i, j in enumerate(self.columns) if j in M.objects}
-        return EncodedRows(EncodedColumns(M.numbers[:, self.columns], objects), self.features)
+        return self._rows(self.replaced(M.numbers[:, self.columns]), M)
+
+    def replaced(self, X: np.ndarray) -> np.ndarray:
+        """These columns of a matrix with effects in place of levels."""
+        X = np.array(X)
+        for i, effect in (self.effects or {}).items():
+            X[:, i] = effect(X[:, i])
+        return X
+
+    def in_units(self, encoder: TableEncoder, i: int, values: Any) -> list:
+        """Values of one of the columns in the units of the table; effects in those of targets."""
+        if self.effects and i in self.effects:
+            return [float(self.effects[i].spread * value) for value in values]
+        return encoder.in_units(self.features[i], values)
+
+    def _rows(self, numbers: np.ndarray, M: EncodedColumns) -> EncodedRows:
+        coded = [
+            i for i, j in enumerate(self.columns)
+            if j in M.objects and i not in (self.effects or {})
+        ]  # fmt: skip
+        objects = {i: M.objects[self.columns[i]] for i in coded}
+        return EncodedRows(EncodedColumns(numbers, objects), self.features)
 
     def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> ReadColumns:
         return self

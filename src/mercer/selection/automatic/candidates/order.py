@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from mercer.selection.automatic.candidates.candidate import PRUNED, Candidate
+from mercer.selection.automatic.candidates.candidate import EFFECTS, PRUNED, Candidate
 from mercer.selection.automatic.candidates.readings import readings, spline_parts
 from mercer.tables import Feature, read_as
 
@@ -63,7 +63,8 @@ def candidates(
     kernel for each column costs too much. More than 100 classes have too many pairs for support
     vector machines. Texts are read in several ways. For few classes ridge machines come early where
     they are ``local`` in the second rung. In a ``large`` table a learnt neighbourhood is fitted to
-    all rows once, and comes second, while there is time for its steps.
+    all rows once, and comes second, while there is time for its steps. Where a column has many
+    levels, machines that read these by their effects come first.
     """
     objects = {f.source for f in features if f.holds_objects}
     views = {f.kind for f in features if f.holds_objects}
@@ -76,6 +77,8 @@ def candidates(
     if classes > MANY_CLASSES and FOR_MANY in plain:
         plain.remove(FOR_MANY)
         plain.insert(0, FOR_MANY)
+    if kinds["each"] and numbers <= MOST_COLUMNS:
+        plain[:0] = [Candidate(m, columns=EFFECTS, machine=m) for m in ("shapes", "neighbourhood")]
     if classes > 2:  # each Newton step solves a system of all classes
         plain = [c for c in plain if c.machine != "shapes"]
     if classes > MOST_CLASSES:

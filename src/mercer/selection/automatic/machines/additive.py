@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mercer.kernels import Kernel, Laplacian, Match, TableKernel
+from mercer.kernels import Kernel, Laplacian, Mapped, Match, TableKernel
 from mercer.learners.additive import (
     AdditiveClassifier,
     AdditiveRegressor,
@@ -45,7 +46,9 @@ class AdditiveMachine(Machine):
         **settings: Any,
     ) -> AdditiveMachine:
         """Fit it to rows of an encoded table; ``settings`` are those of the learner."""
-        X, count = _numbers(source, M), task.targets(y[:1]).shape[1]
+        count = task.targets(y[:1]).shape[1]
+        source, rows = source.learnt(M, task.targets(y), weights)
+        X = rows.matrix.numbers
         settings |= {"categories": [i for i, f in enumerate(source.features) if f.kind in CODES]}
         learner: Any
         finish, met = task.plain(), None
@@ -60,10 +63,10 @@ class AdditiveMachine(Machine):
     @property
     def kernel(self) -> Kernel:
         """The sum of a kernel of each column, exp(-γ |x - z|) of numbers."""
-        parts = [
-            (Match() if feature.kind in CODES else Laplacian(self.learner.gamma_), [j])
-            for j, feature in zip(self.columns.columns, self.columns.features)
-        ]
+        effects, parts = self.columns.effects or {}, []
+        for i, (j, feature) in enumerate(zip(self.columns.columns, self.columns.features)):
+            own: Kernel = Match() if feature.kind in CODES else Laplacian(self.learner.gamma_)
+            parts.append((Mapped(own, effects[i]) if i in effects else own, [j]))
         return TableKernel(parts, "sum", [1 / len(parts)] * len(parts))
 
     @property
@@ -74,7 +77,7 @@ class AdditiveMachine(Machine):
         return {"machine": "shapes"}
 
     def outputs(self, M: EncodedColumns) -> np.ndarray:
-        X = _numbers(self.columns, M)
+        X = self.columns.encode(M).matrix.numbers
         if self.classes is None:
             return self.learner.predict(X)[:, None]
         found = np.zeros((len(M), self.outputs_count))
@@ -95,23 +98,18 @@ class AdditiveMachine(Machine):
 
     def column_reasons(self, M: EncodedColumns, most: int) -> ColumnReasons:
         """The columns and pairs that move the prediction of each row most."""
-        found = self.learner.reasons(_numbers(self.columns, M), most)
+        found = self.learner.reasons(self.columns.encode(M).matrix.numbers, most)
         labels = [feature.label for feature in self.columns.features]
         names = [*labels, *(f"{labels[j]} × {labels[k]}" for j, k in self.learner.pairs_)]
         return replace(found, names=names)
 
     def shapes(self, encoder: TableEncoder) -> tuple[list[Shape], list[Surface]]:
         """The functions of columns and of pairs, in the units of the table."""
-        features = self.columns.features
-        labels = [feature.label for feature in features]
-
-        shapes = [
-            replace(
-                shape, column=label, levels=encoder.in_units(feature, shape.levels),
-                edges=np.array(encoder.in_units(feature, shape.edges)),
-            )
-            for label, feature, shape in zip(labels, features, self.learner.shapes_)
-        ]  # fmt: skip
+        shapes = []
+        for i, (feature, shape) in enumerate(zip(self.columns.features, self.learner.shapes_)):
+            in_units = partial(self.columns.in_units, encoder, i)
+            levels, edges = in_units(shape.levels), np.array(in_units(shape.edges))
+            shapes.append(replace(shape, column=feature.label, levels=levels, edges=edges))
         surfaces = []
         for surface in self.learner.surfaces_:
             sides = [shapes[j] for j in surface.columns]
@@ -124,8 +122,4 @@ class AdditiveMachine(Machine):
     def description(self) -> str:
         columns, pairs = len(self.learner.shapes_), len(self.learner.pairs_)
         of_pairs = "" if not pairs else f" and of {pairs} pair{'s' * (pairs > 1)} of them"
-        return f"sum of functions of {columns} columns{of_pairs}"
-
-
-def _numbers(source: ReadColumns, M: EncodedColumns) -> np.ndarray:
-    return np.ascontiguousarray(M.numbers[:, source.columns])
+        return f"sum of functions of {columns} columns{of_pairs}{self.columns.words}"

@@ -30,8 +30,10 @@ class Embedding:
 
     member: Member
     coded: list[int]  # the columns of codes
+    columns: ReadColumns
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
+        X = self.columns.replaced(X)
         objects = {j: Categories(X[:, j : j + 1].astype(np.int32), [[]]) for j in self.coded}
         return self.member.embed(EncodedColumns(X, objects), 1)
 
@@ -61,7 +63,8 @@ class LearntNeighbourhood(Machine):
         **settings: Any,
     ) -> LearntNeighbourhood:
         """Fit it to rows of an encoded table; ``settings`` are those of the learner."""
-        rows, targets = source.encode(M), task.targets(y)
+        targets = task.targets(y)
+        source, rows = source.learnt(M, targets, weights)
         settings |= source.settings
         learner: Any
         if task.classes is None:
@@ -101,7 +104,7 @@ class LearntNeighbourhood(Machine):
     def _in_space(self, temperatures: list[float]) -> Kernel:
         codes = [i for i, f in enumerate(self.columns.features) if f.kind in CODES]
         found: list[Kernel] = [
-            Mapped(Laplacian(tau, Minkowski(2)), Embedding(m, codes))
+            Mapped(Laplacian(tau, Minkowski(2)), Embedding(m, codes, self.columns))
             for m, tau in zip(self.learner.members_, temperatures)
         ]
         kernel = found[0] if len(found) == 1 else Convex(found)
@@ -148,5 +151,5 @@ class LearntNeighbourhood(Machine):
         steps = spoken(float(np.mean(self.learner.n_steps_)))
         return (
             f"mean over a neighbourhood{many} of {len(self.targets):,} rows, learnt in {steps} "
-            "steps"
+            f"steps{self.columns.words}"
         )
