@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,26 @@ class Finding:
     kind: str
     column: Any
     text: str  # what was found, and what to do
+
+
+Rule = Callable[[Column, np.ndarray], Iterator[str]]
+
+
+def _of_each_column(
+    kind: str,
+) -> Callable[[Rule], Callable[[list[Column], dict[Any, np.ndarray]], list[Finding]]]:
+    """Make a rule for a table of one that yields sentences on a column and its cells."""
+
+    def made(rule: Rule) -> Callable[[list[Column], dict[Any, np.ndarray]], list[Finding]]:
+        @wraps(rule)
+        def found(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+            return [
+                Finding(kind, c.name, text) for c in columns for text in rule(c, values[c.name])
+            ]
+
+        return found
+
+    return made
 
 
 def review_target(
@@ -113,22 +134,18 @@ def find_leaks(
     """
     if len(y) < FEWEST_ROWS:
         return []
-    found = []
-    for column in columns:
-        if column.of.samples is not None or column.left_out:
-            continue
-        how = _tells(column, values[column.name], y, task)
-        if how:
-            found.append(
-                Finding(
-                    "leak",
-                    column.name,
-                    f"{column.name} tells the target almost without error: {how}. If it is known "
-                    f"only after the answer, leave it out: --drop "
-                    f"{shlex.quote(str(column.name))}.",
-                )
-            )
-    return found
+    judged = [c for c in columns if c.of.samples is None and not c.left_out]
+    told = {c.name: _tells(c, values[c.name], y, task) for c in judged}
+    return [
+        Finding(
+            "leak",
+            name,
+            f"{name} tells the target almost without error: {how}. If it is known only after the "
+            f"answer, leave it out: --drop {shlex.quote(str(name))}.",
+        )
+        for name, how in told.items()
+        if how
+    ]
 
 
 def _tells(column: Column, values: np.ndarray, y: np.ndarray, task: str) -> str:
@@ -220,29 +237,22 @@ def _ranks(numbers: np.ndarray) -> np.ndarray:
     return (last - (counts - 1) / 2)[codes]
 
 
-def find_order_in_time(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+@_of_each_column("time")
+def find_order_in_time(column: Column, cells: np.ndarray) -> Iterator[str]:
     """Dates that rise from row to row: rows held out at random lie between those learnt from."""
-    found = []
-    for column in columns:
-        if not column.of.in_time:
-            continue
-        dates = column.of.read(values[column.name], column)
-        steps = np.diff(dates[~np.isnat(dates)]).astype("timedelta64[s]").astype(np.int64)
-        if len(steps) < FEWEST_ROWS or column.distinct < 0.1 * len(dates):
-            continue
-        if max((steps >= 0).mean(), (steps <= 0).mean()) < RISING:
-            continue
-        found.append(
-            Finding(
-                "time",
-                column.name,
-                f"The rows are in the order of {column.name}. Rows that are held out at random lie "
-                "between rows that the model has learnt from, so that their score is too good if "
-                f"later rows are to be predicted: then fit with --time-column "
-                f"{shlex.quote(str(column.name))}, which holds out the latest rows.",
-            )
+    if not column.of.in_time:
+        return
+    dates = column.of.read(cells, column)
+    steps = np.diff(dates[~np.isnat(dates)]).astype("timedelta64[s]").astype(np.int64)
+    if len(steps) < FEWEST_ROWS or column.distinct < 0.1 * len(dates):
+        return
+    if max((steps >= 0).mean(), (steps <= 0).mean()) >= RISING:
+        yield (
+            f"The rows are in the order of {column.name}. Rows that are held out at random lie "
+            "between rows that the model has learnt from, so that their score is too good if "
+            f"later rows are to be predicted: then fit with --time-column "
+            f"{shlex.quote(str(column.name))}, which holds out the latest rows."
         )
-    return found
 
 
 def find_groups(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
@@ -304,25 +314,19 @@ def _repeated(columns: list[Column], values: dict[Any, np.ndarray], rows: int) -
     return sorted(found, key=lambda c: (c.of.numeric, -c.distinct))
 
 
-def find_codes(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+@_of_each_column("codes")
+def find_codes(column: Column, cells: np.ndarray) -> Iterator[str]:
     """Columns of integers whose names speak of codes, which have no order and no distances."""
-    found = []
-    for column in columns:
-        name = str(column.name)
-        if not column.of.numeric or column.distinct < 3 or not CODE_NAME.fullmatch(name):
-            continue
-        numbers = column.of.read(values[column.name], column)
-        if np.array_equal(numbers, np.round(numbers), equal_nan=True):
-            found.append(
-                Finding(
-                    "codes",
-                    column.name,
-                    f"{name}: its {column.distinct} integers are read as numbers, and the name "
-                    "speaks of codes. If their order means nothing, read them as a category: "
-                    f"--kind {shlex.quote(f'{name}=category')}.",
-                )
-            )
-    return found
+    name = str(column.name)
+    if not column.of.numeric or column.distinct < 3 or not CODE_NAME.fullmatch(name):
+        return
+    numbers = column.of.read(cells, column)
+    if np.array_equal(numbers, np.round(numbers), equal_nan=True):
+        yield (
+            f"{name}: its {column.distinct} integers are read as numbers, and the name speaks of "
+            "codes. If their order means nothing, read them as a category: --kind "
+            f"{shlex.quote(f'{name}=category')}."
+        )
 
 
 def find_places(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
@@ -363,7 +367,8 @@ def find_places(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Fi
     return found
 
 
-def find_variants(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+@_of_each_column("variants")
+def find_variants(column: Column, cells: np.ndarray) -> Iterator[str]:
     """Levels that differ by case and blanks alone, as "Yes", "yes " and "YES" do.
 
     Examples
@@ -373,27 +378,20 @@ def find_variants(columns: list[Column], values: dict[Any, np.ndarray]) -> list[
     >>> find_variants([column], cells)[0].text
     "ok: 'Yes', 'yes ' differ by case or blanks alone, and are different levels. Write them alike."
     """
-    found = []
-    for column in columns:
-        if not column.of.levelled or values[column.name].dtype != object:
-            continue
-        alike = defaultdict(set)
-        for value in set(values[column.name].tolist()):
-            if isinstance(value, str):
-                alike[" ".join(value.casefold().split())].add(value)
-        groups = [sorted(group) for group in alike.values() if len(group) > 1]
-        if groups:
-            first = ", ".join(map(repr, sorted(groups)[0][:4]))
-            more = f" (and {len(groups) - 1} more)" if len(groups) > 1 else ""
-            found.append(
-                Finding(
-                    "variants",
-                    column.name,
-                    f"{column.name}: {first}{more} differ by case or blanks alone, and are "
-                    "different levels. Write them alike.",
-                )
-            )
-    return found
+    if not column.of.levelled or cells.dtype != object:
+        return
+    alike = defaultdict(set)
+    for value in set(cells.tolist()):
+        if isinstance(value, str):
+            alike[" ".join(value.casefold().split())].add(value)
+    groups = [sorted(group) for group in alike.values() if len(group) > 1]
+    if groups:
+        first = ", ".join(map(repr, sorted(groups)[0][:4]))
+        more = f" (and {len(groups) - 1} more)" if len(groups) > 1 else ""
+        yield (
+            f"{column.name}: {first}{more} differ by case or blanks alone, and are different "
+            "levels. Write them alike."
+        )
 
 
 def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
@@ -406,34 +404,30 @@ def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) ->
     >>> find_strange_values([column], ages)[0].text[:57]
     'age: -999 stands in 5 rows, far from the others, which go'
     """
-    found = []
-    for column in columns:
-        cells = values[column.name]
-        if column.of.levelled and cells.dtype == object:
-            counts = Counter(v for v in cells.tolist() if isinstance(v, str))
-            marks = {
-                v: c
-                for v, c in counts.items()
-                if NUMBERED.sub("", v.strip().lower()) in MISSING_WORDS
-            }
-            if marks:
-                some = ", ".join(f"{v!r} ({c})" for v, c in sorted(marks.items())[:5])
-                found.append(
-                    Finding(
-                        "missing",
-                        column.name,
-                        f"{column.name}: {some} may mean a missing value. It is a level of its "
-                        "own, apart from empty fields.",
-                    )
-                )
-        if column.of.numeric:
-            found += _far_numbers(column, column.of.read(cells, column))
-    return found
+    rules = _find_marks, _find_far_numbers
+    return [found for c in columns for rule in rules for found in rule([c], values)]
 
 
-def _far_numbers(column: Column, numbers: np.ndarray) -> list[Finding]:
+@_of_each_column("missing")
+def _find_marks(column: Column, cells: np.ndarray) -> Iterator[str]:
+    if not column.of.levelled or cells.dtype != object:
+        return
+    counts = Counter(v for v in cells.tolist() if isinstance(v, str))
+    bare = {v: NUMBERED.sub("", v.strip().lower()) for v in counts}
+    marks = [f"{v!r} ({c})" for v, c in sorted(counts.items()) if bare[v] in MISSING_WORDS]
+    if marks:
+        yield (
+            f"{column.name}: {', '.join(marks[:5])} may mean a missing value. It is a level of its "
+            "own, apart from empty fields."
+        )
+
+
+@_of_each_column("range")
+def _find_far_numbers(column: Column, cells: np.ndarray) -> Iterator[str]:
+    if not column.of.numeric:
+        return
+    numbers = column.of.read(cells, column)
     numbers = np.sort(numbers[~np.isnan(numbers)]) / 4  # no difference overflows
-    found = []
     for step in (1, -1):
         ends = numbers[::step]  # those that may be marks come first
         marks = _marks(ends, step)
@@ -448,17 +442,12 @@ def _far_numbers(column: Column, numbers: np.ndarray) -> list[Finding]:
         some = ", ".join(spoken(4 * value, 6) for value in sorted(values, key=abs))
         stand = "stands" if len(values) == 1 else "stand"
         far = _gap(ends, rows) > FAR_MARK
-        found.append(
-            Finding(
-                "range",
-                column.name,
-                f"{column.name}: {some} {stand} in {'one row' if rows == 1 else f'{rows} rows'}, "
-                f"{'far from' if far else 'below 0, unlike'} the others, which go from "
-                f"{spoken(4 * low, 6)} to {spoken(4 * high, 6)}. If it means a missing value, "
-                "leave the field empty; if it is a mistake, mend it.",
-            )
+        yield (
+            f"{column.name}: {some} {stand} in {'one row' if rows == 1 else f'{rows} rows'}, "
+            f"{'far from' if far else 'below 0, unlike'} the others, which go from "
+            f"{spoken(4 * low, 6)} to {spoken(4 * high, 6)}. If it means a missing value, leave "
+            "the field empty; if it is a mistake, mend it."
         )
-    return found
 
 
 def _gap(ends: np.ndarray, rows: int) -> float:
