@@ -159,10 +159,28 @@ def test_days_of_a_year_are_no_numbers_of_rows():
     assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == "number"
 
 
+def test_the_years_of_seasons_are_no_numbers_of_rows():
+    for name, kind in (("SeasonStart", "number"), ("id", "identifier")):
+        table = {name: range(1893, 2013), "size": np.cos(range(120))}
+        assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == kind
+
+
+def test_surnames_before_forenames_are_no_sets():
+    people = [f"{a}, {b}" for a in ("Hirst", "Emin", "Long") for b in ("Ann", "Tom", "Lea")] * 20
+    table = {"x": [f"{cell} {i // 9 % 3}" for i, cell in enumerate(people)], "y": range(180)}
+    assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == "category"
+    table["x"] = [cell.replace("Tom", "Tom, Ann") for cell in table["x"]]
+    assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == "set"
+
+
 def test_sequence_numbers_of_a_survey_are_identifiers():
     numbers = np.cumsum(np.arange(90) % 13 + 200)
-    table = {"seqn": numbers, "size": np.cos(numbers)}
-    assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == "identifier"
+    for name in ("seqn", "PID", "unitid", "caseid", "subjectID"):
+        table = {name: numbers, "size": np.cos(numbers)}
+        assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == "identifier"
+    for name in ("lipid", "covid", "grid"):
+        table = {name: numbers, "size": np.cos(numbers)}
+        assert infer_columns(read_columns(pd.DataFrame(table)))[0].kind == "number"
 
 
 def test_ten_thousand_levels_pool_those_that_are_rare():

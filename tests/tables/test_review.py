@@ -149,7 +149,8 @@ def test_integers_with_the_name_of_a_code_are_asked_about():
 
 
 @pytest.mark.parametrize(
-    "name", ["subject_id", "StoreID", "case.id", "region", "policePrecinct", "marital", "Origin"]
+    "name",
+    ["unitid", "subject_id", "StoreID", "case.id", "region", "policePrecinct", "marital", "Origin"],
 )
 def test_integers_that_name_things_are_asked_about(name):
     (finding,) = reviewed(find_codes, {name: np.arange(N) % 7 + 1, "size": X})

@@ -15,6 +15,7 @@ from mercer.tables.values import missing_values
 SEPARATORS = ";|,"  # of the items of a cell, the clearest first
 SETS = (Set, list, tuple, np.ndarray)
 ITEM_LENGTH = 30  # characters on average: longer ones are clauses, not items
+PAIRS = 0.9  # of the cells
 REPEATED = 5  # times at least that an item stands in a column of sets, on average
 
 #: ways to read texts, sequences, sets and vectors -> their kind of sample; others are read in one
@@ -66,7 +67,8 @@ def clear_separator(counts: Counter) -> str | None:
     """The separator of a column that holds sets, beyond doubt; None if it does not.
 
     It stands in more than half of the cells, and between short items that return: each stands in
-    five cells on average. Clauses of free text hardly do.
+    five cells on average. Clauses of free text hardly do. Two items in nearly all cells, and never
+    more, are a surname with a forename.
     """
     known = sum(counts.values())
     for separator in SEPARATORS:
@@ -74,9 +76,14 @@ def clear_separator(counts: Counter) -> str | None:
         if having <= known / 2:
             continue
         found: Counter = Counter()
+        sizes: Counter = Counter()
         for value, c in counts.items():
-            for item in set(items_of(value, separator)):
+            items = set(items_of(value, separator))
+            sizes[len(items)] += c
+            for item in items:
                 found[item] += c
+        if max(sizes) == 2 and sizes[2] > PAIRS * known:
+            continue
         total = sum(found.values())
         length = sum(len(item) * c for item, c in found.items()) / max(total, 1)
         if length <= ITEM_LENGTH and total >= REPEATED * len(found):

@@ -58,7 +58,10 @@ DATE_NAME = re.compile(
     r"|.*(?:Date|Day|Datum)"
 )
 MOST_COUNTED = 1000  # different numbers or dates whose rows are counted
-YEAR_NAME = re.compile(r"(.*[_\W])?(?i:years?|yr|jahr|ann[eé]e|año|anno|ano|jaar)([_\W].*)?")
+YEAR_NAME = re.compile(
+    r"(.*[_\W])?(?i:years?|yr|jahr|ann[eé]e|año|anno|ano|jaar|season|saison)"
+    r"([_\W].*|(?<=[a-z])[A-Z].*)?"
+)
 SHOWN = 3  # cells that do not fit, which are named
 LONGEST = 40  # characters of one of them
 TIME_NAME = re.compile(
@@ -70,10 +73,16 @@ FEW_ROWS = 20  # below, no column is taken for an identifier, but for one that i
 FEWEST_NAMED = 3  # rows that such a column counts
 TIES = 10
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
+#: names of identifiers, which may return
+IDENTIFIERS = (
+    r"(?:[pu]|pat(?:ient)?|subj(?:ect)?|user|cust(?:omer)?|client|member|person|case|hh|house(?:hold)?"
+    r"|emp(?:loyee)?|unit|geo|item|order|prod(?:uct)?|store|sample|account|trans(?:action)?|session"
+    r"|visit|event|student|school|site|town|fam(?:ily)?|animal|plot)?ids?"
+)
 #: names of numbers that tell rows apart; a column is taken for such only if all are different
 IDENTIFIER_NAME = re.compile(
-    r"(.*[_\W])?(?i:ids?|id[_ ]?(?:str|num|number|no|code)|uuid|guid|index|idx|key|pk|unnamed: \d+"
-    r"|seqn|row[_ .]?(?:names?|num(?:ber)?s?|no|nr|ids?)|rec(?:ord)?s?"
+    rf"(.*[_\W])?(?i:{IDENTIFIERS}|id[_ ]?(?:str|num|number|no|code)|uuid|guid|index|idx|key"
+    r"|pk|unnamed: \d+|seqn|row[_ .]?(?:names?|num(?:ber)?s?|no|nr|ids?)|rec(?:ord)?s?"
     r"|rec(?:ord)?[_ .]?(?:no|nr|num|id)|obs(?:ervation)?s?|case[_ .]?(?:no|nr|num(?:ber)?)?"
     r"|serial|seq(?:uence)?[_ .]?(?:no|nr|num)?|no\.?|nr\.?|num|lfd\.?(?: ?nr\.?)?)"
     r"|.*[a-z](?:Id|ID|No|Nr)"
@@ -314,7 +323,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
         only = f"every value is {short(present[0])}"
         if known == n:
             return column("constant", only)
-        return column("category", f"{only}, or missing in {n - known} rows")
+        rows = "one row" if n - known == 1 else f"{n - known} rows"
+        return column("category", f"{only}, or missing in {rows}")
     if values.dtype.kind == "M":
         return column("date", f"dates, {_parts(present)}")
     if values.dtype.kind == "f":
@@ -451,9 +461,9 @@ def _number_kind(
             "category",
             f"two different numbers, {short(present.min())} and {short(present.max())}",
         )
-    years = YEAR_NAME.fullmatch(str(name)) and present.min() >= 1500 and present.max() <= 2200
     named_otherwise = DATE_NAME.fullmatch(str(name)) or TIME_NAME.fullmatch(str(name))
     named = IDENTIFIER_NAME.fullmatch(str(name))
+    years = YEAR_NAME.fullmatch(str(name)) and present.min() >= 1500 and present.max() <= 2200
     least = FEWEST_NAMED if named else FEW_ROWS
     if whole and distinct == len(present) == n >= least and not years and not named_otherwise:
         if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow

@@ -18,6 +18,7 @@ import numpy as np
 
 from mercer.spoken import spoken
 from mercer.tables.column_kinds import level_text
+from mercer.tables.column_rules import IDENTIFIERS
 from mercer.tables.columns import Column
 from mercer.tables.forms import LEVELS, MISSING_TEXTS
 from mercer.tables.values import as_numbers, missing_values
@@ -35,8 +36,8 @@ CODE_NAME = re.compile(
     r"(?:.*[_\W]|.*[a-z](?=[A-Z]))?(?:"
     r"(?i:zip|zipcode|zip_code|postcode|post_code|postal|plz|codes?|icd\d*|naics|sic|phone|"
     r"telephone|tel|mobile|fax|iban|isbn|ean|gtin|upc|sku|ssn|vat|account|card)(?:[_\W].*)?"
-    r"|(?i:ids?|id[_ .]?(?:num(?:ber)?|no|nr|str)|origin|region|race|ethnic(?:ity)?|marita?l|"
-    r"status|type|birthplace|religion|occupation|industry|sector|dept|department|store|branch|precinct|"
+    rf"|(?i:{IDENTIFIERS}|id[_ .]?(?:num(?:ber)?|no|nr|str)|origin|region|race|ethnic(?:ity)?|"
+    r"marita?l|status|type|birthplace|religion|occupation|industry|sector|dept|department|store|branch|precinct|"
     r"district|county|country|nationality|state|flight|team|brand)\d*)"
 )
 LATITUDE_NAME = re.compile(r"(|.*[^a-z]|.*(?=latitude))(latitude|lat)(|[^a-z].*)", re.IGNORECASE)
