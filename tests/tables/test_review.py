@@ -9,7 +9,7 @@ from sklearn.metrics import euclidean_distances
 from mercer.distances import Haversine
 from mercer.kernels import FromDistance
 from mercer.tables.column_rules import infer_columns
-from mercer.tables.equal_rows import find_repeated_rows, find_shared_rows
+from mercer.tables.equal_rows import find_repeated_rows, find_shared_rows, shared_rows
 from mercer.tables.review import (
     find_codes,
     find_groups,
@@ -138,6 +138,19 @@ def test_rows_that_are_repeated_or_shared():
     new = read_columns(pd.DataFrame({"b": ["x", "y"], "a": [1.0, 2.0]}))
     assert find_shared_rows(values, new)[0].text.startswith("1 row of the 2 to score on")
     assert find_shared_rows(read_columns(table[3:]), new) == []
+
+
+def test_shared_rows_are_read_as_the_training_table_is():
+    table = pd.DataFrame(
+        {
+            "code": ["1", "2", "3a", None],
+            "size": [1.5, 2.5, 3.5, 4.5],
+            "day": pd.to_datetime(["2024-02-01", "2024-02-02", "2024-02-03", None]),
+        }
+    )
+    new = pd.DataFrame({"day": ["2024-02-01", "n/a", "2024-02-02"], "size": ["1.5", "4.5", "2.5"],
+                        "code": [1.0, np.nan, 3.0]})  # fmt: skip
+    assert shared_rows(read_columns(table), read_columns(new)).tolist() == [True, True, False]
 
 
 def test_integers_with_the_name_of_a_code_are_asked_about():

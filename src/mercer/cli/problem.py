@@ -48,9 +48,9 @@ from mercer.tables import (
     find_leaks,
     find_order_in_time,
     infer_columns,
-    level_text,
     read_columns,
     review_target,
+    shared_rows,
 )
 
 
@@ -340,9 +340,8 @@ def _shared_rows(columns: list[Column], split: Split, given: bool) -> list[str]:
     train, held = split.X_train, split.X_held
     if held is None or not any(c.used and c.distinct > MANY * len(train) for c in columns):
         return []
-    names = [column.name for column in columns if column.used]
-    kinds = {name: train.columns[name].dtype.kind for name in names}
-    count = int(np.isin(_row_hashes(held, kinds), _row_hashes(train, kinds)).sum())
+    used = {column.name: train.columns[column.name] for column in columns if column.used}
+    count = int(shared_rows(used, held.columns).sum())
     if count < SHARED * len(held):
         return []
     remedy = " of one table" if given else ", or keep copies together with --group"
@@ -351,21 +350,6 @@ def _shared_rows(columns: list[Column], split: Split, given: bool) -> list[str]:
         "rows that the model learns from. If these are copies, the score is too good: leave them "
         f"out{remedy}."
     ]
-
-
-def _row_hashes(table: ReadTable, kinds: dict[Any, str]) -> np.ndarray:
-    """A number for each row, the same for rows that read alike as columns of these kinds."""
-    found: dict[str, Any] = {}
-    for i, (name, kind) in enumerate(kinds.items()):
-        cells = table.columns[name]
-        if kind == "f":
-            found[str(i)] = as_numbers(cells)
-        elif kind == "M":
-            found[str(i)] = as_dates(cells).astype("datetime64[ms]")  # polars has no seconds
-        else:
-            texts = [None if v is None else level_text(v) for v in cells.tolist()]
-            found[str(i)] = pl.Series(texts, dtype=pl.String)
-    return pl.DataFrame(found).hash_rows().to_numpy()
 
 
 def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:

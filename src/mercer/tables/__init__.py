@@ -13,7 +13,12 @@ from mercer.tables.cells import as_items, as_texts, column_bytes, items_of, word
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import Column, column_notices, doubt_notices, used_columns
-from mercer.tables.equal_rows import RowHashes, find_repeated_rows, find_shared_rows
+from mercer.tables.equal_rows import (
+    RowHashes,
+    find_repeated_rows,
+    find_shared_rows,
+    shared_rows,
+)
 from mercer.tables.forms import (
     BLANKS,
     COMMA_DIGITS,
@@ -70,9 +75,9 @@ __all__ = [
     "find_strange_values",
     "find_variants", "form_of", "histogram", "infer_columns", "is_missing_mark", "is_object_list",
     "is_one_zone", "items_of", "learn_effects", "level_text", "listed", "misfits",
-    "missing_values", "read_as",
-    "read_columns", "review_target", "rows_of", "spare_telling_texts", "spare_worded_texts",
-    "spelled_number", "unreadable", "used_columns", "words_of",
+    "missing_values", "read_as", "read_columns", "review_target", "rows_of", "shared_rows",
+    "spare_telling_texts", "spare_worded_texts", "spelled_number", "unreadable", "used_columns",
+    "words_of",
 ]  # fmt: skip
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use

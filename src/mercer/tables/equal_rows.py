@@ -14,6 +14,7 @@ from mercer.persistence import fields
 from mercer.tables.cells import cell_bytes
 from mercer.tables.column_kinds import level_text
 from mercer.tables.review import Finding
+from mercer.tables.values import as_dates, as_numbers, missing_values
 
 if TYPE_CHECKING:
     from mercer.tables.encoding import EncodedTable
@@ -60,20 +61,37 @@ def find_repeated_rows(
 
 def find_shared_rows(train: dict[Any, np.ndarray], test: dict[Any, np.ndarray]) -> list[Finding]:
     """Rows of a test table that are in the training table too."""
-    names = [name for name in train if name in test]
-    known = set(_row_keys({name: train[name] for name in names}))
-    keys = _row_keys({name: test[name] for name in names})
-    shared = sum(key in known for key in keys)
+    found = shared_rows(train, test)
+    shared = int(found.sum())
     if not shared:
         return []
-    return [
-        Finding(
-            "shared",
-            None,
-            f"{_rows(shared)} of the {len(keys)} to score on are in the training table, too: their "
-            "score says nothing about new rows. Leave them out of one.",
-        )
-    ]
+    said = (
+        f"{_rows(shared)} of the {len(found)} to score on are in the training table, too: their "
+        "score says nothing about new rows. Leave them out of one."
+    )
+    return [Finding("shared", None, said)]
+
+
+def shared_rows(train: dict[Any, np.ndarray], test: dict[Any, np.ndarray]) -> np.ndarray:
+    """Which rows of a test table are in the training table too, as its columns would be read.
+
+    The columns are those that both tables have.
+    """
+    known = {name: cells for name, cells in train.items() if name in test}
+    new = {name: _read_like(test[name], cells) for name, cells in known.items()}
+    return np.isin(_row_keys(new), _row_keys(known))
+
+
+def _read_like(cells: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """A column of a new table as numbers, dates or objects, as that of the training table is."""
+    kind = like.dtype.kind
+    if cells.dtype.kind == kind:
+        return cells
+    if kind in "fM":
+        return as_numbers(cells) if kind == "f" else as_dates(cells)
+    found = cells.astype(object)
+    found[missing_values(cells)] = None
+    return found
 
 
 def _row_keys(values: dict[Any, np.ndarray]) -> list[int]:
