@@ -18,7 +18,8 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "neighbours", "neighbourhood", "knn_learners", "objects", "series_features",
               "series_machines", "signature_kernels", "bags",
               "graphs", "trees",
-              "weights", "multiple_kernels", "start_up", "checks", "memory", "tables", "fresh",
+              "weights", "multiple_kernels", "start_up", "checks", "read_tables", "memory",
+              "tables", "fresh",
               "large_tables",
               "scale", "cluster"]  # fmt: skip
 

@@ -35,6 +35,7 @@ RULES = {
     "marks": (["?", "n/a", *map(str, range(N - 2))], "number", "2 that are not"),
     "one odd value": (["broken", *map(str, range(N - 1))], "number", "1 that are not, such as"),
     "zip codes": ([f"0{i % 9}234" for i in range(N)], "category", "9 different values"),
+    "with blanks": ([f" 0{i % 9}234 " for i in range(N)], "category", "9 different values"),
     "free text": (TEXTS, "text", "free text: 40 different values, 34 characters"),
     "counting": (list(range(7, 7 + N)), "identifier", "counts the rows: 40 consecutive integers"),
     "keys": ([f"key{i}" for i in range(N)], "identifier", "all 40 values are different"),

@@ -27,7 +27,7 @@ FEW = 10  # different numbers that speak against levels
 SAMPLED = 400  # different texts that tell what a column is not
 HALF = 0.5
 SAME_MONEY = ({"€", "EUR"}, {"$", "US$", "USD"}, {"£", "GBP"}, {"kr", "kr.", "Kr", "SEK"})
-CODE = re.compile(r"0\d+")
+CODE = re.compile(r"\s*0\d+\s*")
 GRADE = re.compile(rf"[0-9][{MINUS}]")  # 2- is a mark, where no number is larger
 
 
@@ -64,7 +64,7 @@ def form_of(counts: Counter, told: Told, mostly: float = MOSTLY) -> Read | None:
     ``counts`` are the different values of a column that holds texts, with their numbers of rows.
     """
     texts = [value for value in counts if isinstance(value, str) and not is_missing_mark(value)]
-    if any(text.startswith("0") and CODE.fullmatch(text) for text in texts):
+    if any("0" in text and CODE.fullmatch(text) for text in texts):
         return None
     step = max(1, len(texts) // SAMPLED)
     some = Counter({value: counts[value] for value in texts[::step]})
