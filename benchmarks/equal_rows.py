@@ -81,7 +81,11 @@ def seconds(name: str, X: np.ndarray, classes: np.ndarray) -> tuple[float, float
 
 def main(n: int = 2000, only: str = "") -> None:
     X = np.random.default_rng(0).normal(size=(n, 3))
-    kinds = {"equal": np.repeat(X[:1], n, axis=0), "five different": X[np.arange(n) % 5]}
+    kinds = {
+        "equal": np.repeat(X[:1], n, axis=0),
+        "five different": X[np.arange(n) % 5],
+        "half equal": np.where(np.arange(n)[:, None] % 2, X, X[0]),
+    }
     classes = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)  # of the different rows
     print(f"{n:,} rows; seconds of the processor for fit and answers")
     for name in (name for name in CASES if only in name):

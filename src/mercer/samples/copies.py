@@ -19,6 +19,31 @@ from mercer.samples.ragged import Ragged
 from mercer.samples.table import EncodedColumns, Table
 
 LONG = 64  # bytes of a key that is kept as it is
+FEW = 0.9  # of the samples are different at least, where copies are not worth a mention
+SAMPLE = 2000  # samples that are looked at first: where all differ, none has many copies
+
+
+def copies_of(X: Any) -> np.ndarray | None:
+    """Which of the different encoded samples each one is, (n,), in the order of their first ones.
+
+    None if few are copies, or if equal keys do not mean that every comparison takes samples for the
+    same: objects that are equal, such as 1 and True, need not be.
+    """
+    if not _told(X):
+        return None
+    n = X.shape[0]
+    some = np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False)
+    if len(set(row_keys(X[some]))) == len(some):
+        return None
+    number_of: dict[Hashable, int] = {}
+    copies = np.array([number_of.setdefault(key, len(number_of)) for key in row_keys(X)])
+    return copies if len(number_of) <= FEW * n else None
+
+
+def _told(X: Any) -> bool:
+    if isinstance(X, Table):
+        return all(map(_told, X.parts))
+    return isinstance(X, (np.ndarray, sp.csr_array, Ragged, Categories, Graphs))
 
 
 @singledispatch
@@ -53,7 +78,8 @@ def _(X: Graphs) -> Iterable[Hashable]:
     parts, degrees = [X.node_labels, X.node_attributes], X.degrees
     for a, b in pairwise(X.node_starts):
         e, f = X.row_starts[a], X.row_starts[b]
-        found = [degrees[a:b], X.neighbours[e:f], *(p[a:b] for p in parts if p is not None)]
+        found = [np.array(b - a), degrees[a:b], X.neighbours[e:f]]
+        found += [part[a:b] for part in parts if part is not None]
         found += [] if X.edge_labels is None else [X.edge_labels[e:f]]
         yield blake2b(b"".join(p.tobytes() for p in found), digest_size=16).digest()
 

@@ -81,6 +81,7 @@ class GraphIndex(Index):
     n_jobs: int | None = None
 
     exact = False
+    holds_copies_once = True
 
     def arrange(self, X: Any) -> None:
         for name, least in (("connectivity", 2), ("expansion", 1)):
@@ -156,7 +157,7 @@ class GraphSearch:
     def within(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Those within a radius of each query that were found, as `Index.query_radius`."""
         n, found = len(self.rows), []
-        count = min(self.index.expansion, self.index.n_samples_fit_)
+        count = min(self.index.expansion, len(self.index.rows_))
         for part in slices(n, STEP):
             rows = np.arange(part.start, part.stop)
             wanted = count
@@ -166,19 +167,19 @@ class GraphSearch:
                 inside = radius >= D
                 # walks that did not leave the radius go on, with more rows in view
                 full = np.bincount(query[inside], minlength=n)[rows] >= np.diff(starts)
-                full &= wanted < self.index.n_samples_fit_
+                full &= wanted < len(self.index.rows_)
                 done = inside & ~np.isin(query, rows[full])
                 found.append((query[done], ids[done].astype(np.int64), D[done]))
                 pairs = sum(len(part[0]) for part in found)
                 self._check_room(2 * pairs, f"{radius=:g}")
-                rows, wanted = rows[full], min(2 * wanted, self.index.n_samples_fit_)
+                rows, wanted = rows[full], min(2 * wanted, len(self.index.rows_))
         return by_query(found, n, self.dtype)
 
     def _compared(self, rows: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Exact distances of the rows that the graph proposes, their numbers, and the starts."""
         index, Z = self.index, self.rows[rows]
         own = np.arange(len(self.rows))[rows] if self.among_themselves else None
-        ids, starts = index.listed(Z, min(count, index.n_samples_fit_), own)
+        ids, starts = index.listed(Z, min(count, len(index.rows_)), own)
         return index.reading_.listed(Z, index.rows_, ids, starts, self.dtype), ids, starts
 
     def _check_room(self, pairs: int, asked: str) -> None:

@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Distance
 from mercer.persistence import fields, number
-from mercer.samples import is_number, is_whole, joined, safe_unit
+from mercer.samples import copies_of, is_number, is_whole, joined, safe_unit
 from mercer.search.compare import Search
 from mercer.search.files import check_unchanged, load_index, save_index
-from mercer.search.rows import OrderedRows, Selection
+from mercer.search.rows import CopiedSearch, Copies, OrderedRows, Selection
 from mercer.search.vectors import exact_tiles
 
 
@@ -39,7 +39,15 @@ class Asked(Protocol):
         ...
 
 
-@fields(_unit=number(least=2.0**-1000))
+def _of_all_rows(index: Any, copies: Any) -> None:
+    """Copies of the rows that an index holds."""
+    if copies is None:
+        return
+    if (copies.count, len(copies)) != (len(index._training), index.n_samples_fit_):
+        raise ValueError(f"has {len(copies)} copies of {copies.count} rows, which are others")
+
+
+@fields(_unit=number(least=2.0**-1000), _copies=_of_all_rows)
 class Index(BaseEstimator, ABC):
     """Abstract: an index of nearest neighbours under a distance.
 
@@ -93,8 +101,12 @@ class Index(BaseEstimator, ABC):
     #: the limits do not change the sequence of candidates, except that they may end it: several
     #: threads may then share the candidates of few queries
     divisible: bool = False
+    #: one of equal rows is arranged, where many are equal; the others are found where it is
+    holds_copies_once: bool = False
     #: rows are multiplied by this power of two, and distances are divided by it
     _unit: float = 1.0
+    #: what equal rows are, of which one is held; None where few are equal
+    _copies: Copies | None = None
     #: the file in which large arrays have stayed, and its stamp
     _mapped: tuple[str, list[int]] | None = None
 
@@ -163,7 +175,7 @@ class Index(BaseEstimator, ABC):
         X = self.distance.encode(X)
         self.distance_ = self.distance.bind(X, y)
         self.n_samples_fit_ = X.shape[0]
-        self._unit = self._tell_unit(X)
+        self._unit, self._copies = self._tell_unit(X), None
         self._hold(self._measured(X))
         return self
 
@@ -338,9 +350,13 @@ class Index(BaseEstimator, ABC):
         """A question to this index by raw samples, or by its training rows."""
         check_is_fitted(self, "distance_")
         check_unchanged(self._mapped)
-        if Z is None:
-            return self._ask(None)
-        return self._ask(self._measured(self.distance_.encode(Z, like=self._training.X)))
+        asking = None
+        if Z is not None:
+            asking = self._measured(self.distance_.encode(Z, like=self._training.X))
+        if self._copies is None:
+            return self._ask(asking)
+        asked = self._ask(self._held() if asking is None else asking)
+        return CopiedSearch(asked, self._copies, asking is None, self.memory)
 
     def _tell_unit(self, X: Any) -> float:
         """The factor of the rows of a norm whose powers would be no usual floats; mostly 1."""
@@ -361,13 +377,26 @@ class Index(BaseEstimator, ABC):
 
     def _hold(self, X: Any) -> None:
         """Arrange encoded training rows. ``_training.X`` has their columns and symbols."""
-        self._training = OrderedRows(X, self.arrange(X))
+        once = self.holds_copies_once and not self.distance_.reads.pairwise
+        before, copies = self._copies, copies_of(X) if once else None
+        self._copies = None if copies is None else Copies(copies)
+        X = X if self._copies is None else X[self._copies.firsts]
+        try:
+            order = self.arrange(X)
+        except BaseException:  # the rows that are held are still the former ones
+            self._copies = before
+            raise
+        self._training = OrderedRows(X, order)
         self._training.prepare(exact_tiles(self.distance_, X))
 
     def _extend(self, X: Any) -> None:
         """Hold more encoded rows."""
-        training = self._training
-        self._hold(joined(training.X[np.argsort(training.order)], X))
+        held = self._held()
+        self._hold(joined(held if self._copies is None else held[self._copies.numbers], X))
+
+    def _held(self) -> Any:
+        """The rows that are held, in the order in which they came."""
+        return self._training.X[np.argsort(self._training.order)]
 
     def _ask(self, Z: Any) -> Asked:
         """A question by encoded samples; None: by the training rows."""

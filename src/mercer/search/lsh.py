@@ -50,7 +50,9 @@ class Sample(NamedTuple):
     ),
     keys_=unread,
     n_tables_=equal(lambda index: len(index.ids_)),
-    n_samples_fit_=equal(lambda index: len(index._training)),
+    n_samples_fit_=equal(
+        lambda index: len(index._training if index._copies is None else index._copies)
+    ),
 )
 @estimator
 class LSHIndex(Index):
@@ -141,6 +143,7 @@ class LSHIndex(Index):
     n_jobs: int | None = None
 
     exact = False
+    holds_copies_once = True
 
     def collision(self, distance: Any) -> np.ndarray:
         """The probability that two rows at these distances are compared, the S-curve.
@@ -199,7 +202,7 @@ class LSHIndex(Index):
         n = keys.shape[1]
         own = np.full(n, -1) if own is None else own
         ids, starts = np.empty(most, np.int32), np.empty(n + 1, np.int64)
-        seen = np.zeros(self.n_samples_fit_, np.uint32)
+        seen = np.zeros(len(self._training), np.uint32)
         total = _native.list_candidates(
             keys, self.starts_, self.ids_, self.keys_, own, seen, ids, starts
         )
@@ -253,12 +256,14 @@ class LSHIndex(Index):
 
     def _sample(self, X: Any, rng: np.random.Generator) -> Sample:
         self._room(X.shape[0])  # or nothing need be computed
-        n, rows = X.shape[0], self.rows_
-        asking = np.sort(rng.choice(n, min(SAMPLE, n), replace=False))
-        among = np.sort(rng.choice(n, min(PAIRS // 8, n), replace=False))
+        # which of the rows of X each of those is that came: equal rows are neighbours too
+        held = np.arange(X.shape[0]) if self._copies is None else self._copies.numbers
+        n, rows = len(held), self.rows_
+        asking = held[np.sort(rng.choice(n, min(SAMPLE, n), replace=False))]
+        among = held[np.sort(rng.choice(n, min(PAIRS // 8, n), replace=False))]
         others = self.distance_.whole(X[asking], X[among], self.n_jobs).ravel().astype(np.float64)
         others = rng.choice(others, min(PAIRS, len(others)), replace=False)
-        some = np.sort(rng.choice(n, min(AMONG, n), replace=False))
+        some = held[np.sort(rng.choice(n, min(AMONG, n), replace=False))]
         # a part of the rows holds as large a part of the neighbours
         k = round(self.n_neighbors * len(some) / n) if self.near is None else SAMPLE // 4
         k = int(np.clip(k, 1, max(len(some) - 1, 1)))

@@ -89,6 +89,8 @@ class MetricTree(Index):
     n_jobs: int | None = None
     leaf_size: int | None = None
 
+    holds_copies_once = True
+
     def arrange(self, X: Any) -> np.ndarray:
         distance = exact_tiles(self.distance_, X)
         if not self.distance_.metric:

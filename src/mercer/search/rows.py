@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer import _native
 from mercer.distances import Distance
 from mercer.gram import Place
-from mercer.persistence import fields, length_of, optional, permutation
+from mercer.persistence import fields, length_of, offsets, optional, permutation
 
 Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
 
 EDGE, LEAST = 512, 32  # rows and columns of a tile of distances, at most and at least
 TASKS = 16  # tasks at least that a search is divided into, whatever the number of threads
+LISTED = 2**20  # copies of the neighbours of some queries that are listed at a time
 
 
 @fields(
@@ -51,6 +53,112 @@ class OrderedRows:
     def __getstate__(self) -> dict[str, Any]:
         """The state without what is prepared: the next search computes it anew."""
         return vars(self) | {"prepared": None}
+
+
+@fields(members=permutation(len), starts=offsets(len))
+class Copies:
+    """Rows that are copies of each other, of which an index holds one.
+
+    Different row g is each of the rows ``members[starts[g] : starts[g + 1]]``, which ascend.
+
+    Parameters
+    ----------
+    copies : ndarray of shape (n,)
+        Which of the different rows each row is, as `mercer.samples.copies_of` tells.
+    """
+
+    def __init__(self, copies: np.ndarray):
+        self.members = np.argsort(copies, kind="stable")
+        self.starts = np.concatenate(([0], np.cumsum(np.bincount(copies))))
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @property
+    def count(self) -> int:
+        """The number of different rows."""
+        return len(self.starts) - 1
+
+    @property
+    def firsts(self) -> np.ndarray:
+        """The first copy of each different row."""
+        return self.members[self.starts[:-1]]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Which of the different rows each row is."""
+        numbers = np.empty(len(self), np.int64)
+        numbers[self.members] = np.repeat(np.arange(self.count), np.diff(self.starts))
+        return numbers
+
+    def listed(self, groups: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The members of some different rows, ``most`` of each at most, and how many each has."""
+        sizes = np.diff(self.starts)[groups]
+        sizes = sizes if most is None else np.minimum(sizes, most)
+        ends = np.cumsum(sizes)
+        places = np.arange(ends[-1] if len(ends) else 0)
+        return self.members[places + np.repeat(self.starts[groups] - ends + sizes, sizes)], sizes
+
+
+class CopiedSearch:
+    """A question to an index that holds one of equal rows: they are found where that one is.
+
+    ``asked`` is the question to the index, by the queries; or by all different rows, where the
+    training rows ask for their own neighbours.
+    """
+
+    def __init__(self, asked: Any, copies: Copies, among_themselves: bool, memory: Any):
+        self.asked, self.copies, self.memory = asked, copies, memory
+        self.among_themselves = among_themselves
+
+    def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest of each query, (n, k): their distances and numbers.
+
+        They are copies of the k nearest different rows: each nearer one has a copy that comes
+        before.
+        """
+        wanted = k + self.among_themselves
+        near, groups = self.asked.nearest(min(wanted, self.copies.count))
+        n = len(self.copies) if self.among_themselves else len(near)
+        refuse_beyond(n * k, near.dtype, self.memory, f"k={k}")
+        sizes = np.where(groups < 0, 0, np.diff(self.copies.starts)[groups])
+        enough = np.cumsum(np.minimum(sizes, wanted), axis=1) >= wanted
+        last = np.where(enough.any(axis=1), enough.argmax(axis=1), -1)[:, None]
+        used = (near <= np.take_along_axis(near, last, 1)) & (groups >= 0)
+        distances = np.empty((len(near), wanted), near.dtype)
+        indices = np.empty(distances.shape, np.int64)
+        for rows in slices(len(near), max(1, LISTED // (wanted * groups.shape[1]))):
+            i, j = np.nonzero(used[rows])
+            members, counts = self.copies.listed(groups[rows][i, j], wanted)
+            each = np.bincount(i, counts, minlength=len(used[rows])).astype(np.int64)
+            _native.nearest_listed(
+                np.repeat(near[rows][i, j], counts), members.astype(np.int32),
+                np.concatenate(([0], np.cumsum(each))), distances[rows], indices[rows],
+            )  # fmt: skip
+        if not self.among_themselves:
+            return distances, indices
+        numbers = self.copies.numbers
+        distances, indices = distances[numbers], indices[numbers]
+        others = indices != np.arange(len(indices))[:, None]
+        others[others.all(axis=1), -1] = False  # a row that is not among its own nearest
+        return distances[others].reshape(-1, k), indices[others].reshape(-1, k)
+
+    def within(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All within a radius of each query: distances, numbers, and where each query starts."""
+        near, groups, starts = self.asked.within(radius)
+        n, queries = len(starts) - 1, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        sizes = np.diff(self.copies.starts)
+        pairs = sizes[groups] * (sizes[queries] if self.among_themselves else 1)
+        refuse_beyond(3 * int(pairs.sum()), near.dtype, self.memory, f"radius={radius:g}")
+        members, counts = self.copies.listed(groups)
+        near, queries = np.repeat(near, counts), np.repeat(queries, counts)
+        if self.among_themselves:
+            n = len(self.copies)
+            queries, counts = self.copies.listed(queries)
+            members, near = np.repeat(members, counts), np.repeat(near, counts)
+            others = queries != members
+            queries, members, near = queries[others], members[others], near[others]
+        return by_query([(queries, members, near)], n, near.dtype)
 
 
 class QueryTask(NamedTuple):

@@ -10,9 +10,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer.distances import Minkowski
-from mercer.search import BruteForce, KDTree, amplification
-from mercer.search.vectors import Question
+from mercer.distances import Edit, Jaccard, Match, Minkowski
+from mercer.samples import copies_of
+from mercer.search import BruteForce, KDTree, MetricTree, amplification
+from mercer.search.readings import VectorReading
+from mercer.search.vectors import Question, SummedRows
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(1500, 3))
@@ -43,6 +45,95 @@ def test_a_box_of_equal_rows_is_visited_once(X):
     asked = Question(X[:50], np.full(50, -1), True)
     visited = tree.visit(asked, np.empty((50, 5)), np.empty((50, 5), np.int64))
     assert visited <= 50 * 8  # a quarter of the 94 leaves or more before
+
+
+@pytest.mark.parametrize("among_themselves", [True, False])
+@pytest.mark.parametrize("X", [HALF, np.ones((1500, 3))], ids=["half", "one"])
+def test_a_tree_compares_one_of_equal_rows(monkeypatch, X, among_themselves):
+    compared = []
+    real = SummedRows.within
+
+    def within(self, A, B, limit):
+        compared.append(A.shape[0] * B.shape[0])
+        return real(self, A, B, limit)
+
+    monkeypatch.setattr(SummedRows, "within", within)
+    index = MetricTree(Minkowski()).fit(X)
+    compared.clear()
+    index.query(None if among_themselves else X, 5)
+    different = MetricTree(Minkowski()).fit(ROWS)
+    here, usual = sum(compared), len(compared)
+    different.query(None if among_themselves else ROWS, 5)
+    assert here <= 1.5 * sum(compared[usual:])  # 2.5 and 6 times as many before
+
+
+@pytest.mark.parametrize("X", [HALF, np.ones((1500, 3))], ids=["half", "one"])
+def test_hashes_propose_one_of_equal_rows(monkeypatch, X):
+    proposed = []
+    real = VectorReading.listed
+
+    def listed(self, Z, X, ids, *rest):
+        proposed.append(len(ids))
+        return real(self, Z, X, ids, *rest)
+
+    monkeypatch.setattr(VectorReading, "listed", listed)
+    index = mercer.LSHIndex(Minkowski()).fit(X)
+    proposed.clear()
+    _, found = index.query(X[::2], 5)
+    assert sum(proposed) <= 750 * 375  # equal rows alone were 750 for each query before
+    assert_array_equal(
+        found, np.broadcast_to(np.flatnonzero((X[0] == X).all(axis=1))[:5], (750, 5))
+    )
+
+
+WORDS = ["".join(letters) for letters in RNG.choice(list("abc"), (200, 4))]
+KINDS = {
+    "vectors": (Minkowski(1), RNG.integers(0, 3, (200, 3)).astype(float)),
+    "strings": (Edit(), WORDS),
+    "sets": (Jaccard(), [set(word) for word in WORDS]),
+    "categories": (Match(), np.array([list(word) for word in WORDS])),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("k", [1, 3, 60])
+def test_copies_of_any_kind_come_in_the_order_of_their_indices(kind, k):
+    distance, X = KINDS[kind]
+    index = MetricTree(distance).fit(X[:150]).append(X[150:])
+    assert index._copies is not None
+    D = distance(X)
+    for Z, rows in ((None, range(200)), (X[7:9], (7, 8))):
+        wanted = D[list(rows)].copy()
+        if Z is None:
+            np.fill_diagonal(wanted, np.inf)
+        distances, indices = index.query(Z, k)
+        order = np.lexsort((np.broadcast_to(np.arange(200), wanted.shape), wanted))[:, :k]
+        assert_array_equal(indices, order)
+        assert_array_equal(distances, np.take_along_axis(wanted, order, 1))
+        distances, indices, starts = index.query_radius(Z, 0.5)
+        assert_array_equal(indices, np.nonzero(wanted <= 0.5)[1])
+        assert_array_equal(distances, wanted[wanted <= 0.5])
+        assert_array_equal(np.diff(starts), (wanted <= 0.5).sum(axis=1))
+
+
+def test_copies_stay_in_files_and_are_told_by_all_of_a_sample(tmp_path):
+    index = MetricTree(Edit()).fit(WORDS)
+    index.save(tmp_path / "words.index")
+    for mine, read in zip(index.query(k=9), MetricTree.load(tmp_path / "words.index").query(k=9)):
+        assert_array_equal(mine, read)
+    assert_array_equal(copies_of(np.array([[0.0], [1.0], [-0.0], [1.0]])), [0, 1, 0, 1])
+    assert copies_of(ROWS) is None
+    assert copies_of(np.append(ROWS, ROWS[:9], axis=0)) is None  # few
+
+
+def test_an_index_that_is_not_arranged_anew_keeps_its_rows(monkeypatch):
+    index = MetricTree(Edit()).fit(WORDS)
+    before = index.query(k=9)
+    monkeypatch.setattr(MetricTree, "_rounding", lambda self, X: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        index.append(["abcabc"] * 3)
+    assert len(index._copies) == 200
+    assert len(index.query(k=9)[0]) == len(before[0])
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance", "gaussian"])
