@@ -26,6 +26,15 @@ def folder(folder):
 
 
 @pytest.mark.usefixtures("no_report")
+def test_check_and_fit_say_the_same_of_a_target_with_an_order(capsys):
+    said = []
+    for name, options in (("check", ("--target", "y")), ("fit", FIT)):
+        assert command(name, "letters.parquet", *options, "--json") == 0
+        said.append(json.loads(capsys.readouterr().out)["task_reason"])
+    assert said == ["the column has ordered classes"] * 2
+
+
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize(
     ("arguments", "order"),
     [

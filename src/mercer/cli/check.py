@@ -23,13 +23,11 @@ from mercer.cli.problem import columns_of, judged_by
 from mercer.cli.screen import columns_facts, columns_table, few_of_each, values_of
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.target import (
-    check_task,
     check_test_table,
-    class_order,
     left_out,
     order_said,
+    read_answers,
     read_target,
-    said_of_target,
 )
 from mercer.cli.terminal import Terminal, line
 from mercer.samples import EncodedColumns
@@ -93,27 +91,18 @@ def check_table(
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
     if target is not None:
-        from mercer.selection.automatic import default_metric, task_of
+        from mercer.selection.automatic import default_metric
 
-        answered = frame
-        frame, y, rows = read_target(frame, target, tables.label, unread=tables.unread,
-                                     told=tables.told)  # fmt: skip
-        said_first = said_of_target(answered[target], target, tables.told)
-        order = class_order(y, answered[target], task, [], target)
-        dropped = facts["rows"] - len(rows)
-        task, why = task_of(y, task)
-        check_task(task, y, target)
-        facts |= {"task": task, "task_reason": why, "rows_without_target": dropped}
-        screen.print(line("Task: ", (task, "bold"), f", since {why}."))
-        screen.print(_balance(y, task, target))
-        if said := order_said(y, order, task, target):
-            screen.print(said)
-        for said in said_first:
-            screen.print(said)
-        if judged := judged_by(default_metric(task, y), None, y):
-            screen.print(judged)
-        if dropped:
-            screen.print(left_out(dropped, target))
+        read = read_answers(frame, tables, target, task)
+        frame, y, task, said_first = read.others, read.y, read.task, read.said
+        facts |= {"task": task, "task_reason": read.why, "rows_without_target": read.dropped}
+        screen.print(line("Task: ", (read.task, "bold"), f", since {read.why}."))
+        judged = judged_by(default_metric(read.task, y, ordered=read.order is not None), None, y)
+        order = order_said(y, read.order, read.task, target)
+        lost = left_out(read.dropped, target) if read.dropped else ""
+        for said in [_balance(y, read.task, target), order, *said_first, judged, lost]:
+            if said:
+                screen.print(said)
     values = read_columns(frame)
     columns = columns_of(values, kinds, drop, tables, target)
     screen.print()

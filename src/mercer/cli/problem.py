@@ -27,13 +27,11 @@ from mercer.cli.files import STDIN
 from mercer.cli.options import FitOptions
 from mercer.cli.tables import Tables
 from mercer.cli.target import (
-    check_task,
     check_test_table,
-    class_order,
     left_out,
     order_said,
+    read_answers,
     read_target,
-    said_of_target,
 )
 from mercer.cli.terminal import Terminal, line
 from mercer.tables import (
@@ -203,20 +201,14 @@ def check_names(options: FitOptions) -> None:
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
-    from mercer.selection.automatic import default_metric, metric_named, task_of
+    from mercer.selection.automatic import default_metric, metric_named
 
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()
-    others, y, numbers = read_target(
-        frame, options.target, tables.label, unread=tables.unread, told=tables.told
-    )
-    dropped = frame.height - len(numbers)
-    column = frame[options.target]
-    order = class_order(y, column, options.task, options.orders, options.target)
-    task, why = task_of(y, options.task if order is None else "classification")
-    if order is not None and options.task is None and not options.orders:
-        why = "the column has ordered classes"
-    check_task(task, y, options.target)
+    read = read_answers(frame, tables, options.target, options.task, options.orders)
+    others, y, numbers, task, order = read.others, read.y, read.rows, read.task, read.order
+    why, dropped, said_first = read.why, read.dropped, read.said
+    del frame, read  # a copy of all cells
     with of_option():
         name = options.metric or default_metric(task, y, ordered=order is not None)
         metric_named(name, task).on(None if order is None else np.arange(len(order)))
@@ -226,7 +218,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
         screen.print(left_out(dropped, options.target))
-    for said in said_of_target(column, options.target, tables.told):
+    for said in said_first:
         screen.print(said)
     screen.print(line("Task: ", (task, "bold"), f", since {why}."))
     if said := order_said(y, order, task, options.target):
@@ -235,7 +227,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         screen.print(judged)
     screen.print()
     X, extras = read_extras(others, options, tables.label)
-    del frame, others
+    del others
     if extras.weights is not None and not extras.weights.all():
         rows = np.flatnonzero(extras.weights)
         screen.print(f"{len(X) - len(rows)} rows of weight 0 are left out.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,44 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
+from mercer.cli.tables import Tables
 from mercer.tables import Column, Told, form_of, level_text, misfits, used_columns
 
 LARGEST_CLASSES = 20  # with a unit, such as "5 stars"; more of them are numbers
 MOST = 0.5  # of the cells are numbers: the others are mistakes
 NO_CLASS = {"null", "NULL", "NaN", "nan", "<NA>", "NaT"}  # as SQL, JSON and pandas write it
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The target of a table, and what is to be learnt of it."""
+
+    others: pl.DataFrame  # the other columns of the rows that have a target
+    y: np.ndarray
+    rows: np.ndarray  # the numbers, from 0, of these rows in the file
+    task: str
+    why: str
+    order: list | None  # the classes from the lowest to the highest, if they have an order
+    said: list[str]  # how the target was read where there is more than one way
+    dropped: int  # rows without a target
+
+
+def read_answers(
+    frame: pl.DataFrame, tables: Tables, target: str, given: str | None, orders: Sequence[str] = ()
+) -> Answers:
+    """The target of a table to learn from; ``given`` and ``orders`` are what a user says of it."""
+    from mercer.selection.automatic import task_of
+
+    said: list[str] = []
+    others, y, rows = read_target(
+        frame, target, tables.label, unread=tables.unread, told=tables.told, said=said
+    )
+    order = class_order(y, frame[target], given, orders, target)
+    task, why = task_of(y, given if order is None else "classification")
+    if order is not None and given is None and not orders:
+        why = "the column has ordered classes"
+    check_task(task, y, target)
+    return Answers(others, y, rows, task, why, order, said, frame.height - len(rows))
 
 
 def read_target(
@@ -27,13 +61,15 @@ def read_target(
     unread: dict[str, str] | None = None,
     told: Told | None = None,
     known: Iterable[str] | None = None,
+    said: list[str] | None = None,
 ) -> tuple[pl.DataFrame, Any, np.ndarray]:
     """(other columns, targets, their row numbers); to learn from if ``varied``.
 
     Rows without a target are left out.
     ``unread`` names the columns of the file that are no columns of the frame, and what they hold;
     ``told`` is what the file tells of its numbers. Classes that differ by case and blanks alone are
-    one, as one of the ``known`` classes is written, or as most of its rows write it.
+    one, as one of the ``known`` classes is written, or as most of its rows write it. How the target
+    was read, where there is more than one way, is added to what is ``said``.
     """
     if target in (unread or {}):
         held = (unread or {})[target]
@@ -44,7 +80,9 @@ def read_target(
     if dtype.is_nested() or dtype == pl.Binary:
         raise TableError(f"--target {target} holds {dtype}: give a column of numbers or classes.")
     # in some names polars sees patterns
-    answers, _ = spelled_target(frame[target].alias(""), target, told or Told(), known)
+    answers, how = spelled_target(frame[target].alias(""), target, told or Told(), known)
+    if said is not None:
+        said += [f"{target}{sentence}" for sentence in how]
     rows = answers.is_not_null()
     if not rows.any():
         raise TableError(
@@ -69,12 +107,6 @@ def read_target(
         )
     others = {c.name: c.filter(rows) for c in frame.iter_columns() if c.name != target}
     return pl.DataFrame(others), y, np.flatnonzero(rows.to_numpy())
-
-
-def said_of_target(column: pl.Series, target: str, told: Told) -> list[str]:
-    """How a target was read where there is more than one way, a sentence each."""
-    said = spelled_target(column.alias(""), target, told)[1]
-    return [f"{target}{sentence}" for sentence in said]
 
 
 def left_out(rows: int, target: str) -> str:
@@ -124,7 +156,8 @@ def spelled_target(
     whole = all(number == round(number) and abs(number) < 2**53 for number in numbers)
     spelled = pl.Series(column.name, [found.values.get(v) for v in cells], dtype=pl.Float64)
     said = [f" is read in {unit}."] if unit else []
-    said += [f": {text}." for _, text in found.doubts]
+    # the flag of a limit is a column, and a target has none
+    said += [f": {text.removesuffix(', beside a flag')}." for _, text in found.doubts]
     return spelled.cast(pl.Int64) if whole else spelled, said
 
 
@@ -170,7 +203,7 @@ def _alike(
 
 
 def class_order(
-    y: np.ndarray, column: pl.Series, task: str | None, given: list[str], target: str
+    y: np.ndarray, column: pl.Series, task: str | None, given: Sequence[str], target: str
 ) -> list | None:
     """The classes of a target from the lowest to the highest; None if they have no order.
 
