@@ -310,6 +310,8 @@ def same(read: Any, value: Any, record: Any, cell: str) -> bool:
     gone = missing(read)
     if value is None or isinstance(value, str) or gone:
         return gone and (value is None or isinstance(value, str))
+    if isinstance(read, np.datetime64) != isinstance(value, np.datetime64):
+        return False
     if isinstance(read, np.datetime64):
         utc = record.zone == "UTC" and cell.strip().endswith("+02:00")
         return read == value - np.timedelta64(2 * utc, "h")

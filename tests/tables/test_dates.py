@@ -58,3 +58,9 @@ def test_dates_with_another_mark_do_not_take_their_order_in_silence():
 def test_the_zero_date_of_a_database_is_a_missing_one():
     column = judged(["0000-00-00", *[f"2024-02-{day:02d}" for day in range(1, 29)] * 2][:N])
     assert (column.kind, column.missing, column.unfit, column.doubts) == ("date", 1, 0, [])
+
+
+def test_one_quarter_of_many_years_is_no_unit():
+    for part, day in (("Q2", "04-01"), ("Q3", "07-01"), ("H2", "07-01")):
+        column = judged([f"{1970 + i}{part}" for i in range(N)])
+        assert (column.kind, column.low) == ("date", f"1970-{day}")

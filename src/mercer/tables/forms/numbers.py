@@ -117,7 +117,8 @@ OTHERS = {
     "pts", "points",
 }  # fmt: skip
 UNITS = OTHERS | {unit.casefold() for family in FAMILIES for unit in family}
-NO_UNITS = {"am", "pm", "AM", "PM", *CODES}  # halves of a day, and currencies
+#: halves of a day, quarters and halves of a year, and currencies
+NO_UNITS = {"am", "pm", "AM", "PM", "Q2", "Q3", "q2", "q3", "H2", "h2", *CODES}
 MOST_PARTS = 4  # of a quantity, as in "1d 2h 3m 4s"
 SINGLE = {*"gtmBshdlLW°"}  # may stand behind a number without a blank; 12A is a code
 
