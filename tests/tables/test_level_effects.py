@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from mercer.tables import TableEncoder, learn_effects
+from mercer.tables.level_effects import _shrunken
 
 
 def shops(n: int = 3000, levels: int = 300) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
@@ -84,3 +85,10 @@ def test_classes_have_an_effect_for_each_but_two_have_one(classes):
     targets = np.where(codes[:, None] == np.arange(classes), 1.0, -1.0)
     found = read(table, targets)[1]
     assert len(found.effects) == (1 if classes == 2 else 4)
+
+
+def test_levels_that_tell_all_are_not_shrunken():
+    """No residual is left within a level, and the level of what is new has no rows."""
+    rest = np.array([1.0, 1.0, -1.0, -1.0])[:, None]
+    found = _shrunken(np.array([0, 0, 1, 1]), rest, np.ones(4), 3)
+    np.testing.assert_array_equal(found, [[1.0], [-1.0], [0.0]])

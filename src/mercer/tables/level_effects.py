@@ -154,4 +154,5 @@ def _shrunken(codes: np.ndarray, rest: np.ndarray, w: np.ndarray, size: int) -> 
     if spread <= 0:
         return np.zeros_like(sums)
     variance = spread / max(total - float(np.sum(counts**2)) / total, 1.0)
-    return sums / (counts + within / variance)[:, None]
+    # where the levels tell all, nothing shrinks; a level without rows has no effect
+    return sums / np.where(met, counts + within / variance, 1.0)[:, None]
