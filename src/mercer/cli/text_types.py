@@ -24,25 +24,28 @@ from mercer.tables import (
     is_one_zone,
 )
 
-BOOLEAN = r"^(?:true|false|True|False|TRUE|FALSE)$"
-WHOLE = r"^[+-]?[0-9]+$"
-CODE = r"^0[0-9]"  # 0123 is not a number
-LONG = r"^[+-]?[0-9]{19,}$"  # may not fit 64 bits
-TOO_LONG = r"^[+-]?[0-9]{39,}$"  # may not fit 128 bits
 PLAIN = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|NaN)$"
 DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-DATE = f"^{DAY}$"
 ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 MOMENT = f"^{DAY}" + r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
-GROUPED = r"^[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+$"  # of which points may separate thousands
 DOTTED = r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2,4}\b"  # a date as in countries of decimal commas
 SAMPLED = 100  # cells that tell what a column is not
-#: what all cells of a column may be, by the attributes of `_Column`
+#: what all cells of a column may be
 PATTERNS = {
-    "boolean": BOOLEAN, "plain": PLAIN, "whole": WHOLE, "grouped": GROUPED,
-    "comma_plain": COMMA_DIGITS, "date": DATE, "moment": f"{MOMENT}$", "zoned": f"{MOMENT}{ZONE}$",
+    "boolean": r"^(?:true|false|True|False|TRUE|FALSE)$",
+    "plain": PLAIN,  # numbers with a decimal point and nothing else
+    "whole": r"^[+-]?[0-9]+$",
+    "grouped": r"^[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+$",  # points may separate thousands
+    "comma number": COMMA_DIGITS,
+    "date": f"^{DAY}$", "moment": f"{MOMENT}$", "zoned": f"{MOMENT}{ZONE}$",
 }  # fmt: skip
-PHONE = r"^\+[0-9]{8,}$"
+#: what some of the cells of a column of whole numbers may be
+OF_WHOLE = {
+    "code": r"^0[0-9]",  # 0123 is not a number
+    "phone": r"^\+[0-9]{8,}$",
+    "long": r"^[+-]?[0-9]{19,}$",  # may not fit 64 bits
+    "too long": r"^[+-]?[0-9]{39,}$",  # may not fit 128 bits
+}
 MISSING = "a missing value"  # the one test that is no pattern
 TOGETHER = 100_000  # cells of neighbouring columns that are tested at once
 FEW_WRONG = 0.05  # share of wrong cells in a column that tells the decimal sign
@@ -100,18 +103,9 @@ class _Column:
     """What the cells of a column have been so far."""
 
     cells: int = 0
-    boolean: bool = True
-    whole: bool = True
-    code: bool = False
-    long: bool = False
-    too_long: bool = False
-    grouped: bool = True
+    all: set[str] = field(default_factory=lambda: set(PATTERNS))  # what all cells are
+    some: set[str] = field(default_factory=set)  # of `OF_WHOLE`, what some cells are
     dotted: bool = False
-    plain: bool = True  # numbers with a decimal point and nothing else
-    comma_plain: bool = True  # numbers with a decimal comma, thousands perhaps, and no sign
-    date: bool = True
-    moment: bool = True
-    zoned: bool = True
     zones: set[str] = field(default_factory=set)
     marks: int = 0  # cells that mean a missing number
     only_comma: int = 0  # cells that are numbers with a decimal comma, and not with a point
@@ -121,26 +115,23 @@ class _Column:
     def see(self, cells: pl.Series, tested: _Tested) -> None:
         """Take in the cells of a block, and the tests of them."""
         self.cells += tested.rows
-        for name, pattern in PATTERNS.items():
-            setattr(self, name, getattr(self, name) and tested.all(pattern))
-        if self.whole:
-            self.code = self.code or tested.any(CODE) or tested.any(PHONE)
-            self.long = self.long or tested.any(LONG)
-            self.too_long = self.too_long or tested.any(TOO_LONG)
+        self.all = {name for name in self.all if tested.all(PATTERNS[name])}
+        if "whole" in self.all:
+            self.some |= {name for name, pattern in OF_WHOLE.items() if tested.any(pattern)}
         self.dotted = self.dotted or re.match(DOTTED, cells[0]) is not None
         self._see_signs(tested)
-        self.date = self.date and not _dates(cells).null_count()
-        self.moment = self.moment and not _moments(cells).null_count()
-        self.zoned = self.zoned and not _moments(cells, zoned=True).null_count()
-        if self.zoned:
+        for name in self.all & {"date", "moment", "zoned"}:  # no 30th of February
+            if TYPES[name](cells).null_count():
+                self.all.remove(name)
+        if "zoned" in self.all:
             self.zones |= set(cells.str.extract(f"({ZONE})$").to_list())
 
     def _see_signs(self, tested: _Tested) -> None:
         """Count the numbers by the decimal signs that they may have."""
-        if self.whole:
+        if "whole" in self.all:
             self.either += tested.rows
             return
-        if self.plain:
+        if "plain" in self.all:
             pointed = np.count_nonzero(tested(r"\.") & ~tested(COMMA_NUMBER))
             self.only_point, self.either = (
                 self.only_point + int(pointed), self.either + tested.rows - int(pointed)
@@ -168,16 +159,15 @@ class _Column:
         """The type of the column: a key of TYPES."""
         if not self.cells:
             return "text"
-        if self.whole:
-            return "text" if self.code or self.too_long else "long" if self.long else "integer"
-        if decimal == "," and self.comma_plain and self.tells() != ".":
+        if "whole" in self.all:
+            code = self.some & {"code", "phone", "too long"}
+            return "text" if code else "long" if "long" in self.some else "integer"
+        if decimal == "," and "comma number" in self.all and self.tells() != ".":
             return "comma number"
-        for name in ("plain", "boolean", "date", "moment"):
-            if getattr(self, name):
-                return name
-        if self.zoned:
+        found = next((n for n in ("plain", "boolean", "date", "moment") if n in self.all), "text")
+        if found == "text" and "zoned" in self.all:
             return "local" if is_one_zone(self.zones) else "zoned"
-        return "text"
+        return found
 
 
 class TextTypes:
@@ -216,7 +206,7 @@ class TextTypes:
         if "." in told or self.usual:
             return "." if "." in told else self.usual
         dotted = self.semicolons and any(column.dotted for column in self.columns)
-        return "," if dotted and any(c.grouped and c.cells for c in self.columns) else ""
+        return "," if dotted and any("grouped" in c.all and c.cells for c in self.columns) else ""
 
     def typed(self, cells: pl.DataFrame) -> list[pl.Series]:
         """The columns of a block of texts, each with its type."""
@@ -245,7 +235,7 @@ class TextTypes:
         told = {column.tells() for column in self.columns} - {""}
         if self.given or self.usual or told or not self.semicolons:
             return []
-        some = [n for n, c in zip(names, self.columns) if c.grouped and c.cells]
+        some = [n for n, c in zip(names, self.columns) if "grouped" in c.all and c.cells]
         comma = self.decimal == ","
         how = "thousands are separated by points" if comma else "points are decimal signs"
         other = "points are decimal signs" if comma else "points separate thousands"
