@@ -236,7 +236,7 @@ TAKEN = {
     ),
     "dates": (
         TABLE.with_columns(day=pl.Series([f"2024-{i % 12 + 1:02d}-15" for i in range(N)])),
-        ("day date dates, read as year, month, day of week and elapsed days",),
+        ("day date dates, read as year, month, day, day of week and elapsed days",),
     ),
     "a text among dates": (
         TABLE.with_columns(

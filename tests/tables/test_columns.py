@@ -25,7 +25,8 @@ RULES = {
     "words": (["red", "blue"] * 20, "category", "2 different values"),
     "booleans": ([True, False] * 20, "category", "true or false"),
     "dates": (
-        [datetime.date(2024, 1, 1 + i % 28) for i in range(N)], "date", "year, month, day of week",
+        [datetime.date(2024, 1, 1 + i % 28) for i in range(N)], "date",
+        "year, month, day, day of week",
     ),
     "dates in text": (
         [f"2024-01-{1 + i % 28:02d} 10:00" for i in range(N)], "date", "dates stored as text",

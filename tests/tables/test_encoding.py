@@ -96,7 +96,9 @@ def test_dates_become_numbers():
     days = pd.DataFrame({"d": pd.date_range("2023-12-25", periods=40)})
     encoder = TableEncoder().fit(days)
     labels = {label for label, _ in kinds(encoder)}
-    assert labels == {"d: elapsed days", "d: year", "d: month", "d: day of week"}
+    assert labels == {
+        f"d: {part}" for part in ("elapsed days", "year", "month", "day of month", "day of week")
+    }
     weekday = numbers(encoder, days)[
         :, [f.label for f in encoder.features_].index("d: day of week")
     ]

@@ -448,7 +448,7 @@ def _parts(dates: np.ndarray) -> str:
     seconds = dates.astype("datetime64[s]").astype(np.int64) % 86400
     hours = ", hour" if seconds.any() else ""
     minutes = ", minute" if (seconds % 3600).any() else ""
-    return f"read as year, month, day of week{hours}{minutes} and elapsed days"
+    return f"read as year, month, day, day of week{hours}{minutes} and elapsed days"
 
 
 def _number_kind(

@@ -9,9 +9,10 @@ training values are missing, "is it missing" becomes a category too (only one fo
 values in the same rows). A category becomes a code. In a category with more than 20 levels, the
 levels with fewer than ``rare`` rows share one code; new levels get this code too. With 30 levels or
 more it has a second code, in which rare levels share none, for `mercer.tables.learn_effects`. A
-missing value is a separate level. A date becomes the numbers year, month, day of week, hour, minute
-and elapsed days, of which those that are the same in all training rows are left out. A text becomes
-a string of characters, and also a string of words if texts have several words. A set stays a set.
+missing value is a separate level. A date becomes the numbers year, month, day, day of week, hour,
+minute and elapsed days, of which those that are the same in all training rows are left out. A text
+becomes a string of characters, and also a string of words if texts have several words. A set stays
+a set.
 """
 
 from __future__ import annotations
