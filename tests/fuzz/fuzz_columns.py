@@ -216,7 +216,7 @@ def texts(rng: random.Random) -> Form:
         lambda: f"{rng.randint(100, 999)} {digit(3)} {digit(4)}", lambda: f"{digit(5)}-{digit(4)}",
         lambda: f"{rng.randint(1, 9)}.{rng.randint(0, 9)}.{rng.randint(100, 300)}",
         lambda: f"10.0.{rng.randint(0, 255)}.{rng.randint(0, 255)}", lambda: f"A{digit(4)}",
-        lambda: f"{rng.randint(10, 99)}{rng.choice('ABCDEFX')}", lambda: rng.choice(["yes", "no"]),
+        lambda: f"{rng.randint(10, 99)}{rng.choice('ACDEFX')}", lambda: rng.choice(["yes", "no"]),
         lambda: f"{rng.randint(1, 99)} High Street", lambda: rng.choice(["A-", "B", "B+", "C"]),
         lambda: "".join(rng.choices("acgt", k=20)),
         lambda: f"[{digit(1)}, {digit(1)}, {digit(1)}]",

@@ -350,3 +350,21 @@ def test_made_columns_of_dates_are_read_back(days, form, marks):
     open_order = any(kind == "order" for kind, _ in found.doubts)
     assert not wrong.any() or open_order or short
     assert np.isnat(read[len(days) :]).all()
+
+
+def test_words_of_a_scale_are_levels_with_an_order():
+    answers = ["Strongly disagree", "Disagree", "Neither agree nor disagree", "Agree"] * 9
+    (found, *_) = column(answers)
+    assert (found.kind, found.order) == ("category", "scale")
+    ranks = found.of.series(found, np.array(answers[:4], object))["x: order"]
+    assert (np.diff(ranks) > 0).all()
+    for other in (["low", "good", "red"], ["Married", "Single", "Widowed"], ["low", "high"]):
+        assert column(other * 12)[0].order == ""
+
+
+def test_places_of_words_rise_within_each_scale():
+    for scale in levels.SCALES:
+        words = scale.split(", ")
+        places = [levels.scale_number(word) for word in words]
+        assert places == sorted(set(places)), scale
+        assert levels.words_in_order(words[::-1]) == words

@@ -32,6 +32,7 @@ from mercer.tables.forms import (
     is_one_zone,
     misfits,
     spelled_number,
+    words_in_order,
 )
 from mercer.tables.identifiers import spare_telling_texts, spare_worded_texts
 from mercer.tables.related import FEW_GROUPS, Related
@@ -77,7 +78,7 @@ __all__ = [
     "is_one_zone", "items_of", "learn_effects", "level_text", "listed", "misfits",
     "missing_values", "read_as", "read_columns", "review_target", "rows_of", "shared_rows",
     "spare_telling_texts", "spare_worded_texts", "spelled_number", "unreadable", "used_columns",
-    "words_of",
+    "words_in_order", "words_of",
 ]  # fmt: skip
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use

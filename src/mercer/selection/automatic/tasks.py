@@ -27,28 +27,8 @@ from mercer.learners.base import (
     refuse_complex,
 )
 from mercer.spoken import written
+from mercer.tables import words_in_order
 
-#: words that people put in an order, the lowest first; some of one line make an order too
-SCALES = (
-    "none, minimal, trace, mild, slight, moderate, severe, critical",
-    "never, rarely, seldom, sometimes, often, usually, always",
-    "very low, low, medium, moderate, high, very high, extreme",
-    "tiny, small, medium, large, huge",
-    "xxs, xs, s, m, l, xl, xxl, xxxl",
-    "terrible, very bad, bad, poor, fair, average, ok, good, very good, great, excellent",
-    "very poor, poor, fair, acceptable, good, very good, ideal",
-    "fail, pass, merit, distinction",
-    "strongly disagree, disagree, somewhat disagree, neutral, somewhat agree, agree, "
-    "strongly agree",
-    "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
-    "very unlikely, unlikely, neutral, likely, very likely",
-    "cold, cool, mild, warm, hot",
-    "slow, medium, fast",
-    "young, adult, old",
-    "bronze, silver, gold, platinum",
-    "beginner, intermediate, advanced, expert",
-    "primary, secondary, tertiary",
-)
 FEWEST = 3  # classes from which on an order matters
 
 
@@ -82,13 +62,7 @@ def known_order(values: Sequence) -> list | None:
         return None
     if all(isinstance(value, (int, float)) for value in values):
         return sorted(values)
-    words = {str(value).strip().lower().replace("_", " ").replace("-", " "): value
-             for value in values}  # fmt: skip
-    for scale in SCALES:
-        found = [word for word in scale.split(", ") if word in words]
-        if len(found) == len(values):
-            return [words[word] for word in found]
-    return None
+    return words_in_order(values)
 
 
 def ranks_of(classes: np.ndarray, order: Sequence | None) -> np.ndarray | None:

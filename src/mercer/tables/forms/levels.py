@@ -11,9 +11,31 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
-from mercer.tables.forms.marks import is_missing_mark
+from mercer.tables.forms.marks import LEVELS, is_missing_mark
 from mercer.tables.forms.numbers import ends_of, spelled_number
 
+#: words that people put in an order, the lowest first; some of one line make an order too
+SCALES = (
+    "none, minimal, trace, mild, slight, moderate, severe, critical",
+    "never, rarely, seldom, sometimes, often, usually, always",
+    "very low, low, medium, moderate, high, very high, extreme",
+    "tiny, small, medium, large, huge",
+    "xxs, xs, s, m, l, xl, xxl, xxxl",
+    "terrible, very bad, bad, poor, fair, average, medium, ok, good, very good, great, excellent",
+    "very poor, poor, fair, acceptable, good, very good, ideal",
+    "fail, pass, merit, distinction",
+    "strongly disagree, disagree, somewhat disagree, neutral, neither agree nor disagree, "
+    "undecided, somewhat agree, agree, strongly agree",
+    "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
+    "very unlikely, unlikely, neutral, likely, very likely",
+    "cold, cool, mild, warm, hot",
+    "slow, medium, fast",
+    "young, adult, old",
+    "bronze, silver, gold, platinum",
+    "beginner, intermediate, advanced, expert",
+    "primary, secondary, tertiary",
+)
+_SCALES = [scale.split(", ") for scale in SCALES]
 FEWEST = 3  # different levels
 _VERSION = re.compile(r"[vV]?(\d{1,4}(?:\.\d{1,5}){1,3})(?:[-+._]?[A-Za-z]{1,5}[-.]?\d{0,4})?")
 _PHONE = re.compile(r"\d{3}\.\d{3}\.\d{4}")
@@ -54,6 +76,38 @@ def address_number(text: str) -> float | None:
     return None if max(parts) > 255 else float(sum(p << 8 * (3 - i) for i, p in enumerate(parts)))
 
 
+def scale_number(text: str) -> float | None:
+    """Where a word stands in its scales, from 0 to 1, on average; None if it stands in none.
+
+    Examples
+    --------
+    >>> scale_number("Low"), scale_number("Very-High") > scale_number("high"), scale_number("red")
+    (0.16666666666666666, True, None)
+    """
+    places = [s.index(word) / (len(s) - 1) for s in _SCALES if (word := _word(text)) in s]
+    return sum(places) / len(places) if places else None
+
+
+def words_in_order(levels: Iterable) -> list | None:
+    """Levels from the lowest to the highest, if they are words of one known scale.
+
+    Examples
+    --------
+    >>> words_in_order(["High", "Low", "Medium"]), words_in_order(["low", "good", "red"])
+    (['Low', 'Medium', 'High'], None)
+    """
+    words = {_word(str(level)): level for level in levels}
+    for scale in _SCALES:
+        found = [word for word in scale if word in words]
+        if len(found) == len(words):
+            return [words[word] for word in found]
+    return None
+
+
+def _word(text: str) -> str:
+    return " ".join(re.split(r"[\s_-]+", text.strip().lower()))
+
+
 def range_number(text: str) -> float | None:
     """The middle of a range, or the end of an open one; None if the text is none.
 
@@ -91,6 +145,8 @@ ORDERED = {
     "version": Form(version_number, "1.10.2", "versions, in the order of their parts",
                     lambda texts: any(text.count(".") > 1 for text in texts)),
     "range": Form(range_number, "18-24", "ranges, in the order of their middles", _apart),
+    "scale": Form(scale_number, "strongly agree", "words of a scale, in their order",
+                  lambda texts: words_in_order(texts) is not None),
 }  # fmt: skip
 
 
@@ -106,8 +162,8 @@ def order_in(levels: Iterable[str]) -> str:
     >>> order_in(["12-345", "13-260", "14-999"]), order_in(["1.2", "1.3", "1.4"])
     ('', '')
     """
-    texts = [text for text in levels if not is_missing_mark(text)]
-    if len(set(texts)) < FEWEST:
+    texts = [t for t in levels if not is_missing_mark(t) or t.strip().lower() in LEVELS]
+    if len({*map(_word, texts)}) < FEWEST:
         return ""
     for name, form in ORDERED.items():
         if all(form.number(text) is not None for text in texts) and form.clear(texts):
