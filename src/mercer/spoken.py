@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,25 @@ def written(value: Any) -> str:
     ("'a'", '2.5', "'a'")
     """
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def first_of(
+    values: Iterable[Any],
+    most: int = 5,
+    shown: Callable[[Any], str] = str,
+    separator: str = ", ",
+    counted: bool = False,
+) -> str:
+    """The first of some values; where there are more, dots, or how many if they are ``counted``.
+
+    Examples
+    --------
+    >>> first_of("abc", 2), first_of("abc", 2, repr, "; ", counted=True)
+    ('a, b, ...', "'a'; 'b'; and 1 more")
+    """
+    texts = list(map(shown, values))
+    more = f"and {len(texts) - most} more" if counted else "..."
+    return separator.join(texts[:most] + [more] * (len(texts) > most))
 
 
 def _plain(size: float, digits: int) -> str:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import OptionError, TableError, counted, first_names
+from mercer.cli.errors import OptionError, TableError, counted
 from mercer.cli.files import Source
 from mercer.cli.text_layout import (
     MOST_BELOW,
@@ -45,6 +45,7 @@ from mercer.cli.text_layout import (
     without_header,
     without_total,
 )
+from mercer.spoken import first_of
 
 # bytes with which a text begins that says what it is
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
@@ -161,7 +162,7 @@ class DelimitedText:
                 self.joined = joined_names(above, second)
                 self.notes.append(joined_said(self.joined))
             else:
-                holds = f"what the names mean, and is no row: {first_names(second)}"
+                holds = f"what the names mean, and is no row: {first_of(second)}"
         if holds:
             self.notes.append(f"The line below the header holds {holds}.")
         self.under = 1 + tags if holds or self.joined else 0
@@ -304,14 +305,14 @@ class DelimitedText:
             names.append(name)
             again += [name] * (name not in (given, ""))
         if again and not self.names:
-            self.notes.append(f"Names that the header repeats are numbered: {first_names(again)}.")
+            self.notes.append(f"Names that the header repeats are numbered: {first_of(again)}.")
         blank = [j for j, name in enumerate(names) if not name]
         for j in blank:
             names[j] = f"column {j + 1}"
             while names.count(names[j]) > 1:
                 names[j] += " (no name)"
         if blank and not self.names:
-            named = first_names([names[j] for j in blank])
+            named = first_of([names[j] for j in blank])
             self.notes.append(f"Without a name in the header: {named}.")
         self.header = header
         self.names, self.unnamed = names, [names[j] for j in blank]

@@ -76,11 +76,6 @@ def of_option(kind: type[TableError] = TableError) -> Iterator[None]:
         raise kind(f"--{error}") from error
 
 
-def first_names(names: list[str]) -> str:
-    """The first five names."""
-    return ", ".join(names[:5]) + ", ..." * (len(names) > 5)
-
-
 def counted(n: int, noun: str) -> str:
     """1 row, 2 rows."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.delimited import encoding_of
-from mercer.cli.errors import TableError, counted, first_names
+from mercer.cli.errors import TableError, counted
 from mercer.cli.files import Source
 from mercer.cli.text_layout import (
     MOST_ABOVE,
@@ -37,6 +37,7 @@ from mercer.cli.text_layout import (
     rows_below,
     without_total,
 )
+from mercer.spoken import first_of
 from mercer.tables import spelled_number
 
 # it tells of each column that it takes for texts, unless someone listens
@@ -302,7 +303,7 @@ class ExcelFile(Whole):
             if not given.strip():
                 self.unnamed.append(names[-1])
         if self.unnamed:
-            self.notes.append(f"Without a name in the header: {first_names(self.unnamed)}.")
+            self.notes.append(f"Without a name in the header: {first_of(self.unnamed)}.")
         return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
     def _filled(self, frame: pl.DataFrame, merged: list[Merged], skip: int) -> pl.DataFrame:

@@ -11,9 +11,8 @@ from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from mercer.cli.errors import first_names
 from mercer.cli.terminal import Terminal, line
-from mercer.spoken import spoken
+from mercer.spoken import first_of, spoken
 from mercer.tables import Column, Finding
 
 MOST_LINES, FEW = 60, 5  # lines for columns, and neighbours that still have a line each
@@ -76,7 +75,7 @@ def few_of_each(findings: list[Finding], most: int) -> list[str]:
         found += texts[:most]
         names = [str(f.column) for f in findings if f.kind == kind][most:]
         if names:
-            found.append(f"The same is so for {first_names(names)} ({len(names)} more).")
+            found.append(f"The same is so for {first_of(names)} ({len(names)} more).")
     return found
 
 
@@ -84,7 +83,7 @@ def values_of(column: Column, most: int = 4) -> str:
     """The range of a column, or its most frequent levels."""
     if column.levels:
         levels = [level if len(level) <= 20 else level[:17] + "..." for level in column.levels]
-        return ", ".join(levels[:most]) + ", ..." * (len(levels) > most)
+        return first_of(levels, most)
     if column.low is None:
         return ""
     ends = (column.low, column.high)

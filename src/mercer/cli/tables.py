@@ -16,13 +16,14 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.delimited import DelimitedText
-from mercer.cli.errors import TableError, counted, first_names
+from mercer.cli.errors import TableError, counted
 from mercer.cli.files import STDIN, Source, find_sources
 from mercer.cli.formats import ArrowFile, ExcelFile, Lines, ParquetFile, SvmlightFile, Typed
 from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
 from mercer.cli.headed_files import ArffFile, TimeSeriesFile
 from mercer.cli.json_tables import JsonFile, JsonLines
 from mercer.cli.text_types import TextTypes
+from mercer.spoken import first_of
 from mercer.tables import Column, Told
 
 #: suffix -> the usual separator of a text
@@ -201,8 +202,8 @@ class _Pass:
             block, lacking = block.with_columns(**nothing), []
         if lacking or more:
             first = self.tables.parts[0].source.label
-            both = [f"lacks {_listed(lacking)}"] * bool(lacking)
-            both += [f"has {_listed(more)} besides"] * bool(more)
+            both = [f"lacks {first_of(lacking, shown=repr)}"] * bool(lacking)
+            both += [f"has {first_of(more, shown=repr)} besides"] * bool(more)
             raise TableError(
                 f"{part.source.label} has other columns than {first}: it {' and '.join(both)}. "
                 "Give files with the same columns."
@@ -257,7 +258,7 @@ class _Pass:
             tables.decimal = self.texts.decimal
             tables.commas = self.texts.commas(self.names)
             if tables.commas:
-                tables.note(f"Numbers have decimal commas: {first_names(tables.commas)}.")
+                tables.note(f"Numbers have decimal commas: {first_of(tables.commas)}.")
             for said in self.texts.open_points(self.names):
                 tables.note(said)
             for name, zone in self.texts.zones(self.names).items():
@@ -324,10 +325,6 @@ def _with_zeros(block: pl.DataFrame, expected: list[str]) -> pl.DataFrame:
     """An svmlight file names no feature whose values are all 0."""
     absent = [n for n in expected if n not in block.columns and n[:1] == "x" and n[1:].isdigit()]
     return block.with_columns(pl.Series(n, np.zeros(block.height)) for n in dict.fromkeys(absent))
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    return ", ".join(map(repr, names[:most])) + ", ..." * (len(names) > most)
 
 
 def _is_nested(dtype: Any) -> bool:

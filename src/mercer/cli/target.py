@@ -14,6 +14,7 @@ import polars as pl
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.tables import Tables
+from mercer.spoken import first_of
 from mercer.tables import Column, Told, form_of, level_text, misfits, used_columns
 
 LARGEST_CLASSES = 20  # with a unit, such as "5 stars"; more of them are numbers
@@ -323,8 +324,9 @@ def unknown_classes(y: np.ndarray, known: np.ndarray) -> tuple[list, str]:
     """The classes that are not among the known ones, and what becomes of their rows."""
     unknown = sorted(set(y.tolist()) - set(known.tolist()), key=str)
     rows = sum(value in set(unknown) for value in y.tolist())
-    some = ", ".join(map(repr, unknown[:5])) + ", ..." * (len(unknown) > 5)
     have = "1 row has" if rows == 1 else f"{rows} rows have"
-    return unknown, f"{have} a class that training never had: {some}. " * bool(unknown) + (
-        "No model can predict it, so that it counts as wrong." * bool(unknown)
+    said = (
+        f"{have} a class that training never had: {first_of(unknown, shown=repr)}. No model can "
+        "predict it, so that it counts as wrong."
     )
+    return unknown, said * bool(unknown)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import first_names
+from mercer.spoken import first_of
 from mercer.tables import UNITS, as_numbers, is_missing_mark, spelled_number
 
 MOST_ABOVE, MOST_BELOW = 60, 20  # lines
@@ -215,7 +215,7 @@ def joined_names(above: Sequence[str], below: Sequence[str]) -> list[str]:
 
 def joined_said(names: Sequence[str]) -> str:
     """That headings stand in two rows."""
-    said = first_names([name for name in names if name])
+    said = first_of([name for name in names if name])
     return f"The headings stand in two rows, which are joined: {said}."
 
 

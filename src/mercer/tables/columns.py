@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
+from mercer.spoken import first_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
 from mercer.tables.forms import SAID as SAID_ORDERS
 from mercer.tables.forms import Numbers
@@ -154,15 +155,16 @@ def column_notices(columns: list[Column], most: int = LISTED) -> list[str]:
                 told = shlex.quote(f"{column.name}={column.others[0][0]}")
                 hint = f" To use {column.name}, give its kind, as in --kind {told}."
                 break
-        notices.append(f"Not used: {_listed(dropped, most, '; ')}.{hint}")
+        notices.append(f"Not used: {first_of(dropped, most, separator='; ', counted=True)}.{hint}")
     written = [f"{c.name} ({how})" for c in columns if (how := c.of.said(c))]
     if written:
-        notices.append(f"How numbers and dates are written: {_listed(written, most, '; ')}.")
+        some = first_of(written, most, separator="; ", counted=True)
+        notices.append(f"How numbers and dates are written: {some}.")
     notices += doubt_notices(columns)
     for gap in dict.fromkeys(kind.gap for kind in column_kinds()):
         names = [str(c.name) for c in columns if c.used and c.of.gap == gap and c.missing]
         if names:
-            notices.append(f"{gap}: {_listed(names, most)}.")
+            notices.append(f"{gap}: {first_of(names, most, counted=True)}.")
     return notices
 
 
@@ -178,8 +180,3 @@ def doubt_notices(columns: list[Column]) -> list[str]:
         rest = f"; and {more} more column{'s' * (more > 1)} like these"
         notices += [f"{'; '.join(said[:FEW_DOUBTS])}{rest * (more > 0)}."]
     return notices
-
-
-def _listed(words: list[str], most: int, separator: str = ", ") -> str:
-    more = f"{separator}and {len(words) - most} more" if len(words) > most else ""
-    return separator.join(words[:most]) + more

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.spoken import spoken
+from mercer.spoken import first_of, spoken
 from mercer.tables.column_kinds import level_text
 from mercer.tables.column_rules import IDENTIFIERS
 from mercer.tables.columns import Column
@@ -113,7 +113,7 @@ def review_target(
         )
     few = [c.item() for c, rows in zip(classes, counts) if rows < FEW_OF_A_CLASS]
     if few and len(few) < len(classes):
-        some = ", ".join(map(repr, few[:5])) + ", ..." * (len(few) > 5)
+        some = first_of(few, shown=repr)
         have = "class has" if len(few) == 1 else "classes have"
         found.append(
             f"{len(few)} {have} fewer than {FEW_OF_A_CLASS} rows ({some}): nothing can be learnt "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.spoken import spoken
+from mercer.spoken import first_of, spoken
 from mercer.tables.columns import Column, used_columns
 from mercer.tables.forms import is_missing_mark, signs_of, units_in
 from mercer.tables.values import ReadTable, missing_values
@@ -104,8 +104,7 @@ class Surprises:
                 said += [f"{column.name}: {what}" for what in self._numbers_said(column)]
             if column.name in self.levels:
                 levels = sorted(self.levels[column.name])
-                some = ", ".join(repr(v) if "," in v else v for v in levels[:5])
-                some += ", ..." * (len(levels) > 5)
+                some = first_of(levels, shown=lambda level: repr(level) if "," in level else level)
                 many = len(levels) > 1
                 said.append(
                     f"{column.name}: {len(levels)} level{'s' * many} that training had not, or "

@@ -3,7 +3,7 @@
 from mercer.tables.column_kinds.all_kinds import column_kind, column_kinds, object_column
 from mercer.tables.column_kinds.dates import date_parts
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, level_text
-from mercer.tables.column_kinds.sequences import are_sequences
+from mercer.tables.column_kinds.objects import are_sequences
 from mercer.tables.column_kinds.vectors import are_vectors, as_vector
 
 __all__ = [

@@ -12,11 +12,11 @@ from mercer.tables.column_kinds.numbers import NumberColumns, TimeColumns
 from mercer.tables.column_kinds.objects import (
     ArrayColumns,
     ObjectColumns,
+    SequenceColumns,
     SeriesColumns,
     SetColumns,
     TextColumns,
 )
-from mercer.tables.column_kinds.sequences import SequenceColumns
 from mercer.tables.column_kinds.vectors import VectorColumns
 
 
