@@ -116,3 +116,13 @@ def test_what_is_counted_without_a_loop_is_as_the_csv_module_reads_it(cells, wid
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
         assert {len(row) or 1 for row in rows} == {width}
         assert _mended(text, ",") == text
+
+
+def test_names_again_in_other_words_are_no_row_even_above_few_others(folder):
+    head = (
+        "Respondent ID,StartDate,Q1,Q2\nRespondent ID,Start Date,I like my work,My boss listens\n"
+    )
+    (folder / "t.csv").write_text(head + "11471,01/02/2023,Agree,Agree\n")
+    assert Tables([Path("t.csv")]).frame().height == 1
+    (folder / "t.csv").write_text("name,kind,size\nname,person,large\nage,number,12\n")
+    assert Tables([Path("t.csv")]).frame().height == 2

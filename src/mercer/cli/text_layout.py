@@ -145,7 +145,8 @@ def are_units(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 def are_meanings(header: Sequence[str], row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether a row below the header says what its names mean, as the questions of a survey do.
 
-    It has words where all cells below are numbers or dates, in two columns or in a question.
+    It has words where all cells below are numbers or dates, in two columns or in a question; or it
+    has some of the names again.
 
     Examples
     --------
@@ -162,12 +163,19 @@ def are_meanings(header: Sequence[str], row: Sequence[str], below: Sequence[Sequ
     words = [field.strip() for field, column in zip(row, cells)
              if len(column) >= FEW_BELOW and all(map(_is_measured, column))]  # fmt: skip
     asked = sum(field.strip().endswith("?") for field in row)
+    again = sum(_squeezed(a) == _squeezed(b) != "" for a, b in zip(row, header))
     longer = sum(map(len, row)) > sum(map(len, header)) or len(set(header)) < len(header)
     return (
-        longer and len(words) + asked > 1 and len(set(words)) > (len(words) > 1)
+        longer and len(words) + asked + again > 1
+        and (len(set(words)) > (len(words) > 1) or 1 < again < len(row))
         and not any(field in column for field, column in zip(row, cells))
         and all(re.search(r"[^\W\d_]", word) and not is_missing_mark(word) for word in words)
     )  # fmt: skip
+
+
+def _squeezed(name: str) -> str:
+    """A name without blanks, signs and capital letters."""
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 def _is_measured(field: str) -> bool:
