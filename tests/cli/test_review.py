@@ -9,7 +9,7 @@ import pytest
 
 import mercer
 from cli.runner import command, printed
-from mercer.cli.options import FitOptions
+from mercer.cli.fit_options import FitOptions
 from mercer.cli.problem import read_problem
 from mercer.cli.terminal import Terminal
 from mercer.selection.automatic.holdout import hold_out

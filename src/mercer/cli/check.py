@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json as json_text
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, log
 from pathlib import Path
@@ -18,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.cli.errors import OptionError, counted
-from mercer.cli.options import kinds_given
+from mercer.cli.options import CheckOptions, kinds_given, reading_given
 from mercer.cli.problem import columns_of, judged_by
 from mercer.cli.screen import columns_facts, columns_table, few_of_each, values_of
-from mercer.cli.tables import Reading, Tables
+from mercer.cli.tables import Tables
 from mercer.cli.target import (
     check_test_table,
     left_out,
@@ -61,22 +60,13 @@ FEW_COLUMNS, FEW_NOTICES, FEW_FINDINGS = 17, 7, 7
 FEW_NAMES, OF_EACH = 5, 2  # columns that a notice names, and findings of one kind that are told
 
 
-def check_table(
-    given: list[Path],
-    *,
-    target: str | None,
-    test: Path | None,
-    task: str | None,
-    kind: Sequence[str],
-    drop: Sequence[str],
-    kernel: str | None,
-    reading: Reading,
-    json: bool,
-    whole: bool = False,
-) -> int:
+def check_table(options: CheckOptions) -> int:
     """Run the command; returns its exit code."""
-    screen = Terminal(quiet=json)
-    kinds = kinds_given(kind)
+    given, target, kernel = options.tables, options.target, options.kernel
+    task: str | None = options.task
+    reading = reading_given(options.read)
+    screen = Terminal(quiet=options.json)
+    kinds = kinds_given(options.kind)
     if kernel is not None:
         from mercer.kernels import NAMED
 
@@ -104,23 +94,25 @@ def check_table(
             if said:
                 screen.print(said)
     values = read_columns(frame)
-    columns = columns_of(values, kinds, drop, tables, target)
+    columns = columns_of(values, kinds, options.drop, tables, target)
     screen.print()
-    most = len(columns) if whole else FEW_COLUMNS
+    most = len(columns) if options.whole else FEW_COLUMNS
     table = columns_table(columns, values=True, most=most)
-    while not whole and len(screen.render_lines(table)) > FEW_COLUMNS and most > 1:
+    while not options.whole and len(screen.render_lines(table)) > FEW_COLUMNS and most > 1:
         most -= 1
         table = columns_table(columns, values=True, most=most)
     screen.print(table)
     notices = [*tables.notes, *column_notices(columns)]
-    told = [*tables.notes, *column_notices(columns, len(columns) if whole else FEW_NAMES)]
-    _say(screen, told, "notice", None if whole else FEW_NOTICES)
+    told = [*tables.notes, *column_notices(columns, len(columns) if options.whole else FEW_NAMES)]
+    _say(screen, told, "notice", None if options.whole else FEW_NOTICES)
     findings = _findings(columns, values, y, str(task), target)
-    if test is not None:
-        findings += _test_findings(test, columns, values, y, str(task), target, tables, screen)
+    if options.test is not None:
+        findings += _test_findings(
+            options.test, columns, values, y, str(task), target, tables, screen
+        )
     screen.print(line(("\nTo look at:", "bold")) if findings else "\nNothing else was found.")
-    _say(screen, few_of_each(findings, len(findings) if whole else OF_EACH), "finding",
-         None if whole else FEW_FINDINGS, "yellow")  # fmt: skip
+    _say(screen, few_of_each(findings, len(findings) if options.whole else OF_EACH), "finding",
+         None if options.whole else FEW_FINDINGS, "yellow")  # fmt: skip
     fitting = advice(frame.height, columns, task if y is not None else None)
     if fitting:
         screen.print(line(("\nWhat fits:", "bold")))
@@ -140,7 +132,7 @@ def check_table(
                            "smallest": float(verdict.eigenvalues[-1]),
                            "largest": float(verdict.eigenvalues[0])}  # fmt: skip
         screen.print(f"\nMercer's condition for {kernel} on the standardised numbers: {verdict}")
-    if json:
+    if options.json:
         from mercer.plots.report import plain
 
         print(json_text.dumps(plain(facts), allow_nan=False))

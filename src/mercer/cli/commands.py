@@ -9,25 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from mercer.cli.errors import OptionError, of_option
+from mercer.cli.fit_options import FitOptions
 from mercer.cli.libraries import foreseen, is_short
-from mercer.cli.options import (
-    Drops,
-    FitOptions,
-    Flag,
-    Json,
-    Kinds,
-    More,
-    Names,
-    Output,
-    ReadingOptions,
-    levels_given,
-    reading_given,
-)
+from mercer.cli.options import CheckOptions, More, PredictOptions, ReportOptions
 from mercer.cli.search_options import DedupOptions, NeighborOptions
 from mercer.durations import seconds
 
@@ -56,21 +45,7 @@ def fit(train: Path, /, *more: More, options: FitOptions) -> int:
     return fit_table(options, started, warned=warned)
 
 
-def predict(
-    model: Path,
-    table: Path,
-    /,
-    *more: More,
-    output: Output,
-    keep: Names = (),
-    reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
-    safe_cells: Flag = False,
-    interval: float | None = None,
-    quantiles: str | None = None,
-    explain: Flag = False,
-    force: Flag = False,
-    json: Json = False,
-) -> int:
+def predict(model: Path, table: Path, /, *more: More, options: PredictOptions) -> int:
     """Predict for the rows of a table, in their order.
 
     Writes the column prediction and, for each class, proba_ and its name.
@@ -81,30 +56,10 @@ def predict(
         A model file from mercer fit.
     table
         New rows: the training columns in any order; others are ignored.
-    output
-        A CSV, TSV or Parquet file; or - for standard output, as CSV.
-    keep
-        A column of the table to copy beside the predictions. May be repeated.
-    safe_cells
-        Put a ' before texts that spreadsheets would run as formulas, such as =1+1.
-    interval
-        Add prediction_low and prediction_high, between which the true number is with this
-        probability, such as 0.9.
-    quantiles
-        Add quantiles of the true number, such as 0.1,0.5,0.9, as quantile_0.1 and so on.
-    explain
-        Add the training rows that each prediction rests on most: because_1 to because_3, and
-        not_like_1, which speaks most against it.
-    force
-        Replace an existing output file.
     """
     from mercer.cli.predict import predict_table
 
-    return predict_table(
-        model, [table, *more], output=output, keep=keep,
-        reading=reading_given(reading), safe_cells=safe_cells,
-        levels=levels_given(interval, quantiles), explain=explain, force=force, json=json,
-    )  # fmt: skip
+    return predict_table(replace(options, model=model, tables=(table, *more)))
 
 
 def report(
@@ -112,12 +67,7 @@ def report(
     table: Path,
     /,
     *more: More,
-    target: str | None = None,
-    output: Output = Path("report.html"),
-    reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
-    no_rows: Flag = False,
-    force: Flag = False,
-    json: Json = False,
+    options: ReportOptions = ReportOptions(),  # noqa: B008 - it cannot change
 ) -> int:
     """Score a model on new rows whose target is known, and write a report.
 
@@ -127,37 +77,17 @@ def report(
         A model file from mercer fit.
     table
         New rows: the training columns and the target.
-    target
-        The column that the model predicts. Default: as in training.
-    output
-        The report, a file that ends in .html.
-    no_rows
-        Keep the values of single rows out of the report.
-    force
-        Replace an existing report.
     """
     from mercer.cli.report import report_table
 
-    return report_table(
-        model, [table, *more], target=target, output=output,
-        reading=reading_given(reading), no_rows=no_rows, force=force,
-        json=json,
-    )  # fmt: skip
+    return report_table(replace(options, model=model, tables=(table, *more)))
 
 
 def check(
     table: Path,
     /,
     *more: More,
-    target: str | None = None,
-    test: Path | None = None,
-    task: Literal["classification", "regression"] | None = None,
-    kind: Kinds = (),
-    drop: Drops = (),
-    kernel: str | None = None,
-    whole: Annotated[Flag, Parameter(name="--all")] = False,
-    reading: ReadingOptions = ReadingOptions(),  # noqa: B008 - it cannot change
-    json: Json = False,
+    options: CheckOptions = CheckOptions(),  # noqa: B008 - it cannot change
 ) -> int:
     """Say what is in a table and what is wrong with it, without fitting.
 
@@ -165,23 +95,10 @@ def check(
     ----------
     table
         The table, in any format of mercer fit.
-    target
-        The column to predict, checked as a target.
-    test
-        The table that a model is to be scored on: does it share rows with the other?
-    task
-        Overrides what the target suggests.
-    whole
-        Print every column, notice and finding, also where there are many.
-    kernel
-        Also check Mercer's condition for this kernel on the table's numbers: rbf, sigmoid ...
     """
     from mercer.cli.check import check_table
 
-    return check_table(
-        [table, *more], target=target, test=test, task=task, kind=kind, drop=drop,
-        kernel=kernel, reading=reading_given(reading), json=json, whole=whole,
-    )  # fmt: skip
+    return check_table(replace(options, tables=(table, *more)))
 
 
 def neighbors(

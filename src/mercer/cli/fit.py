@@ -22,8 +22,8 @@ import numpy as np
 from mercer.cli.errors import INTERRUPTED, NO_REPORT, OK
 from mercer.cli.file_rows import note_origin
 from mercer.cli.files import new_rows
+from mercer.cli.fit_options import FitOptions
 from mercer.cli.libraries import is_short
-from mercer.cli.options import FitOptions
 from mercer.cli.outcome import Outcome, show_files, show_outcome, summary
 from mercer.cli.problem import Problem, Split, read_problem, split_rows
 from mercer.cli.screen import SearchBar

@@ -1,29 +1,26 @@
 """The options of the commands: their names, types and help, and what is checked before any work.
 
-Those of several commands come first, then `FitOptions`, those of ``mercer fit``; search_options.py
-has those of ``mercer neighbors`` and ``mercer dedup``. Nothing is imported here that takes long.
+Those of several commands come first; fit_options.py has those of ``mercer fit``, search_options.py
+those of ``mercer neighbors`` and ``mercer dedup``. Nothing is imported here that takes long.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from mercer.cli.errors import OptionError, TableError, of_option, refuse
+from mercer.cli.errors import OptionError, TableError, refuse
 from mercer.cli.files import STDIN
-from mercer.durations import seconds
 
 if TYPE_CHECKING:
     from mercer.cli.tables import Reading
 
-TIME = "120s"  # where --time is not given
 MOST_SKIPPED = 1_000_000  # lines above a header
 WRITERS = {".csv": ",", ".tsv": "\t", ".parquet": None}  # files of rows, and their separators
 INTERVAL = ("prediction_low", "prediction_high")  # the columns of --interval
@@ -31,10 +28,6 @@ INTERVAL = ("prediction_low", "prediction_high")  # the columns of --interval
 DATES = {"day-first": "dmy", "month-first": "mdy"}
 #: words for separators that a shell does not take as they are
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
-
-#: the options that decide about the model, in the order of the recorded command
-RECORDED = ("target", "test", "task", "order", "metric", "time", "trials", "memory", "kind", "drop",
-            "only", "seed", "group", "time_column", "weight", "compress", "output")  # fmt: skip
 
 
 MEMORY = "4GB"  # of mercer fit, where it is told of none
@@ -62,6 +55,7 @@ Names = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 Kinds = Annotated[Names, Parameter(name="--kind", help=KIND)]
 Drops = Annotated[Names, Parameter(name="--drop", help=DROP)]
 Given = Annotated[Path, Parameter(parse=False)]  # a file, which a command takes without a name
+GivenFiles = Annotated[tuple[Path, ...], Parameter(parse=False)]
 More = Annotated[Path, Parameter(help="More files with the same columns.")]
 Output = Annotated[Path, Parameter(alias="-o")]
 Flag = Annotated[bool, Parameter(negative="")]
@@ -109,187 +103,98 @@ class ReadingOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class FitOptions:
-    """The options of ``mercer fit``.
+class PredictOptions:
+    """The options of ``mercer predict``.
+
+    Parameters
+    ----------
+    output
+        A CSV, TSV or Parquet file; or - for standard output, as CSV.
+    keep
+        A column of the table to copy beside the predictions. May be repeated.
+    safe_cells
+        Put a ' before texts that spreadsheets would run as formulas, such as =1+1.
+    interval
+        Add prediction_low and prediction_high, between which the true number is with this
+        probability, such as 0.9.
+    quantiles
+        Add quantiles of the true number, such as 0.1,0.5,0.9, as quantile_0.1 and so on.
+    explain
+        Add the training rows that each prediction rests on most: because_1 to because_3, and
+        not_like_1, which speaks most against it.
+    force
+        Replace an existing output file.
+    """
+
+    model: Given = STDIN
+    tables: GivenFiles = ()
+    output: Output
+    keep: Names = ()
+    read: ReadingOptions = ReadingOptions()
+    safe_cells: Flag = False
+    interval: float | None = None
+    quantiles: str | None = None
+    explain: Flag = False
+    force: Flag = False
+    json: Json = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """The options of ``mercer report``.
 
     Parameters
     ----------
     target
-        The column to predict.
-    test
-        A table to score on; without it 20% of the rows are split off before anything is fitted.
-    task
-        Overrides what the target suggests; ordered means classes with an order, such as low,
-        medium and high, or 1 to 5.
-    order
-        The classes of an ordered target, the lowest first: low,medium,high. Words of known scales
-        and numbers need none.
-    metric
-        What to optimise and report: accuracy, balanced_accuracy, roc_auc, average_precision,
-        log_loss, f1; r2, rmse, mae; of ordered classes rank_error, quadratic_kappa. Default: r2, or
-        accuracy, or rank_error, or average_precision for two classes of which one has less than a
-        tenth of the rows.
-    time
-        Time for all of it, search, final fit and report: 90, "120s", "5min", "1h". Default: 120s.
-    trials
-        A number of trials in place of --time: the same model on any machine.
-    memory
-        Memory budget: "4GB", "500MB".
-    only
-        "kernels" keeps a kernel machine even where the constant or a linear model, which are tried
-        too, predicts rows that were left out better.
-    group
-        A column of groups, such as patients: rows of one group are never on both sides of a split.
-        It is not used to predict from.
-    time_column
-        A column of times: the latest rows are held out, as later rows are to be predicted.
-    weight
-        A column with the weights of the rows, >= 0. It is not used to predict from.
-    compress
-        So many centres in place of all rows or support vectors: a smaller file and predictions that
-        are many times as fast. The score is that of the compressed model; what it lost is said.
-    seed
-        Seed of the split and the search.
+        The column that the model predicts. Default: as in training.
     output
-        Where the model is written; the report goes beside it as .html.
+        The report, a file that ends in .html.
     no_rows
-        Keep the values of single rows out of the report: cells, targets, words, levels and ranges.
-    resume
-        A model of the same table with the same options, such as one that Ctrl-C has left: its
-        trials are not repeated, and the search goes on after them.
+        Keep the values of single rows out of the report.
     force
-        Replace an existing model and report.
+        Replace an existing report.
     """
 
-    train: Given = STDIN
-    more: Annotated[tuple[Path, ...], Parameter(parse=False)] = ()
-    target: str
-    test: Path | None = None
-    task: Literal["classification", "regression", "ordered"] | None = None
-    order: str | None = None
-    metric: str | None = None
-    time: str | None = None
-    trials: Whole | None = None
-    memory: str = MEMORY
-    kind: Kinds = ()
-    drop: Drops = ()
-    only: Literal["kernels"] | None = None
-    group: str | None = None
-    time_column: str | None = None
-    weight: str | None = None
-    compress: Whole | None = None
-    seed: Whole = 0
-    output: Output = Path("model.mercer")
+    model: Given = STDIN
+    tables: GivenFiles = ()
+    target: str | None = None
+    output: Output = Path("report.html")
     read: ReadingOptions = ReadingOptions()
     no_rows: Flag = False
-    resume: Path | None = None
     force: Flag = False
     json: Json = False
-    quiet: Quiet = False
 
-    @property
-    def report(self) -> Path:
-        """Where the report is written: beside the model."""
-        return self.output.with_suffix(".html")
 
-    def limit(self) -> float:
-        """The seconds from start to end; with ``--trials`` only the report regards them."""
-        return seconds(TIME if self.time is None else self.time)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The options of ``mercer check``.
 
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Column name -> the kind that the user gives it."""
-        return kinds_given(self.kind)
+    Parameters
+    ----------
+    target
+        The column to predict, checked as a target.
+    test
+        The table that a model is to be scored on: does it share rows with the other?
+    task
+        Overrides what the target suggests.
+    whole
+        Print every column, notice and finding, also where there are many.
+    kernel
+        Also check Mercer's condition for this kernel on the table's numbers: rbf, sigmoid ...
+    """
 
-    @property
-    def tables(self) -> list[Path]:
-        """All training files, as they were given."""
-        return [self.train, *self.more]
-
-    @property
-    def reading(self) -> Reading:
-        """How text tables are read."""
-        return reading_given(self.read)
-
-    @property
-    def orders(self) -> list[str]:
-        """The classes of ``--order``."""
-        return [] if self.order is None else [text.strip() for text in self.order.split(",")]
-
-    def check(self) -> None:
-        """Refuse, before any table is read, what no table could make right."""
-        if self.output.suffix.lower() == ".html":
-            raise OptionError(
-                f"--output {self.output}: the report takes that name; give the model another, such "
-                f"as {self.output.with_suffix('.mercer')}."
-            )
-        if self.compress is not None and self.compress < 1:
-            raise OptionError(f"--compress {self.compress}: give a number of centres, at least 1.")
-        check_seed(self.seed)
-        if self.trials is not None and self.trials < 1:
-            raise OptionError(f"--trials: trials={self.trials}: give a whole number, at least 1.")
-        if self.time is not None and self.trials is not None:
-            raise OptionError(
-                "--time and --trials are both given: give one of them. A clock may stop the search "
-                "before its last trial, and the model would differ from machine to machine."
-            )
-        with of_option(OptionError):
-            self.limit()
-        if self.group is not None and self.time_column is not None:
-            raise OptionError("--group and --time-column are both given: give one of them.")
-        if self.metric is not None or self.memory != MEMORY:  # only the learners know these
-            self._check_search()
-        kinds_given(self.kind)
-        reading_given(self.read)
-        inputs = [*self.tables, self.test] if self.test else self.tables
-        # a model that is gone on with may be replaced by what comes of it
-        force = self.force or (self.resume is not None and self.resume == self.output)
-        check_paths([("--output", self.output)], inputs, force=force)  # "." has no name beside it
-        both = [("--output", self.output), ("the report beside it", self.report)]
-        check_paths(both, inputs, force=force)
-
-    def _check_search(self) -> None:
-        from mercer.gram import Place
-        from mercer.selection.automatic import METRICS, metric_named
-
-        with of_option(OptionError):
-            Place(self.memory)
-        if self.metric is not None and self.metric not in METRICS:
-            raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
-        if self.metric is not None and self.task is not None:
-            with of_option(OptionError):
-                task = "classification" if self.task == "ordered" else self.task
-                metric_named(self.metric, task)
-
-    def check_memory(self, rows: int) -> None:
-        """Refuse, before the search, a memory that is too small for so many training rows."""
-        from mercer.gram import Place
-        from mercer.selection.automatic import least_memory
-
-        least = least_memory(rows)
-        if Place(self.memory).budget() < least:
-            raise OptionError(
-                f"--memory {self.memory} is too small for {rows:,} rows: give at least "
-                f"{-(-least // 10**6)}MB."
-            )
-
-    def command(self) -> str:
-        """The command line that repeats the fit: every option that matters to the model."""
-        parts = ["mercer", "fit", *map(str, self.tables)]
-        recorded = [(name, getattr(self, name)) for name in RECORDED]
-        usual, read = asdict(ReadingOptions()), asdict(self.read)
-        recorded += [(name, value) for name, value in read.items() if value != usual[name]]
-        for name, value in recorded:
-            if isinstance(value, bool):
-                parts.append(f"--{'no-' * (not value)}{name.replace('_', '-')}")
-                continue
-            for given in value if isinstance(value, (list, tuple)) else [value]:
-                if given is not None:
-                    # in one word where the value might be taken for an option
-                    dash = str(given).startswith("-")
-                    option = f"--{name.replace('_', '-')}"
-                    parts += [f"{option}={given}"] if dash else [option, str(given)]
-        return shlex.join(parts)
+    tables: GivenFiles = ()
+    target: str | None = None
+    test: Path | None = None
+    task: Literal["classification", "regression"] | None = None
+    kind: Kinds = ()
+    drop: Drops = ()
+    kernel: str | None = None
+    whole: Annotated[Flag, Parameter(name="--all")] = False
+    read: ReadingOptions = ReadingOptions()
+    json: Json = False
 
 
 def kinds_given(pairs: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 import mercer
 from mercer.cli.errors import counted
 from mercer.cli.files import new_rows
-from mercer.cli.options import FitOptions
+from mercer.cli.fit_options import FitOptions
 from mercer.cli.problem import Problem, Split
 from mercer.cli.screen import (
     columns_facts,

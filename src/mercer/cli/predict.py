@@ -21,8 +21,15 @@ from sklearn.base import is_classifier
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.file_rows import in_file
 from mercer.cli.files import STDIN
-from mercer.cli.options import INTERVAL, WRITERS, check_paths
-from mercer.cli.tables import Reading, Tables
+from mercer.cli.options import (
+    INTERVAL,
+    WRITERS,
+    PredictOptions,
+    check_paths,
+    levels_given,
+    reading_given,
+)
+from mercer.cli.tables import Tables
 from mercer.cli.terminal import Terminal
 from mercer.learners.additive import ColumnReasons
 from mercer.persistence import ModelFileError, load, written_whole
@@ -37,24 +44,14 @@ FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
-def predict_table(
-    model: Path,
-    given: list[Path],
-    *,
-    output: Path,
-    keep: Sequence[str],
-    reading: Reading,
-    safe_cells: bool,
-    levels: dict[str, float],
-    explain: bool,
-    force: bool,
-    json: bool = False,
-) -> int:
+def predict_table(options: PredictOptions) -> int:
     """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep.
 
-    Columns of quantiles follow, by their names in ``levels``; and, to explain, the columns
-    ``because_1`` to ``because_3`` and ``not_like_1``.
+    Columns of quantiles follow, by their names; and, to explain, the columns ``because_1`` to
+    ``because_3`` and ``not_like_1``.
     """
+    model, given, output, json = options.model, options.tables, options.output, options.json
+    reading, levels = reading_given(options.read), levels_given(options.interval, options.quantiles)
     piped = output == STDIN
     suffix = ".csv" if piped else output.suffix.lower()
     if suffix not in WRITERS:
@@ -65,14 +62,14 @@ def predict_table(
     if piped and json:
         raise OptionError("--output - and --json would both be printed: give a file for one.")
     written = [] if piped else [("--output", output)]
-    check_paths(written, [model, *given], force=force)
+    check_paths(written, [model, *given], force=options.force)
     estimator = load(model)
     if not callable(getattr(estimator, "predict", None)):
         raise ModelFileError(
             f"{str(model)!r} holds a {type(estimator).__name__}, which predicts nothing. Give the "
             "file of a model, as mercer fit writes it."
         )
-    if explain and not hasattr(estimator, "reasons"):
+    if options.explain and not hasattr(estimator, "reasons"):
         raise ModelFileError(
             f"--explain: {str(model)!r} holds a {type(estimator).__name__}, which does not say "
             "what its predictions rest on. Give a model that mercer fit has written."
@@ -81,11 +78,11 @@ def predict_table(
         _refuse_without_spread(model, estimator, next(iter(levels)))
     tables = Tables(given, reading.after(getattr(estimator, "columns_", [])))
     check_paths(written, tables.paths, force=True)
-    work = _Predictions(estimator, tables, keep, suffix, levels, explain)
+    work = _Predictions(estimator, tables, options.keep, suffix, levels, options.explain)
     surprises = work.look()
     with nullcontext(sys.stdout.buffer) if piped else written_whole(output) as file:
         rows = write_frames(
-            file, work.answers(), suffix, safe_cells and WRITERS[suffix] is not None
+            file, work.answers(), suffix, options.safe_cells and WRITERS[suffix] is not None
         )
     screen, said = Terminal(stderr=piped, quiet=json), _sentences(tables, surprises)
     _show(screen, said, rows, output)

@@ -24,7 +24,7 @@ from mercer.cli.errors import (
     refuse,
 )
 from mercer.cli.files import STDIN
-from mercer.cli.options import FitOptions
+from mercer.cli.fit_options import FitOptions
 from mercer.cli.tables import Tables
 from mercer.cli.target import (
     check_test_table,

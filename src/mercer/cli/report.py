@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-from pathlib import Path
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -11,8 +10,8 @@ from sklearn.base import is_classifier
 from mercer.cli.errors import OptionError, TableError, counted
 from mercer.cli.file_rows import target_of
 from mercer.cli.files import new_rows
-from mercer.cli.options import check_paths
-from mercer.cli.tables import Reading, Tables
+from mercer.cli.options import ReportOptions, check_paths, reading_given
+from mercer.cli.tables import Tables
 from mercer.cli.target import left_out, read_target, unknown_classes
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load
@@ -23,30 +22,22 @@ FOREMOST, PAIRS = 5, 3  # columns and pairs on the screen
 LEAST = 0.001  # loss of a column that is named
 
 
-def report_table(
-    model: Path,
-    given: list[Path],
-    *,
-    target: str | None,
-    output: Path,
-    reading: Reading,
-    no_rows: bool,
-    force: bool,
-    json: bool = False,
-) -> int:
+def report_table(options: ReportOptions) -> int:
     """Write the report, and say the verdict."""
+    model, given, output, json = options.model, options.tables, options.output, options.json
+    reading = reading_given(options.read)
     screen = Terminal(quiet=json)
     if output.suffix.lower() != ".html":
         raise OptionError(f"--output {output}: the name must end in .html.")
     written = [("--output", output)]
-    check_paths(written, [model, *given], force=force)
+    check_paths(written, [model, *given], force=options.force)
     estimator = load(model)
     if not hasattr(estimator, "leaderboard_"):
         raise ModelFileError(
             f"{str(model)!r} holds a {type(estimator).__name__}. Give the file of a model, as "
             "mercer fit writes it."
         )
-    target = target_of(estimator) if target is None else target
+    target = target_of(estimator) if options.target is None else options.target
     tables = Tables(given, reading.after(estimator.columns_))
     check_paths(written, tables.paths, force=True)
     frame = tables.frame([str(name) for name in getattr(estimator, "feature_names_in_", [])])
@@ -67,7 +58,7 @@ def report_table(
         data = report_data(
             estimator, None, None, holdout=(X, y), target=target, dropped_rows=dropped,
             model_path=str(model), data_path=tables.label, new_path=new_rows(given[0]),
-            rows=(rows, rows), values=not no_rows, time=SECONDS,
+            rows=(rows, rows), values=not options.no_rows, time=SECONDS,
         )  # fmt: skip
     except ValueError as error:  # columns that are lacking or are something else now
         raise TableError(f"{tables.label}: {error}") from error

@@ -18,6 +18,7 @@ from mercer.cli.options import (
     Drops,
     Flag,
     Given,
+    GivenFiles,
     Json,
     Kinds,
     Names,
@@ -183,7 +184,7 @@ class DedupOptions:
         Replace existing output files.
     """
 
-    files: Annotated[tuple[Path, ...], Parameter(parse=False)] = ()
+    files: GivenFiles = ()
     column: str = "text"
     output: Annotated[Path | None, Parameter(alias="-o")] = None
     threshold: float = 0.8
