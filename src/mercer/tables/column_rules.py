@@ -373,6 +373,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
 
 def _mixed(name: Any, counts: Counter, told: Told, known: int) -> list[list[str]]:
     """What is said of a column in which most cells are numbers or dates, and the others words."""
+    if len(counts) <= MANY_LEVELS:
+        return []
     digits = Counter({v: c for v, c in counts.items() if re.search(r"\d", str(v))})
     if len(digits) <= MANY_LEVELS or 2 * sum(digits.values()) < known:
         return []

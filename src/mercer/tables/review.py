@@ -430,18 +430,16 @@ def _find_far_numbers(column: Column, cells: np.ndarray) -> Iterator[str]:
     numbers = column.of.read(cells, column)
     numbers = np.sort(numbers[~np.isnan(numbers)]) / 4  # no difference overflows
     for step in (1, -1):
-        ends = numbers[::step]  # those that may be marks come first
+        ends = step * numbers[::step]  # they rise, and those that may be marks come first
+        first = int(np.searchsorted(ends, ends[0], "right")) if len(ends) else 0
         marks = _marks(ends, step)
-        rows = int(np.searchsorted(step * ends, step * ends[0], "right")) if len(ends) else 0
-        if marks:
-            others, values = ends[marks[-1] :], [ends[at - 1] for at in marks]
-        elif rows <= max(1, RARE_CLASS * len(ends)) and _gap(ends, rows) > FAR:
-            others, values = ends[rows:], [ends[0]]
-        else:
+        if not marks and first <= max(1, RARE_CLASS * len(ends)) and _gap(ends, first) > FAR:
+            marks = [first]
+        if not marks:
             continue
-        rows, low, high = len(ends) - len(others), *sorted((others[0], others[-1]))
-        some = ", ".join(spoken(4 * value, 6) for value in sorted(values, key=abs))
-        stand = "stands" if len(values) == 1 else "stand"
+        rows, (low, high) = marks[-1], sorted((step * ends[marks[-1]], step * ends[-1]))
+        values = sorted((4 * step * ends[at - 1] for at in marks), key=abs)
+        some, stand = ", ".join(spoken(v, 6) for v in values), "stand" + "s" * (len(values) == 1)
         far = _gap(ends, rows) > FAR_MARK
         yield (
             f"{column.name}: {some} {stand} in {'one row' if rows == 1 else f'{rows} rows'}, "
@@ -465,9 +463,11 @@ def _marks(ends: np.ndarray, step: int) -> list[int]:
     negative numbers.
     """
     found, best, at = list[int](), list[int](), 0
-    while at < len(ends) and len(found) < MOST_MARKS and MARK.fullmatch(f"{4 * ends[at]:.12g}"):
-        rows = int(np.searchsorted(step * ends, step * ends[at], "right"))
-        short, at = -9 <= 4 * ends[at] < 0, rows
+    while at < len(ends) and len(found) < MOST_MARKS:
+        value = 4 * step * ends[at]
+        if not MARK.fullmatch(f"{value:.12g}"):
+            break
+        short, at = -9 <= value < 0, int(np.searchsorted(ends, ends[at], "right"))
         found.append(at)
         rest = ends[at:]
         alone = step > 0 and len(rest) >= FEWEST_ROWS and ends[at - 1] < 0 <= rest[0]

@@ -146,7 +146,7 @@ ORDERED = {
                     lambda texts: any(text.count(".") > 1 for text in texts)),
     "range": Form(range_number, "18-24", "ranges, in the order of their middles", _apart),
     "scale": Form(scale_number, "strongly agree", "words of a scale, in their order",
-                  lambda texts: words_in_order(texts) is not None),
+                  lambda texts: len(words_in_order(texts) or ()) >= FEWEST),
 }  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def order_in(levels: Iterable[str]) -> str:
     ('', '')
     """
     texts = [t for t in levels if not is_missing_mark(t) or t.strip().lower() in LEVELS]
-    if len({*map(_word, texts)}) < FEWEST:
+    if len(set(texts)) < FEWEST:
         return ""
     for name, form in ORDERED.items():
         if all(form.number(text) is not None for text in texts) and form.clear(texts):
