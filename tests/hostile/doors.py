@@ -1,14 +1,17 @@
 """Every public callable that takes data, each as a function of the samples that it is given.
 
 `DOORS` has them, made from the lists that other tests keep too: kernels and distances of
-``cases.py``, models of ``fuzz/fuzz_fields.py``. `NO_DATA` are public names that take none.
+``cases.py``, models of ``fuzz/fuzz_fields.py``; displays and sound are in ``drawn.py``. `NO_DATA`
+are public names that take none.
 """
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +20,11 @@ from sklearn.utils.validation import _num_samples
 
 import cases
 import mercer
-import mercer.plots
 from fuzz import fuzz_fields
-from mercer import dedup, distances, kernels, samples, search
+from hostile import drawn
+from mercer import dedup, distances, distributed, gram, kernels, samples, search, solvers
 
+INFINITE = {"speech.si_sdr"}  # of what is the same, and of what is nothing like it
 TASKS = ("predict", "decision_function", "predict_proba", "transform", "score_samples",
          "kneighbors")  # fmt: skip
 
@@ -195,11 +199,38 @@ def functions() -> Iterator[Door]:
         "samples.number_columns": lambda X: samples.number_columns(samples.as_table(X, "me")),
         "samples.columns_by_kind": lambda X: samples.columns_by_kind(samples.as_table(X, "me")),
         "samples.describe": samples.describe,
+        "samples.as_table": lambda X: np.asarray(samples.as_table(X, "me").shape),
+        "samples.column_names": lambda X: len(samples.column_names(samples.as_table(X, "me"))),
+        "samples.float_array": lambda X: samples.float_array("X", X).shape,
+        "samples.is_number": lambda X: float(samples.is_number(X)),
+        "samples.is_whole": lambda X: float(samples.is_whole(X)),
+        "samples.kind_of": samples.kind_of,
+        "samples.kind_that_holds": samples.kind_that_holds,
+        "samples.refuse_objects": lambda X: samples.refuse_objects(X, "me"),
+        "samples.refuse_one": lambda X: samples.refuse_one(X, "me", "vectors"),
+        "distances.correlation_weights": lambda X: distances.correlation_weights(X, y_of(X)),
+        "distances.dense_rows": lambda X: None if distances.dense_rows(X) is X else np.zeros(1),
+        "alignment": lambda X: mercer.alignment(rbf, rbf, X),
+        "alignment with a target": lambda X: mercer.alignment(rbf, y_of(X), X),
+        "mmd_test": lambda X: tuple(mercer.mmd_test(rbf, X, X12, permutations=9))[:2],
+        "gram.gram": lambda X: gram.gram(rbf, rbf.encode(X)).dense(),
+        "NearestNeighbors": lambda X: mercer.NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X),
+        "distributed.Distributed": lambda X: distributed.Distributed(
+            mercer.KernelRidge(rank=4, kernel="rbf")).fit(X, y_of(X)).predict(X),
+        "search.GraphIndex": lambda X: search.GraphIndex(distances.Minkowski()).fit(X).query(X, 1),
+        "search.KnownNeighbours": lambda X: mercer.NearestNeighbors(
+            n_neighbors=1, metric="precomputed").fit(X).kneighbors(X),
         "samples.largest_column": lambda X: samples.largest_column(samples.as_samples(X)),
-    }
+    }  # fmt: skip
     on_matrices: dict[str, Callable[[Any], Any]] = {
         "kernels.Precomputed": kernels.Precomputed(),
-    }
+        "kernels.repair": kernels.repair,
+        "samples.encode_matrices": lambda K: samples.encode_matrices([K, K], None, "me").shape,
+        "solvers.nonnegative_minimum": lambda K: solvers.nonnegative_minimum(K, np.ones(12)).coef,
+        "solvers.nonnegative_minimum on the simplex": lambda K: solvers.nonnegative_minimum(
+            K, np.ones(12), simplex=True).coef,
+        "solvers.riccati": lambda K: solvers.riccati(K, K, K),
+    }  # fmt: skip
     for name, call in on_vectors.items():
         yield Door(name, "vectors", X12, call)
     for name, call in on_matrices.items():
@@ -212,6 +243,29 @@ def functions() -> Iterator[Door]:
             mercer.hsic_test(kernels.Spectrum(2), kernels.Spectrum(1), X, X, permutations=9)
         )[:2],
     )
+    yield Door("dedup.CorpusIndex", "strings", words, corpus_index)
+    yield Door("dedup.CorpusIndex, queries", "strings", words,
+               lambda X: corpus_index(words, asked=X))  # fmt: skip
+    yield Door("samples.as_objects", "strings", words,
+               lambda X: len(samples.as_objects(X, "strings", "me")))  # fmt: skip
+    yield Door(
+        "samples.kind_in_cells",
+        "objects",
+        words,
+        lambda X: samples.kind_in_cells([*samples.as_objects(X, "objects", "me")]),
+    )
+    yield Door("samples.item_rows", "sets", data["sets"][:9],
+               lambda X: len(samples.item_rows(X, "me") or []))  # fmt: skip
+    yield Door(
+        "alignment on strings",
+        "strings",
+        words,
+        lambda X: mercer.alignment(kernels.Spectrum(2), kernels.Spectrum(1), X),
+    )
+    yield Door("mmd_test on strings", "strings", words, lambda X: tuple(
+        mercer.mmd_test(kernels.Spectrum(2), words, X, permutations=9))[:2])  # fmt: skip
+    yield Door("distances.correlation_weights of a table", "table", data["table"][:12],
+               lambda X: distances.correlation_weights(X, y_of(X)))  # fmt: skip
     yield Door("deduplicate", "strings", words, lambda X: vars_of(mercer.deduplicate(X)))
     yield Door("dedup.deduplicate against", "strings", words,
                lambda X: vars_of(dedup.deduplicate(words, against=X)))  # fmt: skip
@@ -222,34 +276,46 @@ def functions() -> Iterator[Door]:
     yield Door("samples.series_of", "series", data["series"][:6], samples.series_of)
 
 
+def corpus_index(docs: Any, asked: Any = None) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        made = dedup.CorpusIndex.create(Path(folder) / "index")
+        made.append(docs)
+        return made.query(docs if asked is None else asked)["similarity"]
+
+
 def vars_of(result: Any) -> list:
     """The arrays that a result holds."""
     found = result._asdict() if hasattr(result, "_asdict") else vars(result)
     return [value for value in found.values() if isinstance(value, (np.ndarray, float))]
 
 
-DOORS = [*compared(), *estimators(), *indexes(), *functions()]
+DOORS = [
+    *compared(), *estimators(), *indexes(), *functions(),
+    *(Door(*way, way[0] in INFINITE) for way in drawn.WAYS),
+]  # fmt: skip
 
 #: public names that are no doors, by room, and why
 NO_DATA = {
     f"{room}.{name}".lstrip("."): reason
     for room, reason, names in (
         ("", "reads files, parts of data that others check, or nothing",
-         "Checkpoint Chunks KernelMachine NearestNeighbors load save show_versions"),
+         "Checkpoint Chunks KernelMachine load save show_versions"),
         ("datasets", "draws data", "convex rectangles throws"),
-        ("dedup", "results and parameters", "Bands Characters CorpusIndex Duplicates Words"),
-        ("deep", "needs torch, or reads images or tokens",
-         """AttentionClassifier ConvolutionalDeepKernelMachine DeepKernelClassifier
+        ("dedup", "results and parameters", "Bands Characters Duplicates Words"),
+        ("deep", "needs torch (`deep/test_hostile_tensors.py`), or reads images or tokens",
+         """ArcCosineFeatures AttentionClassifier FourierFeatures FunctionKernel KernelAttention
+         NeuralKernelBlock NeuralKernelNetwork NystroemFeatures PooledScales PositiveFeatures
+         attention_weights kernel_attention ConvolutionalDeepKernelMachine DeepKernelClassifier
          DeepKernelMachine DeepKernelRegressor NeuralKernelClassifier NeuralKernelRegressor
          UnsupervisedSum"""),
-        ("distances", "interfaces, and a function of encoded rows",
-         "Comparison Composite Coordinates Distance Meaning Norm dense_rows"),
-        ("distributed", "needs dask", """ClusterLostError DaskEngine Distributed Engine Partition
+        ("distances", "interfaces",
+         "Comparison Composite Coordinates Distance Meaning Norm"),
+        ("distributed", "needs dask", """ClusterLostError DaskEngine Engine Partition
          ThreadEngine need_mercer"""),
         ("gram", "reads encoded samples or matrices", """CentredGram Columns CombinedGram
          CrossFeatureGram DenseGram FactoredGram FeatureGram GramFactor GramOperator LabelledGram
          Leaves LocalGram LowRankGram MatrixPart Means MultipliedGram Place ScaledGram ShiftedGram
-         TiledGram TriangleGram gram grow_leaves held_for_products low_rank_gram pivoted_cholesky
+         TiledGram TriangleGram grow_leaves held_for_products low_rank_gram pivoted_cholesky
          register require"""),
         ("kernels", "interfaces, results and factories", """Formula Kernel Layer Meaning
          MercerCheck Products Radial as_kernel"""),
@@ -257,31 +323,20 @@ NO_DATA = {
          "FitPath FitsInParts KernelLearner PartFit Survey Training"),
         ("samples", "encoded samples, and what reads them", """Bags Categories EncodedColumns Graphs
          Kind MatrixRows NodeGraph Objects Prepared Ragged Samples Series Sets Strings Table Trees
-         Vectors all_kinds as_objects as_table column_names encode_matrices float_array graphs_of
-         is_number is_whole item_rows joined joined_rows kind_in_cells kind_named kind_of
-         kind_that_holds refuse_missing refuse_objects refuse_one register_kind select_columns
-         split_items"""),
-        ("search", "interfaces and values", """ALGORITHMS GraphIndex HashFamily Hyperplanes Index
-         KnownNeighbours Sensitivity StableProjections"""),
+         Vectors all_kinds graphs_of joined joined_rows kind_named refuse_missing register_kind
+         select_columns split_items"""),
+        ("search", "interfaces and values", """ALGORITHMS HashFamily Hyperplanes Index
+         Sensitivity StableProjections"""),
         ("solvers", "reads operators", """AlignmentWeights CholeskyFactor CholeskySolver
          ConjugateGradientSolver ConvergenceWarning DualProblem EasyWeights EigenFactor
          EigenProSolver EigenSolver Eigenpairs HingeMachines InnerProducts KMeansResult KMeansSolver
          LocalSolver LowRankFactor LowRankSolver MarginWeights NeighbourhoodWeights NewtonLogistic
          NystroemPreconditioner Preconditioner PreparedPreconditioner Reason Result RidgeFolds
          RidgeMachine RidgeSweep RowSource SketchedFactor SketchedSolver SmoResult SmoSolver
-         TopEigenSolver dense_eigenpairs factor_eigenpairs inner_products nonnegative_minimum
-         riccati row_source"""),
+         TopEigenSolver dense_eigenpairs factor_eigenpairs inner_products
+         row_source"""),
         ("speech", "results, and what reads files",
          "Enhanced Recording Scenes find_recordings read_audio"),
     )
     for name in names.split()
-}  # fmt: skip
-
-#: doors that are not in the table yet, since some inputs are answered by errors of other libraries
-WAITING = {
-    "alignment", "mmd_test", "distances.correlation_weights", "kernels.repair",
-    *(f"speech.{name}" for name in (
-        "EnhancerStream", "SpeechEnhancer", "make_scenes", "mix", "pesq", "si_sdr", "stoi",
-        "write_audio")),
-    *(f"plots.{name}" for name in mercer.plots.__all__),
 }  # fmt: skip

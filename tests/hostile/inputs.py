@@ -222,6 +222,22 @@ def of_numbers(good: Any) -> Inputs:
     return found
 
 
+def flat(X: Any) -> Any:
+    """The numbers of an array that has one column, and anything else as it is."""
+    one = isinstance(X, np.ndarray) and X.shape[1:] == (1,)
+    return np.asarray(X)[:, 0] if one and not np.ma.isMaskedArray(X) else X
+
+
+def of_sound(good: Any) -> Inputs:
+    """A recording; ``good`` is a column."""
+
+    def flattened(make: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: flat(make())
+
+    columns = {name: flattened(make) for name, make in of_numbers(good).items()}
+    return columns | {"two channels": lambda: np.zeros((50, 2)), "silence": lambda: np.zeros(50)}
+
+
 def sixty_four(rows: np.ndarray) -> Any:
     found = sp.csr_array(rows)
     found.indices, found.indptr = found.indices.astype(np.int64), found.indptr.astype(np.int64)
@@ -444,7 +460,7 @@ def of_tables(good: Any) -> Inputs:
 
 OF_KIND: dict[str, Callable[[Any], Inputs]] = {
     "vectors": of_numbers,
-    "sound": of_numbers,
+    "sound": of_sound,
     "sparse": lambda good: of_numbers(good.toarray()),
     "matrix": of_numbers,
     "strings": lambda good: of_objects(good) | of_strings(good),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mercer
-from hostile.doors import DOORS, NO_DATA, WAITING
+from hostile.doors import DOORS, NO_DATA
 from hostile.inputs import hostile
 from hostile.verdict import is_own, wrong
 from mercer import speech
@@ -57,9 +57,9 @@ def test_every_public_name_is_tried_or_takes_no_data():
         public |= {f"{room}.{name}".lstrip(".") for name in names}
     elsewhere = {name for name in public if f"{name.rpartition('.')[2]}" in public and "." in name}
     tried = {door.public for door in DOORS}
-    assert public - elsewhere - tried - set(NO_DATA) - WAITING == set()
+    assert public - elsewhere - tried - set(NO_DATA) == set()
     assert tried - public == set()
-    assert tried & (set(NO_DATA) | WAITING) == set()
+    assert tried & set(NO_DATA) == set()
 
 
 def test_what_numpy_raises_is_no_error_of_mercer():

@@ -10,7 +10,14 @@ from sklearn.utils import check_array
 
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.samples import MatrixRows, check_format, check_square, reading_numbers, refuse_one
+from mercer.samples import (
+    MatrixRows,
+    check_format,
+    check_square,
+    float_array,
+    reading_numbers,
+    refuse_one,
+)
 
 FLOATS: Any = [np.float64, np.float32]
 
@@ -49,7 +56,7 @@ class Precomputed(Distance):
     def encode(self, X: Any, like: Any = None) -> MatrixRows:
         if isinstance(X, MatrixRows):
             return X
-        shape = np.shape(X)
+        shape = X.shape if sp.issparse(X) else float_array("X", X).shape
         if len(shape) == 2 and like is None and shape[0] != shape[1]:
             raise ValueError(
                 f"X has shape {shape}: Precomputed matrix must be square in fit, with the distance "

@@ -319,7 +319,10 @@ class Mahalanobis(Rooted):
         X, d = dense_rows(X).astype(np.float64), X.shape[1]
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
         n = max(float(weights.sum()), 2.0)  # one row has no variance
-        S = np.cov(X, rowvar=False, bias=True, aweights=weights).reshape(d, d) * (n / (n - 1))
+        with np.errstate(all="ignore"):
+            S = np.cov(X, rowvar=False, bias=True, aweights=weights).reshape(d, d) * (n / (n - 1))
+        if not np.isfinite(S).all():
+            raise ValueError("Variances of X are beyond the range of floats: scale its columns.")
         variances, mean = S.diagonal(), np.trace(S) / d
         if not mean > 0:  # all samples are equal: no direction differs from the others
             return self.copied(covariance=np.eye(d), shrinkage=1.0)

@@ -10,6 +10,7 @@ from mercer.distances.left_out import are_classes
 from mercer.samples import (
     as_table,
     column_names,
+    float_array,
     is_missing,
     number_columns,
     object_columns,
@@ -53,13 +54,15 @@ def correlation_weights(X: Any, y: Any, *, classes: bool | None = None) -> np.nd
     array([1.  , 0.28])
     """
     X = as_table(X, "correlation_weights")
-    Y = _columns_of_target(y, classes)
     shape = len(X), len(column_names(X))
-    if len(Y) != shape[0]:
+    if not shape[0]:
+        raise ValueError("X has no rows: give at least one.")
+    if len(np.asarray(y)) != shape[0]:
         raise ValueError(
             f"X has shape {shape} and y {np.shape(y)}: give shapes (n, d) and (n,), one target for "
             "each row."
         )
+    Y = _columns_of_target(y, classes)
     numbers = set(number_columns(X)[0])
     return np.array(
         [
@@ -87,9 +90,12 @@ def _columns_of_target(y: Any, classes: bool | None) -> np.ndarray:
 def _of_numbers(column: Any, Y: np.ndarray) -> float:
     (values,) = object_columns(column, "correlation_weights")
     known = ~is_missing(values)
-    x, Y = values[known].astype(np.float64), Y[known]
+    x, Y = float_array("X", values[known]), Y[known]
     if not len(x):
         return 0.0
+    if not np.isfinite(x).all():
+        raise ValueError("X holds infinity: leave out such rows.")
+    x = x / (np.abs(x).max() or 1.0)  # so that squares are floats
     x, Y = x - x.mean(), Y - Y.mean(axis=0)
     norms = np.linalg.norm(x) * np.linalg.norm(Y, axis=0)
     return float((np.abs(x @ Y) / np.where(norms > 0, norms, 1)).max())

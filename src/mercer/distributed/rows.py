@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from mercer.distributed import on_dask
 from mercer.distributed.engine import Engine, Partition
 from mercer.distributed.threads_here import ThreadEngine
 from mercer.learners.base import take_rows
-from mercer.samples import check_format
+from mercer.samples import check_format, describe
 
 FEWEST, MOST = 4096, 2**18  # rows of a partition of an array that lies here
 
@@ -60,6 +60,8 @@ class Rows:
         """A function for each partition that makes it; ``skip`` leaves out X of a collection."""
         if self.far:
             return on_dask.blocks(self.X, self.y, self.weights, skip=skip)
+        if isinstance(self.X, (str, bytes, Mapping, Set)):
+            raise TypeError(f"X is {describe(self.X)}: give the rows of data.")
         n = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
         for name, part in (("y", self.y), ("sample_weight", self.weights)):
             if np.ndim(part) and len(part) != n:

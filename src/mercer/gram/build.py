@@ -6,7 +6,7 @@ this file serve everything on this machine's processor; `register` adds others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from contextlib import ExitStack
 from typing import Any
 
@@ -20,6 +20,7 @@ from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram
 from mercer.needs_torch import need_torch
+from mercer.samples import describe
 
 #: devices of torch, which a number may follow, as in "cuda:1"; "cpu:torch" is its code here
 TORCH = ("cuda", "mps", "xpu", "cpu")
@@ -76,6 +77,11 @@ def gram(
     ((3, 3), array([1.018, 1.037, 1.018]))
     """
     place = Place() if place is None else place
+    for name, raw in (("X", X), ("Z", Z)):
+        if isinstance(raw, (str, bytes, list, tuple, Mapping, Set)) or (name == "X" and X is None):
+            raise TypeError(
+                f"{name} is {describe(raw)}: give encoded samples, kernel.encode({name})."
+            )
     columns = Z if isinstance(Z, Columns) else None
     Z = X if Z is None else Z.samples if columns else Z
     made = (maker(kernel, X, Z, place) for maker in _makers)

@@ -135,7 +135,8 @@ def repair(K: np.ndarray, how: str = "clip") -> np.ndarray:
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    K = float_array("K", K) if np.asarray(K).dtype.kind != "f" else np.asarray(K)
+    single = getattr(K, "dtype", None) == np.float32
+    K = float_array("K", K).astype(np.float32 if single else np.float64, copy=False)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K has shape {K.shape}: give a square matrix.")
     if not np.isfinite(K).all():

@@ -7,13 +7,16 @@ Scikit-learn's SVC, SVR and KernelRidge work too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils.validation import _num_samples
 
 from mercer.gram import gram
 from mercer.kernels import Kernel, as_kernel
+from mercer.samples import describe
 from mercer.tables import ReadTable
 
 
@@ -63,15 +66,17 @@ def sample_gram(
     are at most ``max_samples``.
     """
     transformers, machine = kernel_machine(model)
-    rows = sample_rows(_length(X), max_samples, random_state)
+    rows = sample_rows(row_count(X), max_samples, random_state)
     Z = X if is_precomputed(machine) else take(X, rows)
     for transformer in transformers:
         Z = transformer.transform(Z)
     kernel = bound_kernel(machine, Z)
     if is_precomputed(machine):
-        return gram(kernel, kernel.encode(Z)[rows]).dense(), rows
-    Z = kernel.encode(Z, like=getattr(machine, "X_fit_", None))  # in the codes of the training rows
-    return gram(kernel, Z).dense(), rows
+        Z = kernel.encode(Z)[rows]
+    else:  # in the codes of the training rows
+        Z = kernel.encode(Z, like=getattr(machine, "X_fit_", None))
+    with np.errstate(all="ignore"):  # displays refuse what no float can hold
+        return gram(kernel, Z).dense(), rows
 
 
 def is_precomputed(machine: Any) -> bool:
@@ -93,5 +98,13 @@ def take(X: Any, rows: np.ndarray) -> Any:
     return X[rows] if isinstance(X, ReadTable) else _safe_indexing(X, rows)
 
 
-def _length(X: Any) -> int:
-    return X.shape[0] if hasattr(X, "shape") else len(X)
+def row_count(X: Any, y: Any = None) -> int:
+    """How many rows X has: at least one, and as many as y, unless this is None."""
+    if isinstance(X, (str, bytes, Mapping, Set)) or X is None:
+        raise TypeError(f"X is {describe(X)}: give the rows of data, as an array, frame or list.")
+    n = _num_samples(X)
+    if y is not None:
+        check_consistent_length(X, y)
+    if not n:
+        raise ValueError("X has no rows: give at least one.")
+    return n

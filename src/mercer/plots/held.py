@@ -14,7 +14,14 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.plots.fitted import take
-from mercer.samples import EncodedColumns, column_names, frame_of, number_columns
+from mercer.samples import (
+    EncodedColumns,
+    as_table,
+    column_names,
+    frame_of,
+    number_columns,
+    select_columns,
+)
 from mercer.tables import ColumnKind, EncodedTable, as_numbers, column_kind, read_columns
 
 
@@ -95,7 +102,7 @@ class RawRows(ModelRows):
     """Rows of an array or a data frame."""
 
     def __init__(self, data: Any):
-        self.data = data
+        self.data = data = as_table(data, "this display")
         self.kinds = dict.fromkeys(column_names(data))
         self.numbers = set(number_columns(data)[0]) if isinstance(data, np.ndarray) else set()
 
@@ -106,8 +113,7 @@ class RawRows(ModelRows):
         if isinstance(self.data, np.ndarray):
             cells = self.data[:, column]
             return cells.astype(np.float64) if column in self.numbers else cells
-        frame = frame_of(self.data)
-        (cells,) = read_columns(frame[column].alias("").to_frame()).values()
+        (cells,) = read_columns(select_columns(self.data, [column])).values()
         return cells
 
     def with_columns(self, columns: list, other: RawRows, rows: np.ndarray) -> Any:
@@ -119,7 +125,8 @@ class RawRows(ModelRows):
         import narwhals as nw
 
         mine, theirs = (nw.maybe_reset_index(frame_of(each.data)) for each in (self, other))
-        cells = [theirs[column][rows.tolist()].alias(column) for column in columns]
+        at = [theirs.columns.index(column) for column in columns]  # names may be numbers
+        cells = [theirs[:, j][rows.tolist()].alias(theirs.columns[j]) for j in at]
         return mine.with_columns(cells).to_native()
 
 

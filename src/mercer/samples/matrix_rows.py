@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from mercer.persistence import fields, number, optional, whole
 from mercer.samples.kind import Kind
+from mercer.samples.numbers import float_array
 from mercer.samples.raw_data import reading_numbers
 from mercer.samples.table import Table
 
@@ -122,7 +123,8 @@ def encode_matrices(X: Any, width: int | None, reader: str) -> Table:
     """
     if isinstance(X, np.ndarray) and X.ndim == 3:
         X = np.moveaxis(X, -1, 0)
-    shapes = [np.shape(K) for K in X] if isinstance(X, (list, tuple, np.ndarray)) else []
+    several = isinstance(X, (list, tuple, np.ndarray))
+    shapes = [getattr(K, "shape", ()) or float_array("X", K).shape for K in X] if several else []
     if not shapes or any(len(shape) != 2 for shape in shapes):
         raise ValueError(
             f"X has the shapes {shapes[:10]}: {reader} needs a list of precomputed matrices, or "

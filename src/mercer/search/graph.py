@@ -129,7 +129,12 @@ class GraphIndex(Index):
         )
 
     def _placed(self, rows: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(rows - self.origin_, np.float32)
+        placed = np.asarray(rows - self.origin_, np.float64)
+        if np.abs(placed).max(initial=0) > np.finfo(np.float32).max:
+            raise ValueError(
+                "X is beyond the range of float32, in which the graph keeps rows: scale X."
+            )
+        return np.ascontiguousarray(placed, np.float32)
 
     def _ask(self, Z: Any) -> Asked:
         training = self._training

@@ -19,6 +19,7 @@ INSTALL = 'pip install "mercer[speech]"'
 SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".aiff", ".aif")
 FINE = ("PCM_24", "PCM_32", "FLOAT", "DOUBLE")  # samples of more than 16 bits
 UNKNOWN = 2**32 - 4096  # sizes from here on are those of programs that could not know them
+LOUDEST = 1e9  # samples are in [-1, 1]; energies of larger ones overflow
 FULL = 0.9999  # of the largest value of a file: such samples are clipped
 
 
@@ -110,7 +111,8 @@ def write_audio(
     if bits not in (16, 24):
         raise ValueError(f"bits={bits!r}: give 16 or 24.")
     buffer, kind = io.BytesIO(), suffix[1:].upper()
-    soundfile.write(buffer, np.clip(samples, -1, 1), rate, subtype=f"PCM_{bits}", format=kind)
+    samples = np.clip(check_samples(samples, "samples"), -1, 1)
+    soundfile.write(buffer, samples, rate, subtype=f"PCM_{bits}", format=kind)
     write_whole(path, buffer.getvalue())
 
 
@@ -153,20 +155,22 @@ def own_rate(rate: Any) -> int:
     return int(rate) if rate in RATES else RATES[0]
 
 
-def check_samples(x: Any, name: str) -> np.ndarray:
+def check_samples(x: Any, name: str, empty: bool = False) -> np.ndarray:
     """One recording as an array (n,) of float32, or of float64 if it is of that.
 
     Several channels, numbers that are not finite, no samples and whole numbers are refused: of
-    these it is not known what full scale is.
+    these it is not known what full scale is. ``empty`` says that there may be none.
     """
     if isinstance(x, (str, os.PathLike)):
         raise TypeError(f"{name} is {x!r}: give samples; mercer.speech.read_audio reads a file.")
     try:
         x = np.asarray(x)
-    except ValueError:
+    except (ValueError, TypeError):
         raise ValueError(
             f"{name} holds lists of different lengths: give one channel of samples, of shape (n,)."
         ) from None
+    if x.ndim == 1 and not len(x) and empty:
+        return np.zeros(0)
     if x.ndim != 1 or not len(x):
         raise ValueError(
             f"{name} has the shape {x.shape}: give one channel of samples, of shape (n,). The mean "
@@ -184,6 +188,8 @@ def check_samples(x: Any, name: str) -> np.ndarray:
     if not np.isfinite(x).all():
         where = int(np.argmin(np.isfinite(x)))
         raise ValueError(f"{name} is {x[where]} at sample {where}: mend or cut out such samples.")
+    if np.abs(x).max() > LOUDEST:
+        raise ValueError(f"{name} reaches {np.abs(x).max():.3g}: give samples in [-1, 1].")
     return x
 
 

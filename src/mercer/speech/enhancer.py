@@ -17,6 +17,7 @@ from mercer.estimator import estimator
 from mercer.kernels import ExponentialPower
 from mercer.learners.ridge import KernelRidge
 from mercer.persistence import fields
+from mercer.samples import describe
 from mercer.speech.audio import check_samples, own_rate, resampled
 from mercer.speech.features import USED, WIDTH, whole_features
 from mercer.speech.frames import Frames
@@ -269,7 +270,9 @@ class SpeechEnhancer(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Sequence[Any], sample_rate: int = 16_000) -> list[np.ndarray]:
         """Enhanced samples of each recording of a list."""
-        if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype != object:
+        if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, (str, bytes)):
+            raise TypeError(f"X is {describe(X)}: give a list of recordings.")
+        if isinstance(X, np.ndarray) and X.ndim < 2 and X.dtype != object:
             raise ValueError("X is one recording: give a list of recordings, or call enhance(X).")
         return [self.enhance(x, sample_rate).samples for x in X]
 

@@ -59,8 +59,7 @@ class EnhancerStream:
 
     def push(self, samples: Any) -> np.ndarray:
         """The next samples, of shape (n,), in; those that are ready by now out."""
-        x = np.asarray(samples)
-        x = check_samples(x, "samples") if len(x) else x
+        x = check_samples(samples, "samples", empty=True)
         self._taken += len(x)
         return self._ready(self._frames_of(np.concatenate([self._pending, x])))
 

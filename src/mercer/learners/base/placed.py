@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from mercer.estimator import estimator
 from mercer.gram import Columns, GramOperator, Place, gram
 from mercer.kernels import Kernel, as_kernel
+from mercer.samples import joined
 
 
 @estimator
@@ -50,13 +51,14 @@ class GramPlaced(Placed):
         return gram(kernel, X, Z, place=self.place if place is None else place)
 
 
-def bound_gram(kernel: Any, X: Any, place: Place) -> GramOperator:
-    """K of a kernel, or of the name of one, that is bound to raw samples X."""
+def bound_gram(kernel: Any, X: Any, place: Place, more: Any = None) -> GramOperator:
+    """K of a kernel, or of the name of one, bound to raw samples X, and to ``more`` after them."""
     kernel = as_kernel(kernel) if isinstance(kernel, str) else kernel
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel={kernel!r}: give a kernel object of mercer.kernels, or a name.")
     check_symmetric(kernel, "this")
     X = kernel.encode(X)
+    X = X if more is None else joined(X, kernel.encode(more, like=X))
     return gram(kernel.bind(X), X, place=place)
 
 

@@ -22,7 +22,7 @@ from mercer.gram import (
     low_rank_gram,
 )
 from mercer.kernels import Kernel
-from mercer.learners.base import bound_gram, check_count, check_positive, join_rows
+from mercer.learners.base import bound_gram, check_count, check_positive
 
 
 class PermutationTest(NamedTuple):
@@ -139,11 +139,8 @@ def mmd_test(
     True
     """
     check_count("permutations", permutations, optional=False)
-    n, shapes = _count(X), [np.shape(A)[1:] for A in (X, Z) if hasattr(A, "shape")]
-    if len(set(shapes)) > 1:
-        raise ValueError(f"The rows of X and Z have shapes {shapes}: give the same columns.")
-    K = bound_gram(kernel, join_rows(X, Z), Place(memory, n_jobs))
-    both = K.shape[0]
+    K = bound_gram(kernel, X, Place(memory, n_jobs), Z)
+    both, n = K.shape[0], X.shape[0] if hasattr(X, "shape") else len(X)
     m = both - n
     if min(n, m) < 2:
         raise ValueError(f"X has {n} samples and Z has {m}: give at least two each.")
@@ -266,7 +263,3 @@ def effective_dimension(
     rounding = n * float(np.finfo(K.dtype).eps) * float(values.max(initial=0))
     values = np.where(values > rounding, values, 0.0)
     return float((values / (values + penalty)).sum())
-
-
-def _count(X: Any) -> int:
-    return X.shape[0] if hasattr(X, "shape") else len(X)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 
 SHOWN = 40  # tokens, beyond which their names would cover each other
 
@@ -41,11 +39,10 @@ class AttentionDisplay(Display):
         self, weights: Any, queries: Sequence | None = None, keys: Sequence | None = None,
         name: str = "",
     ):  # fmt: skip
-        self.weights = np.asarray(weights, dtype=np.float64)
-        if self.weights.ndim != 2:
-            raise ValueError(
-                f"weights has shape {self.weights.shape}: give those of one head, (queries, keys)."
-            )
+        shape = getattr(weights, "shape", (0, 0))
+        if len(shape) != 2:
+            raise ValueError(f"weights has shape {shape}: give those of one head, (queries, keys).")
+        self.weights = drawable("weights", weights, 2)
         rows, columns = self.weights.shape
         if keys is None and rows == columns:
             keys = queries

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 from mercer.solvers import Result
 
 LIMITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -70,7 +70,9 @@ class ConvergenceDisplay(Display):
         Every solver with a field ``max_iter`` will do. It begins anew for each limit, and no
         further limit is tried once it has converged.
         """
-        found: dict[str, list[Result]] = {}
+        y, found = drawable("y", y, 1, 2), {}
+        if len(y) != K.shape[0]:
+            raise ValueError(f"y has {len(y)} targets, but K has {K.shape[0]} rows: give one each.")
         for name, solver in solvers.items():
             if not hasattr(solver, "max_iter"):
                 raise TypeError(f"{name}: {solver!r} has no max_iter: give an iterative solver.")

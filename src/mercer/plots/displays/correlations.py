@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.classes import class_handles, colour, legend_below
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 
 
 class CanonicalCorrelationDisplay(Display):
@@ -34,9 +34,11 @@ class CanonicalCorrelationDisplay(Display):
     """
 
     def __init__(self, correlations: Any, held_out: Any = None):
-        self.correlations = np.asarray(correlations, dtype=np.float64)
+        self.correlations = drawable("correlations", correlations, 1)
         missing = np.full(self.correlations.shape, np.nan)
-        self.held_out = missing if held_out is None else np.asarray(held_out, dtype=np.float64)
+        self.held_out = drawable(
+            "held_out", missing if held_out is None else held_out, 1, missing=True
+        )
         if self.held_out.shape != self.correlations.shape:
             raise ValueError(
                 f"held_out has shape {self.held_out.shape}: give one for each of the "

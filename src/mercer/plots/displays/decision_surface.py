@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.axes import Axis, padded
 from mercer.plots.classes import INK, class_handles, colour, diverging, legend_below, mark
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 from mercer.plots.displays.plane import (
     as_given,
     axis_names,
@@ -112,7 +112,9 @@ class DecisionSurfaceDisplay(Display):
         title: str = "",
     ):
         self.x, self.y, self.values = np.asarray(x), np.asarray(y), np.asarray(values)
-        self.points = np.asarray(points)
+        self.points = drawable("points", points, 2)
+        if self.points.shape[1] != 2:
+            raise ValueError(f"points has the shape {self.points.shape}: give two columns.")
         self.target = None if target is None else np.asarray(target)
         self.classes = classes
         self.support = None if support is None else np.asarray(support)

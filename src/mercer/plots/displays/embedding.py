@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.classes import class_codes, class_handles, colour, legend_below, mark
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 
 
 class EmbeddingDisplay(Display):
@@ -42,7 +42,7 @@ class EmbeddingDisplay(Display):
         names: tuple[str, str] = ("First component", "Second component"),
         classes: Any = None,
     ):
-        self.scores = np.asarray(scores, dtype=np.float64)
+        self.scores = drawable("scores", scores, 2)
         if self.scores.ndim != 2 or self.scores.shape[1] != 2:
             raise ValueError(f"scores has shape {self.scores.shape}: give two columns.")
         self.labels = None if labels is None else np.asarray(labels)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, square
 from mercer.plots.fitted import sample_gram, take
 
 
@@ -45,7 +45,7 @@ class GramDisplay(Display):
     """
 
     def __init__(self, K: Any, classes: Any = None, sizes: Any = None):
-        self.K = np.asarray(K, dtype=np.float64)
+        self.K = square("K", K)
         self.classes = None if classes is None else np.asarray(classes)
         self.sizes = None if sizes is None else np.asarray(sizes, dtype=int)
         off = self.K[~np.eye(len(self.K), dtype=bool)]
@@ -57,12 +57,21 @@ class GramDisplay(Display):
     @classmethod
     def from_gram(cls, K: np.ndarray, y: Any, *, classes: Any = None) -> GramDisplay:
         """Sort a matrix by y: by class in the order of ``classes``, or by ascending number."""
-        K, y = np.asarray(K), np.asarray(y)
+        K, y = square("K", K), np.asarray(y)
+        if y.shape != (len(K),):
+            raise ValueError(
+                f"y has the shape {y.shape}: give one target for each of {len(K)} rows."
+            )
         if classes is None:
             order = np.argsort(y, kind="stable")
             return cls(K[np.ix_(order, order)])
         classes = np.asarray(classes)
-        codes = np.array([{c: i for i, c in enumerate(classes.tolist())}[v] for v in y.tolist()])
+        places = {label: i for i, label in enumerate(classes.tolist())}
+        if unknown := [label for label in y.tolist() if label not in places]:
+            raise ValueError(
+                f"y has the label {unknown[0]!r}: give one of {classes.tolist()[:10]}."
+            )
+        codes = np.array([places[label] for label in y.tolist()])
         order = np.argsort(codes, kind="stable")
         sizes = np.bincount(codes, minlength=len(classes))
         return cls(K[np.ix_(order, order)], classes[sizes > 0], sizes[sizes > 0])
@@ -144,7 +153,7 @@ class ClusterDisplay:
 
     def __init__(self, K: Any, labels: Any):
         labels = np.asarray(labels)
-        self.map = GramDisplay.from_gram(np.asarray(K), labels, classes=np.unique(labels))
+        self.map = GramDisplay.from_gram(K, labels, classes=np.unique(labels))
         self.within, self.between = self.map.within, self.map.between
 
     @classmethod

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.plots.classes import COLOURS, node_codes
 from mercer.plots.displays.answers import answers
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 from mercer.samples import Drawing, kind_that_holds
 
 AREA = 170.0  # of a node among few, in square points
@@ -62,7 +62,7 @@ class GraphDisplay(Display):
 
     def __init__(self, drawing: Drawing, loss: Any = None, answer: str = "", full: float = 0.0):
         self.drawing = drawing
-        self.loss = None if loss is None else np.asarray(loss, np.float64)
+        self.loss = None if loss is None else drawable("loss", loss, 1)
         self.answer, self.full = answer, float(full)
 
     @classmethod

@@ -13,8 +13,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from mercer.gram import gram
 from mercer.learners.base import is_auto
 from mercer.learners.ridge import KernelRidge
-from mercer.plots.displays.display import Display
-from mercer.plots.fitted import sample_gram, sample_rows, take
+from mercer.plots.displays.display import Display, square
+from mercer.plots.fitted import row_count, sample_gram, sample_rows, take
 from mercer.plots.held import rows_of
 from mercer.selection.automatic import Classification, KernelRidgeMachine, Recipe, Regression, Task
 from mercer.threads import Clock, blas_limit
@@ -131,7 +131,7 @@ class InfluenceDisplay(Display):
             raise ValueError(
                 f"y has the shape {y.shape}: give one target of each row, of shape (n,)."
             )
-        size = min(len(y), max_samples)
+        size = min(row_count(X, y), max_samples)
         measure = _automatic if hasattr(estimator, "encoder_") else _cloned
 
         def of_rows(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -223,6 +223,7 @@ def _of_kernel_ridge(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows, their answers without the row, and its influence, of exact kernel ridge regression."""
     K, rows = sample_gram(model, X, max_samples=size, random_state=random_state)
+    K = square("K", K)
     weights = vars(model).get("weights_")
     if weights is not None and len(weights) != len(y):
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.classes import colour
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 
 
 class KernelWeightsDisplay(Display):
@@ -32,7 +32,7 @@ class KernelWeightsDisplay(Display):
     """
 
     def __init__(self, weights: Any, names: Any = None, *, most: int = 30):
-        self.weights = np.asarray(weights, dtype=np.float64)
+        self.weights = drawable("weights", weights, 1)
         if names is None:
             names = [str(t) for t in range(len(self.weights))]
         self.names = [str(name) for name in names]

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.distances import Distance, Mahalanobis, MappedMinkowski, Minkowski
 from mercer.learners.base import as_distance
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable, square
 
 
 def half_axes(distance: Distance) -> np.ndarray | None:
@@ -37,7 +37,9 @@ def half_axes(distance: Distance) -> np.ndarray | None:
         M = np.linalg.inv(np.asarray(distance.covariance, np.float64))
     else:
         return None
-    values, vectors = np.linalg.eigh(M)  # ascending: the longest half-axis is first
+    values, vectors = np.linalg.eigh(
+        square("distance", M)
+    )  # ascending: the longest half-axis is first
     if values[0] <= 1e-12 * values[-1]:
         return None
     return (vectors / np.sqrt(values)).T
@@ -84,8 +86,13 @@ class LevelSetDisplay(Display):
         levels: Any = None,
         title: str = "",
     ):
-        self.x, self.y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-        self.values = np.asarray(values, np.float64)
+        self.x, self.y = drawable("x", x, 1), drawable("y", y, 1)
+        self.values = drawable("values", values, 2)
+        if self.values.shape != (len(self.y), len(self.x)):
+            raise ValueError(
+                f"values has the shape {self.values.shape}: give one for each of the "
+                f"{len(self.y)} places of y and {len(self.x)} of x."
+            )
         self.centre = centre
         self.axes = axes
         if levels is None:
@@ -129,7 +136,8 @@ class LevelSetDisplay(Display):
         if distance is None:
             distance = as_distance(metric, X=np.zeros((1, 2)))
         points = None if X is None else distance.encode(X)
-        if not distance.reads.coordinates or (points is not None and points.shape[1] != 2):
+        width = getattr(metric, "n_features_in_", 2) if points is None else points.shape[1]
+        if not distance.reads.coordinates or width != 2:
             raise ValueError(
                 f"{distance!r} reads {distance.kind}, but level sets are drawn over two columns of "
                 "numbers: give such a distance, and X with two columns."

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.classes import class_codes, colour, legend_below
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 from mercer.plots.fitted import kernel_machine
 
 BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
@@ -77,7 +77,7 @@ class MarginDisplay(Display):
         width: Any = None,
         tolerance: float = 1e-3,
     ):
-        self.margins, self.codes = np.asarray(margins, dtype=np.float64), np.asarray(codes)
+        self.margins, self.codes = drawable("margins", margins, 1), np.asarray(codes)
         self.classes = list(classes)
         self.width = width
         on_margin = np.abs(self.margins - 1) <= tolerance
@@ -109,7 +109,7 @@ class MarginDisplay(Display):
         width : float or array-like, optional
             Geometric margin of each machine.
         """
-        values, y = np.asarray(values, dtype=np.float64), np.asarray(y)
+        values, y = drawable("values", values, 1, 2), np.asarray(y)
         classes = np.unique(y) if classes is None else np.asarray(classes)
         k = len(classes)
         wanted = (len(y),) if k == 2 else (len(y), k)

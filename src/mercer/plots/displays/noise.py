@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.classes import colour
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 
 
 class NoiseFeatureDisplay(Display):
@@ -36,9 +36,11 @@ class NoiseFeatureDisplay(Display):
 
     def __init__(self, names: list[str], changes: Any, deviations: Any = None):
         self.names = list(names)
-        self.changes = np.asarray(changes, np.float64)
+        self.changes = drawable("changes", changes, 1)
         zeros = np.zeros(len(self.names))
-        self.deviations = zeros if deviations is None else np.asarray(deviations, np.float64)
+        self.deviations = drawable(
+            "deviations", zeros if deviations is None else deviations, 1, missing=True
+        )
         if self.changes.shape != zeros.shape or self.deviations.shape != zeros.shape:
             raise ValueError(
                 f"names, changes and deviations have {len(zeros)}, {self.changes.shape} and "

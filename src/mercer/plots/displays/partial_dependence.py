@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from mercer.plots.fitted import sample_rows, take
+from mercer.plots.fitted import row_count, sample_rows, take
 from mercer.plots.held import EncodedRows, ModelRows, rows_of
 from mercer.tables import ColumnKind, as_dates, column_kind, date_parts, missing_values
 from mercer.threads import Clock, blas_threads
@@ -137,7 +137,7 @@ class PartialDependenceDisplay:
         """
         estimator = getattr(estimator, "best_estimator_", estimator)
         clock = Clock(time)
-        X = take(X, sample_rows(X.shape[0], 2000, random_state))
+        X = take(X, sample_rows(row_count(X), 2000, random_state))
         rows = rows_of(estimator, X)
         some = rows[sample_rows(len(rows), max_samples, random_state)]
         names = list(rows.kinds)[:6] if columns is None else list(columns)

@@ -12,13 +12,14 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
 from mercer.plots.classes import class_codes
+from mercer.plots.displays.display import FARTHEST
 from mercer.plots.fitted import bound_kernel, kernel_machine, take
-from mercer.samples import column_names, describe, frame_of, is_frame, number_columns
+from mercer.samples import column_names, describe, float_array, frame_of, is_frame, number_columns
 
 
 def two_columns(X: Any) -> np.ndarray:
     """X as finite floats, (n, 2); raise an error if it is not."""
-    shape = np.shape(X)
+    shape = np.shape(X) if hasattr(X, "shape") else float_array("X", X).shape
     if len(shape) != 2 or shape[1] != 2:
         raise ValueError(
             f"X is {describe(X)}: a surface is drawn over two columns. Choose two columns, fit the "
@@ -34,12 +35,12 @@ def two_columns(X: Any) -> np.ndarray:
             f"X has columns without numbers, {others}: choose two columns of numbers, and fit the "
             "estimator to these."
         )
-    points = np.asarray(X, dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    points = float_array("X", X)
+    bad = np.flatnonzero(~(np.abs(points) <= FARTHEST).all(axis=1))
     if len(bad):
         raise ValueError(
             f"X has NaN or infinity in {len(bad)} rows, first in row {bad[0]}: leave out these "
-            "rows."
+            f"rows. (Numbers beyond {FARTHEST:g} count as infinity.)"
         )
     return points
 

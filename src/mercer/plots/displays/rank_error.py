@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from mercer.gram import DenseGram, pivoted_cholesky
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable, square
 from mercer.plots.fitted import sample_gram
 
 VISIBLE = 1e-14  # smaller parts of a trace are rounding errors
@@ -42,13 +42,13 @@ class RankErrorDisplay(Display):
     """
 
     def __init__(self, errors: Any, least: Any):
-        self.errors = np.asarray(errors, dtype=np.float64)
-        self.least = np.asarray(least, dtype=np.float64)
+        self.errors = drawable("errors", errors, 1)
+        self.least = drawable("least", least, 1)
 
     @classmethod
     def from_gram(cls, K: Any, rank: int | None = None, random_state: Any = 0) -> RankErrorDisplay:
         """The errors of randomly pivoted centres, up to ``rank``, of a positive semidefinite K."""
-        K = np.asarray(K, dtype=np.float64)
+        K = square("K", K)
         trace = float(np.trace(K))
         if not trace > 0:
             raise ValueError(f"K has the trace {trace:g}: give a matrix with k(x, x) > 0.")

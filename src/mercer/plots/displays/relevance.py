@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from mercer.learners.ridge import KernelRidge
 from mercer.plots.displays.display import Display
-from mercer.plots.fitted import sample_rows, take
+from mercer.plots.fitted import row_count, sample_rows, take
 from mercer.plots.held import ModelRows, rows_of, typical_row
 from mercer.selection.automatic import Z95, Classification, KernelRidgeMachine, Recipe, Regression
 from mercer.tables import as_numbers
@@ -129,6 +129,8 @@ class RelevanceDisplay(Display):
         clock = Clock(time)
         estimator = getattr(estimator, "best_estimator_", estimator)
         random = check_random_state(random_state)
+        row_count(X, y)
+        row_count(X_test, y_test)
         y, y_test = np.asarray(y), np.asarray(y_test)
         classifier = is_classifier(estimator)
         if classifier:

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.plots.displays.display import Display
-from mercer.plots.fitted import sample_rows, take
+from mercer.plots.fitted import row_count, sample_rows, take
 from mercer.plots.held import ModelRows, rows_of
 from mercer.selection.automatic import Z95
 from mercer.tables import as_numbers
@@ -162,7 +162,7 @@ class RelianceDisplay(Display):
             column is always measured.
         """
         clock, random = Clock(time), check_random_state(random_state)
-        some = sample_rows(len(y), max_samples, random)
+        some = sample_rows(row_count(X, y), max_samples, random)
         rows, y = rows_of(estimator, take(X, some)), np.asarray(y)[some]
         exchange = _Exchange(estimator, rows, random)
         order = exchange.foremost(clock.share(0.3))[:max_columns]

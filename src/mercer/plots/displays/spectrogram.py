@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 
 RANGE = 60.0  # dB below the loudest point: darker ones look alike
 
@@ -43,7 +43,8 @@ class SpectrogramDisplay(Display):
     """
 
     def __init__(self, before: Any, mask: Any, after: Any, hop: float = 0.01, bin: float = 31.25):
-        self.before, self.mask, self.after = before, mask, after
+        parts = {"before": before, "mask": mask, "after": after}
+        self.before, self.mask, self.after = (drawable(name, parts[name], 2) for name in parts)
         self.hop, self.bin = hop, bin
 
     @classmethod

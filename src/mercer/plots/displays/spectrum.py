@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable, square
 from mercer.plots.fitted import sample_gram
 
 
@@ -40,14 +40,15 @@ class SpectrumDisplay(Display):
 
     def __init__(self, eigenvalues: Any, precision: float = float(np.finfo(np.float64).eps)):
         self.precision = precision
-        self.eigenvalues = np.sort(np.asarray(eigenvalues, dtype=np.float64))[::-1]
+        self.eigenvalues = np.sort(drawable("eigenvalues", eigenvalues, 1))[::-1]
 
     @classmethod
     def from_gram(cls, K: np.ndarray) -> SpectrumDisplay:
         """The spectrum of a symmetric matrix."""
-        K = np.asarray(K)
-        precision = float(np.finfo(K.dtype).eps) if K.dtype.kind == "f" else 2.0**-52
-        return cls(scipy.linalg.eigvalsh(K.astype(np.float64)) / len(K), precision)
+        dtype = getattr(K, "dtype", None)
+        precision = float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
+        K = square("K", K)
+        return cls(scipy.linalg.eigvalsh(K) / len(K), precision)
 
     @classmethod
     def from_estimator(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.displays.answers import answers
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, drawable
 from mercer.samples import as_samples
 
 STARTS = 4  # windows that begin within the length of one
@@ -57,8 +57,9 @@ class StretchDisplay(Display):
     """
 
     def __init__(self, series: Any, loss: Any, answer: str, full: float):
-        self.series = np.asarray(series, np.float64).reshape(len(series), -1)
-        self.loss = np.asarray(loss, np.float64)
+        self.series = drawable("series", series, 1, 2)
+        self.series = self.series.reshape(len(self.series), -1)
+        self.loss = drawable("loss", loss, 1)
         self.answer, self.full = answer, float(full)
 
     @classmethod

@@ -94,7 +94,7 @@ def _by_scipy(A: np.ndarray, values: np.ndarray, V: np.ndarray, Q: np.ndarray) -
     B = V * np.sqrt(np.maximum(values, 0))  # U = B Bᵀ
     try:
         return scipy.linalg.solve_continuous_are(A, B, Q, np.eye(len(A)))
-    except np.linalg.LinAlgError as error:
+    except (np.linalg.LinAlgError, ValueError) as error:
         raise ValueError(
             "The Riccati equation has no stabilising solution for these A, U and Q: make U and Q "
             f"positive definite, for example by adding a small multiple of the identity. ({error})"

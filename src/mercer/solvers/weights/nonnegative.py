@@ -13,11 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.gram import cholesky_factor, solve_factored
+from mercer.samples import float_array
 from mercer.solvers.result import Reason, Result
 from mercer.threads import blas_limit
 
 RIDGE = 1e-10  # part of the mean of Q's diagonal, added to find the solution of least norm
 ROUNDING = 1e-13  # relative rounding error of the gradient's terms
+LARGEST = 1e100  # of the numbers, where the mean of Q's diagonal is 1
 STEPS = 30  # for each number: far more than problems need
 
 
@@ -51,9 +53,16 @@ def nonnegative_minimum(Q: np.ndarray, c: np.ndarray, *, simplex: bool = False) 
     >>> nonnegative_minimum(np.ones((2, 2)), np.array([1.0, 1.0])).coef.round(9)
     array([0.5, 0.5])
     """
-    T = len(c)
-    unit = float(np.mean(np.diagonal(Q))) or 1.0
-    Q, c = np.asarray(Q, np.float64) / unit, np.asarray(c, np.float64) / unit
+    Q, c = float_array("Q", Q), float_array("c", c)
+    T = c.size
+    if c.shape != (T,) or Q.shape != (T, T) or not T:
+        raise ValueError(f"Q and c have the shapes {Q.shape} and {c.shape}: give (T, T) and (T,).")
+    with np.errstate(all="ignore"):
+        unit = float(np.mean(np.diagonal(Q))) or 1.0
+        Q, c = Q / unit, c / unit
+        size = max(float(np.abs(Q).max()), float(np.abs(c).max()))
+    if not size <= LARGEST:
+        raise ValueError(f"Q and c reach {size:.3g} times the mean of Q's diagonal: scale them.")
     ridged = Q + RIDGE * np.eye(T)
     v = np.full(T, 1 / T) if simplex else np.zeros(T)
     free = np.ones(T, dtype=bool)
