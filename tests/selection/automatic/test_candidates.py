@@ -37,8 +37,8 @@ def test_candidates_suit_the_columns(task):
     one = candidates(TableEncoder().fit(X[:, :1]).features_, task)
     assert {c.family for c in one} == {"gaussian", "laplacian"}
     wide = candidates(TableEncoder().fit(RNG.normal(size=(30, 101))).features_, task)
-    assert {c.family for c in wide} == {"gaussian", "laplacian", "screened"}
-    assert all(c.family == "screened" for c in wide[:6])
+    assert {c.family for c in wide} == {"gaussian", "laplacian", "screened", "dot"}
+    assert [c.family for c in wide[:7]] == ["dot"] + ["screened"] * 6
     less_wide = candidates(TableEncoder().fit(RNG.normal(size=(30, 40))).features_, task)
     families = [c.family for c in less_wide]
     assert {"interactions", "metric"} < set(families[:6])

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import mercer
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.candidates.learning import dependence
 from mercer.selection.automatic.tasks import Classification, Regression
@@ -90,3 +91,18 @@ def test_the_linear_baseline_of_a_wide_table_is_sparse(kind):
     fitted = simple_model("linear (sparse)", features, M, y, task)
     alone = simple_model("linear (sparse)", features, M, y, task, np.ones(len(y)))
     assert_array_equal(fitted(M[:5]), alone(M[:5]))
+
+
+def test_many_columns_that_tell_a_little_each_are_read_together(tmp_path):
+    table, _ = wide(n=120, d=1000)
+    y = np.array(["a", "b", "c"])[np.arange(120) % 3]
+    table += 0.25 * np.random.default_rng(0).normal(size=(3, 1000))[np.arange(120) % 3]
+    model = KernelClassifier(trials=2, metric="log_loss").fit(table[:60], y[:60])
+    assert (model.winner_["family"], model.winner_name_) == ("dot", "linear kernel")
+    assert model.score(table[60:], y[60:]) > 0.8
+    simple = next(r for r in model.leaderboard_ if r["name"] == "linear (sparse)")
+    assert model.leaderboard_[0]["loss"] < simple["loss"]
+    mercer.save(model, tmp_path / "model")
+    again = mercer.load(tmp_path / "model").predict_proba(table[60:])
+    assert_array_equal(again, model.predict_proba(table[60:]))
+    assert "Linear()" in model.code()

@@ -83,12 +83,12 @@ CODES = ("code", "level")  # of categories, and of integers of few values
 class Candidate:
     """One entry of the search."""
 
-    #: "interactions", "gaussian", "laplacian", "metric", "screened", "additive", "many" or
-    #: "objects"; "neighbourhood" or "shapes" if its machine learns kernels of its own; "given" if
-    #: its kernel was given by a user and is called ``text``; or of simple models "trivial",
-    #: "splines" or "columns". "objects" is a sum of kernels on texts and sets; "gaussian",
-    #: "laplacian", "metric", "screened", "neighbourhood" and "shapes" do not use texts and sets.
-    #: "screened" is a Gaussian kernel on few columns, "many" a sum of kernels of each column and of
+    #: "interactions", "gaussian", "laplacian", "metric", "screened", "dot" (the inner product of
+    #: all columns), "additive", "many" or "objects"; "neighbourhood" or "shapes" if its machine
+    #: learns kernels of its own; "given" if its kernel was given by a user and is called ``text``;
+    #: or of simple models "trivial", "splines" or "columns". "objects" is a sum of kernels on texts
+    #: and sets; "gaussian", "laplacian", "metric", "screened", "dot", "neighbourhood" and
+    #: "shapes" use no texts and sets. "screened" is a Gaussian kernel on few columns, "many" a sum of kernels of each column and of
     #: all columns with several widths.
     family: str
     scale: float = 1.0  # bandwidth divided by the default of the family
@@ -153,6 +153,8 @@ class Candidate:
         if self.reads_columns:
             few = ", few columns" if self.form == PRUNED else ""
             return f"{MACHINES[self.machine]}{COLUMNS[self.columns]}{few}"
+        if self.family == "dot":
+            return "linear kernel"
         if self.family == "screened":
             return f"gaussian of {self.kept} columns, scale {self.scale:g}"
         return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
@@ -194,6 +196,8 @@ class Candidate:
             parts: list = own(features) or kernels_of_objects(features, readings(features)[0])
             # the constant reads nothing, but a kernel reads something
             return TableKernel(parts if self.machine != "constant" else parts[:1], "sum")
+        if self.family == "dot":
+            return TableKernel(column_parts(features), "sum")
         ranks = read_as(features, "rank")
         codes = read_as(features, "code")
         parts = []

@@ -60,7 +60,8 @@ def candidates(
     Which ones come first was measured on the tables of the benchmarks: for classes, support vector
     machines are as good as any and the fastest by far. For a single column, the other families are
     the same as the Gaussian and the Laplacian, so they are left out. For more than 100 columns, a
-    kernel for each column costs too much. More than 100 classes have too many pairs for support
+    kernel for each column costs too much, and a linear kernel comes first: there are often fewer
+    rows. More than 100 classes have too many pairs for support
     vector machines. Texts are read in several ways. For few classes ridge machines come early where
     they are ``local`` in the second rung. In a ``large`` table a learnt neighbourhood is fitted to
     all rows once, and comes second, while there is time for its steps. Where a column has many
@@ -93,6 +94,8 @@ def candidates(
         few = [Candidate("screened", scale, learn=True, kept=k) for k, scale in SCREENED]
         place = 6 if by_column else 0
         plain[place:place] = few
+    if numbers > MOST_COLUMNS:
+        plain.insert(0, Candidate("dot"))
     if not objects:
         return plain
     ways = readings(features)
