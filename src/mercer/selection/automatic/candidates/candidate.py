@@ -88,8 +88,8 @@ class Candidate:
     #: learns kernels of its own; "given" if its kernel was given by a user and is called ``text``;
     #: or of simple models "trivial", "splines" or "columns". "objects" is a sum of kernels on texts
     #: and sets; "gaussian", "laplacian", "metric", "screened", "dot", "neighbourhood" and
-    #: "shapes" use no texts and sets. "screened" is a Gaussian kernel on few columns, "many" a sum of kernels of each column and of
-    #: all columns with several widths.
+    #: "shapes" use no texts and sets. "screened" is a Gaussian kernel on few columns, "many" a sum
+    #: of kernels of each column and of all columns with several widths.
     family: str
     scale: float = 1.0  # bandwidth divided by the default of the family
     learn: bool = False  # whether the weights of the columns, or which columns count, are learnt
