@@ -91,7 +91,7 @@ def test_sparse_duplicates_are_summed():
         ([[1.0, np.inf]], "infinity"),
         (np.ones((0, 2)), "0 sample"),
         (np.ones(3), "1D array"),
-        (np.ones((2, 2, 2)), "dim 3"),
+        (np.ones((2, 0, 2)), "dim 3"),
     ],
 )
 def test_what_is_no_matrix_of_finite_numbers(X, message):

@@ -78,6 +78,12 @@ class Normalised(Unary):
         (m, e), (r, h), (s, k) = self.kernel.scaled_block(x, z), roots, others
         return m * r[:, None] * s, e - h[:, None] - k
 
+    @available_if(lambda node: hasattr(node.kernel, "scaled_block"))
+    def scaled_diag(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """k(x, x) as (m, e); (n,) each."""
+        ones = self.diag(X)
+        return ones, np.zeros(len(ones), np.int64)
+
     def diag(self, X: Any) -> np.ndarray:
         X = self.prepare(X)
         return (X.parts[1] > 0).astype(X.dtype)  # a root is 0 if k(x, x) is 0

@@ -72,6 +72,8 @@ from mercer.samples.raw_data import (
     is_frame,
     is_missing,
     is_missing_value,
+    known_form,
+    listed,
     object_columns,
     reading_numbers,
 )

@@ -9,12 +9,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.samples.kinds import kind_in_cells
-from mercer.samples.raw_data import describe, frame_of, is_frame, is_missing, object_columns
+from mercer.samples.raw_data import (
+    describe,
+    frame_of,
+    is_frame,
+    is_missing,
+    known_form,
+    object_columns,
+)
 from mercer.samples.table import EncodedColumns
 
 
 def as_table(X: Any, reader: str) -> Any:
-    """Return X if it is a data frame or a 2-D array; turn a list of rows into an array of objects.
+    """Return X if it is a data frame or a 2-D array; turn a list of rows into an array of objects,
+    and rows with named fields into a data frame.
 
     Raises
     ------
@@ -23,6 +31,7 @@ def as_table(X: Any, reader: str) -> Any:
     """
     if isinstance(X, EncodedColumns):
         return X
+    X = known_form(X)
     if is_frame(X):
         frame_of(X)  # which refuses columns of one name
         return X

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 
 from mercer.samples.label_hashes import SCALARS, hash_labels
 from mercer.samples.numbers import float_array, is_number
-from mercer.samples.raw_data import check_format
+from mercer.samples.raw_data import GRAPH, check_format
 
+PAIR = ("source", "target")  # the ends of an edge in graphs of JSON
 LABEL, ATTRIBUTES, WEIGHT = "label", "attributes", "weight"
 
 
@@ -39,6 +40,8 @@ def holds_graph(item: Any) -> bool:
     """Whether a Python object is one graph, in one of the forms that `parts_of` reads."""
     if isinstance(item, (tuple, list)):
         return _is_counted(item) or _is_grakel(item)
+    if isinstance(item, Mapping):
+        return not item.keys().isdisjoint(GRAPH)
     if sp.issparse(item):
         return len(item.shape) == 2 and item.shape[0] == item.shape[1]
     if isinstance(item, (str, bytes, Mapping, Set, np.ndarray)) or not hasattr(item, "__class__"):
@@ -102,6 +105,8 @@ def graph_as_given(item: Any, name: str) -> GraphParts:
     if sp.issparse(item) or isinstance(item, np.ndarray):
         n, edges = _of_matrix(item, name)
         return GraphParts(n, edges)
+    if isinstance(item, Mapping):
+        return _of_mapping(item, name)
     form = _form(item)
     return {"networkx": _of_networkx, "igraph": _of_igraph, "rustworkx": _of_rustworkx}[
         form or "networkx"
@@ -148,6 +153,26 @@ def _of_rustworkx(graph: Any, name: str) -> GraphParts:
         len(number), ends, [_payload(p) for p in graph.nodes()],
         [_payload(p) for p in graph.edges()], directed, name,
     )  # fmt: skip
+
+
+def _of_mapping(item: Mapping, name: str) -> GraphParts:
+    """A graph of JSON: node-link data of networkx, or the fields of `graph_of_fields`."""
+    links = next(item[key] for key in GRAPH if key in item)
+    listed = isinstance(item.get("nodes"), (list, tuple))
+    nodes: Any = item["nodes"] if listed else []
+    if not listed and not (links and isinstance(links[0], Mapping)):
+        found = graph_of_fields({**item, "edges": links}, name)
+        return _of_tuple(found, name) if found else GraphParts(0, np.empty((0, 2), np.int64))
+    data = [node if isinstance(node, Mapping) else {"id": node} for node in nodes]
+    fields = [link if isinstance(link, Mapping) else dict(zip(PAIR, link)) for link in links]
+    ends = [tuple(link.get(end) for end in PAIR) for link in fields]
+    number = {node.get("id"): i for i, node in enumerate(data)}
+    lost = next((node for pair in ends for node in pair if node not in number), None)
+    if lost is not None or len(number) < len(data):
+        wrong = "two nodes have one id" if lost is None else f"an edge leads to {lost!r}"
+        raise ValueError(f"{name}: {wrong}: give each node once, as nodes=[{{'id': ...}}, ...].")
+    pairs = [(number[u], number[v]) for u, v in ends]
+    return _with_fields(len(data), pairs, data, fields, bool(item.get("directed")), name)
 
 
 def _payload(payload: Any) -> Mapping:

@@ -25,8 +25,8 @@ class GraphsKind(Kind):
 
     name = "graphs"
     looks = (
-        "a list of graphs of networkx, igraph or rustworkx, of square sparse matrices, or of "
-        "tuples (n, edges) or (n, edges, labels)"
+        "a list of graphs of networkx, igraph or rustworkx, of square sparse matrices, of "
+        "their JSON, or of tuples (n, edges) or (n, edges, labels)"
     )
     encoded = (Graphs,)
     coded = True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -76,17 +77,12 @@ def as_objects(X: Any, kind: str, reader: str) -> list:
                 f"X is {describe(X)}, but {reader} compares {kind}: give one column, X[name], or "
                 "use kernel.on(name) for the table."
             )
-        rows = frame[frame.columns[0]].to_list()
-    elif isinstance(X, (list, tuple)):
-        rows = list(X)
+        rows = next(frame.iter_columns()).to_list()
     elif isinstance(X, np.ndarray):
-        one_column = X.dtype.kind in "OUS" and X.shape[1:] in ((), (1,))
+        one_column = X.dtype.kind in "OUST" and X.shape[1:] in ((), (1,))
         rows = X.ravel().tolist() if one_column else None
-    elif hasattr(X, "to_pylist"):  # arrow
-        rows = X.to_pylist()
     else:
-        one_column = len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_list")
-        rows = X.to_list() if one_column else None
+        rows = listed(X)
     if rows is None:
         raise TypeError(
             f"X is {describe(X)}, but {reader} compares {kind}: give a list of {kind}, or a column "
@@ -95,6 +91,19 @@ def as_objects(X: Any, kind: str, reader: str) -> list:
     if not rows:
         raise ValueError(f"X is empty; {reader} needs at least one sample.")
     return rows
+
+
+def listed(X: Any) -> list | None:
+    """The items of a list, of an array of one dimension or of a column (pandas, polars, arrow);
+    None for all else."""
+    if isinstance(X, (list, tuple)):
+        return list(X)
+    one_column = len(getattr(X, "shape", ())) == 1
+    if isinstance(X, np.ndarray):
+        return X.tolist() if one_column else None
+    if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # a column of arrow
+        return X.to_pylist()
+    return X.to_list() if one_column and hasattr(X, "to_list") else None
 
 
 def check_format(X: Any, name: str = "X") -> None:
@@ -208,6 +217,7 @@ def _fault_of_numbers(numbers: np.ndarray, size: int, noun: str) -> str | None:
     return f"its {noun} numbers reach from {low} to {high}, but must be from 0 to {size - 1}"
 
 
+GRAPH = ("edges", "links")  # where a dict has the edges of a graph
 FAULTS = {
     "csr": _fault_of_compressed, "csc": _fault_of_compressed, "bsr": _fault_of_compressed,
     "coo": _fault_of_entries, "dia": _fault_of_diagonals, "lil": _fault_of_lists,
@@ -215,7 +225,48 @@ FAULTS = {
 }  # fmt: skip
 
 
+def known_form(X: Any) -> Any:
+    """Rows with named fields as a data frame; all else as it is.
+
+    They are dicts in a list, structured arrays, and columns of structs (polars, arrow). A dict with
+    the key "edges" or "links" is a graph.
+
+    Examples
+    --------
+    >>> known_form([{"age": 3, "sex": "f"}, {"age": 4}]).columns.tolist()
+    ['age', 'sex']
+    """
+    if isinstance(X, np.ndarray):
+        return _frame_of_fields(X) if X.dtype.names else X
+    if isinstance(X, (list, tuple)):
+        records = X and isinstance(X[0], Mapping) and all(isinstance(row, Mapping) for row in X)
+        return _frame_of_records(X) if records and X[0].keys().isdisjoint(GRAPH) else X
+    structs = str(getattr(X, "dtype", getattr(X, "type", ""))).lower().startswith("struct")
+    return known_form(listed(X)) if structs else X
+
+
+def _frame_of_records(rows: Sequence[Mapping]) -> Any:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return _frame({name: [row.get(name) for row in rows] for name in names})
+
+
+def _frame_of_fields(X: np.ndarray) -> Any:
+    return _frame({name: X[name] for name in X.dtype.names or ()})
+
+
+def _frame(columns: dict[Any, Any]) -> Any:
+    """A data frame of a library that is installed."""
+    for library in ("pandas", "polars"):
+        with suppress(ImportError):
+            return import_module(library).DataFrame(columns)
+    raise TypeError(
+        "X has rows with named fields, which are read by pandas or polars: install one of them, or "
+        "give a 2-D array."
+    )
+
+
 def object_columns(X, reader) -> list[np.ndarray]:
+    X = known_form(X)
     if is_frame(X):
         return [column.to_numpy() for column in frame_of(X).iter_columns()]
     if sp.issparse(X):
@@ -327,7 +378,7 @@ def _no_number(X: Any, name: str) -> str:
 def first_object(X) -> Any:
     """The first item of a one-dimensional sequence of objects, or None if X is not one."""
     if isinstance(X, np.ndarray):
-        one_dimensional = X.ndim == 1 and X.dtype.kind in "OUS"
+        one_dimensional = X.ndim == 1 and X.dtype.kind in "OUST"
         return X[0] if one_dimensional and len(X) else None
     if isinstance(X, (list, tuple)):
         return X[0] if len(X) else None

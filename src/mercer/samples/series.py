@@ -59,6 +59,9 @@ class SeriesKind(Kind):
     kernels = ("mercer.kernels:Convolutions", "mercer.kernels:GlobalAlignment")
 
     def encode(self, X: Any, like: Series | None, reader: str) -> Series:
+        alone = like is None or like.channels == 1
+        if alone and isinstance(X, np.ndarray) and X.ndim == 3 and X.shape[1] == 1:
+            X = X.transpose(0, 2, 1)  # series of one channel as aeon has them, not of one point
         rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(_rows(X, reader))]
         channels = rows[0].shape[1] if like is None else like.channels
         for i, row in enumerate(rows):
@@ -149,14 +152,21 @@ def series_of(X: Any, *, channels: str = "last", padded: bool = False) -> list[n
 
 
 def are_series(cells: list) -> bool:
-    """Whether the cells of a column are lists or arrays of numbers, of different lengths and with
-    fractions, as series are and sets of items are not."""
+    """Whether the cells of a column are series beyond doubt, and no sets of numbers.
+
+    They are lists or arrays of numbers of different lengths that have fractions, or points of
+    several numbers, as many in all cells.
+    """
     try:
         rows = [np.asarray(cell) for cell in cells if isinstance(cell, (list, tuple, np.ndarray))]
     except ValueError:  # lists of lists of different lengths
         return False
-    numbers = [row for row in rows if row.ndim == 1 and row.dtype.kind in "iuf" and len(row)]
-    if len(numbers) < len(cells) or len({len(row) for row in numbers}) == 1:
+    numbers = [row for row in rows if row.dtype.kind in "iuf" and row.size]
+    if len(numbers) < len(cells) or len({row.ndim for row in numbers}) > 1:
+        return False
+    if numbers[0].ndim == 2:
+        return len({row.shape[1] for row in numbers}) == 1
+    if numbers[0].ndim > 2 or len({len(row) for row in numbers}) == 1:
         return False
     return any(row.dtype.kind == "f" and (row != np.rint(row)).any() for row in numbers)
 

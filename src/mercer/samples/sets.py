@@ -11,7 +11,14 @@ import scipy.sparse as sp
 from mercer.persistence import fields, number, whole
 from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
-from mercer.samples.raw_data import as_objects, check_format, describe_entry, is_missing_value
+from mercer.samples.raw_data import (
+    as_objects,
+    check_format,
+    describe_entry,
+    frame_of,
+    is_frame,
+    is_missing_value,
+)
 
 
 def _codes(sets: Sets, values: Any) -> None:
@@ -74,6 +81,7 @@ class SetsKind(Kind):
     kernels = ("mercer.kernels:Jaccard",)
 
     def encode(self, X: Any, like: Sets | None, reader: str) -> Sets:
+        X = _as_indicators(X)
         rows = item_rows(X, reader)
         if rows is None:
             return _from_matrix(X, like, reader)
@@ -108,6 +116,7 @@ def item_rows(X: Any, reader: str) -> list | None:
     TypeError, ValueError
         X is no list or column of sets, or it is empty.
     """
+    X = _as_indicators(X)
     is_array = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
     if sp.issparse(X) or is_array:
         return None
@@ -124,6 +133,21 @@ def item_rows(X: Any, reader: str) -> list | None:
                 remedy = " (of hashable items), or lists of items."
             raise TypeError(f"X[{i}] is {describe_entry(row)}, but {reader} compares sets{remedy}")
     return rows
+
+
+def _as_indicators(X: Any) -> Any:
+    """A frame of numbers as a matrix, and lists of at least three 0s and 1s, all of one length;
+    such a list is no set, since it holds an item twice. All else as it is."""
+    if is_frame(X):
+        frame = frame_of(X)
+        several = len(frame.columns) > 1
+        numbers = all(t.is_numeric() or t.is_boolean() for t in frame.schema.values())
+        return np.asarray(frame.to_numpy(), np.float64) if several and numbers else X
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple)) and len(X[0]) > 2:
+        alike = all(isinstance(row, (list, tuple)) and len(row) == len(X[0]) for row in X)
+        if alike and all(type(v) in (int, bool) and v in (0, 1) for row in X for v in row):
+            return np.array(X, np.float64)
+    return X
 
 
 def split_items(text: str, separator: str | None) -> list[str]:

@@ -7,7 +7,9 @@ are taken from them keep it; what is computed from them is a plain array.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -16,13 +18,17 @@ import scipy.sparse as sp
 from mercer.persistence import fields
 from mercer.samples.columns import column_names, refuse_missing
 from mercer.samples.kind import Kind, named
-from mercer.samples.kinds import kind_named, kind_that_holds
+from mercer.samples.kinds import kind_that_holds
+from mercer.samples.numbers import is_number
 from mercer.samples.raw_data import (
     check_format,
     describe,
     first_object,
     frame_of,
     is_frame,
+    is_missing_value,
+    known_form,
+    listed,
     reading_numbers,
 )
 
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 
 SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
 LOST = 16  # units of the last digit of inner products, below which a variance is lost in them
+LISTED = (list, tuple, np.ndarray)
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
 
@@ -121,8 +128,10 @@ class VectorsKind(Kind):
         return encode_vectors(X, like, reader)
 
     def check_columns(self, X: Any, columns: Sequence, reader: str) -> None:
+        X = as_rows(X)
         refuse_objects(X, reader)
-        refuse_missing(X, columns, reader)
+        if np.shape(X)[1:] == (len(columns),):
+            refuse_missing(X, columns, reader)
 
     def joined(self, X: Any, more: Any) -> Any:
         if sp.issparse(X) or sp.issparse(more):
@@ -145,6 +154,7 @@ def encode_vectors(X, like, reader, missing=False):
         rows = Vectors(X)
         rows.checked = "finite"
         return rows
+    X = as_rows(X)
     refuse_objects(X, reader)
     if is_frame(X) and not hasattr(X, "dtypes"):  # arrow frames cannot be read as arrays directly
         X = frame_of(X).to_numpy()
@@ -181,6 +191,48 @@ def encode_vectors(X, like, reader, missing=False):
             return like
     rows.checked = "gaps" if missing else "finite"
     return rows
+
+
+def as_rows(X: Any) -> Any:
+    """Vectors in forms that scikit-learn does not read, as rows of numbers; all else as it is.
+
+    Images (n, height, width), also with channels, become one row each, and so do the vectors in the
+    cells of one column. Python's own numbers in the columns of a frame become floats.
+    """
+    X = known_form(X)
+    if is_frame(X):
+        return _numbers_of_frame(X)
+    cells = listed(X)
+    if cells and isinstance(cells[0], LISTED):
+        with suppress(TypeError, ValueError):  # rows of different lengths, which are refused later
+            rows = np.asarray(cells)
+            X = rows if rows.dtype.kind in "fiub" else X
+    return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 and X.size else X
+
+
+def _numbers_of_frame(X: Any) -> Any:
+    import narwhals as nw
+
+    frame = frame_of(X)
+    others = [n for n, t in frame.schema.items() if not (t.is_numeric() or t == nw.Boolean)]
+    # by place, since names may be numbers
+    columns = {c.name: c.to_numpy() for c in frame.iter_columns() if c.name in others}
+    if len(frame.columns) == len(others) == 1:
+        (cells,) = columns.values()
+        if isinstance(first_object(cells), LISTED):
+            return as_rows(cells)
+    untyped = all(frame.schema[name] in (nw.Object, nw.Unknown) for name in others)
+    numbers = untyped and all(map(_are_real, columns.values()))
+    return frame.to_numpy() if others and numbers else X
+
+
+def _are_real(cells: np.ndarray) -> bool:
+    """Whether all cells of a column are numbers, in whatever type, or missing."""
+    if cells.dtype.kind in "fiub":
+        return True
+    real = (bool, Decimal)
+    found = cells.tolist()
+    return all(is_number(v) or isinstance(v, real) or is_missing_value(v) for v in found)
 
 
 def _not_finite(X: Any, missing: bool) -> str:
@@ -322,8 +374,7 @@ def largest_column(X: Any) -> tuple[int, float]:
 def refuse_objects(X, reader):
     """Raise an error if X holds strings, sets, other samples that are objects, or columns of text,
     and say how to compare them."""
-    item = first_object(X)
-    kind = kind_named("sets") if isinstance(item, Mapping) else kind_that_holds(item)
+    kind = kind_that_holds(first_object(X))
     if kind is not None:
         raise TypeError(f"X is {describe(X)}, but {reader} compares vectors. {kind.remedy()}")
     text = _first_text(X)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
 from mercer.persistence import read_json
-from mercer.samples import frame_of, is_frame
+from mercer.samples import frame_of, is_frame, known_form, listed
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
@@ -40,6 +40,7 @@ def join_rows(*parts: Any) -> Any:
            [0., 1.],
            [1., 1.]])
     """
+    parts = tuple(map(known_form, parts))
     if len(parts) == 1:
         return parts[0]
     if any(map(sp.issparse, parts)):
@@ -52,7 +53,7 @@ def join_rows(*parts: Any) -> Any:
         return nw.concat(frames).to_native()
     if all(hasattr(rows, "dtype") and np.ndim(rows) > 1 for rows in parts):
         return np.concatenate([np.asarray(part) for part in parts])
-    return [row for part in parts for row in part]
+    return [row for part in parts for row in (listed(part) or part)]
 
 
 def plain_columns(X: Any) -> Any:

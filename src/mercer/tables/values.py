@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import (
-    as_objects,
     describe,
     describe_entry,
     frame_of,
     graph_of_fields,
     is_missing_value,
     kind_that_holds,
+    known_form,
+    listed,
 )
 from mercer.spoken import written
 from mercer.tables.forms import (
@@ -40,6 +41,7 @@ from mercer.tables.forms import (
 LEAST_COUNTED = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 EXCEL = (10_000, 80_000)  # days that Excel counts to in 1927 and 2119
 EXCEL_DAY = np.datetime64("1899-12-30", "s")
+LISTED = (list, tuple, np.ndarray)
 COUNTED = {*LEAST_COUNTED, "excel", "year"}
 LARGEST_EXACT = 2**53  # a float holds no more integers one by one
 
@@ -117,9 +119,11 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
 
     if isinstance(X, ReadTable):
         return X.columns
-    if is_object_list(X):
-        columns = {0: _objects(as_objects(X, "texts or sets", "this estimator"), 0)}
-        rows = len(columns[0])
+    X = known_form(X)
+    samples = samples_of(X)
+    if samples is not None:
+        columns = {0: _objects(samples, 0)}
+        rows = len(samples)
     elif isinstance(X, nw.DataFrame) or is_into_dataframe(X):
         frame = frame_of(X)
         rows = len(frame)
@@ -146,17 +150,46 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
 
 def is_object_list(X: Any) -> bool:
     """Whether each row of X is one sample, such as a string or a set, and no row of values."""
-    column, lists = X, True  # in a column a list is a set, elsewhere a row of values
-    if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # a column of arrow
-        column = X.to_pylist()
-    elif len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_list"):
-        column = X.to_list()
-    elif isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.ndim == 1):
-        lists = False
-    else:
-        return False
-    first = next((item for item in column if not is_missing_value(item)), None)
-    return kind_that_holds(first) is not None or (lists and isinstance(first, list))
+    return samples_of(known_form(X)) is not None
+
+
+def samples_of(X: Any) -> list | None:
+    """The samples of X where each of them is one object, such as a string, a set or a series; None
+    where each row is a row of values.
+
+    Lists of one length are such rows in a list, and samples in a column. An array (n, T, d) holds
+    series, and one of images, which are as high as wide or have four dimensions, rows of pixels.
+    """
+    if isinstance(X, np.ndarray) and X.ndim == 3 and X.shape[1] != X.shape[2]:
+        return list(X)
+    items = listed(X)
+    first = next((item for item in items or [] if not is_missing_value(item)), None)
+    if items is None or kind_that_holds(first) is not None:
+        return items
+    column = not isinstance(X, (np.ndarray, list, tuple))
+    if not isinstance(first, LISTED) and len(getattr(first, "shape", ())) not in (1, 2):
+        return None
+    cells = [item if isinstance(item, LISTED) or is_missing_value(item) else np.asarray(item)
+             for item in items]  # fmt: skip
+    if column or (len(set(map(_length, cells))) > 1 and not _are_whole(cells)):
+        return cells
+    nested = np.ndim(first[0]) > 0 if len(first) else False
+    return cells if nested and not _are_images(cells) else None
+
+
+def _are_images(cells: list) -> bool:
+    shapes = {np.shape(cell) for cell in cells}
+    return len(shapes) == 1 and len(shape := shapes.pop()) > 1 and shape[0] == shape[1]
+
+
+def _are_whole(cells: list) -> bool:
+    """Whether cells hold whole numbers alone, which may be sets, series or rows of a table."""
+    whole = (int, np.integer)
+    return all(isinstance(v, whole) for cell in cells if isinstance(cell, LISTED) for v in cell)
+
+
+def _length(cell: Any) -> int:
+    return len(cell) if isinstance(cell, LISTED) else -1
 
 
 def _series_values(series: Any, name: Any) -> np.ndarray:
@@ -201,14 +234,19 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
         raise TypeError(f"X is {describe(X)}: give a data frame or a two-dimensional array.")
     # in a list of rows that has texts, the other values must not become texts
     A = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
-    if A.ndim == 1 and A.dtype.kind == "O" and any(isinstance(row, (list, tuple)) for row in A):
-        raise ValueError(
-            "X is a list of rows of different lengths: give the same number of values in each row."
-        )
+    if A.ndim == 1 and A.dtype.kind == "O" and len(A) and isinstance(A[0], LISTED):
+        if len(set(map(_length, A))) > 1:
+            raise ValueError(
+                "X is a list of rows of different lengths: give the same number of values in each "
+                "row. If each row is a set or a series, give a column: pandas.Series(X)."
+            )
+        A = np.stack([np.asarray(row, dtype=object) for row in A])
     if A.dtype.kind == "c" or (A.dtype.kind == "O" and any(isinstance(v, complex) for v in A.flat)):
         raise ValueError("Complex data not supported: give real numbers.")
     if A.size == 0 and A.ndim == 1:
         raise ValueError("X is empty: at least 1 sample is needed.")
+    if A.ndim > 2:
+        A = A.astype(np.float64).reshape(len(A), -1)
     if A.ndim != 2:
         raise ValueError(
             f"X has {A.ndim} dimension(s) where 2 are needed: Reshape your data, with "
@@ -230,10 +268,11 @@ def _objects(values: list, name: Any) -> np.ndarray:
     missing = np.array([is_missing_value(v) for v in values], dtype=bool)
     kinds = {type(v) for v, m in zip(values, missing) if not m}
     for kind in kinds:
-        if issubclass(kind, dict):
+        sample = next(v for v in values if isinstance(v, kind))
+        if issubclass(kind, dict) and kind_that_holds(sample) is None:
             raise TypeError(
                 f"argument must be a string or a number: column {name!r} of X holds "
-                f"{describe(next(v for v in values if isinstance(v, kind)))} in a cell."
+                f"{describe(sample)} in a cell."
             )
     if kinds and all(
         issubclass(k, (int, float, np.number, decimal.Decimal)) and k is not bool for k in kinds
@@ -259,8 +298,7 @@ def _objects(values: list, name: Any) -> np.ndarray:
 
 
 def _kept(values: list, missing: np.ndarray) -> np.ndarray:
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
+    column = np.fromiter(values, dtype=object, count=len(values))
     column[missing] = None
     return column
 

@@ -1,0 +1,224 @@
+"""Each form in which samples of a kind may come gives what the plainest form of them gives.
+
+A form is a container (list, array, column or frame of a library) or a spelling of the samples. The
+first form of each kind is the plainest; a door either reads another as that, or names the remedy.
+"""
+
+import decimal
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import mercer
+from mercer import distances, kernels
+from mercer.streams import join_rows
+from mercer.tables import read_columns
+
+N = 12
+Y = np.arange(N) % 2
+RNG = np.random.default_rng(0)
+
+
+def objects(items):
+    return np.fromiter(items, dtype=object, count=len(items))
+
+
+def containers(items):
+    """Whatever holds one object for each sample."""
+    return {
+        "list": items, "tuple": tuple(items), "object array": objects(items),
+        "column of an array": objects(items)[:, None], "pandas": pd.Series(items),
+        "frame": pd.DataFrame({"x": items}), "number as name": pd.DataFrame({7: items}),
+    }  # fmt: skip
+
+
+def columns(items):
+    """Whatever holds values that files can hold, too."""
+    return containers(items) | {
+        "polars": pl.Series("x", items), "polars frame": pl.DataFrame({"x": items}),
+        "arrow": pa.array(items), "arrow in chunks": pa.chunked_array([items[:5], items[5:]]),
+        "arrow table": pa.table({"x": items}),
+    }  # fmt: skip
+
+
+def rows_of_numbers(A):
+    names = [f"c{j}" for j in range(A.shape[1])]
+    records = [dict(zip(names, row)) for row in A.tolist()]
+    return {
+        "array": A, "list": A.tolist(), "list of arrays": list(A), "object array": A.astype(object),
+        "Fortran order": np.asfortranarray(A), "array of arrays": objects(list(A)),
+        "frame": pd.DataFrame(A), "frame of objects": pd.DataFrame(A.astype(object)),
+        "frame of decimals": pd.DataFrame(A).map(lambda v: decimal.Decimal(repr(v))),
+        "frame of nullable numbers": pd.DataFrame(A).astype("Float64"),
+        "sparse frame": pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(A)),
+        "polars": pl.DataFrame(A), "arrow": pa.table(dict(zip(names, A.T))),
+        "column of lists": pl.Series("x", A.tolist()), "pandas lists": pd.Series(A.tolist()),
+        "column of arrays": pd.Series(list(A)), "frame of arrays": pd.DataFrame({"x": list(A)}),
+        "arrow lists": pa.array(A.tolist()), "records": records, "structs": pl.Series("x", records),
+        "arrow structs": pa.array(records),
+        "structured": np.array([tuple(row) for row in A], [(name, float) for name in names]),
+        "csr": sp.csr_array(A), "csc": sp.csc_matrix(A),
+    }  # fmt: skip
+
+
+WORDS = ["".join(RNG.choice(list("ab" if c else "cd"), 4 + i % 3)) for i, c in enumerate(Y)]
+BASKETS = [sorted(set(word) | {"xyz"[i % 3]}) for i, word in enumerate(WORDS)]
+HELD = np.array([[float(c in basket) for c in "abcdxyz"] for basket in BASKETS])
+LONG = [np.round(RNG.normal(size=(5 + i % 3)).cumsum() + 5 * c, 3) for i, c in enumerate(Y)]
+EVEN = np.round(RNG.normal(size=(N, 6)).cumsum(axis=1) + 5 * Y[:, None], 3)
+WIDE = [np.round(RNG.normal(size=(5 + i % 3, 2)) + 5 * c, 3) for i, c in enumerate(Y)]
+IMAGES = np.round(RNG.random((N, 4, 4)) + Y[:, None, None], 3)
+GRAPHS = [nx.path_graph(4 + i % 2) if c else nx.star_graph(4) for i, c in enumerate(Y)]
+TREES = ["(S (NP a) (VP b))" if c else "(S (NP (D a) (N c)) (VP d))" for c in Y]
+TABLE = pd.DataFrame({"a": RNG.normal(size=N) + 3 * Y, "b": np.where(Y, "u", "v"), "c": EVEN[:, 0]})
+INDICATORS = {
+    "array": HELD, "integers": HELD.astype(int), "truth values": HELD.astype(bool),
+    "csr": sp.csr_array(HELD), "frame": pd.DataFrame(HELD), "lists": HELD.astype(int).tolist(),
+    "polars": pl.DataFrame(HELD.astype(int)),
+}  # fmt: skip
+SERIES = {
+    **columns([each.tolist() for each in LONG]), "arrays": LONG, "pandas arrays": pd.Series(LONG),
+    "list of columns": [pd.Series(each) for each in LONG],
+}  # fmt: skip
+#: kind -> its forms, a kernel and a distance
+FORMS = {
+    "vectors": (rows_of_numbers(EVEN[:, :3]), kernels.RBF(), distances.Minkowski()),
+    "images": ({
+        "rows": IMAGES.reshape(N, -1), "array": IMAGES, "lists": IMAGES.tolist(),
+        "list of arrays": list(IMAGES), "array of arrays": objects(list(IMAGES)),
+        "with a channel": IMAGES[..., None],
+    }, kernels.RBF(), distances.Minkowski()),
+    "strings": ({
+        **columns(WORDS), "array": np.array(WORDS),
+        "categories": pd.Series(WORDS, dtype="category"),
+        "NumPy's strings": np.array(WORDS, dtype=np.dtypes.StringDType()),
+        "pandas strings": pd.Series(WORDS, dtype="string"),
+    }, kernels.Spectrum(2), distances.Edit()),
+    "tokens": (columns([list(word) for word in WORDS]), kernels.Spectrum(1), distances.Edit()),
+    "sets": ({
+        **columns(BASKETS), "sets": list(map(set, BASKETS)), "arrays": list(map(np.array, BASKETS)),
+    }, kernels.Jaccard(), distances.Jaccard()),
+    "indicators": (INDICATORS, kernels.Jaccard(), distances.Jaccard()),
+    "series": (SERIES, kernels.GlobalAlignment(), distances.DTW()),
+    "series of one length": ({
+        "array": EVEN, "lists": EVEN.tolist(), "frame": pd.DataFrame(EVEN),
+        "channels last": EVEN[:, :, None], "channels first": EVEN[:, None, :],
+        "column": pl.Series("x", EVEN.tolist()), "array of arrays": objects(list(EVEN)),
+    }, kernels.GlobalAlignment(), distances.DTW()),
+    "series of channels": ({
+        **containers(WIDE), "lists": [each.tolist() for each in WIDE],
+        "polars": pl.Series("x", [each.tolist() for each in WIDE]),
+        "frames": [pd.DataFrame(each) for each in WIDE],
+    }, kernels.GlobalAlignment(), distances.DTW()),
+    "bags": ({
+        **containers(WIDE), "lists": [each.tolist() for each in WIDE],
+    }, kernels.MeanMap(), distances.SlicedWasserstein()),
+    "graphs": ({
+        **containers(GRAPHS), "JSON": [nx.node_link_data(g, edges="links") for g in GRAPHS],
+        "dicts": [{"nodes": len(g), "edges": list(g.edges)} for g in GRAPHS],
+        "GraKeL": [[set(g.edges), dict.fromkeys(g, 0)] for g in GRAPHS],
+        "tuples": [(len(g), list(g.edges)) for g in GRAPHS],
+    }, kernels.WeisfeilerLehman(2), kernels.graph_distance()),
+    "trees": (columns(TREES), kernels.SubsetTree(), None),
+    "tables": ({
+        "pandas": TABLE, "polars": pl.from_pandas(TABLE), "arrow": pa.Table.from_pandas(TABLE),
+        "objects": TABLE.to_numpy(), "lists": TABLE.to_numpy().tolist(),
+        "records": TABLE.to_dict("records"), "structured": TABLE.to_records(index=False),
+        "structs": pl.from_pandas(TABLE).to_struct("x"),
+        "numbers as names": TABLE.rename(columns={"a": 0, "b": 1, "c": 2}),
+    }, kernels.TableKernel(), None),
+}  # fmt: skip
+EACH = [(kind, form) for kind, (forms, _, _) in FORMS.items() for form in forms]
+
+
+def of(kind, form):
+    forms, kernel, distance = FORMS[kind]
+    return next(iter(forms.values())), forms[form], kernel, distance
+
+
+@pytest.mark.parametrize(("kind", "form"), EACH)
+def test_a_kernel_and_a_distance_read_the_same(kind, form):
+    plain, X, kernel, distance = of(kind, form)
+    np.testing.assert_allclose(kernel(X), kernel(plain), rtol=1e-12)
+    if kind != "tables":  # whose columns have other names
+        np.testing.assert_allclose(kernel(X, plain), kernel(plain), rtol=1e-12)
+    if distance is not None:
+        np.testing.assert_allclose(distance(X), distance(plain), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "form"), EACH)
+def test_rows_that_are_joined_are_the_same(kind, form):
+    plain, X, kernel, _ = of(kind, form)
+    both = kernel(join_rows(X, X)), kernel(join_rows(plain, plain))
+    np.testing.assert_allclose(*both, rtol=1e-12)
+
+
+DOORS = {
+    "SVC": lambda kernel, distance: mercer.SVC(kernel=kernel),
+    "KernelRidge": lambda kernel, distance: mercer.KernelRidgeClassifier(kernel=kernel),
+    "MultipleKernel": lambda kernel, distance: mercer.MultipleKernelClassifier([kernel]),
+    "OneClassSVM": lambda kernel, distance: mercer.OneClassSVM(kernel=kernel),
+    "KNeighbors": lambda kernel, distance: mercer.KNeighborsClassifier(3, metric=distance),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("kind", "form"), EACH)
+def test_a_learner_predicts_the_same(kind, form, door):
+    plain, X, kernel, distance = of(kind, form)
+    if (door == "KNeighbors" and distance is None) or (door, kind) == ("MultipleKernel", "tables"):
+        pytest.skip("there is no distance" if distance is None else "it weighs kernels on columns")
+    make = DOORS[door]
+    known, made = make(kernel, distance).fit(plain, Y), make(kernel, distance).fit(X, Y)
+    np.testing.assert_array_equal(made.predict(X), known.predict(plain))
+
+
+#: kinds of which tables have columns of numbers, or that look like another kind there
+NOT_READ = {"bags", "images", "indicators"}
+
+
+@pytest.mark.parametrize(("kind", "form"), [each for each in EACH if each[0] not in NOT_READ])
+def test_a_table_is_read_the_same(kind, form):
+    plain, X, _, _ = of(kind, form)
+    if form in ("csr", "csc"):
+        with pytest.raises(TypeError, match="sparse input is not supported"):
+            read_columns(X)
+        return
+    found, known = read_columns(X), read_columns(plain)
+    if len(found) < len(known):  # the vectors of a column, each in one cell
+        (cells,) = found.values()
+        wanted = np.column_stack(list(known.values()))
+        np.testing.assert_array_equal(np.stack(list(cells)).reshape(N, -1), wanted)
+        return
+    assert len(found) == len(known)
+    for values, wanted in zip(found.values(), known.values()):
+        if values.dtype != object:
+            np.testing.assert_array_equal(values, wanted)
+        elif kind != "graphs":
+            assert list(map(plainly, values)) == list(map(plainly, wanted))
+
+
+def plainly(cell):
+    """A cell of a column without the type of its list."""
+    cell = cell.tolist() if hasattr(cell, "tolist") else cell
+    return sorted(cell) if isinstance(cell, set) else cell
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("kind", "form"), [each for each in EACH if each[0] != "indicators"])
+def test_an_automatic_estimator_predicts_the_same(kind, form):
+    plain, X, _, _ = of(kind, form)
+    if form in ("csr", "csc"):
+        pytest.skip("it is refused, as the test before this one shows")
+    answers = []
+    for rows in (plain, X):
+        given = dict.fromkeys(read_columns(rows), "bag") if kind == "bags" else None
+        made = mercer.KernelClassifier(trials=2, random_state=0, kind=given).fit(rows, Y)
+        answers.append(made.predict(rows))
+    np.testing.assert_array_equal(*answers)
