@@ -222,3 +222,36 @@ def test_an_automatic_estimator_predicts_the_same(kind, form):
         made = mercer.KernelClassifier(trials=2, random_state=0, kind=given).fit(rows, Y)
         answers.append(made.predict(rows))
     np.testing.assert_array_equal(*answers)
+
+
+CLASSES = {
+    "integers": {
+        "array": Y, "list": Y.tolist(), "objects": Y.astype(object), "column": Y[:, None],
+        "pandas": pd.Series(Y), "nullable": pd.Series(Y, dtype="Int64"), "polars": pl.Series(Y),
+        "arrow": pa.array(Y), "frame": pd.DataFrame({"y": Y}),
+    },
+    "truth values": {
+        "array": Y == 1, "objects": (Y == 1).astype(object),
+        "nullable": pd.Series(Y == 1, dtype="boolean"), "polars": pl.Series(Y == 1),
+        "arrow": pa.array(Y == 1),
+    },
+    "texts": {
+        "array": np.where(Y, "u", "v"), "pandas": pd.Series(np.where(Y, "u", "v")),
+        "strings": pd.Series(np.where(Y, "u", "v"), dtype="string"),
+        "NumPy's strings": np.where(Y, "u", "v").astype(np.dtypes.StringDType()),
+        "categories": pd.Series(np.where(Y, "u", "v"), dtype="category"),
+        "arrow": pa.array(np.where(Y, "u", "v").tolist()),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize(
+    ("kind", "form"), [(kind, form) for kind, forms in CLASSES.items() for form in forms]
+)
+def test_classes_are_what_the_targets_are(kind, form):
+    y, plain = CLASSES[kind][form], CLASSES[kind]["array"]
+    for learner in (mercer.SVC(), mercer.KNeighborsClassifier(), mercer.KernelClassifier(trials=1)):
+        classes = learner.fit(EVEN, y).classes_
+        assert classes.tolist() == np.unique(plain).tolist()
+        assert type(classes.tolist()[0]) is type(plain.tolist()[0])

@@ -53,6 +53,7 @@ from mercer.learners.base.targets import (
     check_targets,
     check_weights,
     first_word,
+    plain_targets,
     refuse_complex,
     unit_of,
 )
@@ -69,7 +70,7 @@ __all__ = [
     "check_training", "check_weights", "different_rows", "draw_for_centres", "drawn_seed",
     "effective_metric", "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
     "first_word", "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres",
-    "largest_parts", "numbers_for_centres", "read_like_fitted", "refuse_complex",
+    "largest_parts", "numbers_for_centres", "plain_targets", "read_like_fitted", "refuse_complex",
     "remember_columns", "remember_table", "row_copies", "solver_name", "take_rows", "unit_of",
     "votes", "weigh_classes",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
         raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
     if sp.issparse(y):
         raise TypeError(f"y is a sparse matrix of shape {y.shape}: give a dense array.")
-    y = np.asarray(y)
+    y = plain_targets(y)
     if y.ndim not in (1, 2):
         raise ValueError(
             f"y has shape {y.shape}: give one target per row of X, or a 2-D array with one row of "
@@ -43,6 +44,24 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
             f"y contains NaN or infinity, first in row {row}: Input y must be finite; leave out "
             "such rows."
         )
+    return y
+
+
+def plain_targets(y: Any) -> np.ndarray:
+    """Targets as an array whose type says what they are: whole numbers and truth values of objects
+    and nullable columns as such, and NumPy's strings of variable length as its plain ones.
+
+    Examples
+    --------
+    >>> plain_targets(np.array([True, False], dtype=object)).dtype.kind
+    'b'
+    """
+    y = np.asarray(y)
+    if y.dtype.kind == "T":
+        return np.array(y.tolist()).reshape(y.shape)
+    if y.dtype == object and {type(v) for v in y.flat} in ({bool}, {int}):
+        with suppress(OverflowError):
+            return y.astype(type(y.flat[0]))
     return y
 
 

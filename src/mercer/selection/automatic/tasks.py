@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
-from narwhals.dependencies import is_into_series
 from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
 
@@ -24,6 +23,7 @@ from mercer.learners.base import (
     check_squares,
     first_word,
     fit_softmax,
+    plain_targets,
     refuse_complex,
 )
 from mercer.spoken import written
@@ -342,11 +342,7 @@ def _column(y: Any, reader: str) -> np.ndarray:
         raise ValueError(
             f"This {reader} estimator requires y to be passed, but the target y is None."
         )
-    if is_into_series(y):  # of nullable types, scikit-learn makes floats
-        values = y.to_numpy()
-        whole = values.dtype == object and all(isinstance(v, (int, np.integer)) for v in values)
-        y = np.array(values.tolist()) if whole else y
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(plain_targets(y), warn=True)
     refuse_complex("y", y)
     return y
 
