@@ -163,7 +163,7 @@ def samples_of(X: Any) -> list | None:
     if isinstance(X, np.ndarray) and X.ndim == 3 and X.shape[1] != X.shape[2]:
         return list(X)
     items = listed(X)
-    first = next((item for item in items or [] if not is_missing_value(item)), None)
+    first: Any = next((item for item in items or [] if not is_missing_value(item)), None)
     if items is None or kind_that_holds(first) is not None:
         return items
     column = not isinstance(X, (np.ndarray, list, tuple))
@@ -257,7 +257,7 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
     elif A.dtype.kind == "M":
         A = A.astype("datetime64[s]")
     elif A.dtype.kind == "m":
-        A = A / np.timedelta64(1, "D")
+        A = np.asarray(A, "m8") / np.timedelta64(1, "D")
     else:
         return {j: _objects(A[:, j].tolist(), j) for j in range(A.shape[1])}, len(A)
     return {j: np.ascontiguousarray(A[:, j]) for j in range(A.shape[1])}, len(A)
