@@ -126,3 +126,10 @@ def test_names_again_in_other_words_are_no_row_even_above_few_others(folder):
     assert Tables([Path("t.csv")]).frame().height == 1
     (folder / "t.csv").write_text("name,kind,size\nname,person,large\nage,number,12\n")
     assert Tables([Path("t.csv")]).frame().height == 2
+
+
+def test_the_null_of_a_database_is_a_missing_text_too(folder):
+    (folder / "t.tsv").write_text("a\tb\nx\t\\N\n\\N\ty\n")
+    tables = Tables([Path("t.tsv")])
+    assert tables.frame().rows() == [("x", None), (None, "y")]
+    assert tables.notes == ["\\N in a field means a missing value."]

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from cli.runner import printed
+from mercer.cli.errors import no_column
 
 N = 60
 TABLE = pl.DataFrame(
@@ -53,3 +54,8 @@ def test_new_tables_are_named_where_a_column_is_lacking_or_something_else(folder
         assert code == 3
         assert "other.csv: column 'age' was read as numbers in training" in said
         assert "of X" not in said
+
+
+def test_the_lower_part_of_a_joined_name_is_meant():
+    said = str(no_column("--target", "Ausbeute", "t.xlsx", ["Probe / Nr", "Ergebnis / Ausbeute"]))
+    assert said.endswith("Did you mean 'Ergebnis / Ausbeute'?")

@@ -203,7 +203,8 @@ def lengths(rng: random.Random) -> Form:
         return form.format(h=hours, m=rest // 60, s=rest % 60, d=hours // 24, r=hours % 24)
 
     form = rng.choice(["{h}:{m:02d}:{s:02d}", "PT{h}H{m}M{s}S", "{d} days {r:02d}:{m:02d}:{s:02d}"])
-    return Form("number", lambda: rng.randrange(400_000), write, float)
+    # up to a day, 22:17:14 is a time of day too
+    return Form("number", lambda: rng.randrange(86_400, 400_000), write, float)
 
 
 def texts(rng: random.Random) -> Form:

@@ -131,7 +131,9 @@ class DelimitedText:
         """Find out whether backslashes stand before quotes or separators in fields."""
         if self.escape is None and has_escapes(text, self.separator):
             self.escape = "\\"
-            self.notes.append("Backslashes in the fields are escapes, and are taken away.")
+            some = re.search(r"\\[^N]", text) is not None
+            what = "Backslashes in the fields are escapes, and are taken away."
+            self.notes.append(what if some else "\\N in a field means a missing value.")
 
     def _unescaped(self, text: str) -> str:
         return without_escapes(text, self.separator) if self.escape else text

@@ -57,7 +57,8 @@ def refuse(faults: list[TableError]) -> None:
 def no_column(option: str, name: str, path: str, columns: list[str]) -> TableError:
     """The error of an option that names a column that a table lacks."""
     lower = {column.lower(): column for column in columns}
-    close = difflib.get_close_matches(name.lower(), lower, 1)
+    close = [each for each in lower if each.endswith(f"/ {name.lower()}")]  # below a joined name
+    close = close or difflib.get_close_matches(name.lower(), lower, 1)
     more = f" and {len(columns) - 20} more" if len(columns) > 20 else ""
     said = f"{option} {name}: {path} has no such column; it has {columns[:20]}{more}."
     if close:

@@ -370,9 +370,10 @@ def separator_of(text: str, usual: str | None) -> str:
 def has_escapes(text: str, separator: str) -> bool:
     """Whether quotes or separators within fields stand behind a backslash, as databases write them.
 
-    Then alone all rows have one width. Or a field is ``\\N``, and others have escapes.
+    Then alone all rows have one width. Or a field is ``\\N``, among tabs or other escapes.
     """
-    null = re.search(_null(separator), text) and re.search(r"\\[^N]", text)
+    null = re.search(_null(separator), text)
+    null = null and (separator == "\t" or re.search(r"\\[^N]", text))
     if not null and not any(f"\\{each}" in text for each in ('"', separator, "\n")):
         return False
     plain = _widths(text, separator, most=None)
