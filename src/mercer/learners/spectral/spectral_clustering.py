@@ -241,7 +241,8 @@ def normalised_eigenpairs(
     if (degrees < 0).any() or not degrees.any():
         raise ValueError(
             "The samples need similarities with positive sums, but K has rows with sums <= 0: give "
-            "a kernel that is not negative, such as RBF."
+            "a kernel that is not negative, such as RBF on vectors or "
+            "FromDistance(distance) on other samples."
         )
     solver = solver or TopEigenSolver(count, SHARP, memory=memory, random_state=seed)
     return solver.solve(ScaledGram(K, _inverse_root(degrees))), degrees
