@@ -210,22 +210,18 @@ class TextTypes:
 
     def typed(self, cells: pl.DataFrame) -> list[pl.Series]:
         """The columns of a block of texts, each with its type."""
-        decimal = self.decimal
-        return [
-            TYPES[column.type(decimal)](series.alias(""))
-            for column, series in zip(self.columns, cells.iter_columns(), strict=True)
-        ]
+        both = zip(self._types(), cells.iter_columns(), strict=True)
+        return [TYPES[each](series.alias("")) for each, series in both]
 
     def dtypes(self) -> list[pl.DataType]:
         """The types of the columns, as polars calls them."""
-        none, decimal = pl.Series([], dtype=pl.String), self.decimal
+        none = pl.Series([], dtype=pl.String)
         types = {name: convert(none).dtype for name, convert in TYPES.items()}
-        return [types[column.type(decimal)] for column in self.columns]
+        return [types[each] for each in self._types()]
 
     def zones(self, names: list[str]) -> dict[str, str]:
         """The columns of times with zones, and the zones in which their hours are."""
-        decimal = self.decimal
-        types = [column.type(decimal) for column in self.columns]
+        types = self._types()
         local = {n: sorted(c.zones) for n, c, t in zip(names, self.columns, types) if t == "local"}
         found = {name: " and ".join(zones) for name, zones in local.items()}
         return found | {name: "UTC" for name, t in zip(names, types) if t == "zoned"}
@@ -245,8 +241,11 @@ class TextTypes:
 
     def commas(self, names: list[str]) -> list[str]:
         """The columns of numbers with decimal commas."""
+        return [name for name, each in zip(names, self._types()) if each == "comma number"]
+
+    def _types(self) -> list[str]:
         decimal = self.decimal
-        return [n for n, c in zip(names, self.columns) if c.type(decimal) == "comma number"]
+        return [column.type(decimal) for column in self.columns]
 
 
 def _points(cells: pl.Series) -> pl.Series:

@@ -33,7 +33,7 @@ from mercer.tables.column_kinds import (
     column_kinds,
     object_column,
 )
-from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column
+from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column, read_otherwise
 from mercer.tables.forms import (
     ORDERED,
     Read,
@@ -207,16 +207,11 @@ def _spared(column: Column, columns: dict) -> Column:
             f"short texts: {column.distinct} different values in {column.known} rows, and no other "
             "column can be used"
         )
-        counts = Counter(values[~missing_values(values)].tolist())
-        column = replace(column, kind="text", reason=reason, levels=[])
-        low, high, _ = column.of.extent(column, values, counts)
-        return replace(column, low=low, high=high)
+        return read_otherwise(column, "text", reason, values)
     if not kind.identifies or values.dtype.kind != "f":
         return column
     reason = f"integers, all {column.distinct} different, but no other column can be used"
-    column = replace(column, kind="number", reason=reason)
-    low, high, _ = column.of.extent(column, values, Counter())
-    return replace(column, low=low, high=high)
+    return read_otherwise(column, "number", reason, values)
 
 
 def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[str]]:

@@ -6,14 +6,18 @@ column_rules.py infers all this from the values.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from mercer.spoken import first_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
 from mercer.tables.forms import SAID as SAID_ORDERS
 from mercer.tables.forms import Numbers
 from mercer.tables.pandas_index import INDEX, NAMES
+from mercer.tables.values import missing_values
 
 RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
@@ -133,6 +137,14 @@ class Column:
     def left_out(self) -> bool:
         """Whether a user wanted it left out."""
         return self.kind == "dropped"
+
+
+def read_otherwise(column: Column, kind: str, reason: str, values: np.ndarray) -> Column:
+    """A column as another kind, for a reason, with the extent that it has then."""
+    found = replace(column, kind=kind, reason=reason, levels=[])
+    counts = Counter(values[~missing_values(values)].tolist() if kind == "text" else [])
+    low, high, _ = found.of.extent(found, values, counts)
+    return replace(found, low=low, high=high)
 
 
 def used_columns(columns: list[Column]) -> list[Column]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.tables.cells import as_texts
-from mercer.tables.columns import SAID, Column
+from mercer.tables.columns import SAID, Column, read_otherwise
 from mercer.tables.values import missing_values
 
 ROWS = 400  # that are judged, at most
@@ -70,9 +69,7 @@ def _worded(values: np.ndarray) -> bool:
 
 
 def _as_text(column: Column, values: np.ndarray, but: str) -> Column:
-    told = replace(column, kind="text", reason=f"{column.reason}, {but}")
-    low, high, _ = told.of.extent(told, values, Counter(values[~missing_values(values)].tolist()))
-    return replace(told, low=low, high=high)
+    return read_otherwise(column, "text", f"{column.reason}, {but}", values)
 
 
 def _judged(column: Column, values: np.ndarray, targets: np.ndarray, seed: int) -> Column:

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
 from mercer.tables.column_kinds.numbers import BINS, FILLED
 from mercer.tables.forms import SAID, Told, is_one_zone, order_of, zones_of
-from mercer.tables.values import as_dates, epoch_of, histogram, short
+from mercer.tables.values import as_dates, epoch_of, histogram
 
 WRITTEN = {
     "dmy": "the day before the month",
@@ -29,19 +29,13 @@ class DateColumns(ColumnKind):
     """Dates with or without times of day, which may be written as texts."""
 
     name = "date"
+    wanted = "a date as in 2024-02-29, nor a number of seconds or milliseconds since 1970"
     in_time = True
     gap = FILLED
     forms: ClassVar = {
         **{said: {"order": order} for order, said in SAID.items()},
         "excel": {"order": "excel"}, "seconds": {"order": "s"}, "milliseconds": {"order": "ms"},
     }  # fmt: skip
-
-    def check(self, name: Any, present: np.ndarray) -> None:
-        if len(present) and np.isnat(as_dates(present)).all():
-            raise ValueError(
-                f"kind: {name}='date', but no value is a date as in 2024-02-29, nor a number of "
-                f"seconds or milliseconds since 1970; the first is {short(present[0])}."
-            )
 
     def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
         zone = "" if is_one_zone(zones_of(texts)) else "UTC"

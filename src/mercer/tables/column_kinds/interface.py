@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.samples import Drawing, Kind
 from mercer.tables.forms import Told
-from mercer.tables.values import missing_values
+from mercer.tables.values import missing_values, short
 
 #: the smallest and the largest value of a column, and its most frequent levels
 Extent = tuple[Any, Any, list[str]]
@@ -47,6 +47,7 @@ class ColumnKind(ABC):
     samples: Kind | None = None  # the kind of the samples that stand in the cells
     #: the forms that a user may give, as in "date:month-first", and what they say of a `Column`
     forms: ClassVar[dict[str, dict[str, Any]]] = {}
+    wanted: str = ""  # what a value of an ordered kind looks like
     #: what becomes of missing values: the sentence goes on with the names of the columns
     gap: str = ""
 
@@ -59,7 +60,11 @@ class ColumnKind(ABC):
 
     def check(self, name: Any, present: np.ndarray) -> None:
         """Raise ValueError if no value of a column is of this kind."""
-        return
+        if self.wanted and len(present) and missing_values(self.read(present)).all():
+            raise ValueError(
+                f"kind: {name}={self.name!r}, but no value is {self.wanted}; the first is "
+                f"{short(present[0])}."
+            )
 
     def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
         """How values that are written as texts are written: fields of a `Column`."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
 from mercer.tables.forms import Told, numbers_of, signs_of, spelled_number
-from mercer.tables.values import as_hours, as_numbers, histogram, short
+from mercer.tables.values import as_hours, as_numbers, histogram
 
 NO_EXTENT: Extent = (None, None, [])
 BINS = 12  # of the distribution of a column
@@ -47,14 +47,8 @@ class NumberColumns(Measured):
     """Numbers, which may be written as texts."""
 
     name = "number"
+    wanted = "a number"
     forms: ClassVar = {"decimal-comma": {"decimal": ","}, "decimal-point": {"decimal": "."}}
-
-    def check(self, name: Any, present: np.ndarray) -> None:
-        if len(present) and np.isnan(as_numbers(present)).all():
-            raise ValueError(
-                f"kind: {name}='number', but no value is a number; the first is "
-                f"{short(present[0])}."
-            )
 
     def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
         numbers = (t for t in texts if spelled_number(t) is not None)
@@ -85,13 +79,7 @@ class TimeColumns(Measured):
     near 0:10."""
 
     name = "time"
-
-    def check(self, name: Any, present: np.ndarray) -> None:
-        if len(present) and np.isnan(as_hours(present)).all():
-            raise ValueError(
-                f"kind: {name}='time', but no value is a time of day as in 14:30; the first is "
-                f"{short(present[0])}."
-            )
+    wanted = "a time of day as in 14:30"
 
     def read(self, values: np.ndarray, column: Any = None) -> np.ndarray:
         return as_hours(values)
