@@ -45,6 +45,7 @@ from mercer.tables.forms import (
     order_of_steps,
     said_of_misfits,
 )
+from mercer.tables.names import DATE_NAME, IDENTIFIER_NAME, TIME_NAME, YEAR_NAME
 from mercer.tables.pandas_index import index_names, is_index
 from mercer.tables.values import as_dates, epoch_of, missing_values, short
 
@@ -53,40 +54,14 @@ SEQUENCE_LENGTH = 8  # symbols on average of sequences, which are many and of fe
 MOSTLY = 0.95  # of the values are different: an identifier
 MANY = 0.9  # of the values are numbers or dates: it is said, where the others are codes too
 FEW_DAYS = 5  # different numbers such as 20240229 that may be dates
-DATE_NAME = re.compile(
-    r"(.*[_\W\d])?(?i:date|day|datum|tag|jour|fecha|data|dt|dia|giorno|ymd|yyyymmdd)([_\W\d].*)?"
-    r"|.*(?:Date|Day|Datum)"
-)
 MOST_COUNTED = 1000  # different numbers or dates whose rows are counted
-YEAR_NAME = re.compile(
-    r"(.*[_\W])?(?i:years?|yr|jahr|ann[eé]e|año|anno|ano|jaar|season|saison)"
-    r"([_\W].*|(?<=[a-z])[A-Z].*)?"
-)
 SHOWN = 3  # cells that do not fit, which are named
 LONGEST = 40  # characters of one of them
-TIME_NAME = re.compile(
-    r"(.*[_\W\d])?(?i:times?|hours?|hhmm|clock|uhrzeit|zeit|heure|hora|ora|tijd|departure|arrival)"
-    r"([_\W\d].*)?|.*[a-z](?:Time|Hour)"
-)
 FEW_TIMES = 10  # different numbers such as 1430, with three different minutes, that may be times
 FEW_ROWS = 20  # below, no column is taken for an identifier, but for one that is named so
 FEWEST_NAMED = 3  # rows that such a column counts
 TIES = 10
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
-#: names of identifiers, which may return
-IDENTIFIERS = (
-    r"(?:[pu]|pat(?:ient)?|subj(?:ect)?|user|cust(?:omer)?|client|member|person|case|hh|house(?:hold)?"
-    r"|emp(?:loyee)?|unit|geo|item|order|prod(?:uct)?|store|sample|account|trans(?:action)?|session"
-    r"|visit|event|student|school|site|town|fam(?:ily)?|animal|plot)?ids?"
-)
-#: names of numbers that tell rows apart; a column is taken for such only if all are different
-IDENTIFIER_NAME = re.compile(
-    rf"(.*[_\W])?(?i:{IDENTIFIERS}|id[_ ]?(?:str|num|number|no|code)|uuid|guid|index|idx|key"
-    r"|pk|unnamed: \d+|seqn|row[_ .]?(?:names?|num(?:ber)?s?|no|nr|ids?)|rec(?:ord)?s?"
-    r"|rec(?:ord)?[_ .]?(?:no|nr|num|id)|obs(?:ervation)?s?|case[_ .]?(?:no|nr|num(?:ber)?)?"
-    r"|serial|seq(?:uence)?[_ .]?(?:no|nr|num)?|no\.?|nr\.?|num|lfd\.?(?: ?nr\.?)?)"
-    r"|.*[a-z](?:Id|ID|No|Nr)"
-)
 
 
 def infer_columns(

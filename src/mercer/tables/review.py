@@ -18,9 +18,9 @@ import numpy as np
 
 from mercer.spoken import first_of, spoken
 from mercer.tables.column_kinds import level_text
-from mercer.tables.column_rules import IDENTIFIERS
 from mercer.tables.columns import Column
 from mercer.tables.forms import LEVELS, MISSING_TEXTS
+from mercer.tables.names import CODE_NAME, LATITUDE_NAME
 from mercer.tables.values import as_numbers, missing_values
 
 FEWEST_ROWS = 30  # with fewer, chance makes a column tell the target
@@ -32,15 +32,6 @@ RARE_CLASS = 0.05  # of the rows: accuracy says little where the others are one 
 MISSING_WORDS = MISSING_TEXTS - LEVELS
 NUMBERED = re.compile(r"^-?\d+[ .:=)-]+(?=\w)")  # a code before its label
 RISING = 0.99  # of the steps from row to row, in a table that is ordered in time
-CODE_NAME = re.compile(
-    r"(?:.*[_\W]|.*[a-z](?=[A-Z]))?(?:"
-    r"(?i:zip|zipcode|zip_code|postcode|post_code|postal|plz|codes?|icd\d*|naics|sic|phone|"
-    r"telephone|tel|mobile|fax|iban|isbn|ean|gtin|upc|sku|ssn|vat|account|card)(?:[_\W].*)?"
-    rf"|(?i:{IDENTIFIERS}|id[_ .]?(?:num(?:ber)?|no|nr|str)|origin|region|race|ethnic(?:ity)?|"
-    r"marita?l|status|type|birthplace|religion|occupation|industry|sector|dept|department|store|branch|precinct|"
-    r"district|county|country|nationality|state|flight|team|brand)\d*)"
-)
-LATITUDE_NAME = re.compile(r"(|.*[^a-z]|.*(?=latitude))(latitude|lat)(|[^a-z].*)", re.IGNORECASE)
 FEWEST_GROUPS, GROUP_ROWS = 10, 3  # groups, and rows of each on average, that are a panel
 MOST_GROUPINGS, MOST_NUMBERS = 8, 100  # columns that may be groups, and be the same in them
 #: times the range of the other values, beyond which a mark of a missing value lies, or a mistake
