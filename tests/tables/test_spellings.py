@@ -104,7 +104,7 @@ def test_what_a_column_of_texts_taught_is_the_rule_for_new_rows():
 def test_a_hint_decides_for_a_column_that_does_not_tell():
     columns = read_columns(pd.DataFrame({"x": [f"{i},{100 + i}" for i in range(1, 40)]}))
     assert infer_columns(columns)[0].high == 39139
-    assert infer_columns(columns, told=",")[0].high == 39.139
+    assert infer_columns(columns, hints=",")[0].high == 39.139
 
 
 def test_times_of_day_are_read_where_there_are_some():

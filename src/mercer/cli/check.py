@@ -197,7 +197,7 @@ def _test_findings(
     if target is not None:
         height = frame.height
         frame, y_held, _ = read_target(
-            frame, target, held.label, varied=False, told=held.told,
+            frame, target, held.label, varied=False, hints=held.hints,
             known=np.unique(y).tolist() if y.dtype.kind == "U" else None,
         )  # fmt: skip
         y_held = y_held.astype(str) if y.dtype.kind == "U" else y_held

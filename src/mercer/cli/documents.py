@@ -26,7 +26,7 @@ from mercer.cli.errors import TableError, no_column
 from mercer.cli.files import Source
 from mercer.cli.text_layout import separator_of
 from mercer.persistence import read_json
-from mercer.tables import Column, Told, form_of, infer_columns, is_missing_mark
+from mercer.tables import Column, Hints, form_of, infer_columns, is_missing_mark
 
 BOM = b"\xef\xbb\xbf"
 ROWS = 32_768  # records of a part
@@ -317,7 +317,7 @@ def read_kept(formats: Sequence[Format]) -> None:
             with suppress(RecordError):
                 cell = made.found(record)[1]
                 cells += [cell] if isinstance(cell, str) and cell else []
-    found = form_of(Counter(cells), Told()) if cells else None
+    found = form_of(Counter(cells), Hints()) if cells else None
     if found is None or found.kind not in ("number", "date"):
         return
     for made in formats:

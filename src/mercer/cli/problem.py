@@ -287,7 +287,7 @@ def columns_of(
     drop = [name for name in drop if name in values]
     columns: list[Column] = []
     try:
-        columns = infer_columns(values, kind, drop, tables.told, tables.unnamed)
+        columns = infer_columns(values, kind, drop, tables.hints, tables.unnamed)
     except ValueError as error:
         faults += [TableError(f"--{fault}") for fault in str(error).splitlines()]
     refuse(faults)
@@ -383,7 +383,7 @@ def _read_test(problem: Problem, test: Path, options: FitOptions, screen: Termin
     tables = Tables([test], options.reading.after(problem.columns))
     frame = tables.frame([*problem.X.columns])
     others, y, rows = read_target(
-        frame, options.target, str(test), varied=False, told=tables.told,
+        frame, options.target, str(test), varied=False, hints=tables.hints,
         known=np.unique(problem.y).tolist() if problem.y.dtype.kind == "U" else None,
     )  # fmt: skip
     if problem.y.dtype.kind == "U":

@@ -43,7 +43,7 @@ def report_table(options: ReportOptions) -> int:
     frame = tables.frame([str(name) for name in getattr(estimator, "feature_names_in_", [])])
     classes = np.asarray(getattr(estimator, "classes_", []))
     X, y, rows = read_target(
-        frame, target, tables.label, varied=False, unread=tables.unread, told=tables.told,
+        frame, target, tables.label, varied=False, unread=tables.unread, hints=tables.hints,
         known=classes.tolist() if classes.dtype.kind in "UO" and len(classes) else None,
     )  # fmt: skip
     dropped = frame.height - len(rows)

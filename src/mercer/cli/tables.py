@@ -24,7 +24,7 @@ from mercer.cli.headed_files import ArffFile, TimeSeriesFile
 from mercer.cli.json_tables import JsonFile, JsonLines
 from mercer.cli.text_types import TextTypes
 from mercer.spoken import first_of
-from mercer.tables import Column, Told
+from mercer.tables import Column, Hints
 
 #: suffix -> the usual separator of a text
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
@@ -103,10 +103,10 @@ class Tables:
         return list(dict.fromkeys(self._notes + found))
 
     @property
-    def told(self) -> Told:
+    def hints(self) -> Hints:
         """What the file tells of columns that do not, complete after reading."""
         given = self.reading
-        return Told(self.decimal, given.dates, bool(given.dates), given.variants)
+        return Hints(self.decimal, given.dates, bool(given.dates), given.variants)
 
     @property
     def unnamed(self) -> list[str]:

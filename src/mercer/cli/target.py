@@ -15,7 +15,7 @@ import polars as pl
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.tables import Tables
 from mercer.spoken import first_of
-from mercer.tables import Column, Told, form_of, level_text, misfits, used_columns
+from mercer.tables import Column, Hints, form_of, level_text, misfits, used_columns
 
 LARGEST_CLASSES = 20  # with a unit, such as "5 stars"; more of them are numbers
 MOST = 0.5  # of the cells are numbers: the others are mistakes
@@ -44,7 +44,7 @@ def read_answers(
 
     said: list[str] = []
     others, y, rows = read_target(
-        frame, target, tables.label, unread=tables.unread, told=tables.told, said=said
+        frame, target, tables.label, unread=tables.unread, hints=tables.hints, said=said
     )
     order = class_order(y, frame[target], given, orders, target)
     task, why = task_of(y, given if order is None else "classification")
@@ -60,7 +60,7 @@ def read_target(
     path: str,
     varied: bool = True,
     unread: dict[str, str] | None = None,
-    told: Told | None = None,
+    hints: Hints | None = None,
     known: Iterable[str] | None = None,
     said: list[str] | None = None,
 ) -> tuple[pl.DataFrame, Any, np.ndarray]:
@@ -68,9 +68,9 @@ def read_target(
 
     Rows without a target are left out.
     ``unread`` names the columns of the file that are no columns of the frame, and what they hold;
-    ``told`` is what the file tells of its numbers. Classes that differ by case and blanks alone are
-    one, as one of the ``known`` classes is written, or as most of its rows write it. How the target
-    was read, where there is more than one way, is added to what is ``said``.
+    ``hints`` are what the file tells of its numbers. Classes that differ by case and blanks alone
+    are one, as one of the ``known`` classes is written, or as most of its rows write it. How the
+    target was read, where there is more than one way, is added to what is ``said``.
     """
     if target in (unread or {}):
         held = (unread or {})[target]
@@ -81,7 +81,7 @@ def read_target(
     if dtype.is_nested() or dtype == pl.Binary:
         raise TableError(f"--target {target} holds {dtype}: give a column of numbers or classes.")
     # in some names polars sees patterns
-    answers, how = spelled_target(frame[target].alias(""), target, told or Told(), known)
+    answers, how = spelled_target(frame[target].alias(""), target, hints or Hints(), known)
     if said is not None:
         said += [f"{target}{sentence}" for sentence in how]
     rows = answers.is_not_null()
@@ -116,7 +116,7 @@ def left_out(rows: int, target: str) -> str:
 
 
 def spelled_target(
-    column: pl.Series, target: str, told: Told, known: Iterable[str] | None = None
+    column: pl.Series, target: str, hints: Hints, known: Iterable[str] | None = None
 ) -> tuple[pl.Series, list[str]]:
     """A target as numbers or classes, null where it is missing, and what to say of it.
 
@@ -134,9 +134,9 @@ def spelled_target(
         return column, []
     cells = column.to_list()
     counts = Counter(cell for cell in cells if cell is not None)
-    found = form_of(counts, told, MOST)
+    found = form_of(counts, hints, MOST)
     if found is None:
-        return _classes(column, known, told)
+        return _classes(column, known, hints)
     if found.kind == "date":
         raise TableError(
             f"--target {target} holds dates; turn them into a number to predict, such as days."
@@ -144,7 +144,7 @@ def spelled_target(
     others, unit = misfits(found.values), found.written.get("unit", "")
     numbers = {value for value in found.values.values() if value is not None}
     if len(numbers) <= LARGEST_CLASSES and (others or (len(counts) > 0 and unit not in ("", "s"))):
-        return _classes(column, known, told)
+        return _classes(column, known, hints)
     if others:
         rows = [f"{text!r} (row {cells.index(text) + 1})" for text in others[:3]]
         options = " ".join(f"--missing {shlex.quote(text)}" for text in others[:3])
@@ -163,7 +163,7 @@ def spelled_target(
 
 
 def _classes(
-    column: pl.Series, known: Iterable[str] | None, told: Told
+    column: pl.Series, known: Iterable[str] | None, hints: Hints
 ) -> tuple[pl.Series, list[str]]:
     """Classes, with null for texts by which programs write that there is none.
 
@@ -175,14 +175,14 @@ def _classes(
     if not any(t[:1].isupper() for t in others):
         gone |= set(counts) - others
     gone = set() if len(gone) == len(counts) else gone
-    kept, said = _alike({t: c for t, c in counts.items() if t not in gone}, known, told)
+    kept, said = _alike({t: c for t, c in counts.items() if t not in gone}, known, hints)
     if not gone and not said:
         return column, []
     return pl.Series(column.name, [kept.get(t) for t in column.to_list()], dtype=pl.String), said
 
 
 def _alike(
-    counts: dict[str, int], known: Iterable[str] | None, told: Told
+    counts: dict[str, int], known: Iterable[str] | None, hints: Hints
 ) -> tuple[dict[str, str], list[str]]:
     """Each class as it is written mostly, and what to say of those written in several ways."""
     groups: dict[str, list[str]] = defaultdict(list)
@@ -190,7 +190,7 @@ def _alike(
         groups[" ".join(text.casefold().split())].append(text)
     first = {} if known is None else {" ".join(str(k).casefold().split()): str(k) for k in known}
     several = {form: texts for form, texts in groups.items() if len(texts) > 1}
-    if told.variants or not (several or first):
+    if hints.variants or not (several or first):
         return {text: text for text in counts}, []
     kept = {text: first.get(form, texts[0].strip() or texts[0]) for form, texts in groups.items()
             for text in texts}  # fmt: skip

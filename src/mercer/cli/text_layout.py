@@ -191,11 +191,6 @@ def filled_right(row: Sequence[str], spans: Iterable[tuple[int, int]] | None = N
     """A row of headings that stand over several columns each, with the heading in all of them.
 
     Without ``spans``, a heading goes on over the blank fields on its right.
-
-    Examples
-    --------
-    >>> filled_right(["shop", "2023", "", "2024", ""])
-    ['shop', '2023', '2023', '2024', '2024']
     """
     found = list(row)
     if spans is None:
@@ -207,13 +202,7 @@ def filled_right(row: Sequence[str], spans: Iterable[tuple[int, int]] | None = N
 
 
 def joined_names(above: Sequence[str], below: Sequence[str]) -> list[str]:
-    """The names of columns whose headings stand in two rows; "" where both are blank.
-
-    Examples
-    --------
-    >>> joined_names(["shop", "2023", "2023"], ["", "sold", "back"])
-    ['shop', '2023 / sold', '2023 / back']
-    """
+    """The names of columns whose headings stand in two rows; "" where both are blank."""
     found: list[str] = []
     for both in zip(above, below):
         name = " / ".join(word.strip() for word in both if word.strip())

@@ -9,7 +9,7 @@ cli/text_types.py first.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mercer.tables.cells import as_items, as_texts, column_bytes, items_of, words_of
+from mercer.tables.cells import as_items, as_texts, column_bytes, words_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import Column, column_notices, doubt_notices, used_columns
@@ -26,7 +26,7 @@ from mercer.tables.forms import (
     MISSING_TEXTS,
     POINT_NUMBER,
     UNITS,
-    Told,
+    Hints,
     form_of,
     is_missing_mark,
     is_one_zone,
@@ -66,19 +66,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "FEW_GROUPS", "MISSING_TEXTS", "POINT_NUMBER",
-    "UNITS", "Column",
-    "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding",
-    "LevelEffect",
-    "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "Told", "as_dates",
+    "UNITS", "Column", "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding", "Hints",
+    "LevelEffect", "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "as_dates",
     "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",
     "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_codes", "find_groups",
     "find_leaks", "find_order_in_time", "find_places", "find_repeated_rows", "find_shared_rows",
-    "find_strange_values",
-    "find_variants", "form_of", "histogram", "infer_columns", "is_missing_mark", "is_object_list",
-    "is_one_zone", "items_of", "learn_effects", "level_text", "listed", "misfits",
-    "missing_values", "read_as", "read_columns", "review_target", "rows_of", "shared_rows",
-    "spare_telling_texts", "spare_worded_texts", "spelled_number", "unreadable", "used_columns",
-    "words_in_order", "words_of",
+    "find_strange_values", "find_variants", "form_of", "histogram", "infer_columns",
+    "is_missing_mark", "is_object_list", "is_one_zone", "learn_effects", "level_text", "listed",
+    "misfits", "missing_values", "read_as", "read_columns", "review_target", "rows_of",
+    "shared_rows", "spare_telling_texts", "spare_worded_texts", "spelled_number", "unreadable",
+    "used_columns", "words_in_order", "words_of",
 ]  # fmt: skip
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use

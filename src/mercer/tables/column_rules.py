@@ -36,8 +36,8 @@ from mercer.tables.column_kinds import (
 from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column, read_otherwise
 from mercer.tables.forms import (
     ORDERED,
+    Hints,
     Read,
-    Told,
     form_of,
     is_missing_mark,
     misfits,
@@ -68,7 +68,7 @@ def infer_columns(
     columns: dict[Any, np.ndarray],
     kind: dict | None = None,
     drop: Iterable | None = None,
-    told: Told | str = "",
+    hints: Hints | str = "",
     unnamed: Iterable = (),
 ) -> list[Column]:
     """What each column is, and why.
@@ -84,7 +84,7 @@ def infer_columns(
         this column is.
     drop : sequence, optional
         Names of columns to leave out.
-    told : Told or {"", ".", ","}
+    hints : Hints or {"", ".", ","}
         What the file tells of columns that do not: the decimal sign of texts such as "1,200", and
         the order of day and month in dates. A text is the decimal sign.
     unnamed : sequence, optional
@@ -104,7 +104,7 @@ def infer_columns(
     [(0, 'category'), (1, 'number')]
     """
     kind, drop, faults = _check_given(columns, kind, drop)
-    told = Told(told) if isinstance(told, str) else told
+    hints = Hints(hints) if isinstance(hints, str) else hints
     found: list[Column] = []
     seen: dict[tuple[str, int], Any] = {}
     indexes = index_names(columns, unnamed)
@@ -114,7 +114,7 @@ def infer_columns(
             found.append(given)
             continue
         try:
-            column = _infer(name, values, given, name in drop, told)
+            column = _infer(name, values, given, name in drop, hints)
         except ValueError as error:
             faults.append(str(error))
             continue
@@ -134,7 +134,7 @@ def infer_columns(
     if faults:
         raise ValueError("\n".join(faults))
     for i, column in enumerate(found):
-        order = _order_told(column, found, told, columns[column.name])
+        order = _order_hinted(column, found, hints, columns[column.name])
         if order is not None and not isinstance(kind.get(column.name), Column):
             name = column.name
             found[i] = _infer(name, columns[name], kind.get(name), False, order)
@@ -144,21 +144,23 @@ def infer_columns(
             replace(c, others=_other_readings(c, columns[c.name])) for c in found]  # fmt: skip
 
 
-def _order_told(column: Column, found: list[Column], told: Told, values: np.ndarray) -> Told | None:
+def _order_hinted(
+    column: Column, found: list[Column], hints: Hints, values: np.ndarray
+) -> Hints | None:
     """What tells the order of day and month in a column whose cells fit both: other columns, else
-    its steps from row to row, else what the file is; None if nothing does, or if it is told."""
+    its steps from row to row, else what the file is; None if nothing does, or if it is given."""
     if not any(kind == "order" for kind, _ in column.doubts):
         return None
     sure = {c.order for c in found if c.of.in_time and not any(k == "order" for k, _ in c.doubts)}
     sure &= {"dmy", "mdy"}
     if len(sure) == 1:
-        return replace(told, order=sure.pop(), sure=True)
+        return replace(hints, order=sure.pop(), sure=True)
     steps = order_of_steps(v for v in values.tolist() if isinstance(v, str))
     if steps:
-        return replace(told, order=steps, sure=True)
-    comma = told.decimal == "," or any(c.decimal == "," for c in found)
+        return replace(hints, order=steps, sure=True)
+    comma = hints.decimal == "," or any(c.decimal == "," for c in found)
     dollars = any("$" in c.signs.split() for c in found)
-    return replace(told, order="mdy") if dollars and not comma else None
+    return replace(hints, order="mdy") if dollars and not comma else None
 
 
 def _informs(column: Column) -> bool:
@@ -211,7 +213,7 @@ def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[
     return {name: kind[name] for name in kind if name not in wrong}, drop, faults
 
 
-def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told: Told) -> Column:
+def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, hints: Hints) -> Column:
     """The rules, in order; the first that applies."""
     given, _, form = (given or "").partition(":")
     written = column_kind(given).formed(form) if form else {}
@@ -232,7 +234,7 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
 
     def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
         of = column_kind(kind)
-        how = of.written(texts, told) if texts else of.counted(present)
+        how = of.written(texts, hints) if texts else of.counted(present)
         missing = n - known + lost
         found = Column(name, kind, reason, missing, distinct, separator=separator, rows=n)
         found = replace(found, **{**how, **written})
@@ -315,11 +317,11 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
     digits = named and all(re.fullmatch(r"\d{1,4}", text) for text in texts)
     if digits and _are_times(np.array(texts, dtype=np.float64)):
         return column("time", f"texts such as {short(texts[0])} as times of day")
-    found = form_of(counts, told) if texts else None
+    found = form_of(counts, hints) if texts else None
     if found is not None and found.kind == "number" and DATE_NAME.fullmatch(str(name)):
         days = np.array([v for v in found.values.values() if v is not None], dtype=np.float64)
         if len(days) > FEW_DAYS and epoch_of(days) == "ymd":
-            dated = _infer(name, values, "date", False, told)
+            dated = _infer(name, values, "date", False, hints)
             return replace(dated, reason=f"texts such as {short(texts[0])} as dates")
     if found is not None:
         different = len({value for value in found.values.values() if value is not None})
@@ -336,21 +338,21 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, told
     kind, reason = _word_kind(name, counts, n)
     order = order_in(texts) if len(texts) == distinct and kind in ("category", "identifier") else ""
     if not order or (kind == "identifier" and order != "version"):
-        doubts = _mixed(name, counts, told, known) if texts and kind != "sequence" else []
+        doubts = _mixed(name, counts, hints, known) if texts and kind != "sequence" else []
         return replace(column(kind, reason), doubts=doubts)
     return replace(column("category", f"{reason}: {ORDERED[order].said}"), order=order)
 
 
-def _mixed(name: Any, counts: Counter, told: Told, known: int) -> list[list[str]]:
+def _mixed(name: Any, counts: Counter, hints: Hints, known: int) -> list[list[str]]:
     """What is said of a column in which most cells are numbers or dates, and the others words."""
     if len(counts) <= MANY_LEVELS:
         return []
     digits = Counter({v: c for v, c in counts.items() if re.search(r"\d", str(v))})
     if len(digits) <= MANY_LEVELS or 2 * sum(digits.values()) < known:
         return []
-    found = form_of(counts, told, MANY)
+    found = form_of(counts, hints, MANY)
     if found is None and len(digits) < len(counts):  # else houses, tickets and other codes
-        found = form_of(digits, told)
+        found = form_of(digits, hints)
         found = None if found is None or None in found.values.values() else found
     if found is None:
         return []

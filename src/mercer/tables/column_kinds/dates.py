@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
 from mercer.tables.column_kinds.numbers import BINS, FILLED
-from mercer.tables.forms import SAID, Told, is_one_zone, order_of, zones_of
+from mercer.tables.forms import SAID, Hints, is_one_zone, order_of, zones_of
 from mercer.tables.values import as_dates, epoch_of, histogram
 
 WRITTEN = {
@@ -37,9 +37,9 @@ class DateColumns(ColumnKind):
         "excel": {"order": "excel"}, "seconds": {"order": "s"}, "milliseconds": {"order": "ms"},
     }  # fmt: skip
 
-    def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
+    def written(self, texts: Collection[str], hints: Hints) -> dict[str, Any]:
         zone = "" if is_one_zone(zones_of(texts)) else "UTC"
-        return {"order": order_of(texts, told.order)[0], "zone": zone}
+        return {"order": order_of(texts, hints.order)[0], "zone": zone}
 
     def counted(self, present: np.ndarray) -> dict[str, str]:
         return {} if present.dtype.kind == "M" else {"order": epoch_of(present.astype(np.float64))}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mercer.samples import Drawing, Kind
-from mercer.tables.forms import Told
+from mercer.tables.forms import Hints
 from mercer.tables.values import missing_values, short
 
 #: the smallest and the largest value of a column, and its most frequent levels
@@ -66,7 +66,7 @@ class ColumnKind(ABC):
                 f"{short(present[0])}."
             )
 
-    def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
+    def written(self, texts: Collection[str], hints: Hints) -> dict[str, Any]:
         """How values that are written as texts are written: fields of a `Column`."""
         return {}
 

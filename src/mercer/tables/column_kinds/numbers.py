@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent
-from mercer.tables.forms import Told, numbers_of, signs_of, spelled_number
+from mercer.tables.forms import Hints, numbers_of, signs_of, spelled_number
 from mercer.tables.values import as_hours, as_numbers, histogram
 
 NO_EXTENT: Extent = (None, None, [])
@@ -50,9 +50,9 @@ class NumberColumns(Measured):
     wanted = "a number"
     forms: ClassVar = {"decimal-comma": {"decimal": ","}, "decimal-point": {"decimal": "."}}
 
-    def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
+    def written(self, texts: Collection[str], hints: Hints) -> dict[str, Any]:
         numbers = (t for t in texts if spelled_number(t) is not None)
-        return {"signs": signs_of(numbers), **asdict(numbers_of(texts, told.decimal))}
+        return {"signs": signs_of(numbers), **asdict(numbers_of(texts, hints.decimal))}
 
     def said(self, column: Any) -> str:
         how = ["with a decimal comma"] * (column.decimal == ",")

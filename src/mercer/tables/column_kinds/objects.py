@@ -14,7 +14,7 @@ from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
 from mercer.tables.column_kinds.levels import MOST_SHOWN, shown_level
 from mercer.tables.column_kinds.numbers import BINS
-from mercer.tables.forms import Told
+from mercer.tables.forms import Hints
 from mercer.tables.values import histogram, missing_values, short
 
 CURVE = 48  # points of the mean of series
@@ -187,7 +187,7 @@ class SequenceColumns(TextColumns):
         self.name = "sequence"
         self.gap = "A missing sequence counts as the empty one"
 
-    def written(self, texts: Collection[str], told: Told) -> dict[str, Any]:
+    def written(self, texts: Collection[str], hints: Hints) -> dict[str, Any]:
         """Nucleotides have no case: they are read in that of the first cells."""
         letters = Counter(c for text in texts for c in text)
         if not _are_nucleotides(letters):

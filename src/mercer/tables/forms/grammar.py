@@ -32,7 +32,7 @@ GRADE = re.compile(rf"[0-9][{MINUS}]")  # 2- is a mark, where no number is large
 
 
 @dataclass(frozen=True)
-class Told:
+class Hints:
     """What a file and its other columns tell of one that does not tell by itself."""
 
     decimal: str = ""
@@ -58,7 +58,7 @@ class Read:
     doubts: list[Doubt] = field(default_factory=list)
 
 
-def form_of(counts: Counter, told: Told, mostly: float = MOSTLY) -> Read | None:
+def form_of(counts: Counter, hints: Hints, mostly: float = MOSTLY) -> Read | None:
     """The form that almost all cells of a column fit; None if there is none.
 
     ``counts`` are the different values of a column that holds texts, with their numbers of rows.
@@ -69,9 +69,9 @@ def form_of(counts: Counter, told: Told, mostly: float = MOSTLY) -> Read | None:
     step = max(1, len(texts) // SAMPLED)
     some = Counter({value: counts[value] for value in texts[::step]})
     for read in FAMILIES:
-        if step > 1 and not _fits(some, read(some, told).values, HALF):
+        if step > 1 and not _fits(some, read(some, hints).values, HALF):
             continue
-        found = read(counts, told)
+        found = read(counts, hints)
         if _fits(counts, found.values, mostly):
             return found
     return None
@@ -102,7 +102,7 @@ def _plain(value: Any) -> float | None:
     return float(value) if real and np.isfinite(value) else None
 
 
-def read_clocks(counts: Counter, told: Told) -> Read:
+def read_clocks(counts: Counter, hints: Hints) -> Read:
     """Times of day, in hours."""
     texts = [value for value in counts if isinstance(value, str)]
     values = {v: clock_hours(v) if isinstance(v, str) else None for v in counts}
@@ -111,10 +111,10 @@ def read_clocks(counts: Counter, told: Told) -> Read:
     return Read("time", values)
 
 
-def read_numbers(counts: Counter, told: Told) -> Read:
+def read_numbers(counts: Counter, hints: Hints) -> Read:
     """Numbers, also with units, currencies and limits."""
     texts = [value for value in counts if isinstance(value, str)]
-    form = numbers_of(texts, told.decimal)
+    form = numbers_of(texts, hints.decimal)
     cells = {text: form.cell(text) for text in texts}
     values: dict[Any, Any] = {
         v: (None if (cell := cells[v]) is None else cell.number) if v in cells else _plain(v)
@@ -163,18 +163,18 @@ def read_numbers(counts: Counter, told: Told) -> Read:
         doubts.append(Doubt("currency", several))
     how = {"signs": signs, **asdict(form)}
     if not form.decimal and re.search(r"\d[.,]\d", "\n".join(numbers)):
-        other = "comma" if told.decimal != "," else "point"
+        other = "comma" if hints.decimal != "," else "point"
         how["others"] = [[f"number:decimal-{other}", "its cells fit both decimal signs"]]
     return Read("number", values, how, doubts)
 
 
-def read_dates(counts: Counter, told: Told) -> Read:
+def read_dates(counts: Counter, hints: Hints) -> Read:
     """Dates, with and without times of day."""
     moments = {v: moment_in(v) if isinstance(v, str) else None for v in counts}
     known = {text: moment for text, moment in moments.items() if moment is not None}
     if not known or all(moment.season for moment in known.values()):
         return Read("date", dict.fromkeys(counts))
-    order, sure = order_of(known, told.order)
+    order, sure = order_of(known, hints.order)
     zones = {moment.zone for moment in known.values() if moment.zone}
     local = is_one_zone(zones)
     values: dict[Any, Any] = dict.fromkeys(counts)
@@ -190,7 +190,7 @@ def read_dates(counts: Counter, told: Told) -> Read:
     # 10/03/84 is not told by dates such as 13.02.87
     telling = {_mark(text) for text, m in known.items() if m.open and [*m.dates] == [order]}
     some = [t for t, m in known.items() if m.open and len(m.dates) > 1 and _mark(t) not in telling]
-    if some and not told.sure and (not sure or telling):
+    if some and not hints.sure and (not sure or telling):
         text, which = (
             some[0],
             f"{sum(counts[t] for t in some)} of its dates" if sure else "its dates",
@@ -210,7 +210,7 @@ def _mark(text: str) -> str:
     return text.strip().lstrip("0123456789")[:1]
 
 
-FAMILIES: tuple[Callable[[Counter, Told], Read], ...] = (read_clocks, read_numbers, read_dates)
+FAMILIES: tuple[Callable[[Counter, Hints], Read], ...] = (read_clocks, read_numbers, read_dates)
 
 
 def said_of_misfits(kind: str, some: list[tuple[Any, int]], count: int) -> Doubt:
