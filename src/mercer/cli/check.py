@@ -37,17 +37,12 @@ from mercer.tables import (
     ReadTable,
     Surprises,
     column_notices,
-    find_codes,
-    find_groups,
     find_leaks,
-    find_order_in_time,
-    find_places,
     find_repeated_rows,
     find_shared_rows,
-    find_strange_values,
-    find_variants,
     listed,
     read_columns,
+    review_columns,
     review_target,
 )
 
@@ -157,19 +152,15 @@ def _findings(
     columns: list[Column], values: dict, y: Any, task: str, target: str | None
 ) -> list[Finding]:
     """What to look at in one table."""
-    used = [column for column in columns if column.used]
     cells, found = values, list[Finding]()
     values = {c.name: _read_once(c, cells[c.name]) for c in columns}
     if y is not None:
         from mercer.selection.automatic import default_metric
 
         found += review_target(y, task, target, accuracy=default_metric(task, y) == "accuracy")
+        used = [column for column in columns if column.used]
         found += find_leaks(used, values, y, task)
-    found += find_order_in_time(used, values)
-    found += find_groups(columns, values)
-    found += find_codes(used, values) + find_places(used, values)
-    found += find_variants(used, values)
-    found += find_strange_values(used, values)
+    found += review_columns(columns, values)
     identifiers = {c.name: cells[c.name] for c in columns if c.of.identifies}
     compared = {name: each for name, each in cells.items() if name not in identifiers}
     return found + (find_repeated_rows(compared, y, identifiers) if compared else [])

@@ -38,14 +38,11 @@ from mercer.tables.identifiers import spare_telling_texts, spare_worded_texts
 from mercer.tables.related import FEW_GROUPS, Related
 from mercer.tables.review import (
     Finding,
-    find_codes,
     find_groups,
     find_leaks,
     find_order_in_time,
-    find_places,
-    find_strange_values,
-    find_variants,
     listed,
+    review_columns,
     review_target,
 )
 from mercer.tables.surprises import Surprises
@@ -69,13 +66,13 @@ __all__ = [
     "UNITS", "Column", "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding", "Hints",
     "LevelEffect", "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "as_dates",
     "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",
-    "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_codes", "find_groups",
-    "find_leaks", "find_order_in_time", "find_places", "find_repeated_rows", "find_shared_rows",
-    "find_strange_values", "find_variants", "form_of", "histogram", "infer_columns",
-    "is_missing_mark", "is_object_list", "is_one_zone", "learn_effects", "level_text", "listed",
-    "misfits", "missing_values", "read_as", "read_columns", "review_target", "rows_of",
-    "shared_rows", "spare_telling_texts", "spare_worded_texts", "spelled_number", "unreadable",
-    "used_columns", "words_in_order", "words_of",
+    "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_groups", "find_leaks",
+    "find_order_in_time", "find_repeated_rows", "find_shared_rows", "form_of", "histogram",
+    "infer_columns", "is_missing_mark", "is_object_list", "is_one_zone", "learn_effects",
+    "level_text", "listed", "misfits", "missing_values", "read_as", "read_columns",
+    "review_columns", "review_target", "rows_of", "shared_rows", "spare_telling_texts",
+    "spare_worded_texts", "spelled_number", "unreadable", "used_columns", "words_in_order",
+    "words_of",
 ]  # fmt: skip
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use

@@ -469,6 +469,21 @@ def _marks(ends: np.ndarray, step: int) -> list[int]:
     return best
 
 
+#: what is looked for in the columns of a table, in the order in which it is said
+RULES = (
+    find_order_in_time, find_groups, find_codes, find_places, find_variants, find_strange_values,
+)  # fmt: skip
+
+
+def review_columns(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Finding]:
+    """What the rules find in columns that are used; others may tell groups of rows."""
+    used = [column for column in columns if column.used]
+    return [
+        found for rule in RULES
+        for found in rule(columns if rule is find_groups else used, values)
+    ]  # fmt: skip
+
+
 def listed(findings: Iterable[Finding]) -> list[dict]:
     """Findings for ``--json``."""
     return [{"kind": f.kind, "column": f.column, "text": f.text} for f in findings]
