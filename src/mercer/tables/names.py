@@ -19,7 +19,7 @@ TIME_NAME = re.compile(
 )
 #: names of identifiers, which may return
 IDENTIFIERS = (
-    r"(?:[pu]|pat(?:ient)?|subj(?:ect)?|user|cust(?:omer)?|client|member|person|case|hh|house(?:hold)?"
+    r"(?:[pu]|pat(?:ient)?|subj|subject|user|cust(?:omer)?|client|member|person|case|hh|house(?:hold)?"
     r"|emp(?:loyee)?|unit|geo|item|order|prod(?:uct)?|store|sample|account|trans(?:action)?|session"
     r"|visit|event|student|school|site|town|fam(?:ily)?|animal|plot)?ids?"
 )
