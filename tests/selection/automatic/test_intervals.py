@@ -202,3 +202,18 @@ def test_wrong_levels_and_models_without_a_spread_are_refused(fitted):
         cut.predict_interval(X)
     classes = KernelClassifier(trials=1).fit(X, y > 0)
     assert score_held_out(classes, (X, y > 0), (X, y > 0)).coverage is None
+
+
+def test_what_intervals_hold_is_as_sure_as_the_groups_are_many(fitted):
+    """Rows of one group lie outside together: 400 rows of 20 groups say less than 400 rows."""
+    X2, y2 = loud(400, 5)
+    group = np.arange(400) % 20
+    shifted = y2 + np.where(group < 5, 10.0, 0.0)
+    alone, grouped, each = (
+        score_held_out(fitted["loud"], (X2, y2), (X2, shifted), groups=groups).coverage
+        for groups in (None, group, np.arange(400))
+    )
+    assert_allclose(grouped.held, alone.held)
+    width, wider, same = (c.high[2] - c.low[2] for c in (alone, grouped, each))
+    assert wider > 2 * width
+    assert_allclose(same, width, rtol=0.01)

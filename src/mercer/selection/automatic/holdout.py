@@ -24,7 +24,7 @@ class Coverage:
 
     wanted: np.ndarray
     held: np.ndarray
-    low: np.ndarray  # Wilson's 95% interval of ``held``
+    low: np.ndarray  # Wilson's 95% interval of ``held``, of so many rows as groups are worth
     high: np.ndarray
     width: np.ndarray  # the median width
     rows: int
@@ -52,16 +52,29 @@ class Coverage:
         return f"{said}: {'more' if held > 100 * SAID else 'fewer'} than they should."
 
 
-def measure_coverage(model: Any, X: Any, y: np.ndarray) -> Coverage | None:
-    """What the intervals of a model hold of rows that it has not seen; None if it has none."""
+def measure_coverage(
+    model: Any, X: Any, y: np.ndarray, groups: np.ndarray | None = None
+) -> Coverage | None:
+    """What the intervals of a model hold of rows that it has not seen; None if it has none.
+
+    Rows of one of the ``groups``, numbers from 0, may all lie outside together.
+    """
     if model.spread_ is None or not len(y):
         return None
     wanted = np.array(COVERAGES)
     levels = np.concatenate([(1 - wanted) / 2, (1 + wanted) / 2])
     found = model.predict_quantiles(X, levels)
     below, above = np.split(found, 2, axis=1)
-    held = ((below <= y[:, None]) & (y[:, None] <= above)).mean(axis=0)
-    low, high = wilson(held, len(y))
+    inside = (below <= y[:, None]) & (y[:, None] <= above)
+    held = inside.mean(axis=0)
+    worth = np.full(len(held), float(len(y)))
+    if groups is not None:  # the variance of a share of clusters, Cochran 1977, eq. 3.34
+        sums = np.stack([np.bincount(groups, gap) for gap in (inside - held).T], axis=1)
+        count = len(sums)
+        variance = (sums**2).sum(axis=0) * count / max(count - 1, 1) / len(y) ** 2
+        np.divide(held * (1 - held), variance, out=worth, where=variance > 0)
+        worth = np.minimum(np.where(variance > 0, worth, count), len(y))
+    low, high = wilson(held, worth)
     return Coverage(wanted, held, low, high, np.median(above - below, axis=0), len(y))
 
 
@@ -162,7 +175,7 @@ def score_held_out(
             versus[name] = compared(metric, y, decided, other, task.classes, seed, units)
     return HeldOut(
         metric.name, score, low, high, kept_words(model), scores, versus, len(y), len(y_train), y,
-        predicted, answers, measure_coverage(model, held_out[0], y),
+        predicted, answers, measure_coverage(model, held_out[0], y, units),
         None if units is None else int(units.max()) + 1,
     )  # fmt: skip
 
