@@ -314,3 +314,9 @@ def test_notices_tell_what_is_set_aside_and_filled():
     assert "sex" not in filled
     many = [Column(f"c{i}", "constant", "one", 0, 1) for i in range(30)]
     assert "and 10 more" in column_notices(many)[0]
+
+
+def test_levels_of_a_report_are_written_in_full():
+    cells = {"zip": np.array([1234567.0, 1234568.0] * 9)}
+    (column,) = infer_columns(cells, {"zip": "category"})
+    assert column.of.distribution(column, cells["zip"]).levels == ["1234567", "1234568"]

@@ -36,7 +36,7 @@ class LevelColumns(ColumnKind):
         return {f"{column.name}: order": spread(known, values)}
 
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:
-        present = [shown_level(v) for v in values.tolist() if v is not None and v == v]
+        present = [level_text(v) for v in values.tolist() if v is not None and v == v]
         names, sizes = np.unique(np.array(present, dtype=str), return_counts=True)
         order = np.argsort(-sizes, kind="stable")[:MOST_SHOWN]
         return Distribution(sizes[order].tolist(), levels=names[order].tolist())
@@ -68,8 +68,3 @@ class OrderedColumns(ColumnKind):
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         return 0.0, max(0.0, len(column.levels) - 1.0), column.levels
-
-
-def shown_level(value: Any) -> str:
-    """A level or an item as a report shows it."""
-    return f"{value:g}" if isinstance(value, float) else str(value)

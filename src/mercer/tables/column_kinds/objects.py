@@ -12,7 +12,7 @@ import numpy as np
 from mercer.samples import Kind, as_samples, kind_named
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
-from mercer.tables.column_kinds.levels import MOST_SHOWN, shown_level
+from mercer.tables.column_kinds.levels import MOST_SHOWN
 from mercer.tables.column_kinds.numbers import BINS
 from mercer.tables.forms import Hints
 from mercer.tables.values import histogram, missing_values, short
@@ -169,7 +169,7 @@ class SetColumns(ObjectColumns):
 
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:
         found = Counter(
-            shown_level(item) for items in self.cells(column, values) for item in set(items)
+            level_text(item) for items in self.cells(column, values) for item in set(items)
         )
         common = found.most_common(MOST_SHOWN)
         return Distribution([c for _, c in common], levels=[item for item, _ in common])
