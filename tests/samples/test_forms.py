@@ -75,6 +75,10 @@ WIDE = [np.round(RNG.normal(size=(5 + i % 3, 2)) + 5 * c, 3) for i, c in enumera
 IMAGES = np.round(RNG.random((N, 4, 4)) + Y[:, None, None], 3)
 GRAPHS = [nx.path_graph(4 + i % 2) if c else nx.star_graph(4) for i, c in enumerate(Y)]
 TREES = ["(S (NP a) (VP b))" if c else "(S (NP (D a) (N c)) (VP d))" for c in Y]
+NESTED = [
+    ("S", ("NP", "a"), ("VP", "b")) if c else ("S", ("NP", ("D", "a"), ("N", "c")), ("VP", "d"))
+    for c in Y
+]
 TABLE = pd.DataFrame({"a": RNG.normal(size=N) + 3 * Y, "b": np.where(Y, "u", "v"), "c": EVEN[:, 0]})
 INDICATORS = {
     "array": HELD, "integers": HELD.astype(int), "truth values": HELD.astype(bool),
@@ -255,3 +259,35 @@ def test_classes_are_what_the_targets_are(kind, form):
         classes = learner.fit(EVEN, y).classes_
         assert classes.tolist() == np.unique(plain).tolist()
         assert type(classes.tolist()[0]) is type(plain.tolist()[0])
+
+
+def json_of(rows):
+    return [str(each.tolist()) for each in rows]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "plain"),
+    [
+        ("tree", TREES, NESTED),
+        ("text", [list(word) for word in WORDS], [" ".join(word) for word in WORDS]),
+        ("series", json_of(WIDE), WIDE),
+        ("series", json_of(LONG), LONG),
+        ("bag", json_of(WIDE), WIDE),
+    ],
+    ids=["brackets", "tokens", "channels as JSON", "series as JSON", "bags as JSON"],
+)
+def test_a_kind_that_is_asked_for_reads_what_may_be_another(kind, rows, plain):
+    answers = []
+    for cells in (rows, plain):
+        table = pd.DataFrame({"x": cells})
+        made = mercer.KernelClassifier(trials=2, random_state=0, kind={"x": kind}).fit(table, Y)
+        assert made.columns_[0].kind == kind
+        answers.append(made.predict(table))
+    np.testing.assert_array_equal(*answers)
+
+
+def test_a_kind_that_is_asked_for_refuses_what_it_cannot_read():
+    with pytest.raises(ValueError, match="kind: x='tree', but the column holds 'no tree'"):
+        mercer.KernelClassifier(kind={"x": "tree"}).fit(
+            pd.DataFrame({"x": ["no tree", *TREES[1:]]}), Y
+        )

@@ -44,7 +44,8 @@ def words_of(text: str) -> list[str]:
 
 
 def as_texts(values: np.ndarray, name: Any) -> list[str]:
-    """A column as texts; a missing one is the empty text. Bytes, sets and lists are a TypeError."""
+    """A column as texts; a missing one is the empty text, and words in a list stand side by side.
+    Bytes, sets and other lists are a TypeError."""
     return [_text(value, i, name) for i, value in enumerate(_filled(values))]
 
 
@@ -133,6 +134,8 @@ def _text(value: Any, i: int, name: Any) -> str:
         raise TypeError(
             f"column {name!r} holds bytes in row {i}: make texts of them, by .decode()."
         )
+    if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
+        return " ".join(value)
     if isinstance(value, SETS):
         raise TypeError(
             f"column {name!r} was read as texts in training, but row {i} holds a "

@@ -3,6 +3,7 @@ registered with a name for its columns (`mercer.samples.register_kind`)."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection
 from typing import Any
@@ -38,12 +39,19 @@ class ObjectColumns(ColumnKind):
         self.gap = f"A missing {self.name} counts as the empty one"
 
     def check(self, name: Any, present: np.ndarray) -> None:
-        strange = [value for value in present.tolist() if not self.samples.holds(value)]
-        if strange:
-            raise ValueError(
-                f"kind: {name}={self.name!r}, but the column holds {short(strange[0])}: give "
-                f"{self.samples.looks}."
-            )
+        for value in present.tolist():
+            if not (self.samples.holds(value) or self._reads(value)):
+                raise ValueError(
+                    f"kind: {name}={self.name!r}, but the column holds {short(value)}: give "
+                    f"{self.samples.looks}."
+                )
+
+    def _reads(self, value: Any) -> bool:
+        """Whether a value that may be something else, such as a text, is a sample if asked for."""
+        try:
+            return len(self.samples.encode([value], None, "this table")) == 1
+        except (TypeError, ValueError):
+            return False
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         sizes = self._sizes(values[~missing_values(values)].tolist())
@@ -111,15 +119,33 @@ class TextColumns(ObjectColumns):
 
 
 class ArrayColumns(ObjectColumns):
-    """Samples of a kind, each a list or an array of numbers, which other kinds may be too."""
+    """Samples of a kind, each a list or an array of numbers, which other kinds may be too; or such
+    a list as JSON."""
+
+    def cells(self, column: Any, values: np.ndarray) -> list:
+        return [_of_json(cell) for cell in super().cells(column, values)]
+
+    def _sizes(self, cells: list) -> list[float]:
+        return super()._sizes([_of_json(cell) for cell in cells])
 
     def check(self, name: Any, present: np.ndarray) -> None:
         try:
-            as_samples(present.tolist(), self.samples.name, reader="this table")
+            cells = [_of_json(cell) for cell in present.tolist()]
+            as_samples(cells, self.samples.name, reader="this table")
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"kind: {name}={self.name!r}, but the column holds other values: {error}"
             ) from error
+
+
+def _of_json(cell: Any) -> Any:
+    """A list that is written as JSON; all else as it is."""
+    if not (isinstance(cell, str) and cell.strip().startswith("[")):
+        return cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
 
 
 class SeriesColumns(ArrayColumns):
@@ -130,7 +156,7 @@ class SeriesColumns(ArrayColumns):
 
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:
         found = super().distribution(column, values)
-        cells = self._shown(column, values)
+        cells = [_of_json(cell) for cell in self._shown(column, values)]
         return found._replace(curve=_mean_curve(cells)) if cells else found
 
 
