@@ -302,7 +302,7 @@ NO_DATA = {
          "Checkpoint Chunks KernelMachine load save show_versions"),
         ("datasets", "draws data", "convex rectangles throws"),
         ("dedup", "results and parameters", "Bands Characters Duplicates Words"),
-        ("deep", "needs torch (`deep/test_hostile_tensors.py`), or reads images or tokens",
+        ("deep", "needs torch (`deep/networks/test_hostile_tensors.py`), or reads images or tokens",
          """ArcCosineFeatures AttentionClassifier FourierFeatures FunctionKernel KernelAttention
          NeuralKernelBlock NeuralKernelNetwork NystroemFeatures PooledScales PositiveFeatures
          attention_weights kernel_attention ConvolutionalDeepKernelMachine DeepKernelClassifier

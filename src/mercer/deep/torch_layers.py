@@ -1,4 +1,5 @@
-"""Layers as functions of torch tensors: those that a convolutional deep kernel machine can have.
+"""Layers as functions of torch tensors: those that a convolutional deep kernel machine can have,
+and what every layer checks of a tensor that it is given.
 
 This file is read where torch is installed.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,6 +17,27 @@ from mercer.kernels import Formula, Layer
 
 LEAST = 1e-6  # squared norm below which it counts as this: roots have no slope at 0
 STRAIGHT = 1 - 1e-6  # cosine beyond which the arccosine is too steep for float32
+
+
+def checked(name: str, x: Any, width: int, like: Tensor, axes: int = 1) -> Tensor:
+    """``x`` if a layer of this width, with parameters like ``like``, can read it."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} is a {type(x).__name__}: give a tensor, torch.as_tensor({name}).")
+    mixed = x.dtype != like.dtype and not torch.is_autocast_enabled(x.device.type)
+    if mixed or not x.is_floating_point() or x.device != like.device or x.layout != like.layout:
+        raise TypeError(
+            f"{name} is {_told(x)}, and the layer {_told(like)}: give {name}.to("
+            f"{str(like.device)!r}, {like.dtype}), or bring the layer to where the tensors are."
+        )
+    if x.ndim < axes or x.shape[-1] != width:
+        wanted = f"(..., {width})" if axes == 1 else f"(..., n, {width})"
+        raise ValueError(f"{name} has the shape {tuple(x.shape)}: give {wanted}.")
+    return x
+
+
+def _told(x: Tensor) -> str:
+    layout = "" if x.layout == torch.strided else f", {x.layout}"
+    return f"{x.dtype} on {x.device}{layout}"
 
 
 class TorchLayer(ABC):

@@ -223,13 +223,21 @@ def _flat_mask(mask: Tensor, wanted: tuple[int, ...], dtype: torch.dtype) -> tup
 
 
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
-    shapes = {name: tuple(part.shape) for name, part in
-              (("query", query), ("key", key), ("value", value))}  # fmt: skip
+    parts = {"query": query, "key": key, "value": value}
+    for name, part in parts.items():
+        if not isinstance(part, Tensor):
+            raise TypeError(f"{name} is a {type(part).__name__}: give a tensor.")
+        if part.is_meta or part.layout != torch.strided or part.device != query.device:
+            raise TypeError(
+                f"{name} is on {part.device}, {part.layout}, and query on {query.device}: give "
+                "dense tensors with numbers, on one device."
+            )
+    shapes = {name: tuple(part.shape) for name, part in parts.items()}
     told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
     if min(map(len, shapes.values())) < 2:
         raise ValueError(f"The shapes are {told}: give (..., l, d), (..., s, d) and (..., s, e).")
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(f"The shapes are {told}: give queries and keys with as many columns.")
+    if query.shape[-1] != key.shape[-1] or not query.shape[-1]:
+        raise ValueError(f"The shapes are {told}: give queries and keys of as many columns.")
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"The shapes are {told}: give a value for each key.")
     if not query.dtype == key.dtype == value.dtype or not query.is_floating_point():

@@ -15,6 +15,7 @@ from mercer.deep.attention.functional import (
     attention_weights,
     kernel_attention,
 )
+from mercer.deep.torch_layers import checked
 from mercer.kernels import QueryKey
 
 
@@ -112,8 +113,12 @@ class KernelAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         q, k, v = (
-            self._heads(project(part))
-            for project, part in ((self.query, query), (self.key, key), (self.value, value))
+            self._heads(project, name, part)
+            for project, name, part in (
+                (self.query, "query", query),
+                (self.key, "key", key),
+                (self.value, "value", value),
+            )
         )
         out = kernel_attention(
             q, k, v, attn_mask, self.dropout if self.training else 0.0, is_causal,
@@ -127,7 +132,8 @@ class KernelAttention(nn.Module):
         is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         """The weights of all heads, (..., num_heads, l, s), without dropout."""
-        q, k = self._heads(self.query(query)), self._heads(self.key(query if key is None else key))
+        q = self._heads(self.query, "query", query)
+        k = self._heads(self.key, "key", query if key is None else key)
         return attention_weights(
             q, k, attn_mask, is_causal, kernel=self.similarity, scale=self.scale
         )
@@ -145,7 +151,7 @@ class KernelAttention(nn.Module):
         if self.query.bias is not None:
             raise ValueError("bias=True: QueryKey has linear maps. Give the layer bias=False.")
         queries, keys = (
-            self._heads(linear.weight.detach().T)[head].mT.double().cpu().numpy()
+            self._split(linear.weight.detach().T)[head].mT.double().cpu().numpy()
             for linear in (self.query, self.key)
         )
         kernel = QueryKey(queries, keys, form=self.kernel, scale=self.scale)
@@ -155,6 +161,9 @@ class KernelAttention(nn.Module):
     def extra_repr(self) -> str:
         return f"heads={self.num_heads}, kernel={self.kernel!r}, scale={self.scale}"
 
-    def _heads(self, values: Tensor) -> Tensor:
+    def _heads(self, project: nn.Linear, name: str, part: Tensor) -> Tensor:
+        return self._split(project(checked(name, part, project.in_features, project.weight, 2)))
+
+    def _split(self, values: Tensor) -> Tensor:
         """(..., l, embed_dim) as (..., num_heads, l, embed_dim / num_heads)."""
         return values.unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from mercer.deep.networks.feature_layers import KernelFeatures, feature_layer, seeded
+from mercer.deep.torch_layers import checked
 from mercer.kernels import Kernel
 
 POOLING = (None, "average", "maxout", "convolution")
@@ -51,6 +52,8 @@ class PooledScales(nn.Module):
                 self.mixing.bias.zero_()  # pyright: ignore[reportOptionalMemberAccess]
 
     def forward(self, x: Tensor) -> Tensor:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"x is a {type(x).__name__}: give a tensor, torch.as_tensor(x).")
         branches = torch.stack([self.features(x / scale) for scale in self.scales], dim=1)
         if self.pooling == "average":
             return branches.mean(dim=1)
@@ -114,14 +117,14 @@ class NeuralKernelBlock(nn.Module):
     def begin(self, x: Tensor) -> Tensor:
         """Take σ and the unit of h from rows x (n, d), before training; what the block makes of
         them."""
-        h = self.linear(x)
+        h = self.linear(checked("x", x, self.linear.in_features, self.linear.weight, 2))
         self.kernel_features.set_scale(h)
         spread = float(h.std()) if h.numel() > 1 else 0.0
         self.unit.fill_(1 / (math.sqrt(h.shape[1]) * (spread if spread > 0 else 1.0)))
         return self(x)
 
     def forward(self, x: Tensor) -> Tensor:
-        h = self.linear(x)
+        h = self.linear(checked("x", x, self.linear.in_features, self.linear.weight))
         phi = self.features(h)
         return torch.cat([phi, h * self.unit], dim=-1) if self.skip else phi
 

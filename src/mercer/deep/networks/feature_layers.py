@@ -13,6 +13,7 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
+from mercer.deep.torch_layers import checked
 from mercer.gram import Columns, Place, gram
 from mercer.kernels import RBF, ArcCosine, Kernel
 from mercer.learners.features import different_centres, frequencies, principal_axes
@@ -97,6 +98,7 @@ class FourierFeatures(KernelFeatures):
     frequencies: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
+        x = checked("x", x, self.frequencies.shape[1], self.frequencies)
         angles = (x * torch.exp(-self.log_scale)) @ self.frequencies.T
         return self.amplitude * torch.cat([torch.cos(angles), torch.sin(angles)], dim=-1)
 
@@ -147,6 +149,7 @@ class ArcCosineFeatures(KernelFeatures):
     directions: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
+        x = checked("x", x, self.directions.shape[1], self.directions)
         inner = (x * torch.exp(-self.log_scale)) @ self.directions.T
         factor = math.sqrt(2 / self.out_features)
         if self.degree == 0:
@@ -200,11 +203,14 @@ class NystroemFeatures(nn.Module):
     ):  # fmt: skip
         super().__init__()
         kernel.validate()
-        X = kernel.encode(samples)
+        X = kernel.encode(plain(samples))
         self.kernel, self._place = kernel.bind(X), Place(n_jobs=n_jobs)
         n = X.shape[0]
         drawn = seeded(random_state).permutation(n)[:n_features]
-        K = np.asarray(gram(self.kernel, X[drawn], place=self._place).dense(), np.float64)
+        with np.errstate(all="ignore"):
+            K = np.asarray(gram(self.kernel, X[drawn], place=self._place).dense(), np.float64)
+        if not np.isfinite(K).all():
+            raise ValueError(f"{self.kernel!r} is beyond the range of floats: scale the samples.")
         kept = different_centres(K)
         self._centres = Columns(self.kernel, X[drawn[kept]])
         axes = principal_axes(K[np.ix_(kept, kept)])
@@ -214,9 +220,22 @@ class NystroemFeatures(nn.Module):
     axes: Tensor
 
     def forward(self, samples: Any) -> Tensor:
-        X = self.kernel.encode(samples, self._centres.samples)
+        if isinstance(samples, Tensor) and samples.ndim == 2 and not len(samples):
+            return self.axes.new_zeros(0, self.out_features)  # kernels have no answer to no rows
+        X = self.kernel.encode(plain(samples), self._centres.samples)
         K = gram(self.kernel, X, self._centres, place=self._place).dense()
         return torch.as_tensor(K).to(self.axes) @ self.axes
+
+
+def plain(samples: Any) -> Any:
+    """A tensor as an array, without its gradient; other samples as they are."""
+    if not isinstance(samples, Tensor):
+        return samples
+    if samples.is_meta or samples.layout != torch.strided:
+        raise TypeError(f"samples is a tensor of {samples.device}, {samples.layout}: give numbers.")
+    samples = samples.detach().cpu()
+    half = samples.dtype in (torch.bfloat16, torch.float16)
+    return (samples.float() if half else samples).numpy()
 
 
 def feature_layer(
