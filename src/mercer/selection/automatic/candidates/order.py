@@ -1,4 +1,8 @@
-"""The order in which a search tries candidates: as measured, the most promising first."""
+"""The order in which a search tries candidates: as measured, the most promising first.
+
+`REGRESSION` and `CLASSIFICATION` are tables with a row for each candidate, in the order of their
+priority. `candidates` takes the rows that suit a table of a user, and adds those of texts.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +48,91 @@ def simple_candidates(features: list[Feature]) -> list[Candidate]:
     return [*found, linear] if spline_parts(features) else found
 
 
-#: the first candidate for many classes
-FOR_MANY = Candidate("gaussian", 2.0, machine="svc")
+LEARNT = Candidate("interactions", learn=True)
+MORE, WIDE = replace(LEARNT, more=True), replace(LEARNT, scale=3.0)
+FULL, ABSOLUTE, DIAGONAL = (
+    Candidate("metric", learn=True, form=form) for form in ("full", "absolute", "diagonal")
+)
+MANY, WINDOW = Candidate("many", learn=True), replace(LEARNT, machine="window")
+NETWORK = Candidate("neighbourhood", machine="neighbourhood")
+NETWORK_OF_NORMAL = replace(NETWORK, columns="normal")
+SHAPES = Candidate("shapes", machine="shapes")
+DIFFERENCES = Candidate("laplacian", columns="differences")
+SVC = partial(Candidate, machine="svc")
+
+#: when a row counts, as `_suitable` finds it; and its candidate. A candidate that stands twice has
+#: the first place that counts.
+Row = tuple[str, Candidate]
+REGRESSION: tuple[Row, ...] = (
+    ("always", LEARNT),
+    ("metrics", FULL),
+    ("metrics", ABSOLUTE),
+    ("metrics", DIAGONAL),
+    ("differences", DIFFERENCES),
+    ("always", MORE),
+    ("always", NETWORK_OF_NORMAL),
+    ("always", SHAPES),
+    ("always", Candidate("gaussian")),
+    ("always", WINDOW),
+    ("metrics", replace(FULL, machine="window")),
+    ("always", MANY),
+    ("always", WIDE),
+    ("pruned", replace(NETWORK_OF_NORMAL, form=PRUNED)),
+    ("always", NETWORK),
+    ("always", Candidate("laplacian")),
+    ("always", Candidate("additive")),
+    ("always", Candidate("gaussian", 0.3)),
+    ("always", Candidate("laplacian", 0.3)),
+    ("always", Candidate("gaussian", 3.0)),
+    ("always", Candidate("interactions")),
+    ("always", Candidate("laplacian", 3.0)),
+    ("always", Candidate("gaussian", 10.0)),
+    ("always", Candidate("gaussian", 0.1)),
+)
+#: machines that are as cheap as support vectors, and with these kernels the best on most tables,
+#: have their early places where ridge is "local"; after these rows come those of `REGRESSION`
+CLASSIFICATION: tuple[Row, ...] = (
+    ("many classes", SVC("gaussian", 2.0)),
+    ("always", SVC("laplacian", 3.0, columns="normal")),
+    ("local", LEARNT),
+    ("local, metrics", ABSOLUTE),
+    ("local", MORE),
+    ("local", WIDE),
+    ("local, metrics", FULL),
+    ("local", Candidate("laplacian", 0.3)),
+    ("always", SVC("gaussian", 2.0)),
+    ("levels", SVC("laplacian", 2.0, columns="levels")),
+    ("levels", SVC("gaussian", 2.0, columns="codes")),
+    ("pairs", SVC("laplacian", 2.0, columns="pairs")),
+    ("differences", replace(DIFFERENCES, machine="svc")),
+    ("always", LEARNT),
+    ("always", Candidate("gaussian")),
+    ("always", replace(LEARNT, machine="svc")),
+    ("metrics", replace(FULL, machine="svc")),
+    ("no metrics", WINDOW),
+    ("always", NETWORK_OF_NORMAL),
+    ("always", SHAPES),
+    ("metrics", replace(ABSOLUTE, machine="svc")),
+    ("always", WINDOW),
+    ("always", Candidate("laplacian", 3.0, columns="normal", machine="window")),
+    ("always", MANY),
+    ("pruned, metrics", replace(NETWORK_OF_NORMAL, form=PRUNED)),
+    ("metrics", NETWORK),
+    ("always", SVC("laplacian", 3.0)),
+    ("always", SVC("laplacian", columns="normal")),
+    ("pruned", replace(NETWORK_OF_NORMAL, form=PRUNED)),
+    ("always", NETWORK),
+    ("metrics", FULL),
+    ("always", MORE),
+    ("always", replace(MORE, machine="svc")),
+    ("always", WIDE),
+    ("always", Candidate("laplacian")),
+    ("always", SVC("gaussian", 0.5)),
+    ("always", replace(WIDE, machine="svc")),
+    ("always", SVC("gaussian", 8.0)),
+    ("always", SVC("laplacian", 10.0, columns="normal")),
+    *REGRESSION,
+)
 
 
 def candidates(
@@ -73,11 +160,8 @@ def candidates(
     kinds["alike"] = sum(f.alike >= 0 for f in features)
     numbers = kinds["rank"] + kinds["code"]
     by_column = numbers > 0 and 1 < numbers + len(objects) <= MOST_COLUMNS
-    order = _orders(kinds, local and classes <= MANY_CLASSES)[task]
+    order = _suitable(task, kinds, classes, local)
     plain = [c for c in order if numbers and (by_column or c.family in WITHOUT)]
-    if classes > MANY_CLASSES and FOR_MANY in plain:
-        plain.remove(FOR_MANY)
-        plain.insert(0, FOR_MANY)
     if kinds["each"] and numbers <= MOST_COLUMNS:
         plain[:0] = [Candidate(m, columns=EFFECTS, machine=m) for m in ("shapes", "neighbourhood")]
     if classes > 2:  # each Newton step solves a system of all classes
@@ -125,79 +209,24 @@ def candidates(
     return together + without
 
 
-def _orders(kinds: Counter, local: bool) -> dict[str, list[Candidate]]:
-    """The candidates for numbers and categories, for each task."""
-    learnt, wide = Candidate("interactions", learn=True), Candidate("interactions", 3.0, learn=True)
-    more, window = replace(learnt, more=True), replace(learnt, machine="window")
-    many = Candidate("many", learn=True)
-    ridge = [
-        learnt,
-        more,
-        Candidate("gaussian"),
-        window,
-        many,
-        wide,
-        Candidate("laplacian"),
-        Candidate("additive"),
-        Candidate("gaussian", 0.3),
-        Candidate("laplacian", 0.3),
-        Candidate("gaussian", 3.0),
-        Candidate("interactions"),
-        Candidate("laplacian", 3.0),
-        Candidate("gaussian", 10.0),
-        Candidate("gaussian", 0.1),
-    ]
-    near = [Candidate("neighbourhood", machine="neighbourhood")]
-    if kinds["rank"]:
-        near.insert(0, replace(near[0], columns="normal"))
-    if kinds["rank"] + kinds["code"] > PRUNED_FROM:
-        near.insert(1, replace(near[0], form=PRUNED))
-    shapes = [Candidate("shapes", machine="shapes")]
-    metrics = [
-        Candidate("metric", learn=True, form=form)
-        for form in ("full", "absolute", "diagonal")
-        if kinds["scaled"] > 1
-    ]
-    ridge[2:2] = [*near[:1], *shapes]
-    ridge[8:8] = near[1:]
-    ridge[1:1] = metrics
-    if metrics:
-        ridge.insert(ridge.index(window) + 1, replace(metrics[0], machine="window"))
-    svc = partial(Candidate, machine="svc")
-    normal = partial(svc, columns="normal") if kinds["rank"] else svc
-    margins = [
-        normal("laplacian", 3.0),
-        svc("gaussian", 2.0),
-        learnt,
-        Candidate("gaussian"),
-        replace(learnt, machine="svc"),
-        *(replace(metric, machine="svc") for metric in metrics[:2]),
-        window,
-        normal("laplacian", 3.0, machine="window"),
-        many,
-        svc("laplacian", 3.0),
-        normal("laplacian"),
-        *metrics[:1],
-        more,
-        replace(more, machine="svc"),
-        wide,
-        Candidate("laplacian"),
-        svc("gaussian", 0.5),
-        replace(wide, machine="svc"),
-        svc("gaussian", 8.0),
-        normal("laplacian", 10.0),
-    ]
-    margins[10:10] = near[1:]
-    margins[6:6] = [*near[:1], *shapes]
-    if kinds["alike"]:
-        differences = Candidate("laplacian", columns="differences")
-        pairs = [svc("laplacian", 2.0, columns="pairs")] if kinds["level"] else []
-        margins[2:2] = [*pairs, replace(differences, machine="svc")]
-        ridge[4:4] = [differences]
-    if kinds["level"]:
-        discrete = [svc("laplacian", 2.0, columns="levels"), svc("gaussian", 2.0, columns="codes")]
-        margins[2:2] = discrete
-    if local:  # as cheap as support vectors there, and with these kernels the best on most tables
-        early = [learnt, *metrics[1:2], more, wide, *metrics[:1], Candidate("laplacian", 0.3)]
-        margins[1:1] = early
-    return {"regression": ridge, "classification": list(dict.fromkeys(margins + ridge))}
+def _suitable(task: str, kinds: Counter, classes: int, local: bool) -> list[Candidate]:
+    """The candidates of the rows that count for so many columns of each kind."""
+    metrics = kinds["scaled"] > 1
+    counts = {
+        "always": True,
+        "metrics": metrics,
+        "no metrics": not metrics,
+        "pruned": kinds["rank"] + kinds["code"] > PRUNED_FROM,
+        "pruned, metrics": metrics and kinds["rank"] + kinds["code"] > PRUNED_FROM,
+        "levels": kinds["level"] > 0,
+        "differences": kinds["alike"] > 0,
+        "pairs": kinds["level"] > 0 and kinds["alike"] > 0,
+        "many classes": classes > MANY_CLASSES,
+        "local": local and classes <= MANY_CLASSES,
+        "local, metrics": metrics and local and classes <= MANY_CLASSES,
+    }
+    rows = CLASSIFICATION if task == "classification" else REGRESSION
+    found = [candidate for when, candidate in rows if counts[when]]
+    if not kinds["rank"]:  # normal scores of no numbers are the same as none
+        found = [replace(c, columns="scaled") if c.columns == "normal" else c for c in found]
+    return list(dict.fromkeys(found))
