@@ -92,3 +92,10 @@ def test_levels_that_tell_all_are_not_shrunken():
     rest = np.array([1.0, 1.0, -1.0, -1.0])[:, None]
     found = _shrunken(np.array([0, 0, 1, 1]), rest, np.ones(4), 3)
     np.testing.assert_array_equal(found, [[1.0], [-1.0], [0.0]])
+
+
+def test_rows_of_which_one_alone_counts_have_no_effects():
+    table, y, _ = shops(600, 60)
+    found = read(table, y, np.eye(600)[7])[1]
+    assert np.isfinite(found.numbers).all()
+    assert not found.effects[1].values.any()

@@ -129,7 +129,7 @@ class _RandomEffects:
         """The effects of the levels of the columns of many, (levels, outputs)."""
         F, Y, v = self.F, self.Y, w[:, None]
         G = F.T @ (F * v)
-        G.flat[:: len(G) + 1] += RIDGE * w.sum()
+        G.flat[:: len(G) + 1] += RIDGE * (w.sum() or 1.0)  # the only row may be held out
         factor = cho_factor(G)
         found = {j: np.zeros((size, Y.shape[1])) for j, size in self.sizes.items()}
         for _ in range(ROUNDS):
@@ -151,7 +151,7 @@ def _shrunken(codes: np.ndarray, rest: np.ndarray, w: np.ndarray, size: int) -> 
     between = float(np.sum(sums[met] ** 2 / counts[met, None]))  # of all outputs together
     within = max(float(np.sum(w[:, None] * rest**2)) - between, 0.0) / max(total - levels, 1.0)
     spread = between - levels * within
-    if spread <= 0:
+    if spread <= 0 or total - levels < 1:  # rows of levels of their own tell no effect from noise
         return np.zeros_like(sums)
     variance = spread / max(total - float(np.sum(counts**2)) / total, 1.0)
     # where the levels tell all, nothing shrinks; a level without rows has no effect
