@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from lanes import examples
 from mercer.tables import ReadTable, TableEncoder, column_notices, infer_columns, read_columns
-from mercer.tables.forms import clock_hours, clocks, dates, levels, spelled_date
+from mercer.tables.forms import Numbers, clock_hours, clocks, dates, levels, spelled_date
 from mercer.tables.forms.clocks import span_seconds
+from mercer.tables.values import as_numbers
 
 RNG = np.random.default_rng(0)
 
@@ -368,3 +369,32 @@ def test_places_of_words_rise_within_each_scale():
         places = [levels.scale_number(word) for word in words]
         assert places == sorted(set(places)), scale
         assert levels.words_in_order(words[::-1]) == words
+
+
+@pytest.mark.parametrize("decimal", ["", ".", ","])
+@pytest.mark.parametrize("shares", [False, True])
+def test_many_texts_are_read_as_each_alone(decimal, shares):
+    # the many are tried by the shapes of their digits, and so may not differ
+    texts = ["0", "7", "-0", "1,234", "1.234", "0,5", "0.5", "12,345.67", "12.345,67", "1,234,567",
+             "1.234.567", "0123", "-1,234.5", "1,23", "12.", ".5", "5%", "$3.50", "(4)", "4-", "",
+             "1\n2", "9" * 61, "<5", "5-6", "+4912345678", "1e3", "3 kg", " 8 "]  # fmt: skip
+    form = Numbers(decimal, shares=shares)
+    alone = {text: cell.number for text in texts if (cell := form.cell(text)) is not None}
+    assert form.read(texts) == alone
+    assert form.read(text for text in texts if "\n" not in text) == alone
+    assert list(form.simple(texts)) == [text for text in texts if text in form.simple([text])]
+
+
+@pytest.mark.parametrize("last", ["n/k", "1.234,5"])
+def test_a_misfit_far_down_is_named_with_its_row(last):
+    rows = 950_000
+    cells = np.array([f"{i % 5000:,}.5" for i in range(rows)], dtype=object)
+    cells[899_999] = last
+    (column,) = infer_columns({"x": cells})
+    assert column.kind == "number"
+    if last == "n/k":
+        assert column.misfits == [[900_000, "n/k"]]
+        assert column.unfit == column.missing == 1
+    else:
+        assert [kind for kind, _ in column.doubts] == ["decimal"]
+        assert as_numbers(cells, column.numbers)[899_999] == 1234.5

@@ -341,7 +341,7 @@ def as_number(value: Any, name: str, kept: Column | None = None) -> float:
 
 def _number(value: Any, kept: Column | None) -> float | None:
     if isinstance(value, str) and kept is not None and kept.of.numeric:
-        return kept.numbers.read(value)
+        return kept.numbers.read([value]).get(value)
     with suppress(TypeError, ValueError):
         return float(value)
     with suppress(ValueError):

@@ -258,8 +258,11 @@ def find_groups(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Fi
     numbers = [c for c in numbers if c.distinct >= FEWEST_GROUPS][:MOST_NUMBERS]
     best: tuple[Column, list[str]] | None = None
     for column in _repeated(columns, values, rows)[:MOST_GROUPINGS]:
-        texts = [level_text(v) for v in values[column.name].tolist()]
-        _, first, codes = np.unique(texts, return_index=True, return_inverse=True)
+        levels = values[column.name].tolist()
+        text = {v: level_text(v) for v in set(levels)}
+        code = {each: i for i, each in enumerate(dict.fromkeys(text.values()))}
+        codes = np.array([code[text[v]] for v in levels])
+        _, first = np.unique(codes, return_index=True)
         same = {
             str(c.name): cells[first] for c in numbers
             if c is not column and 2 * c.distinct >= len(first)

@@ -343,10 +343,11 @@ def as_numbers(values: np.ndarray, form: Numbers | None = None) -> np.ndarray:
             f"X holds {describe_entry(other)} in a column of numbers: give a number there."
         ) from None
     form = numbers_of(v for v in different if isinstance(v, str)) if form is None else form
-    numbers = {v: form.read(v) if isinstance(v, str) else v for v in different}
     real = (int, float, np.number)
     try:
-        return spread({v: float(n) for v, n in numbers.items() if isinstance(n, real)}, values)
+        known: dict[Any, float] = {v: float(v) for v in different if isinstance(v, real)}
+        known |= form.read(v for v in different if isinstance(v, str))
+        return spread(known, values)
     except OverflowError:
         raise ValueError(
             "X holds a whole number beyond the range of floats in a column of numbers: give a "

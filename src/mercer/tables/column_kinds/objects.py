@@ -4,6 +4,7 @@ registered with a name for its columns (`mercer.samples.register_kind`)."""
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Collection
 from typing import Any
@@ -261,7 +262,7 @@ def are_sequences(counts: Counter) -> bool:
     """
     texts = [value for value in counts if isinstance(value, str)]
     whole = "".join(texts)
-    if len(texts) < len(counts) or not whole or any(c.isspace() for c in set(whole)):
+    if len(texts) < len(counts) or not whole or re.search(r"\s", whole):
         return False
     symbols = Counter(whole)
     frequent = symbols.most_common(SYMBOLS)

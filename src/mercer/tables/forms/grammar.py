@@ -115,20 +115,20 @@ def read_numbers(counts: Counter, hints: Hints) -> Read:
     """Numbers, also with units, currencies and limits."""
     texts = [value for value in counts if isinstance(value, str)]
     form = numbers_of(texts, hints.decimal)
-    cells = {text: form.cell(text) for text in texts}
-    values: dict[Any, Any] = {
-        v: (None if (cell := cells[v]) is None else cell.number) if v in cells else _plain(v)
-        for v in counts
-    }
-    numbers = [text for text, cell in cells.items() if cell is not None]
-    behind = [text for text in numbers if GRADE.fullmatch(text.strip())]
-    ranges = [text for text in numbers if (cell := cells[text]) and cell.middle]
+    simple = form.simple(texts)
+    cells = {text: form.cell(text) for text in texts if text not in simple}
+    marked = {text: cell for text, cell in cells.items() if cell is not None}
+    read = simple | {text: cell.number for text, cell in marked.items()}
+    values: dict[Any, Any] = {v: read.get(v) if isinstance(v, str) else _plain(v) for v in counts}
+    numbers = [text for text in texts if text in read] if marked else list(simple)
+    behind = [text for text in marked if GRADE.fullmatch(text.strip())]
+    ranges = [text for text, cell in marked.items() if cell.middle]
     grades = behind and max(len(text.strip()) for text in numbers) <= 2
-    labels = [text for text in numbers if (cell := cells[text]) and cell.label]
+    labels = [text for text, cell in marked.items() if cell.label]
     few = len(ranges) <= REPEATED * len(values) and 2 * len(labels) <= len(numbers)
     if not few or are_codes(numbers) or grades:
         return Read("number", dict.fromkeys(counts))
-    signs = signs_of(numbers)
+    signs = signs_of(marked)
     doubts = []
 
     def doubt(kind: str, some: list[str], said: str) -> None:
@@ -137,11 +137,11 @@ def read_numbers(counts: Counter, hints: Hints) -> Read:
             have = f"{rows} cell{' is' if rows == 1 else 's are'}"
             doubts.append(Doubt(kind, f"{have} {said.format(first=repr(some[0]))}"))
 
-    limits = [text for text in numbers if (cell := cells[text]) and cell.limit]
+    limits = [text for text, cell in marked.items() if cell.limit]
     doubt("limit", limits, "a limit, such as {first}: read as the limit itself, beside a flag")
     doubt("limit", ranges, "a range, such as {first}: read as its middle")
     doubt("label", labels, "a number with words behind it, such as {first}: read as the number")
-    strange = [text for text in numbers if (cell := cells[text]) and cell.other]
+    strange = [text for text, cell in marked.items() if cell.other]
     sign = {",": "point", ".": "comma"}.get(form.decimal, "")
     doubt(
         "decimal", strange, f"written with a decimal {sign}, unlike the others, such as {{first}}"

@@ -156,8 +156,8 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
     --------
     >>> numbers_of(["1.234,5 kg", "12,5 kg"])
     Numbers(decimal=',', unit='kg', shares=False, scaled=False, limits=False)
-    >>> numbers_of(["12%", "0.1"]).shares, numbers_of(["1.2M", "3k", "5bn"]).read("1.2M")
-    (True, 1200000.0)
+    >>> numbers_of(["12%", "0.1"]).shares, numbers_of(["1.2M", "3k", "5bn"]).read(["1.2M", "a"])
+    (True, {'1.2M': 1200000.0})
     """
     texts = [text for text in texts if not is_missing_mark(text)]
     scaled = _are_amounts(texts)
@@ -222,10 +222,27 @@ class Numbers:
         found = self.cell(text) if _LIMIT.match(text) else None
         return 0.0 if found is None else -1.0 if text.strip()[0] in "<≤" else 1.0
 
-    def read(self, text: str) -> float | None:
-        """The number in a text; None if it is none."""
-        found = self.cell(text)
-        return None if found is None else found.number
+    def simple(self, texts: list[str]) -> dict[str, float]:
+        """The numbers of the texts that are digits and points alone, as `cell` has them.
+
+        A pattern is tried on each shape that texts have, instead of on each text.
+        """
+        decimal, size = self.decimal or ".", 100 if self.shares else 1
+        shapes = _shapes(texts)
+        known = {shape: len(shape) <= LONGEST and _SIMPLE[decimal].fullmatch(shape) is not None
+                 for shape in set(shapes)}  # fmt: skip
+        some = [text for text, shape in zip(texts, shapes) if known[shape]]
+        if decimal == ".":
+            return {text: size * (float(text.replace(",", "")) + 0.0) for text in some}
+        bare = (text.replace(".", "").replace(",", ".") for text in some)
+        return {text: size * (float(digits) + 0.0) for text, digits in zip(some, bare)}
+
+    def read(self, texts: Iterable[str]) -> dict[str, float]:
+        """The numbers of texts, as far as they are some."""
+        texts = list(texts)
+        found = self.simple(texts)
+        others = {text: self.cell(text) for text in texts if text not in found}
+        return found | {text: cell.number for text, cell in others.items() if cell is not None}
 
 
 def spelled_number(text: str, decimal: str = "") -> float | None:
@@ -255,6 +272,12 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
         if sign and fits(text, sign):
             return _value(text, sign)
     return None
+
+
+def _shapes(texts: list[str]) -> list[str]:
+    """The texts, where digits other than 0 are all written as 9."""
+    together = "\n".join(texts).translate(_ALIKE).split("\n")  # fast, of many texts
+    return together if len(together) == len(texts) else [text.translate(_ALIKE) for text in texts]
 
 
 def fits(text: str, decimal: str) -> bool:
@@ -305,7 +328,7 @@ def decimal_of(texts: Iterable[str]) -> str:
     (',', '.', '')
     """
     commas = points = 0
-    for text, cells in Counter(text.translate(_ALIKE) for text in texts).items():
+    for text, cells in Counter(_shapes(list(texts))).items():
         if "," in text or "." in text:
             comma, point = fits(text, ","), fits(text, ".")
             commas += cells * (comma and not point)
