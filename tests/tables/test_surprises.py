@@ -89,3 +89,26 @@ def test_levels_with_commas_are_quoted():
     surprises.see(read_columns(pd.DataFrame({"colour": ["grey", "Brien, Ann"]})))
     (said,) = surprises.sentences()
     assert said.startswith("colour: 2 levels that training had not, or hardly: 'Brien, Ann', grey.")
+
+
+@pytest.mark.parametrize(("old", "new", "sentence"), [
+    ("{0:02d}.{1:02d}.2024", "{1:02d}.{0:02d}.2024",
+     "x: 12 of 20 values are written month-first, and training had day-first: others whose day is "
+     "at most 12 may be read wrongly. Write the whole column as in training, day-first."),
+    ("{1:02d}/{0:02d}/2024", "{0:02d}/{1:02d}/2024",
+     "x: 12 of 20 values are written day-first, and training had month-first: others whose day is "
+     "at most 12 may be read wrongly. Write the whole column as in training, month-first."),
+    ("1.{0:03d},5 €", "1,{0:03d}.5 €",
+     "x: 20 of 20 values are written decimal-point, and training had decimal-comma: others with "
+     "thousands may be read wrongly. Write the whole column as in training, decimal-comma."),
+])  # fmt: skip
+def test_another_decimal_sign_or_order_of_dates_is_said(old, new, sentence):
+    cells = [old.format(i + 1, i % 12 + 1) for i in range(28)]
+    later = [new.format(i + 1, i % 12 + 1) for i in range(4, 24)]
+    surprises = Surprises(TableEncoder().fit(ReadTable.of(pd.DataFrame({"x": cells}))))
+    surprises.see(read_columns(pd.DataFrame({"x": cells})))
+    assert not any("training had" in said for said in surprises.sentences())
+    surprises = Surprises(surprises.encoder)
+    surprises.see(read_columns(pd.DataFrame({"x": later})))
+    said = [each for each in surprises.sentences() if "and training had" in each]
+    assert said == [sentence]

@@ -13,13 +13,14 @@ import numpy as np
 
 from mercer.spoken import first_of, spoken
 from mercer.tables.columns import Column, used_columns
-from mercer.tables.forms import is_missing_mark, signs_of, units_in
+from mercer.tables.forms import SAID, is_missing_mark, signs_of, spelled_date, units_in
 from mercer.tables.values import ReadTable, missing_values
 
 if TYPE_CHECKING:
     from mercer.tables.encoding import TableEncoder
 
 SHOWN = 3  # values that cannot be read, which are named
+OTHER = {"dmy": "mdy", "mdy": "dmy"}  # orders of day and month
 
 
 class Surprises:
@@ -47,6 +48,7 @@ class Surprises:
         self.far: Counter = Counter()
         self.signed: Counter = Counter()  # values with a percent or currency sign, or a unit
         self.strange_signs: dict[Any, set] = {}
+        self.turned: Counter = Counter()  # values with the other decimal sign or order of a date
         self.levels: dict[Any, set] = {}
         self.examples: dict[tuple, Any] = {}
 
@@ -72,6 +74,7 @@ class Surprises:
         self.unread[name] += int(unread.sum())
         for i in np.flatnonzero(unread)[: SHOWN - len(self.unfit.setdefault(name, []))]:
             self.unfit[name].append((self.rows + int(i) + 1, values[i]))
+        self.turned[name] += _turned(column, values, unread)
         far = _far(column, read)
         self.far[name] += int(far.sum())
         if far.any():
@@ -124,6 +127,17 @@ class Surprises:
                 f"count{'s' * (unread == 1)} as missing. Mend {places}: write "
                 f"{'it' if unread == 1 else 'them'} as in training."
             )
+        if turned := self.turned[name]:
+            number = column.of.numeric
+            old = "decimal-comma" if column.decimal == "," else "decimal-point"
+            new = "decimal-point" if column.decimal == "," else "decimal-comma"
+            old, new = (old, new) if number else (SAID[column.order], SAID[OTHER[column.order]])
+            doubt = "with thousands" if number else "whose day is at most 12"
+            said.append(
+                f"{turned} {values} {'is' if turned == 1 else 'are'} written {new}, and training "
+                f"had {old}: others {doubt} may be read wrongly. Write the whole column as in "
+                f"training, {old}."
+            )
         if far:
             example = self.examples[name, "far"]
             example = str(example)[:10] if column.of.in_time else spoken(example, 6)
@@ -150,6 +164,21 @@ class Surprises:
                 f"{gone} {values} missing, but training missed none; the median stands for {them}."
             )
         return said
+
+
+def _turned(column: Column, values: np.ndarray, unread: np.ndarray) -> int:
+    """How many values have the other decimal sign, or order of day and month, than training."""
+    if values.dtype != object:
+        return 0
+    if column.of.numeric:
+        texts = [v for v in values.tolist() if isinstance(v, str)]
+        simple = column.numbers.simple(texts)
+        cells = (column.numbers.cell(text) for text in texts if text not in simple)
+        return sum(cell is not None and cell.other for cell in cells)
+    if (other := OTHER.get(column.order)) is None:
+        return 0
+    some = [v for v in values[unread].tolist() if isinstance(v, str)]
+    return sum(spelled_date(text, other) is not None for text in some)
 
 
 def _far(column: Column, read: np.ndarray) -> np.ndarray:
