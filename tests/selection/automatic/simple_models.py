@@ -1,7 +1,6 @@
 """Simple models of encoded rows, fitted by their names as a search does."""
 
-from mercer.selection.automatic.candidates import simple_candidates
-from mercer.selection.automatic.candidates.candidate import SIMPLE, Candidate
+from mercer.selection.automatic.candidates import MACHINES, Candidate, simple_candidates
 from mercer.selection.automatic.machines import Recipe
 
 
@@ -12,6 +11,6 @@ def simple_names(features):
 
 def simple_model(name, features, M, y, task, weights=None):
     """The machine of a simple model for a `Task`."""
-    family, machine = next(key for key, value in SIMPLE.items() if value == name)
-    kernel = Candidate(family, machine=machine).kernel(features)
+    machine, kind = next((m, k) for m, k in MACHINES.items() if k.prefix == name)
+    kernel = Candidate(kind.family, machine=machine).kernel(features)
     return Recipe(machine).fit(task, kernel, M, y, weights)

@@ -8,8 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelClassifier
-from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.candidates.candidate import MACHINES, Candidate
 from mercer.selection.automatic.candidates.order import candidates
+from mercer.selection.automatic.machines.recipes import FITS
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns
@@ -146,3 +147,10 @@ def test_pieces_on_a_board_are_told_apart_by_their_distance():
     )
     plain = TableEncoder().fit(with_text[["a", "e"]]).features_
     assert all(c.columns != "differences" for c in candidates(plain, "classification"))
+
+
+def test_each_machine_is_registered_in_both_tables():
+    """What a machine is stands in `MACHINES`, and how it is fitted in `FITS`."""
+    assert set(MACHINES) == set(FITS)
+    features = TableEncoder().fit(RNG.normal(size=(30, 4))).features_
+    assert {c.machine for c in candidates(features, "classification")} < set(MACHINES)

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import ComplementNB
 from sklearn.svm import LinearSVC
 
 from mercer import KernelClassifier, load, save
-from mercer.selection.automatic.candidates.candidate import READ_FEATURES, Candidate
+from mercer.selection.automatic.candidates.candidate import MACHINES, Candidate
 from mercer.selection.automatic.candidates.order import candidates
 from mercer.selection.automatic.machines.linear import (
     SPARSE_CLASSES,
@@ -22,6 +22,7 @@ from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns
 
+READ_FEATURES = [name for name, kind in MACHINES.items() if kind.reads == "features"]
 RNG = np.random.default_rng(0)
 TOPICS = {"sport": ["goal", "team", "match"], "money": ["bank", "share", "price"], "food": ["rice"]}
 OTHERS = ["today", "the", "many", "new", "people", "said"]

@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.candidates import (
-    EFFECTS,
-    MACHINES,
-    READ_COLUMNS,
-    SIMPLE,
-    Candidate,
-)
+from mercer.selection.automatic.candidates import EFFECTS, MACHINES, Candidate, MachineKind
 from mercer.selection.automatic.final_fit import Fitted, Fitter, mean_of
 from mercer.selection.automatic.machines import mean_name
 from mercer.selection.automatic.settings import SearchSettings
@@ -23,7 +17,6 @@ from mercer.selection.automatic.trials import FoldFits, SearchState
 from mercer.tables import Feature
 
 READ_NUMBERS = ("normal", "scaled", EFFECTS)
-BY_MACHINE = {machine: family for family, machine in SIMPLE}
 
 
 @dataclass(frozen=True)
@@ -95,9 +88,10 @@ class KernelMachine:
     @property
     def candidate(self) -> Candidate:
         """What a search would call it."""
-        if self.learner in BY_MACHINE:
-            return Candidate(BY_MACHINE[self.learner], machine=self.learner)
-        if self.learner in READ_COLUMNS:
+        kind = self._kind
+        if kind.reads == "simple":
+            return Candidate(kind.family, machine=self.learner)
+        if kind.reads == "columns":
             how = self.reads or READ_NUMBERS[self.learner == "shapes"]
             return Candidate(self.learner, columns=how, machine=self.learner)
         if self.metric:
@@ -106,6 +100,12 @@ class KernelMachine:
             )
         learnt = getattr(self.kernel, "weights", None) is not None
         return Candidate("given", learn=learnt, text=self.name or "a kernel", machine=self.learner)
+
+    @property
+    def _kind(self) -> MachineKind:
+        if self.learner not in MACHINES:
+            raise ValueError(f"learner={self.learner!r}: give one of {list(MACHINES)}.")
+        return MACHINES[self.learner]
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -119,17 +119,16 @@ class KernelMachine:
 
     def on(self, features: Sequence[Feature]) -> TableKernel | None:
         """The kernel on the numbers of the encoded columns; None if there is none yet."""
-        if self.learner not in MACHINES:
-            raise ValueError(f"learner={self.learner!r}: give one of {list(MACHINES)}.")
+        kind = self._kind
         if self.weight is not None and not self.weight > 0:
             raise ValueError(f"weight={self.weight!r}: give a number above 0, or None.")
-        if self.learner in READ_COLUMNS and self.reads not in ("", *READ_NUMBERS):
+        if kind.reads == "columns" and self.reads not in ("", *READ_NUMBERS):
             raise ValueError(f"reads={self.reads!r}: give one of {list(READ_NUMBERS)}.")
-        if self.learner in (*BY_MACHINE, *READ_COLUMNS) or self.metric:
+        if kind.reads in ("simple", "columns") or self.metric:
             return None
         if not isinstance(self.kernel, TableKernel) or not self.kernel.parts:
             raise ValueError(
-                f"kernel={self.kernel!r}: a machine of {MACHINES[self.learner]} needs a "
+                f"kernel={self.kernel!r}: a machine of {kind.words} needs a "
                 "TableKernel whose parts name their columns."
             )
         numbers = {feature.name: j for j, feature in enumerate(features)}

@@ -22,8 +22,8 @@ import mercer.kernels
 from mercer.kernels import TableKernel
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import Reasons, largest_parts
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.kernel_machine import BY_MACHINE, KernelMachine
+from mercer.selection.automatic.candidates import MACHINES, Candidate
+from mercer.selection.automatic.kernel_machine import KernelMachine
 
 BLOCK = 4_000_000  # numbers of the largest matrix of contributions
 
@@ -133,7 +133,7 @@ def winner_code(model: Any) -> str:
 def _as_given(model: Any, part: Any, candidate: Candidate, plan: dict) -> KernelMachine:
     """One machine of a model as a `KernelMachine`."""
     learner = "ridge" if plan.get("quick") else candidate.machine
-    if learner in BY_MACHINE:
+    if MACHINES[learner].reads == "simple":
         return KernelMachine(learner)
     how = {
         "rank": plan.get("rank"), "exact": bool(plan.get("exact")), "rows": plan.get("rows"),

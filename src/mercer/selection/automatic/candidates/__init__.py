@@ -4,9 +4,8 @@ from mercer.selection.automatic.candidates.candidate import (
     CODES,
     EFFECTS,
     MACHINES,
-    READ_COLUMNS,
-    SIMPLE,
     Candidate,
+    MachineKind,
     ReadColumns,
     column_weights,
 )
@@ -21,7 +20,7 @@ from mercer.selection.automatic.candidates.order import candidates, simple_candi
 from mercer.selection.automatic.candidates.readings import explicit_features
 
 __all__ = [
-    "CODES", "EFFECTS", "LEARNING_STEPS", "MACHINES", "READ_COLUMNS", "SIMPLE", "Candidate",
-    "Learnt", "ReadColumns", "candidates", "column_weights", "explicit_features", "learn_kernel",
+    "CODES", "EFFECTS", "LEARNING_STEPS", "MACHINES", "Candidate", "Learnt", "MachineKind",
+    "ReadColumns", "candidates", "column_weights", "explicit_features", "learn_kernel",
     "learning_rows", "least_memory", "simple_candidates",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,40 +30,36 @@ from mercer.tables import (
 )
 
 WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many
-#: machine -> its learner in words
-MACHINES = {
-    "ridge": "kernel ridge",
-    "local": "local kernel ridge",
-    "svc": "support vector machine",
-    "window": "mean over a window",
-    "neighbourhood": "learnt neighbourhood",
-    "shapes": "sum over columns and pairs",
-    "margins": "linear support vector machine",
-    "bayes": "complement naive Bayes",
-    "logistic": "logistic regression",
-    "constant": "constant",
-    "linear": "linear model",
-    "sparse": "linear model of few columns",
-}
-#: family and machine of a simple model -> its name
-SIMPLE = {
-    ("trivial", "constant"): "trivial",
-    ("splines", "linear"): "linear (spline)",
-    ("columns", "sparse"): "linear (sparse)",
-}
-#: of the names of candidates
-PREFIXES = {
-    "ridge": "", "local": "local: ", "svc": "SVC: ", "window": "window: ",
-    "margins": "linear SVC: ", "bayes": "naive Bayes: ",
-    "logistic": "logistic: ", "neighbourhood": "", "shapes": "",
-}  # fmt: skip
-#: machines of classes that read the features of a kernel, and not its matrix
-READ_FEATURES = ("bayes", "margins", "logistic")
-#: machines that read columns, and learn kernels of their own
-READ_COLUMNS = ("neighbourhood", "shapes")
-PRUNED = "pruned"  # the form of such a machine that leaves out columns
 
-EFFECTS = "effects"  # so numbers are read by such a machine that reads levels by their effects
+
+class MachineKind(NamedTuple):
+    """What candidates, plans and screens ask a machine of the search."""
+
+    words: str  # its learner
+    prefix: str = ""  # of the names of its candidates
+    #: "matrix" of a kernel; "features" of one, for classes; "columns", of which it learns kernels
+    #: of its own; or "simple": a simple model, called ``prefix``, without a kernel
+    reads: str = "matrix"
+    family: str = ""  # of a simple model
+
+
+#: the machines of the search; how each is fitted is in `FITS` of machines/recipes.py
+MACHINES = {
+    "ridge": MachineKind("kernel ridge"),
+    "local": MachineKind("local kernel ridge", "local: "),
+    "svc": MachineKind("support vector machine", "SVC: "),
+    "window": MachineKind("mean over a window", "window: "),
+    "neighbourhood": MachineKind("learnt neighbourhood", reads="columns"),
+    "shapes": MachineKind("sum over columns and pairs", reads="columns"),
+    "margins": MachineKind("linear support vector machine", "linear SVC: ", "features"),
+    "bayes": MachineKind("complement naive Bayes", "naive Bayes: ", "features"),
+    "logistic": MachineKind("logistic regression", "logistic: ", "features"),
+    "constant": MachineKind("constant", "trivial", "simple", "trivial"),
+    "linear": MachineKind("linear model", "linear (spline)", "simple", "splines"),
+    "sparse": MachineKind("linear model of few columns", "linear (sparse)", "simple", "columns"),
+}
+PRUNED = "pruned"  # the form of a machine that reads columns and leaves some out
+EFFECTS = "effects"  # so such a machine reads numbers that reads levels by their effects
 #: how numbers are read -> the words for it
 COLUMNS = {
     "scaled": "",
@@ -117,11 +113,12 @@ class Candidate:
     @property
     def name(self) -> str:
         """What the leaderboard calls it."""
-        return (
-            SIMPLE[self.family, self.machine]
-            if self.simple
-            else f"{PREFIXES[self.machine]}{self.kernel_name}"
-        )
+        return self.kind.prefix if self.simple else f"{self.kind.prefix}{self.kernel_name}"
+
+    @property
+    def kind(self) -> MachineKind:
+        """What its machine is."""
+        return MACHINES[self.machine]
 
     @property
     def keeps_kernel(self) -> bool:
@@ -131,7 +128,7 @@ class Candidate:
     @property
     def simple(self) -> bool:
         """Whether it is a simple model, which a kernel machine has to beat."""
-        return (self.family, self.machine) in SIMPLE
+        return self.kind.reads == "simple"
 
     @property
     def kernel_name(self) -> str:
@@ -152,7 +149,7 @@ class Candidate:
             return f"learnt metric{' of ' * bool(self.text)}{self.text}, {self.form}"
         if self.reads_columns:
             few = ", few columns" if self.form == PRUNED else ""
-            return f"{MACHINES[self.machine]}{COLUMNS[self.columns]}{few}"
+            return f"{self.kind.words}{COLUMNS[self.columns]}{few}"
         if self.family == "dot":
             return "linear kernel"
         if self.family == "screened":
@@ -249,12 +246,12 @@ class Candidate:
     @property
     def reads_columns(self) -> bool:
         """Whether the machine reads columns, and learns a kernel of its own."""
-        return self.machine in READ_COLUMNS
+        return self.kind.reads == "columns"
 
     @property
     def reads_features(self) -> bool:
         """Whether the machine reads the features of the kernel, and not its matrix."""
-        return self.machine in READ_FEATURES
+        return self.kind.reads == "features"
 
     def suits(self, features: list[Feature]) -> bool:
         """Whether there is a column that the kernel reads."""

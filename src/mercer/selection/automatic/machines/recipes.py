@@ -75,32 +75,17 @@ class Recipe:
 
         A machine that reads columns is given them in place of a kernel.
         """
-        if self.machine in ("constant", "linear", "sparse"):
-            return fit_linear(self.machine, task, kernel, X, y, weights)
-        if self.machine in SPARSE_CLASSES:
-            return self._fit_sparse(task, kernel, X, y, weights)
-        if self.machine == "neighbourhood":
-            return self._fit_neighbourhood(task, kernel, X, y, weights)
-        if self.machine == "shapes":
-            return AdditiveMachine.fitted(
-                task, kernel, X, y, weights, memory=self.memory, n_jobs=self.n_jobs
-            )
-        if self.machine == "window" and len(y) > 1:  # the width is chosen by leaving rows out
-            return self._fit_window(task, kernel, X, y, weights)
-        # rows of one class have nothing to separate
-        margin = self.machine == "svc" and len(np.unique(y)) > 1
-        how = self._fit_margin if margin else self._fit_ridge
-        return how(task, kernel, X, y, weights)
+        return FITS[self.machine](self, task, kernel, X, y, weights)
 
     # --- ridge --------------------------------------------------------------------------------
 
+    def _fit_local(self, task, kernel, X, y, weights) -> KernelRidgeMachine:
+        return self._judged_ridge(task, kernel, X, y, weights, "local")
+
     def _fit_ridge(self, task, kernel, X, y, weights) -> KernelRidgeMachine:
-        local = self.machine == "local"
-        if local or not self.exact or len(y) <= PENALTY_ROWS:
-            solver = "local" if local else "auto" if self.rank is None else "low_rank"
-            learner, offset, total = self._ridge(task, kernel, X, y, weights, "auto", solver)
-            finish = task.calibrate(learner.left_out_ + offset, y, weights)
-            return KernelRidgeMachine(learner, finish, learner.alpha_ / total, offset)
+        if not self.exact or len(y) <= PENALTY_ROWS:
+            solver = "auto" if self.rank is None else "low_rank"
+            return self._judged_ridge(task, kernel, X, y, weights, solver)
         rows = np.sort(np.random.default_rng(self.seed).permutation(len(y))[:PENALTY_ROWS])
         w = None if weights is None else weights[rows]
         some, offset, total = self._ridge(task, kernel, X[rows], y[rows], w, "auto", "auto")
@@ -109,6 +94,11 @@ class Recipe:
         finish = task.calibrate(some.left_out_ + offset, y[rows], w)
         learner, offset, total = self._ridge(task, kernel, X, y, weights, penalty, "cholesky")
         return KernelRidgeMachine(learner, finish, penalty / total, offset)
+
+    def _judged_ridge(self, task, kernel, X, y, weights, solver) -> KernelRidgeMachine:
+        learner, offset, total = self._ridge(task, kernel, X, y, weights, "auto", solver)
+        finish = task.calibrate(learner.left_out_ + offset, y, weights)
+        return KernelRidgeMachine(learner, finish, learner.alpha_ / total, offset)
 
     def _ridge(self, task, kernel, X, y, weights, penalty, solver):
         Y = task.targets(y)
@@ -122,7 +112,9 @@ class Recipe:
 
     # --- windows ------------------------------------------------------------------------------
 
-    def _fit_window(self, task, kernel, X, y, weights) -> WindowMachine:
+    def _fit_window(self, task, kernel, X, y, weights) -> Machine:
+        if len(y) < 2:  # the width is chosen by leaving rows out
+            return self._fit_ridge(task, kernel, X, y, weights)
         Y, classes = task.targets(y), task.classes is not None and task.ranks is None
         learner = NadarayaWatson(metric=kernel, memory=self.memory, n_jobs=self.n_jobs)
         learner.fit(X, Y, weights)
@@ -131,7 +123,7 @@ class Recipe:
         machine.finish = task.calibrate(machine.read(learner.left_out_), y, weights)
         return machine
 
-    # --- learnt neighbourhoods ----------------------------------------------------------------
+    # --- columns ------------------------------------------------------------------------------
 
     def _fit_neighbourhood(self, task, source, M, y, weights) -> LearntNeighbourhood:
         steps = "auto" if self.steps is None else self.steps
@@ -140,7 +132,15 @@ class Recipe:
             time=self.seconds, memory=self.memory, n_jobs=self.n_jobs, random_state=self.seed,
         )  # fmt: skip
 
-    # --- sparse features ----------------------------------------------------------------------
+    def _fit_shapes(self, task, source, M, y, weights) -> AdditiveMachine:
+        return AdditiveMachine.fitted(
+            task, source, M, y, weights, memory=self.memory, n_jobs=self.n_jobs
+        )
+
+    # --- simple models and sparse features ----------------------------------------------------
+
+    def _fit_simple(self, task, kernel, X, y, weights) -> LinearMachine:
+        return fit_linear(self.machine, task, kernel, X, y, weights)
 
     def _fit_sparse(self, task, kernel, M, y, weights) -> LinearMachine:
         if len(np.unique(y)) == 1:
@@ -168,7 +168,9 @@ class Recipe:
 
     # --- support vectors ----------------------------------------------------------------------
 
-    def _fit_margin(self, task, kernel, X, y, weights) -> MarginMachine:
+    def _fit_margin(self, task, kernel, X, y, weights) -> Machine:
+        if len(np.unique(y)) < 2:  # rows of one class have nothing to separate
+            return self._fit_ridge(task, kernel, X, y, weights)
         costs = costs_tried(task.pairs) if self.penalty is None else (self.penalty,)
 
         def machine(C: float) -> SVC:
@@ -188,6 +190,19 @@ class Recipe:
         finish, best = _calibrated(task, outputs, y, weights)
         learner = machine(costs[best]).fit(X, y, weights)
         return MarginMachine(learner, finish, costs[best], task.classes)
+
+
+#: machine -> how it is fitted
+FITS = {
+    "ridge": Recipe._fit_ridge,
+    "local": Recipe._fit_local,
+    "svc": Recipe._fit_margin,
+    "window": Recipe._fit_window,
+    "neighbourhood": Recipe._fit_neighbourhood,
+    "shapes": Recipe._fit_shapes,
+    **dict.fromkeys(SPARSE_CLASSES, Recipe._fit_sparse),
+    **dict.fromkeys(("constant", "linear", "sparse"), Recipe._fit_simple),
+}
 
 
 def costs_tried(pairs: int) -> tuple[float, ...]:

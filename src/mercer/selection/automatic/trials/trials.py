@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.selection.automatic.candidates import MACHINES, Candidate, candidates
+from mercer.selection.automatic.candidates import Candidate, candidates
 from mercer.selection.automatic.machines import Weighed, mean_name
 from mercer.selection.automatic.scores import decision_weights
 from mercer.selection.automatic.settings import Rung, SearchSettings
@@ -302,7 +302,7 @@ class Trials:
             self.state.costs.observe(kind, expected, self.clock.spent() - began)
         row = self._row(candidate.name, *self.state.rungs.folds(rung[0]), found.predicted, began)
         row |= {
-            "learner": MACHINES[candidate.machine], "penalty": found.penalty, "place": place,
+            "learner": candidate.kind.words, "penalty": found.penalty, "place": place,
             "kernel": None if candidate.simple else repr(found.kernel),
             "baseline": candidate.simple,
         }  # fmt: skip
