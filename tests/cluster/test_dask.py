@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from cluster.conftest import started
+from learners.test_signals import Clock
 from mercer import AdditiveRegressor, KernelRidge
 from mercer.distributed import ClusterLostError, DaskEngine, Distributed, Partition
 
@@ -163,6 +165,31 @@ def test_a_task_that_ends_each_worker(tmp_path):
         with suppress(AssertionError):  # of a worker that is being started again
             client.cluster.close()
         client.close()
+
+
+@pytest.mark.full
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no os.kill of one signal")
+def test_a_signal_to_the_client_leaves_the_cluster_usable(client):
+    """Ctrl-C while the workers make rows, and again while they compute with them."""
+
+    def slow(i):
+        import time
+
+        import numpy as np
+
+        time.sleep(0.5)
+        return np.ones((300, 3)) * np.arange(300)[:, None]
+
+    made = [da.from_delayed(dask.delayed(slow)(i), (300, 3), float) for i in range(8)]
+    cut = 0
+    for seconds in (0.3, 1.0, 1.8):
+        model = Distributed(ADDITIVE, client)
+        work = partial(model.fit, da.concatenate(made), da.zeros(2400, chunks=300))
+        if Clock().cuts(work, seconds):
+            cut += 1
+            assert not hasattr(model, "estimator_")
+        assert model.fit(X, y).predict(X[:3]).shape == (3,)
+    assert cut
 
 
 def test_the_current_client_is_used():
