@@ -236,27 +236,23 @@ class Finals:
     def _seconds(self, candidate: Candidate, final: dict) -> float:
         """Seconds that a final fit will take, with care."""
         n = len(self.settings.M)
+        rows, machine = final["rows"] or n, candidate.machine
         if candidate.simple:
-            return self.costs.expected(candidate.machine, self.simple(candidate, n))
-        if candidate.reads_columns:
-            seconds = self.learning(candidate, final["rows"] or n, final["members"])
-            return self.costs.expected(candidate.machine, seconds)
-        if candidate.reads_features:
-            seconds = self.costs.sparse(candidate.machine, final["rows"] or n, self.row(candidate))
-            return self.costs.expected(candidate.machine, seconds)
-        entry = self.entry(candidate)
-        if candidate.machine == "svc":
-            return self.costs.expected("svc", self.costs.margin(n, entry, known=True))
-        if candidate.machine == "window":
-            return self.costs.expected("window", self.costs.window(final["rows"] or n, entry))
-        if candidate.machine == "local":
-            seconds = self.costs.local(n, final["leaf_rows"], entry)
-            return self.costs.expected("local", seconds)
-        if final["rank"] is not None:
+            seconds = self.simple(candidate, n)
+        elif candidate.reads_columns:
+            seconds = self.learning(candidate, rows, final["members"])
+        elif candidate.reads_features:
+            seconds = self.costs.sparse(machine, rows, self.row(candidate))
+        elif machine == "svc":
+            seconds = self.costs.margin(n, self.entry(candidate), known=True)
+        elif machine == "window":
+            seconds = self.costs.window(rows, self.entry(candidate))
+        elif machine == "local":
+            seconds = self.costs.local(n, final["leaf_rows"], self.entry(candidate))
+        elif final["rank"] is not None:
             kept = factor_rows(final["rank"], self.settings.place, 4) >= n  # of float32
-            seconds = self.costs.low_rank(n, final["rank"], entry, kept)
-        elif final["exact"]:
-            seconds = self.costs.exact(n, entry)
+            seconds = self.costs.low_rank(n, final["rank"], self.entry(candidate), kept)
         else:
-            seconds = self.costs.eigenpairs(n, entry)
-        return self.costs.expected("ridge", seconds)
+            how = self.costs.exact if final["exact"] else self.costs.eigenpairs
+            seconds = how(n, self.entry(candidate))
+        return self.costs.expected(machine, seconds)
