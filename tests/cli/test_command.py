@@ -356,6 +356,10 @@ def test_help_loads_no_data_library():
         ["fit", "t.csv", "--target", "y", "--kind", "none=text"],
         ["fit", "t.csv", "--target", "y", "--kind", "x=none"],
         ["fit", "t.csv", "--target", "y", "--group", "none"],
+        ["predict", "none.mercer", "t.csv", "-o", "p.csv"],
+        ["predict", "t.csv", "none.csv", "-o", "p.csv"],
+        ["predict", "t.csv", "t.csv", "-o", "p.none"],
+        ["predict", "t.csv", "t.csv", "-o", "p.csv", "--quantiles", "none"],
     ],
     ids=" ".join,
 )

@@ -6,13 +6,15 @@ were held out are not among them, but a user looks rows up in the file.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.cli.errors import OptionError
-from mercer.learners.additive import ColumnReasons
-from mercer.selection.automatic import Reasons
+
+if TYPE_CHECKING:
+    from mercer.learners.additive import ColumnReasons
+    from mercer.selection.automatic import Reasons
 
 
 def note_origin(model: Any, target: str, rows: np.ndarray) -> None:
@@ -37,6 +39,8 @@ def target_of(model: Any) -> str:
 
 def in_file(model: Any, reasons: Reasons | ColumnReasons) -> Reasons | ColumnReasons:
     """Reasons with the row numbers of the file, where the model knows them."""
+    from mercer.learners.additive import ColumnReasons
+
     rows, stored = getattr(model, "file_rows_", None), model.stored_rows_
     if isinstance(reasons, ColumnReasons) or rows is None or len(rows) != len(stored):
         return reasons

@@ -12,15 +12,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from sklearn.base import is_classifier
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.file_rows import in_file
-from mercer.cli.files import STDIN
+from mercer.cli.files import STDIN, find_sources
 from mercer.cli.options import (
     INTERVAL,
     WRITERS,
@@ -31,10 +30,12 @@ from mercer.cli.options import (
 )
 from mercer.cli.tables import Tables
 from mercer.cli.terminal import Terminal
-from mercer.learners.additive import ColumnReasons
 from mercer.persistence import ModelFileError, load, written_whole
-from mercer.selection.automatic import KernelRegressor, Reasons
-from mercer.tables import Surprises, TableEncoder, read_columns, unreadable
+from mercer.tables import Surprises, read_columns
+
+if TYPE_CHECKING:  # else loaded with the model, after what is wrong with names is said
+    from mercer.learners.additive import ColumnReasons
+    from mercer.selection.automatic import Reasons
 
 WHOLE = 100_000_000  # bytes of files that are read at once
 BLOCK = 50_000  # rows of the others that are read at a time
@@ -63,6 +64,8 @@ def predict_table(options: PredictOptions) -> int:
         raise OptionError("--output - and --json would both be printed: give a file for one.")
     written = [] if piped else [("--output", output)]
     check_paths(written, [model, *given], force=options.force)
+    if model.exists():  # else `load` says that it is not
+        find_sources([path for path in given if path != STDIN])
     estimator = load(model)
     if not callable(getattr(estimator, "predict", None)):
         raise ModelFileError(
@@ -118,6 +121,8 @@ class _Predictions:
 
     def look(self) -> Surprises | None:
         """What is unlike the training rows; columns that are lacking or unreadable are refused."""
+        from mercer.tables import TableEncoder, unreadable
+
         encoder = getattr(self.estimator, "encoder_", None)
         surprises = Surprises(encoder) if isinstance(encoder, TableEncoder) else None
         for block in self.blocks():
@@ -155,6 +160,8 @@ class _Predictions:
 
         They count as missing, as they do among others.
         """
+        from mercer.tables import TableEncoder
+
         encoder = getattr(self.estimator, "encoder_", None)
         if self.whole is not None or not isinstance(encoder, TableEncoder):
             return block
@@ -173,6 +180,10 @@ def _refuse_without_spread(file: Path, estimator: Any, column: str) -> None:
     """ModelFileError for a model that knows no quantiles of its targets."""
     option = "--interval" if column in INTERVAL else "--quantiles"
     name = type(estimator).__name__
+    from sklearn.base import is_classifier
+
+    from mercer.selection.automatic import KernelRegressor
+
     if is_classifier(estimator):
         raise ModelFileError(
             f"{option}: {str(file)!r} holds a {name}, which predicts classes: how sure it is, the "
@@ -267,6 +278,8 @@ def _show(screen: Terminal, said: list[str], rows: int, output: Path) -> None:
 
 def _show_reasons(reasons: Reasons | ColumnReasons, screen: Terminal) -> None:
     """What the rows or columns in the explanations are."""
+    from mercer.learners.additive import ColumnReasons
+
     if isinstance(reasons, ColumnReasons):
         screen.print(
             "The columns in because_1 ... move the prediction most; the number is what each adds "
