@@ -1,6 +1,7 @@
 """Simple models of encoded rows, fitted by their names as a search does."""
 
-from mercer.selection.automatic.candidates import MACHINES, Candidate, simple_candidates
+from mercer.selection.automatic.candidates import machine_kinds, simple_candidates
+from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.machines import Recipe
 
 
@@ -11,6 +12,6 @@ def simple_names(features):
 
 def simple_model(name, features, M, y, task, weights=None):
     """The machine of a simple model for a `Task`."""
-    machine, kind = next((m, k) for m, k in MACHINES.items() if k.prefix == name)
-    kernel = Candidate(kind.family, machine=machine).kernel(features)
+    family, machine = next((k.family, k.name) for k in machine_kinds() if k.simple == name)
+    kernel = Candidate(family, machine=machine).kernel(features)
     return Recipe(machine).fit(task, kernel, M, y, weights)

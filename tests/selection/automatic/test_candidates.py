@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelClassifier
-from mercer.selection.automatic.candidates.candidate import MACHINES, Candidate
+from mercer.selection.automatic.candidates import machine_kind, machine_kinds, register_machine
+from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.order import candidates
-from mercer.selection.automatic.machines.recipes import FITS
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns
@@ -149,8 +149,12 @@ def test_pieces_on_a_board_are_told_apart_by_their_distance():
     assert all(c.columns != "differences" for c in candidates(plain, "classification"))
 
 
-def test_each_machine_is_registered_in_both_tables():
-    """What a machine is stands in `MACHINES`, and how it is fitted in `FITS`."""
-    assert set(MACHINES) == set(FITS)
+def test_each_machine_of_a_candidate_is_known():
+    known = [kind.name for kind in machine_kinds()]
     features = TableEncoder().fit(RNG.normal(size=(30, 4))).features_
-    assert {c.machine for c in candidates(features, "classification")} < set(MACHINES)
+    for task in ("classification", "regression"):
+        assert {c.machine for c in candidates(features, task)} < set(known)
+    with pytest.raises(ValueError, match="machine='forest': give one of"):
+        machine_kind("forest")
+    with pytest.raises(ValueError, match="there is a machine 'ridge' already"):
+        register_machine(machine_kind("ridge"))

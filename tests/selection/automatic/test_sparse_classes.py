@@ -9,7 +9,8 @@ from sklearn.naive_bayes import ComplementNB
 from sklearn.svm import LinearSVC
 
 from mercer import KernelClassifier, load, save
-from mercer.selection.automatic.candidates.candidate import MACHINES, Candidate
+from mercer.selection.automatic.candidates import machine_kinds
+from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.order import candidates
 from mercer.selection.automatic.machines.linear import (
     SPARSE_CLASSES,
@@ -22,7 +23,6 @@ from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns
 
-READ_FEATURES = [name for name, kind in MACHINES.items() if kind.reads == "features"]
 RNG = np.random.default_rng(0)
 TOPICS = {"sport": ["goal", "team", "match"], "money": ["bank", "share", "price"], "food": ["rice"]}
 OTHERS = ["today", "the", "many", "new", "people", "said"]
@@ -35,6 +35,7 @@ TABLE = pd.DataFrame({"text": TEXTS})
 ENCODER = TableEncoder(infer_columns(read_columns(TABLE), {"text": "text"}, None)).fit(TABLE)
 ROWS = ENCODER.transform(TABLE)
 WAY = "rare words and substrings"
+READ_FEATURES = [kind.name for kind in machine_kinds() if kind.reads_features]
 
 
 def fitted(machine, rows=slice(None), weights=None):

@@ -178,7 +178,7 @@ class FinalFit:
     def _has_quicker(self, winner: Candidate) -> bool:
         """Whether `_replace` has a machine that takes less time than that of all rows."""
         n = len(self.fitter.settings.M)
-        if winner.machine == "svc":
+        if winner.kind.good_on_few:
             return n > self.sizes.fewest_rows
         few = min(self.sizes.smallest_rank, self.sizes.quick_rows)
         return self.early is not None or winner.learn or winner.reads_columns or n > few
@@ -188,7 +188,7 @@ class FinalFit:
         winner = self._with_kernel(winner)
         why = "Interrupted" if self.cut else "The time was over"
         rank = self.search.state.finals.affordable(self.sizes.smallest_rank)
-        if not self.cut and winner.machine == "svc":  # as good as in the search, on as few rows
+        if not self.cut and winner.kind.good_on_few:  # as good as in the search, on as few rows
             rows = self.sizes.fewest_rows
             plan = self.plan | {"rows": rows, "instead": True}
             self.notices.append(f"{why} in the final fit: it was repeated with {rows} of the rows.")

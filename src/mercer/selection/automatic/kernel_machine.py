@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.candidates import EFFECTS, MACHINES, Candidate, MachineKind
+from mercer.selection.automatic.candidates import (
+    EFFECTS,
+    Candidate,
+    MachineKind,
+    machine_kind,
+    machine_kinds,
+)
 from mercer.selection.automatic.final_fit import Fitted, Fitter, mean_of
 from mercer.selection.automatic.machines import mean_name
 from mercer.selection.automatic.settings import SearchSettings
@@ -86,13 +92,20 @@ class KernelMachine:
     weight: float | None = None
 
     @property
+    def kind(self) -> MachineKind:
+        """What kind of machine it is."""
+        known = [kind.name for kind in machine_kinds()]
+        if self.learner not in known:
+            raise ValueError(f"learner={self.learner!r}: give one of {known}.")
+        return machine_kind(self.learner)
+
+    @property
     def candidate(self) -> Candidate:
         """What a search would call it."""
-        kind = self._kind
-        if kind.reads == "simple":
-            return Candidate(kind.family, machine=self.learner)
-        if kind.reads == "columns":
-            how = self.reads or READ_NUMBERS[self.learner == "shapes"]
+        if self.kind.simple:
+            return Candidate(self.kind.family, machine=self.learner)
+        if self.kind.reads_columns:
+            how = self.reads or self.kind.numbers
             return Candidate(self.learner, columns=how, machine=self.learner)
         if self.metric:
             return Candidate(
@@ -100,12 +113,6 @@ class KernelMachine:
             )
         learnt = getattr(self.kernel, "weights", None) is not None
         return Candidate("given", learn=learnt, text=self.name or "a kernel", machine=self.learner)
-
-    @property
-    def _kind(self) -> MachineKind:
-        if self.learner not in MACHINES:
-            raise ValueError(f"learner={self.learner!r}: give one of {list(MACHINES)}.")
-        return MACHINES[self.learner]
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -119,16 +126,15 @@ class KernelMachine:
 
     def on(self, features: Sequence[Feature]) -> TableKernel | None:
         """The kernel on the numbers of the encoded columns; None if there is none yet."""
-        kind = self._kind
         if self.weight is not None and not self.weight > 0:
             raise ValueError(f"weight={self.weight!r}: give a number above 0, or None.")
-        if kind.reads == "columns" and self.reads not in ("", *READ_NUMBERS):
+        if self.kind.reads_columns and self.reads not in ("", *READ_NUMBERS):
             raise ValueError(f"reads={self.reads!r}: give one of {list(READ_NUMBERS)}.")
-        if kind.reads in ("simple", "columns") or self.metric:
+        if self.kind.simple or self.kind.reads_columns or self.metric:
             return None
         if not isinstance(self.kernel, TableKernel) or not self.kernel.parts:
             raise ValueError(
-                f"kernel={self.kernel!r}: a machine of {kind.words} needs a "
+                f"kernel={self.kernel!r}: a machine of {self.kind.words} needs a "
                 "TableKernel whose parts name their columns."
             )
         numbers = {feature.name: j for j, feature in enumerate(features)}

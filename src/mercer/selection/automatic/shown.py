@@ -22,7 +22,7 @@ import mercer.kernels
 from mercer.kernels import TableKernel
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import Reasons, largest_parts
-from mercer.selection.automatic.candidates import MACHINES, Candidate
+from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.kernel_machine import KernelMachine
 
 BLOCK = 4_000_000  # numbers of the largest matrix of contributions
@@ -133,7 +133,7 @@ def winner_code(model: Any) -> str:
 def _as_given(model: Any, part: Any, candidate: Candidate, plan: dict) -> KernelMachine:
     """One machine of a model as a `KernelMachine`."""
     learner = "ridge" if plan.get("quick") else candidate.machine
-    if MACHINES[learner].reads == "simple":
+    if candidate.simple and not plan.get("quick"):
         return KernelMachine(learner)
     how = {
         "rank": plan.get("rank"), "exact": bool(plan.get("exact")), "rows": plan.get("rows"),

@@ -3,11 +3,16 @@
 from mercer.selection.automatic.candidates.candidate import (
     CODES,
     EFFECTS,
-    MACHINES,
     Candidate,
-    MachineKind,
     ReadColumns,
     column_weights,
+)
+from mercer.selection.automatic.candidates.kinds import (
+    MachineKind,
+    Trial,
+    machine_kind,
+    machine_kinds,
+    register_machine,
 )
 from mercer.selection.automatic.candidates.learning import (
     LEARNING_STEPS,
@@ -20,7 +25,7 @@ from mercer.selection.automatic.candidates.order import candidates, simple_candi
 from mercer.selection.automatic.candidates.readings import explicit_features
 
 __all__ = [
-    "CODES", "EFFECTS", "LEARNING_STEPS", "MACHINES", "Candidate", "Learnt", "MachineKind",
-    "ReadColumns", "candidates", "column_weights", "explicit_features", "learn_kernel",
-    "learning_rows", "least_memory", "simple_candidates",
+    "CODES", "EFFECTS", "LEARNING_STEPS", "Candidate", "Learnt", "MachineKind", "ReadColumns",
+    "Trial", "candidates", "column_weights", "explicit_features", "learn_kernel", "learning_rows",
+    "least_memory", "machine_kind", "machine_kinds", "register_machine", "simple_candidates",
 ]  # fmt: skip

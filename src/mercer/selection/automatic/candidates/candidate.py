@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from mercer.distances import PairDifferences
 from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
 from mercer.persistence import fields
 from mercer.samples import EncodedColumns
+from mercer.selection.automatic.candidates.kinds import MachineKind, machine_kind
 from mercer.selection.automatic.candidates.readings import (
     column_parts,
     kernels_of_objects,
@@ -30,36 +31,9 @@ from mercer.tables import (
 )
 
 WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many
+PRUNED = "pruned"  # the form of such a machine that leaves out columns
 
-
-class MachineKind(NamedTuple):
-    """What candidates, plans and screens ask a machine of the search."""
-
-    words: str  # its learner
-    prefix: str = ""  # of the names of its candidates
-    #: "matrix" of a kernel; "features" of one, for classes; "columns", of which it learns kernels
-    #: of its own; or "simple": a simple model, called ``prefix``, without a kernel
-    reads: str = "matrix"
-    family: str = ""  # of a simple model
-
-
-#: the machines of the search; how each is fitted is in `FITS` of machines/recipes.py
-MACHINES = {
-    "ridge": MachineKind("kernel ridge"),
-    "local": MachineKind("local kernel ridge", "local: "),
-    "svc": MachineKind("support vector machine", "SVC: "),
-    "window": MachineKind("mean over a window", "window: "),
-    "neighbourhood": MachineKind("learnt neighbourhood", reads="columns"),
-    "shapes": MachineKind("sum over columns and pairs", reads="columns"),
-    "margins": MachineKind("linear support vector machine", "linear SVC: ", "features"),
-    "bayes": MachineKind("complement naive Bayes", "naive Bayes: ", "features"),
-    "logistic": MachineKind("logistic regression", "logistic: ", "features"),
-    "constant": MachineKind("constant", "trivial", "simple", "trivial"),
-    "linear": MachineKind("linear model", "linear (spline)", "simple", "splines"),
-    "sparse": MachineKind("linear model of few columns", "linear (sparse)", "simple", "columns"),
-}
-PRUNED = "pruned"  # the form of a machine that reads columns and leaves some out
-EFFECTS = "effects"  # so such a machine reads numbers that reads levels by their effects
+EFFECTS = "effects"  # so numbers are read by such a machine that reads levels by their effects
 #: how numbers are read -> the words for it
 COLUMNS = {
     "scaled": "",
@@ -96,7 +70,7 @@ class Candidate:
     #: scores, integers of few values as categories too ("levels") or instead ("codes"), columns of
     #: one range by the differences of all their pairs too, or both ("pairs")
     columns: str = "scaled"
-    machine: str = "ridge"  # a key of `MACHINES`; "local" is exact inside leaves of similar rows
+    machine: str = "ridge"  # the name of a `MachineKind`
     #: of the learnt metric of "metric": "absolute" or "diagonal", a weight for each column in a sum
     #: of absolute differences or in a Euclidean distance, or "full", a linear map; and "pruned" of
     #: a "neighbourhood" that finds out which columns matter
@@ -113,12 +87,12 @@ class Candidate:
     @property
     def name(self) -> str:
         """What the leaderboard calls it."""
-        return self.kind.prefix if self.simple else f"{self.kind.prefix}{self.kernel_name}"
+        return self.kind.simple or f"{self.kind.prefix}{self.kernel_name}"
 
     @property
     def kind(self) -> MachineKind:
-        """What its machine is."""
-        return MACHINES[self.machine]
+        """What kind of machine it is."""
+        return machine_kind(self.machine)
 
     @property
     def keeps_kernel(self) -> bool:
@@ -128,7 +102,7 @@ class Candidate:
     @property
     def simple(self) -> bool:
         """Whether it is a simple model, which a kernel machine has to beat."""
-        return self.kind.reads == "simple"
+        return bool(self.kind.simple)
 
     @property
     def kernel_name(self) -> str:
@@ -184,15 +158,15 @@ class Candidate:
         "screened" one.
         """
         if self.reads_columns:
-            near, effects = self.machine == "neighbourhood", self.columns == EFFECTS
-            kind = ("normal" if near else "scaled") if effects else self.columns
+            near, effects = self.kind.compares_rows, self.columns == EFFECTS
+            kind = self.kind.numbers if effects else self.columns
             kinds = (kind, *(CODES if near else CODES[:1]), *("each",) * effects)
             return ReadColumns.of(features, kinds, self.form == PRUNED, near, effects)
         if self.simple:
             own = column_parts if self.family == "columns" else spline_parts
             parts: list = own(features) or kernels_of_objects(features, readings(features)[0])
             # the constant reads nothing, but a kernel reads something
-            return TableKernel(parts if self.machine != "constant" else parts[:1], "sum")
+            return TableKernel(parts if self.family != "trivial" else parts[:1], "sum")
         if self.family == "dot":
             return TableKernel(column_parts(features), "sum")
         ranks = read_as(features, "rank")
@@ -246,12 +220,12 @@ class Candidate:
     @property
     def reads_columns(self) -> bool:
         """Whether the machine reads columns, and learns a kernel of its own."""
-        return self.kind.reads == "columns"
+        return self.kind.reads_columns
 
     @property
     def reads_features(self) -> bool:
         """Whether the machine reads the features of the kernel, and not its matrix."""
-        return self.kind.reads == "features"
+        return self.kind.reads_features
 
     def suits(self, features: list[Feature]) -> bool:
         """Whether there is a column that the kernel reads."""

@@ -9,14 +9,18 @@ from mercer.selection.automatic.machines.means import (
 )
 from mercer.selection.automatic.machines.recipes import (
     FOLDS,
+    HELD_ROWS,
     JUDGED_ROWS,
+    RANKS,
     SMALL,
+    TRIED_LEAF,
     Recipe,
     compressed,
     costs_tried,
 )
 
 __all__ = [
-    "FOLDS", "JUDGED_ROWS", "SMALL", "HeldPredictions", "KernelRidgeMachine", "Machine",
-    "MeanMachine", "Recipe", "Weighed", "compressed", "costs_tried", "mean_name",
+    "FOLDS", "HELD_ROWS", "JUDGED_ROWS", "RANKS", "SMALL", "TRIED_LEAF", "HeldPredictions",
+    "KernelRidgeMachine", "Machine", "MeanMachine", "Recipe", "Weighed", "compressed",
+    "costs_tried", "mean_name",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""How the machines of the search are fitted to rows, and what is chosen for them.
+"""The kinds of machines of a search: how each is fitted to rows, what that costs, its words.
 
 A `Recipe` fits a machine to the targets of a task, and chooses what is left open: the penalty or
 the width, and the calibration of probabilities. Ridge and windows do both from their leave-one-out
@@ -14,12 +14,20 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from mercer.gram import factor_rows
 from mercer.kernels import Kernel
-from mercer.learners.base import PENALTY_ROWS
+from mercer.learners.base import LIMITS, PENALTY_ROWS
 from mercer.learners.margin import SVC
+from mercer.learners.neighbourhoods import NeighbourhoodMachineRegressor
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
-from mercer.selection.automatic.candidates import explicit_features
+from mercer.selection.automatic.candidates import (
+    MachineKind,
+    Trial,
+    explicit_features,
+    machine_kind,
+    register_machine,
+)
 from mercer.selection.automatic.machines.additive import AdditiveMachine
 from mercer.selection.automatic.machines.linear import (
     IN_WORDS,
@@ -44,15 +52,23 @@ USUAL_COST, MANY_PAIRS = (10.0,), 100  # with more pairs of classes, each value 
 JUDGED_ROWS = 4000  # most rows of the fits that choose C and calibrate
 FEW = 10  # rows of a class, all of which take part in those fits
 SMALL, FOLDS = 1000, 3  # with at most so many rows, all are judged in folds, else a fifth
+HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
+EACH_FOLDS = 0.15  # seconds of a trial of ridge in all folds, however few the rows are
+TEXT_RANK = 4000  # centres of ridge on texts or sets
+RANKS = (4000, 3000, 2000, 1500, 1000, 700, 500)  # centres of ridge, by the time that is left
+FEW_ROWS = 1000  # of which a fit with centres takes no less time than one of all rows
+TRIED_LEAF = 1000  # most rows of a leaf in the search, as good a judge in half of the time
+MEMBERS = 3  # networks of a learnt neighbourhood; with more the mean is hardly better
+SHAPES = 2**26  # least bytes of memory for an additive model
+WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
+FEATURE = 60  # bytes of a value of sparse features, and of what is made of them
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How a machine is fitted."""
 
-    #: "ridge", "local", "svc", "window", "neighbourhood" or "shapes"; on features "margins",
-    #: "bayes" or "logistic"; or a simple model: "constant", "linear" or "sparse"
-    machine: str = "ridge"
+    machine: str = "ridge"  # the name of a `MachineKind`
     penalty: float | None = None  # C of support vectors, or what Bayes adds; None chooses it
     #: centres of a ridge machine; None is exact for few rows, else the learner's default
     rank: int | None = None
@@ -75,113 +91,149 @@ class Recipe:
 
         A machine that reads columns is given them in place of a kernel.
         """
-        return FITS[self.machine](self, task, kernel, X, y, weights)
+        return machine_kind(self.machine).fit(self, task, kernel, X, y, weights)
 
-    # --- ridge --------------------------------------------------------------------------------
+    def place(self) -> dict[str, Any]:
+        """What learners take of where they are fitted."""
+        return {"memory": self.memory, "n_jobs": self.n_jobs}
 
-    def _fit_local(self, task, kernel, X, y, weights) -> KernelRidgeMachine:
-        return self._judged_ridge(task, kernel, X, y, weights, "local")
 
-    def _fit_ridge(self, task, kernel, X, y, weights) -> KernelRidgeMachine:
-        if not self.exact or len(y) <= PENALTY_ROWS:
-            solver = "auto" if self.rank is None else "low_rank"
-            return self._judged_ridge(task, kernel, X, y, weights, solver)
-        rows = np.sort(np.random.default_rng(self.seed).permutation(len(y))[:PENALTY_ROWS])
+# --- kernel machines --------------------------------------------------------------------------
+
+
+class Ridge(MachineKind):
+    name, words = "ridge", "kernel ridge"
+    low_rank = True
+    on_many_rows = "local"
+    local = False
+
+    def fit(self, recipe, task, kernel, X, y, weights) -> KernelRidgeMachine:
+        if self.local or not recipe.exact or len(y) <= PENALTY_ROWS:
+            solver = "local" if self.local else "auto" if recipe.rank is None else "low_rank"
+            learner, offset, total = self._fitted(
+                recipe, task, kernel, X, y, weights, "auto", solver
+            )
+            finish = task.calibrate(learner.left_out_ + offset, y, weights)
+            return KernelRidgeMachine(learner, finish, learner.alpha_ / total, offset)
+        rows = np.sort(np.random.default_rng(recipe.seed).permutation(len(y))[:PENALTY_ROWS])
         w = None if weights is None else weights[rows]
-        some, offset, total = self._ridge(task, kernel, X[rows], y[rows], w, "auto", "auto")
+        some, offset, _ = self._fitted(recipe, task, kernel, X[rows], y[rows], w, "auto", "auto")
         penalty = some.alpha_
         # the outputs of fewer rows are a little less sure, and so are the probabilities
         finish = task.calibrate(some.left_out_ + offset, y[rows], w)
-        learner, offset, total = self._ridge(task, kernel, X, y, weights, penalty, "cholesky")
+        learner, offset, total = self._fitted(
+            recipe, task, kernel, X, y, weights, penalty, "cholesky"
+        )
         return KernelRidgeMachine(learner, finish, penalty / total, offset)
 
-    def _judged_ridge(self, task, kernel, X, y, weights, solver) -> KernelRidgeMachine:
-        learner, offset, total = self._ridge(task, kernel, X, y, weights, "auto", solver)
-        finish = task.calibrate(learner.left_out_ + offset, y, weights)
-        return KernelRidgeMachine(learner, finish, learner.alpha_ / total, offset)
-
-    def _ridge(self, task, kernel, X, y, weights, penalty, solver):
+    def _fitted(self, recipe, task, kernel, X, y, weights, penalty, solver):
         Y = task.targets(y)
         offset = np.average(Y, axis=0, weights=weights)
         total = len(y) if weights is None else float(np.sum(weights))
         learner = KernelRidge(
-            penalty, kernel=kernel, solver=solver, rank=self.rank, leaf_rows=self.leaf_rows,
-            memory=self.memory, n_jobs=self.n_jobs, random_state=self.seed,
+            penalty, kernel=kernel, solver=solver, rank=recipe.rank, leaf_rows=recipe.leaf_rows,
+            random_state=recipe.seed, **recipe.place(),
         )  # fmt: skip
         return learner.fit(X, Y - offset, weights), offset, total
 
-    # --- windows ------------------------------------------------------------------------------
+    def trial_seconds(self, finals, candidate, trial) -> float:
+        costs, entry = finals.costs, finals.entry(candidate)
+        if trial.each:
+            return trial.folds * costs.eigenpairs(trial.train, entry)
+        if trial.rank is None:
+            return trial.folds * costs.exact(trial.train, entry)
+        return EACH_FOLDS * costs.loops + costs.low_rank(trial.rows, trial.rank, entry)
 
-    def _fit_window(self, task, kernel, X, y, weights) -> Machine:
-        if len(y) < 2:  # the width is chosen by leaving rows out
-            return self._fit_ridge(task, kernel, X, y, weights)
+    def final(self, finals, candidate, penalty) -> dict:
+        n, limits = len(finals.settings.M), LIMITS["leave one out"]
+        if finals.exact(n):
+            return {"exact": True}  # one factor takes a tenth of the time of all eigenpairs
+        if n <= limits.exact_rows:
+            return {}
+        return {"rank": finals.affordable(TEXT_RANK if finals.settings.objects else limits.rank)}
+
+    def final_seconds(self, finals, candidate, plan) -> float:
+        n, entry, rank = len(finals.settings.M), finals.entry(candidate), plan["rank"]
+        if rank is not None:
+            kept = factor_rows(rank, finals.settings.place, 4) >= n  # of float32
+            return finals.costs.low_rank(n, rank, entry, kept)
+        return (finals.costs.exact if plan["exact"] else finals.costs.eigenpairs)(n, entry)
+
+    def shortened(self, finals, candidate, plan, left) -> dict:
+        if len(finals.settings.M) <= FEW_ROWS:
+            return plan
+        less = plan | {"exact": False}
+        for rank in RANKS:
+            less |= {"rank": finals.affordable(rank)}
+            if finals.seconds(candidate, less) <= left:
+                return less
+        return less | {"rank": finals.affordable(finals.settings.sizes.smallest_rank)}
+
+
+class LocalRidge(Ridge):
+    name, words, prefix = "local", "local kernel ridge", "local: "
+    low_rank, on_many_rows, local = False, "", True
+
+    def trial_seconds(self, finals, candidate, trial) -> float:
+        entry = finals.entry(candidate)
+        return trial.folds * finals.costs.local(trial.train, TRIED_LEAF, entry)
+
+    def final(self, finals, candidate, penalty) -> dict:
+        return {"leaf_rows": finals.leaf(finals.settings.sizes.leaves[0])}
+
+    def final_seconds(self, finals, candidate, plan) -> float:
+        entry = finals.entry(candidate)
+        return finals.costs.local(len(finals.settings.M), plan["leaf_rows"], entry)
+
+    def shortened(self, finals, candidate, plan, left) -> dict:
+        sizes = [plan | {"leaf_rows": finals.leaf(n)} for n in finals.settings.sizes.leaves]
+        return next((p for p in sizes if finals.seconds(candidate, p) <= left), sizes[-1])
+
+
+class Windows(MachineKind):
+    name, words, prefix = "window", "mean over a window", "window: "
+
+    def fit(self, recipe, task, kernel, X, y, weights) -> Machine:
+        if len(y) == 1:  # the width is chosen by leaving rows out
+            return machine_kind("ridge").fit(recipe, task, kernel, X, y, weights)
         Y, classes = task.targets(y), task.classes is not None and task.ranks is None
-        learner = NadarayaWatson(metric=kernel, memory=self.memory, n_jobs=self.n_jobs)
+        learner = NadarayaWatson(metric=kernel, **recipe.place())
         learner.fit(X, Y, weights)
         width: Any = learner.width_
         machine = WindowMachine(learner, task.plain(), width, Y, weights, classes)
         machine.finish = task.calibrate(machine.read(learner.left_out_), y, weights)
         return machine
 
-    # --- columns ------------------------------------------------------------------------------
+    def trial_seconds(self, finals, candidate, trial) -> float:
+        values = matrix_seconds(finals, candidate, trial)
+        return values + trial.folds * finals.costs.window(trial.train, 0)
 
-    def _fit_neighbourhood(self, task, source, M, y, weights) -> LearntNeighbourhood:
-        steps = "auto" if self.steps is None else self.steps
-        return LearntNeighbourhood.fitted(
-            task, source, M, y, weights, self.validation, n_members=self.members, steps=steps,
-            time=self.seconds, memory=self.memory, n_jobs=self.n_jobs, random_state=self.seed,
-        )  # fmt: skip
+    def final(self, finals, candidate, penalty) -> dict:
+        return {"rows": WINDOW_ROWS if len(finals.settings.M) > WINDOW_ROWS else None}
 
-    def _fit_shapes(self, task, source, M, y, weights) -> AdditiveMachine:
-        return AdditiveMachine.fitted(
-            task, source, M, y, weights, memory=self.memory, n_jobs=self.n_jobs
-        )
+    def final_seconds(self, finals, candidate, plan) -> float:
+        n = plan["rows"] or len(finals.settings.M)
+        return finals.costs.window(n, finals.entry(candidate))
 
-    # --- simple models and sparse features ----------------------------------------------------
 
-    def _fit_simple(self, task, kernel, X, y, weights) -> LinearMachine:
-        return fit_linear(self.machine, task, kernel, X, y, weights)
+class Margin(MachineKind):
+    name, words, prefix = "svc", "support vector machine", "SVC: "
+    keeps_penalty = good_on_few = True
 
-    def _fit_sparse(self, task, kernel, M, y, weights) -> LinearMachine:
-        if len(np.unique(y)) == 1:
-            return fit_linear("constant", task, kernel, M, y, weights)
-        fit, settings = SPARSE_CLASSES[self.machine]
-        settings = settings if self.penalty is None else (self.penalty,)
-        X = kernel.encode(M)
-        kernel = kernel.bind(X, None, weights)
-        F, codes = explicit_features(kernel, X), task.strata(y)
-        w = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
-        outputs = np.full((len(settings), len(y), len(task.classes)), np.nan)
-        with blas_threads(1):
-            for train, judged in splits(codes, self.seed):
-                for each, setting in zip(outputs, settings):
-                    found = fit(F[train], codes[train], w[train], setting)
-                    coef, intercept, _ = of_all_classes(found, task, y[train])
-                    each[judged] = F[judged] @ coef + intercept
-            finish, best = _calibrated(task, outputs, y, weights)
-            found = fit(F, codes, w, settings[best])
-        coef, intercept, dual = of_all_classes(found, task, y)
-        learner = LinearModel(kernel, X, coef, intercept, dual, found.scale)
-        words = f"{IN_WORDS[self.machine].format(settings[best])} on {F.shape[1]:,} features"
-        rows = np.arange(len(y))
-        return LinearMachine(learner, finish, settings[best], self.machine, rows, words)
-
-    # --- support vectors ----------------------------------------------------------------------
-
-    def _fit_margin(self, task, kernel, X, y, weights) -> Machine:
-        if len(np.unique(y)) < 2:  # rows of one class have nothing to separate
-            return self._fit_ridge(task, kernel, X, y, weights)
-        costs = costs_tried(task.pairs) if self.penalty is None else (self.penalty,)
+    def fit(self, recipe, task, kernel, X, y, weights) -> Machine:
+        if len(np.unique(y)) == 1:  # rows of one class have nothing to separate
+            return machine_kind("ridge").fit(recipe, task, kernel, X, y, weights)
+        costs = costs_tried(task.pairs) if recipe.penalty is None else (recipe.penalty,)
 
         def machine(C: float) -> SVC:
             return SVC(
-                C=C, kernel=kernel, decision_function_shape="ovo", memory=self.memory,
-                n_jobs=self.n_jobs, random_state=self.seed,
+                C=C, kernel=kernel, decision_function_shape="ovo", random_state=recipe.seed,
+                **recipe.place(),
             )  # fmt: skip
 
         # outputs for rows that were held out, (settings, n, classes); NaN for the other rows
         outputs = np.full((len(costs), X.shape[0], len(task.classes)), np.nan)
-        for train, judged in splits(task.strata(y), self.seed):
+        for train, judged in splits(task.strata(y), recipe.seed):
             known, new, w = X[train], X[judged], None if weights is None else weights[train]
             path = machine(costs[0]).new_path(list(costs))
             for each, C in zip(outputs, costs):
@@ -191,18 +243,185 @@ class Recipe:
         learner = machine(costs[best]).fit(X, y, weights)
         return MarginMachine(learner, finish, costs[best], task.classes)
 
+    def trial_seconds(self, finals, candidate, trial) -> float:
+        values = matrix_seconds(finals, candidate, trial)  # C is known of an earlier rung
+        return values + trial.folds * finals.costs.margin(trial.train, 0, trial.large)
 
-#: machine -> how it is fitted
-FITS = {
-    "ridge": Recipe._fit_ridge,
-    "local": Recipe._fit_local,
-    "svc": Recipe._fit_margin,
-    "window": Recipe._fit_window,
-    "neighbourhood": Recipe._fit_neighbourhood,
-    "shapes": Recipe._fit_shapes,
-    **dict.fromkeys(SPARSE_CLASSES, Recipe._fit_sparse),
-    **dict.fromkeys(("constant", "linear", "sparse"), Recipe._fit_simple),
-}
+    def final(self, finals, candidate, penalty) -> dict:
+        return {"penalty": penalty}
+
+    def final_seconds(self, finals, candidate, plan) -> float:
+        return finals.costs.margin(len(finals.settings.M), finals.entry(candidate), known=True)
+
+    def typical(self, penalties) -> float:
+        return sorted(penalties)[(len(penalties) - 1) // 2]  # one that was tried
+
+
+def matrix_seconds(finals: Any, candidate: Any, trial: Trial) -> float:
+    """Seconds of the kernel matrix of all rows of a trial, or of few if it is not kept."""
+    others = trial.rows if trial.rows <= HELD_ROWS else trial.train
+    return trial.rows * others * finals.entry(candidate)
+
+
+# --- machines on sparse features ----------------------------------------------------------------
+
+
+class OnFeatures(MachineKind):
+    """A linear machine of classes on the features of a kernel."""
+
+    reads_features = True
+
+    def __init__(self, name: str, words: str, prefix: str):
+        self.name, self.words, self.prefix = name, words, prefix
+
+    def fit(self, recipe, task, kernel, X, y, weights) -> LinearMachine:
+        if len(np.unique(y)) == 1:
+            return fit_linear("constant", task, kernel, X, y, weights)
+        fit, settings = SPARSE_CLASSES[self.name]
+        settings = settings if recipe.penalty is None else (recipe.penalty,)
+        encoded = kernel.encode(X)
+        kernel = kernel.bind(encoded, None, weights)
+        F, codes = explicit_features(kernel, encoded), task.strata(y)
+        w = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
+        outputs = np.full((len(settings), len(y), len(task.classes)), np.nan)
+        with blas_threads(1):
+            for train, judged in splits(codes, recipe.seed):
+                for each, setting in zip(outputs, settings):
+                    found = fit(F[train], codes[train], w[train], setting)
+                    coef, intercept, _ = of_all_classes(found, task, y[train])
+                    each[judged] = F[judged] @ coef + intercept
+            finish, best = _calibrated(task, outputs, y, weights)
+            found = fit(F, codes, w, settings[best])
+        coef, intercept, dual = of_all_classes(found, task, y)
+        learner = LinearModel(kernel, encoded, coef, intercept, dual, found.scale)
+        words = f"{IN_WORDS[self.name].format(settings[best])} on {F.shape[1]:,} features"
+        return LinearMachine(learner, finish, settings[best], self.name, np.arange(len(y)), words)
+
+    def trial_seconds(self, finals, candidate, trial) -> float:
+        row = finals.row(candidate)
+        return finals.costs.sparse(self.name, trial.rows, row, trial.folds)
+
+    def final(self, finals, candidate, penalty) -> dict:
+        n = len(finals.settings.M)
+        most = int(finals.settings.memory / (FEATURE * finals.row(candidate).values))
+        return {"rows": max(1, most) if n > most else None}
+
+    def final_seconds(self, finals, candidate, plan) -> float:
+        n = plan["rows"] or len(finals.settings.M)
+        return finals.costs.sparse(self.name, n, finals.row(candidate))
+
+
+# --- machines that read columns -----------------------------------------------------------------
+
+
+class OnColumns(MachineKind):
+    """Abstract: a machine that learns a kernel of its own from columns."""
+
+    reads_columns = True
+    most_members = 1
+
+    def learning(self, finals: Any, candidate: Any, rows: int, members: int = 1) -> float:
+        """Predicted seconds of a fit."""
+        raise NotImplementedError
+
+    def trial_seconds(self, finals, candidate, trial) -> float:
+        return trial.folds * self.learning(finals, candidate, trial.train)
+
+    def final(self, finals, candidate, penalty) -> dict:
+        return {"members": self.most_members}
+
+    def final_seconds(self, finals, candidate, plan) -> float:
+        rows = plan["rows"] or len(finals.settings.M)
+        return self.learning(finals, candidate, rows, plan["members"])
+
+    def shortened(self, finals, candidate, plan, left) -> dict:
+        for members in range(plan["members"] - 1, 0, -1):
+            plan = plan | {"members": members}
+            if finals.seconds(candidate, plan) <= left:
+                return plan
+        return super().shortened(finals, candidate, plan, left)
+
+
+class Neighbourhood(OnColumns):
+    name, words = "neighbourhood", "learnt neighbourhood"
+    holds_rows_out = compares_rows = True
+    numbers = "normal"
+    most_members = MEMBERS
+
+    def fit(self, recipe, task, kernel, X, y, weights) -> LearntNeighbourhood:
+        steps = "auto" if recipe.steps is None else recipe.steps
+        return LearntNeighbourhood.fitted(
+            task, kernel, X, y, weights, recipe.validation, n_members=recipe.members, steps=steps,
+            time=recipe.seconds, random_state=recipe.seed, **recipe.place(),
+        )  # fmt: skip
+
+    def learning(self, finals, candidate, rows, members=1) -> float:
+        return finals.network_seconds(candidate, rows, members)
+
+    def fits(self, finals, candidate) -> bool:
+        given, source = finals.settings, candidate.kernel(finals.settings.features)
+        levels = [given.M.objects[j].known[0] for j in source.columns if j in given.M.objects]
+        sizes = len(source.columns) - len(levels), sum(levels), given.Y.shape[1]
+        learner = NeighbourhoodMachineRegressor(n_jobs=given.n_jobs)
+        return given.place.holds(learner.training_bytes(len(given.M), *sizes))
+
+
+class Shapes(OnColumns):
+    name, words = "shapes", "sum over columns and pairs"
+    slow_on_few = True
+
+    def fit(self, recipe, task, kernel, X, y, weights) -> AdditiveMachine:
+        return AdditiveMachine.fitted(task, kernel, X, y, weights, **recipe.place())
+
+    def learning(self, finals, candidate, rows, members=1) -> float:
+        source = candidate.kernel(finals.settings.features)
+        return finals.costs.additive(rows, len(source.columns))
+
+    def fits(self, finals, candidate) -> bool:
+        return finals.settings.memory >= SHAPES
+
+
+# --- simple models ------------------------------------------------------------------------------
+
+
+class Simple(MachineKind):
+    """A simple model, which a kernel machine has to beat."""
+
+    def __init__(self, name: str, words: str, simple: str, family: str, counts: bool = False):
+        self.name, self.words, self.simple, self.family = name, words, simple, family
+        self.counts = counts  # whether it reads the counts of objects, which are many features
+
+    def fit(self, recipe, task, kernel, X, y, weights) -> LinearMachine:
+        return fit_linear(self.name, task, kernel, X, y, weights)
+
+    def _seconds(self, finals: Any, candidate: Any, rows: int) -> float:
+        if self.counts and finals.settings.objects:
+            row = finals.row(candidate)
+            return rows * row.seconds + finals.costs.simple(rows, row.values)
+        return finals.costs.simple(rows, len(finals.settings.features))
+
+    def trial_seconds(self, finals, candidate, trial) -> float:
+        return trial.folds * self._seconds(finals, candidate, trial.rows)
+
+    def final_seconds(self, finals, candidate, plan) -> float:
+        return self._seconds(finals, candidate, len(finals.settings.M))
+
+
+for _kind in (
+    Ridge(),
+    LocalRidge(),
+    Margin(),
+    Windows(),
+    Neighbourhood(),
+    Shapes(),
+    OnFeatures("margins", "linear support vector machine", "linear SVC: "),
+    OnFeatures("bayes", "complement naive Bayes", "naive Bayes: "),
+    OnFeatures("logistic", "logistic regression", "logistic: "),
+    Simple("constant", "constant", "trivial", "trivial"),
+    Simple("linear", "linear model", "linear (spline)", "splines", counts=True),
+    Simple("sparse", "linear model of few columns", "linear (sparse)", "columns"),
+):
+    register_machine(_kind)
 
 
 def costs_tried(pairs: int) -> tuple[float, ...]:

@@ -15,10 +15,9 @@ from mercer.gram import gram
 from mercer.kernels import Linear, Precomputed, TableKernel
 from mercer.learners.ridge import PENALTIES, affordable, mixed_outputs
 from mercer.selection.automatic.candidates import Candidate, explicit_features
-from mercer.selection.automatic.machines import Machine, Recipe
+from mercer.selection.automatic.machines import HELD_ROWS, TRIED_LEAF, Machine, Recipe
 from mercer.selection.automatic.settings import Rung
-from mercer.selection.automatic.trials.finals import TRIED_LEAF
-from mercer.selection.automatic.trials.forecast import HELD_ROWS, Network
+from mercer.selection.automatic.trials.forecast import Network
 from mercer.selection.automatic.trials.rungs import SPARED, gathered
 from mercer.selection.automatic.trials.state import SearchState
 from mercer.solvers import RidgeFolds
@@ -52,10 +51,11 @@ class FoldFits:
         time is over. ``penalty`` is what is known of it; None chooses it in each fold.
         """
         rows, folds = self.rungs.folds(rung[0])
-        if candidate.machine != "ridge" or rung[1] is None or self.rungs.learns_each(candidate):
+        rank = rung[1] if candidate.kind.low_rank else None
+        if rank is None or self.rungs.learns_each(candidate):
             return self._fold_by_fold(candidate, rows, folds, steps, penalty)
         kernel, taken = self.shared_kernel(candidate, steps)
-        return Judged(*self._all_folds(kernel, rows, folds, rung[1]), taken)
+        return Judged(*self._all_folds(kernel, rows, folds, rank), taken)
 
     def shared_kernel(
         self, candidate: Candidate, steps: list[int] | None = None
@@ -150,10 +150,7 @@ class FoldFits:
         values, machines, kernels = zip(*ordered_map(fitted, range(folds.max() + 1), jobs))
         if each:
             taken = [self.learnt.of(candidate, f).taken for f in range(len(machines))]
-        penalties = [machine.penalty for machine in machines]
-        chosen = float(np.median(penalties))
-        if candidate.machine == "svc":  # one that was tried
-            chosen = sorted(penalties)[(len(penalties) - 1) // 2]
+        chosen = candidate.kind.typical([machine.penalty for machine in machines])
         return Judged(gathered(folds, values), kernels[-1], chosen, taken)
 
     def once(self, candidate: Candidate, network: Network) -> Judged:

@@ -9,14 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from mercer.selection.automatic.candidates import LEARNING_STEPS, Candidate
+from mercer.selection.automatic.candidates import LEARNING_STEPS, Candidate, Trial
 from mercer.selection.automatic.settings import Rung
-from mercer.selection.automatic.trials.finals import TRIED_LEAF
 from mercer.selection.automatic.trials.state import FIRST_RUNG_SHARE, SearchState
 
-HELD_ROWS = 6000  # of a rung whose kernel matrix is kept for the fits of its folds
 PROMOTED = 3  # candidates for which the first rung leaves time in the second one
-EACH_FOLDS = 0.15  # seconds of a trial of ridge in all folds, however few the rows are
 LEARNING = ", learning"  # in the names of kinds of trials
 #: part of the time that is left for a network whose trial is its final fit, and by how much its
 #: steps may take longer than predicted
@@ -45,34 +42,16 @@ class Forecast:
 
     def predicted(self, candidate: Candidate, rung: Rung) -> float:
         """Seconds of a trial on a machine with nothing beside it."""
-        rows, rank = rung
-        folds = self.rungs.count_folds(rows)
-        train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
-        if candidate.simple:
-            return folds * self.finals.simple(candidate, rows)
         if self.rungs.fits_once(candidate):
-            return self.finals.learning(candidate, len(self.state.settings.M))
-        if candidate.reads_columns:
-            return folds * self.finals.learning(candidate, train)
-        if candidate.reads_features:
-            return self.costs.sparse(candidate.machine, rows, self.finals.row(candidate), folds)
-        entry = self.finals.entry(candidate)
-        learning, each = 0.0, self.rungs.learns_each(candidate)
+            return self.finals.network_seconds(candidate, len(self.state.settings.M))
+        rows, rank = rung
+        folds, each = self.rungs.count_folds(rows), self.rungs.learns_each(candidate)
+        train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
+        learning = 0.0
         if candidate.learn and not self.learnt.known(candidate):
             learning = (folds if each else 1) * self._learning(candidate, rows)
-        values = rows * (rows if rows <= HELD_ROWS else train) * entry  # of the kernel
-        if candidate.machine == "window":
-            return learning + values + folds * self.costs.window(train, 0)
-        if candidate.machine == "svc":
-            known = self.rungs.large(rows)  # C, from an earlier rung
-            return learning + values + folds * self.costs.margin(train, 0, known)
-        if candidate.machine == "local":
-            return learning + folds * self.costs.local(train, TRIED_LEAF, entry)
-        if each:
-            return learning + folds * self.costs.eigenpairs(train, entry)
-        if rank is None:
-            return learning + folds * self.costs.exact(train, entry)
-        return learning + EACH_FOLDS * self.costs.loops + self.costs.low_rank(rows, rank, entry)
+        trial = Trial(rows, folds, train, rank, each, self.rungs.large(rows))
+        return learning + candidate.kind.trial_seconds(self.finals, candidate, trial)
 
     def _learning(self, candidate: Candidate, rows: int) -> float:
         """Seconds in which a kernel is learnt once."""

@@ -128,7 +128,7 @@ class Rungs:
         A learnt neighbourhood chooses by rows that are held out anyway, and all rows vote in the
         end. In a large table these are the rows of the last rung's fold.
         """
-        return candidate.machine == "neighbourhood" and self.large(self.plan()[-1][0])
+        return candidate.kind.holds_rows_out and self.large(self.plan()[-1][0])
 
     def last(self) -> tuple[np.ndarray, np.ndarray]:
         """`folds` of the last rung."""

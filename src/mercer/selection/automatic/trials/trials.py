@@ -68,8 +68,8 @@ class Trials:
         order = candidates(given.features, given.task.name, given.Y.shape[1], local, large)
         order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))]
         if given.little_memory:  # the counts of k-mers stand beside all rows of a machine
-            order = [c for c in order if c.family != "objects" or c.machine == "ridge"]
-        order = [c for c in order if not c.reads_columns or self.state.finals.holds(c)]
+            order = [c for c in order if c.family != "objects" or c.kind.low_rank]
+        order = [c for c in order if c.kind.fits(self.state.finals, c)]
         order = order[:trials]
         first, *rest = self.state.rungs.plan()
         self.last = rest[-1] if rest else first
@@ -121,12 +121,12 @@ class Trials:
         folds of the first rung several times as much: what was too late there is tried here.
         """
         promoted = self._promoted(rows)
-        promoted[1:1] = [c for c in self.late if c.machine == "shapes" and rows < rung[0]]
+        promoted[1:1] = [c for c in self.late if c.kind.slow_on_few and rows < rung[0]]
         if len(promoted) < 2:
             return  # there is nothing to choose from
         if rows == rung[0]:  # the same rows: ridge is exact now, the other machines were
             here = [Candidate.of(e) for e in self.state.schedule if (e["rows"], e["rank"]) == rung]
-            promoted = [c for c in promoted if c.machine == "ridge" and c not in here]
+            promoted = [c for c in promoted if c.kind.low_rank and c not in here]
             promoted = promoted[:MORE_EXACT]
         more = self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done)
         if more < len(promoted):  # the best one so far may need less time in the end
@@ -175,8 +175,8 @@ class Trials:
             return found
         # on the rows of the first rung local machines are the same as exact ones, but on many rows
         # they take no more time than those of low rank, and were better on most tables
-        local = [replace(c, machine="local") if c.machine == "ridge" else c for c in found]
-        ridge = [place for place, c in enumerate(found) if c.machine == "ridge"]
+        local = [replace(c, machine=c.kind.on_many_rows or c.machine) for c in found]
+        ridge = [place for place, c in enumerate(found) if c.kind.on_many_rows]
         if ridge:
             best = found[ridge[0]]
             local.insert(ridge[0] + (1 if best.family in SMOOTH else LATER), best)
@@ -312,7 +312,7 @@ class Trials:
 
     def _penalty_before(self, candidate: Candidate, rows: int) -> float | None:
         """What an earlier rung chose, for a machine that would take long to choose it again."""
-        if candidate.machine != "svc" or not self.state.rungs.large(rows):
+        if not candidate.kind.keeps_penalty or not self.state.rungs.large(rows):
             return None
         known = [r["penalty"] for r in self.state.board.rows if r["name"] == candidate.name]
         return known[0] if known else None
