@@ -361,6 +361,8 @@ def has_escapes(text: str, separator: str) -> bool:
 
     Then alone all rows have one width. Or a field is ``\\N``, among tabs or other escapes.
     """
+    if "\\" not in text:
+        return False
     null = re.search(_null(separator), text)
     null = null and (separator == "\t" or re.search(r"\\[^N]", text))
     if not null and not any(f"\\{each}" in text for each in ('"', separator, "\n")):

@@ -347,7 +347,8 @@ def _mixed(name: Any, counts: Counter, hints: Hints, known: int) -> list[list[st
     """What is said of a column in which most cells are numbers or dates, and the others words."""
     if len(counts) <= MANY_LEVELS:
         return []
-    digits = Counter({v: c for v, c in counts.items() if re.search(r"\d", str(v))})
+    digit = re.compile(r"\d").search
+    digits = Counter({v: c for v, c in counts.items() if digit(v if type(v) is str else str(v))})
     if len(digits) <= MANY_LEVELS or 2 * sum(digits.values()) < known:
         return []
     found = form_of(counts, hints, MANY)

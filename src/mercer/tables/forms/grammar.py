@@ -18,7 +18,7 @@ import numpy as np
 from mercer.spoken import written
 from mercer.tables.forms.clocks import are_clocks, clock_hours
 from mercer.tables.forms.dates import SAID, is_one_zone, moment_in, order_of, zone_minutes
-from mercer.tables.forms.marks import is_missing_mark
+from mercer.tables.forms.marks import is_missing_mark, unmarked
 from mercer.tables.forms.numbers import MINUS, are_codes, numbers_of, signs_of, units_in
 
 MOSTLY = 0.95  # of the cells spell a number or date: the others count as missing
@@ -63,18 +63,25 @@ def form_of(counts: Counter, hints: Hints, mostly: float = MOSTLY) -> Read | Non
 
     ``counts`` are the different values of a column that holds texts, with their numbers of rows.
     """
-    texts = [value for value in counts if isinstance(value, str) and not is_missing_mark(value)]
-    if any("0" in text and CODE.fullmatch(text) for text in texts):
-        return None
+    texts = [value for value in counts if isinstance(value, str)]
     step = max(1, len(texts) // SAMPLED)
-    some = Counter({value: counts[value] for value in texts[::step]})
-    for read in FAMILIES:
-        if step > 1 and not _fits(some, read(some, hints).values, HALF):
-            continue
+    some = Counter({value: counts[value] for value in unmarked(texts[::step])})
+    families = [
+        read for read in FAMILIES if step == 1 or _fits(some, read(some, hints).values, HALF)
+    ]
+    if not families or _holds_code(unmarked(texts)):
+        return None
+    for read in families:
         found = read(counts, hints)
         if _fits(counts, found.values, mostly):
             return found
     return None
+
+
+def _holds_code(texts: list[str]) -> bool:
+    """Whether a text is a number that begins with 0, as codes do; one search in all of them."""
+    lines = re.search(rf"^{CODE.pattern}$", "\n".join(texts), re.MULTILINE)
+    return lines is not None and any(CODE.fullmatch(text) for text in texts)
 
 
 def misfits(values: dict[Any, Any]) -> list:

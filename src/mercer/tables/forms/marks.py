@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 #: in lower case; beside numbers and dates, each means a missing one
@@ -28,6 +29,11 @@ LEVELS = {
     "none", "nd", "nc", "ka", "lod", "bdl", "bql", "void", "not detected", "#", "*", "**", "***",
     "/",
 }  # fmt: skip
+
+
+def unmarked(texts: Iterable[str]) -> list[str]:
+    """The texts that do not mean a missing value."""
+    return [text for text in texts if text.strip().lower() not in MISSING_TEXTS]
 
 
 def is_missing_mark(value: Any) -> bool:

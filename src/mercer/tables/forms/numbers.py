@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mercer.tables.forms.clocks import span_seconds
-from mercer.tables.forms.marks import is_missing_mark
+from mercer.tables.forms.marks import unmarked
 
 MOSTLY = 0.95  # of the texts that are no missing values have a unit of one kind
 LEAST = 0.5  # of them have a unit that is in no list
@@ -159,7 +159,7 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
     >>> numbers_of(["12%", "0.1"]).shares, numbers_of(["1.2M", "3k", "5bn"]).read(["1.2M", "a"])
     (True, {'1.2M': 1200000.0})
     """
-    texts = [text for text in texts if not is_missing_mark(text)]
+    texts = unmarked(texts)
     scaled = _are_amounts(texts)
     unit = "" if scaled else unit_of(texts)
     digits = [_bare_amount(text)[0] for text in texts] if scaled else bare(texts) if unit else texts
@@ -455,7 +455,7 @@ def unit_of(texts: Iterable[str]) -> str:
     texts = list(texts)
     if not _UNITED.search("\n".join(texts)):
         return ""
-    texts = [text for text in texts if not is_missing_mark(text)]
+    texts = unmarked(texts)
     found = [units_in(text) for text in texts]
     counts = Counter(unit for units in found for unit in units)
     if not counts:
