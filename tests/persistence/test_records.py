@@ -75,9 +75,9 @@ def test_files_with_lists_of_records_are_still_read(tmp_path):
     ("text", "message"),
     [
         ('[["age", "number", "", 0, 9, null, null, [], null, 0, "", "", "", "", false, "", false, '
-         '[], [], 0, [], 1]]', "a Column of 22 fields, not 21"),
-        ('[["age"]]', "a Column of 1 fields, not 21"),
-        ('{"a": []}', "a Column of 0 fields, not 21"),
+         '[], [], 0, [], false, 1]]', "a Column of 23 fields, not 22"),
+        ('[["age"]]', "a Column of 1 fields, not 22"),
+        ('{"a": []}', "a Column of 0 fields, not 22"),
         ('[1]', "no list of lists"), ('{"a": 1}', "no list of lists"), ("3", "no list of lists"),
     ],
 )  # fmt: skip

@@ -45,7 +45,7 @@ from mercer.dedup.walk import (
     walk,
     with_equals,
 )
-from mercer.dedup.work_folder import WorkFolder, load, save, save_array
+from mercer.dedup.work_folder import WorkFolder, damaged, save, save_array
 from mercer.persistence import written_whole
 
 PIECE = 2**24  # keys that are sorted at a time
@@ -108,7 +108,7 @@ class Stages:
         task: tuple[int, int] = (0, 1), tell: Callable[[str, int, int], None] | None = None,
         index: CorpusIndex | None = None, segments: int = 0,
     ):  # fmt: skip
-        self.work = WorkFolder(folder, corpus.files, plan)
+        self.work = WorkFolder(folder, corpus.files, plan, signer.bands.n_bands, bool(segments))
         self.corpus, self.signer, self.rules = corpus, signer, rules
         self.prefer, self.task, self.tell = prefer, task, tell or _nothing
         self.index, self.segments = copy.copy(index) if segments else None, segments
@@ -135,7 +135,7 @@ class Stages:
         if self.task[0] > 0:
             return None
         self._one("verdicts")
-        facts, known = load(self.work.path("verdicts")), load(self.work.path("equals"))
+        facts, known = self.work.read("verdicts"), self.work.read("equals")
         told = facts["told"].tolist()
         return Result(
             facts["partners"], facts["similarities"], facts["earlier"], self.work.file_starts,
@@ -207,9 +207,7 @@ class Stages:
         while self.work.part("signs", file, done).exists():
             done += 1
         after = self.work.after(file, done - 1) if done else None
-        sizes = [
-            len(np.load(self.work.part("keys", file, k), mmap_mode="r").T) for k in range(done)
-        ]
+        sizes = [self.work.keys(file, k).shape[1] for k in range(done)]
         for part in self.corpus.parts(file, after):
             signs = self.signer.sign(part.texts)
             save_array(self.work.part("keys", file, done), signs.keys)
@@ -237,8 +235,8 @@ class Stages:
         index, met = cast(CorpusIndex, self.index), []
         parts = range(self.work.counts[file])
         for k in parts:
-            keys = np.load(self.work.part("keys", file, k), mmap_mode="r")
-            good = np.flatnonzero(load(self.work.part("signs", file, k))["counts"] > 0)
+            keys = self.work.keys(file, k)
+            good = np.flatnonzero(self.work.read("signs", file, k)["counts"] > 0)
             met.append(index.meet(np.asarray(keys), good, self.rules.most_kept, self.segments))
         texts = self.corpus.texts(file, [one.documents for one in met], self.work.places(file))
         for k, some, one in zip(parts, texts, met, strict=True):
@@ -257,7 +255,7 @@ class Stages:
         told = np.zeros(2, np.int64)
         for part, start in zip(self.work.parts, self.work.starts):
             if self.index is not None and part[0] >= self.corpus.fixed:
-                facts = load(self.work.part("earlier", *part))
+                facts = self.work.read("earlier", *part)
                 here = slice(start, start + len(facts["rows"]))
                 rows[here], similarities[here] = facts["rows"], facts["similarities"]
                 told += facts["told"]
@@ -273,9 +271,9 @@ class Stages:
             "values": np.empty(n),
         }  # fmt: skip
         for part, start, stop in zip(self.work.parts, self.work.starts, self.work.starts[1:]):
-            with np.load(self.work.part("signs", *part)) as facts:
-                for name, array in whole.items():
-                    array[start:stop] = facts[name]
+            facts = self.work.read("signs", *part)
+            for name, array in whole.items():
+                array[start:stop] = facts[name]
         given, fixed, values = whole.pop("values"), self.fixed, None
         signs = Signs(np.empty((0, n), np.uint64), **whole)
         if self.prefer == "longest":
@@ -300,7 +298,7 @@ class Stages:
         band, piece = divmod(number, pieces)
         alone = self._alone()
         for start, part in zip(self.work.starts, self.work.parts):
-            key = np.load(self.work.part("keys", *part), mmap_mode="r")[band]
+            key = self.work.keys(*part)[band]
             here = alone[start : start + len(key)]
             if pieces > 1:
                 here = here & ((key >> TOP) % np.uint64(pieces) == piece)
@@ -318,7 +316,7 @@ class Stages:
     def _alone(self) -> np.ndarray:
         """Which documents are compared with others: the first of equal ones, if it has not gone."""
         if "_open" not in self.__dict__:
-            first = load(self.work.path("equals"))["first"]
+            first = self.work.read("equals")["first"]
             self._open = first == np.arange(len(first))
             if self.index is not None:
                 self._open &= self._earlier_of_all()[0] < 0
@@ -326,9 +324,9 @@ class Stages:
 
     def _members(self) -> Candidates:
         tasks = [divmod(k, self._pieces()) for k in range(self.n_bands * self._pieces())]
-        loaded = [load(self.work.part("buckets", *task)) for task in tasks]
+        loaded = [self.work.read("buckets", *task) for task in tasks]
         members = joined([Members(f["rows"], f["buckets"], int(f["count"])) for f in loaded])
-        rank = load(self.work.path("equals"))["rank"]
+        rank = self.work.read("equals")["rank"]
         return candidates(members, rank, self.fixed, self.rules)
 
     def _candidates(self) -> None:
@@ -338,7 +336,7 @@ class Stages:
 
     def _sets(self, file: int) -> None:
         """The shingles of the candidates of each part, in the order of the part."""
-        rows = load(self.work.path("candidates"))["rows"]
+        rows = self.work.read("candidates")["rows"]
         none, before, asked = np.zeros(0, np.int64), sum(self.work.counts[:file]), []
         done = [self.work.part("sets", file, k).exists() for k in range(self.work.counts[file])]
         for k, there in enumerate(done):
@@ -356,7 +354,7 @@ class Stages:
 
     def _verdicts(self) -> None:
         n, chosen = int(self.work.starts[-1]), self._members()
-        first = load(self.work.path("equals"))["first"]
+        first = self.work.read("equals")["first"]
         first = np.where(first < 0, np.arange(n), first)
         found = walk(chosen, self._in_order(chosen), self.rules, n)
         found = with_equals(found, first, self.fixed, self.rules)
@@ -373,9 +371,14 @@ class Stages:
         whole, lengths = self.work.folder / "shingles.bin", []
         with written_whole(whole) as file:
             for part in self.work.parts:
-                lengths.append(np.diff(load(self.work.part("sets", *part))["starts"]))
-                file.write(np.load(self.work.part("shingles", *part), mmap_mode="r").data)
+                starts, values = self.work.read("sets", *part)["starts"], self.work.shingles(*part)
+                if len(values) != starts[-1]:
+                    raise ValueError(damaged(self.work.part("shingles", *part), "it is too short"))
+                lengths.append(np.diff(starts))
+                file.write(values.data)
         ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
+        if len(ends) != len(chosen.rows) + 1:
+            raise ValueError(damaged(self.work.path("candidates"), "it has others than the bands"))
         place = np.searchsorted(np.sort(chosen.rows), chosen.rows)
         values = np.zeros(0, np.uint64)
         if ends[-1]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+from zipfile import BadZipFile
+from zlib import error as ZlibError
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from mercer.persistence import read_json, stamp, write_together, write_whole, written_whole
 
@@ -25,12 +28,16 @@ STAGE = re.compile(r"([a-z]+)(-\d{5})?(-\d{6})?\.(npy|npz|bin)|(\.mercer)-.*\.tm
 class WorkFolder:
     """A folder, which is made if there is none. One of another plan is a ValueError.
 
+    ``bands`` are the keys of a document, and ``indexed`` says whether there is an index of earlier
+    ones.
+
     Files of the corpus have parts, which are numbered from 0 in each. How many there are is known
     when all files are signed.
     """
 
-    def __init__(self, folder: Path, files: int, plan: dict):
-        self.folder, self.files = folder.absolute(), files  # a worker may be in another folder
+    def __init__(self, folder: Path, files: int, plan: dict, bands: int, indexed: bool):
+        self.bands, self.indexed, self.files = bands, indexed, files
+        self.folder = folder.absolute()  # a worker may be in another folder
         folder.mkdir(parents=True, exist_ok=True)
         there = [path.name for path in folder.iterdir()]
         if not (folder / PLAN).exists():
@@ -62,8 +69,59 @@ class WorkFolder:
 
     def after(self, file: int, number: int) -> Any:
         """Where a part ends."""
-        with np.load(self.part("signs", file, number)) as archive:
-            return read_json(str(archive["after"]))
+        path = self.part("signs", file, number)
+        with reading(path):
+            return read_json(str(_load(path)["after"]))
+
+    def keys(self, file: int, number: int) -> np.ndarray:
+        """The keys of a part, (bands, documents), which stay in their file."""
+        return self._mapped(self.part("keys", file, number), 2, self.bands)
+
+    def shingles(self, file: int, number: int) -> np.ndarray:
+        """The shingles of the candidates of a part, which stay in their file."""
+        return self._mapped(self.part("shingles", file, number), 1, None)
+
+    def _mapped(self, path: Path, dimensions: int, first: int | None) -> np.ndarray:
+        with reading(path):
+            found = np.load(path, mmap_mode="r")
+            lacks = first is not None and found.shape[:1] != (first,)
+            if found.dtype != np.uint64 or found.ndim != dimensions or lacks:
+                raise ValueError("it holds other numbers than Mercer wrote")
+            return found
+
+    def read(self, stage: str, *numbers: int) -> dict[str, np.ndarray]:
+        """The arrays of a task that is done, whose numbers can be what the stage makes.
+
+        Raises
+        ------
+        ValueError
+            The file is damaged or was altered; the message names it.
+        """
+        path = self.part(stage, *numbers) if numbers else self.path(stage)
+        n = int(self.starts[-1])
+        with reading(path):
+            found = _load(path)
+            for name, (kind, least, below) in ARRAYS[stage].items():
+                values, most = (
+                    found[name],
+                    {"n": n, "index": None if self.indexed else 0}.get(below, below),
+                )
+                right = values.dtype.kind == kind and (
+                    not values.size
+                    or (
+                        (least is None or values.min() >= least)
+                        and (most is None or values.max() < most)
+                    )
+                )
+                if not right:
+                    raise ValueError(f"{name} cannot be what it holds")
+            CHECKS[stage](found, n if not numbers else self._size(*numbers))
+            return found
+
+    def _size(self, file: int, number: int) -> int:
+        """How many documents a part has; of a bucket, whose numbers are others, it is not asked."""
+        at = sum(self.counts[:file]) + number
+        return int(self.starts[at + 1] - self.starts[at]) if at + 1 < len(self.starts) else 0
 
     def places(self, file: int) -> list[Any]:
         """Where each part of a file ends."""
@@ -91,10 +149,98 @@ class WorkFolder:
 
     def _layout(self) -> tuple[list[int], np.ndarray]:
         if "_found" not in self.__dict__:
-            sizes = [load(self.whole(file))["sizes"] for file in range(self.files)]
+            sizes = [self._sizes(file) for file in range(self.files)]
             starts = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
             self._found = [len(one) for one in sizes], starts
         return self._found
+
+    def _sizes(self, file: int) -> np.ndarray:
+        """How many documents each part of a file has, which its keys tell, too."""
+        with reading(self.whole(file)):
+            sizes = _load(self.whole(file))["sizes"]
+            if sizes.dtype.kind != "i" or sizes.ndim != 1:
+                raise ValueError("it holds other numbers than Mercer wrote")
+        there = [self.keys(file, k).shape[1] for k in range(len(sizes))]
+        with reading(self.whole(file)):
+            if sizes.tolist() != there:
+                raise ValueError("its sizes are not those of its parts")
+        return sizes
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """While a file of a job is read: what is wrong in it becomes a ValueError that names it."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, EOFError, OSError, BadZipFile, ZlibError) as error:
+        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+            raise
+        raise ValueError(damaged(path, str(error))) from None
+
+
+def damaged(path: Path, why: str) -> str:
+    """What is said of a file of a job that cannot be what Mercer wrote."""
+    return (
+        f"{path} is damaged, or was altered ({why}). Remove the folder {path.parent}, and give the "
+        "same command again."
+    )
+
+
+def _of_all(facts: dict[str, np.ndarray], n: int, *names: str) -> None:
+    """Raise ValueError unless some arrays have an entry for each of n documents."""
+    for name in names:
+        if facts[name].shape[:1] != (n,):
+            raise ValueError(f"{name} has {facts[name].shape[:1]} entries for {n} documents")
+
+
+def _of_told(facts: dict[str, np.ndarray], n: int, *names: str) -> None:
+    _of_all(facts, n, *names)
+    _of_all(facts, 2, "told")
+
+
+def _of_equals(facts: dict[str, np.ndarray], n: int) -> None:
+    _of_all(facts, n, "rank", "first")
+    if len(np.unique(facts["rank"])) < n:
+        raise ValueError("two documents have one rank")
+
+
+def _of_buckets(facts: dict[str, np.ndarray], n: int) -> None:
+    rows, buckets = facts["rows"], facts["buckets"]
+    if rows.shape != buckets.shape or buckets.ndim != 1 or facts["count"].ndim:
+        raise ValueError("its arrays are not of one length")
+    if len(buckets) and buckets.max() >= facts["count"]:
+        raise ValueError("a bucket has a number that is too large")
+
+
+def _of_sets(facts: dict[str, np.ndarray], n: int) -> None:
+    starts = facts["starts"]
+    if starts.ndim != 1 or not len(starts) or starts[0] or (np.diff(starts) < 0).any():
+        raise ValueError("its starts do not ascend from 0")
+
+
+#: stage -> array -> its kind, the least number, and the one that all are below
+ARRAYS: dict[str, dict[str, tuple[str, int | None, Any]]] = {
+    "signs": {"digests": ("u", 0, None), "contents": ("u", 0, None), "lengths": ("i", 0, None),
+              "counts": ("i", 0, None), "values": ("f", None, None)},
+    "earlier": {"rows": ("i", -1, "index"), "similarities": ("f", None, None),
+                "told": ("i", 0, None)},
+    "equals": {"rank": ("i", 0, "n"), "first": ("i", -1, "n"), "empty": ("i", 0, None)},
+    "buckets": {"rows": ("i", 0, "n"), "buckets": ("i", 0, None), "count": ("i", 0, 2**40)},
+    "candidates": {"rows": ("i", 0, "n")},
+    "sets": {"starts": ("i", 0, None)},
+    "verdicts": {"partners": ("i", -1, "n"), "similarities": ("f", None, None),
+                 "earlier": ("i", -1, "index"), "told": ("i", 0, None)},
+}  # fmt: skip
+#: stage -> what must hold between its arrays, by the number of its documents
+CHECKS: dict[str, Callable[[dict[str, np.ndarray], int], None]] = {
+    "signs": lambda facts, n: _of_all(facts, n, *ARRAYS["signs"]),
+    "earlier": lambda facts, n: _of_told(facts, n, "rows", "similarities"),
+    "equals": _of_equals,
+    "buckets": _of_buckets,
+    "candidates": lambda facts, n: None,
+    "sets": _of_sets,
+    "verdicts": lambda facts, n: _of_told(facts, n, "partners", "similarities", "earlier"),
+}
 
 
 def is_of_another(folder: Path, plan: dict) -> bool:
@@ -182,7 +328,7 @@ def save_array(path: Path, array: np.ndarray) -> None:
         file.write(array.data)
 
 
-def load(path: Path) -> dict[str, np.ndarray]:
+def _load(path: Path) -> dict[str, np.ndarray]:
     """Read the arrays that `save` wrote."""
-    with np.load(path) as archive:
+    with path.open("rb") as file, NpzFile(file, allow_pickle=False) as archive:
         return dict(archive)

@@ -3,7 +3,6 @@ registered with a name for its columns (`mercer.samples.register_kind`)."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.persistence import read_json
 from mercer.samples import Kind, as_samples, kind_named
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
@@ -144,8 +144,8 @@ def _of_json(cell: Any) -> Any:
     if not (isinstance(cell, str) and cell.strip().startswith("[")):
         return cell
     try:
-        return json.loads(cell)
-    except (ValueError, RecursionError):
+        return read_json(cell)
+    except ValueError:
         return cell
 
 
