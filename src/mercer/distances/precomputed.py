@@ -56,7 +56,7 @@ class Precomputed(Distance):
     def encode(self, X: Any, like: Any = None) -> MatrixRows:
         if isinstance(X, MatrixRows):
             return X
-        shape = X.shape if sp.issparse(X) else float_array("X", X).shape
+        shape = getattr(X, "shape", None) or float_array("X", X).shape
         if len(shape) == 2 and like is None and shape[0] != shape[1]:
             raise ValueError(
                 f"X has shape {shape}: Precomputed matrix must be square in fit, with the distance "

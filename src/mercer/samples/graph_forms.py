@@ -40,10 +40,10 @@ def holds_graph(item: Any) -> bool:
     """Whether a Python object is one graph, in one of the forms that `parts_of` reads."""
     if isinstance(item, (tuple, list)):
         return _is_counted(item) or _is_grakel(item)
+    if sp.issparse(item):  # some of which are mappings, too
+        return len(item.shape) == 2 and item.shape[0] == item.shape[1]
     if isinstance(item, Mapping):
         return not item.keys().isdisjoint(GRAPH)
-    if sp.issparse(item):
-        return len(item.shape) == 2 and item.shape[0] == item.shape[1]
     if isinstance(item, (str, bytes, Mapping, Set, np.ndarray)) or not hasattr(item, "__class__"):
         return False
     return _form(item) is not None

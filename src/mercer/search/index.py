@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Distance
-from mercer.persistence import fields, number
+from mercer.persistence import fields, number, optional
 from mercer.samples import copies_of, is_number, is_whole, joined, safe_unit
 from mercer.search.compare import Search
 from mercer.search.files import check_unchanged, load_index, save_index
@@ -41,13 +41,11 @@ class Asked(Protocol):
 
 def _of_all_rows(index: Any, copies: Any) -> None:
     """Copies of the rows that an index holds."""
-    if copies is None:
-        return
     if (copies.count, len(copies)) != (len(index._training), index.n_samples_fit_):
         raise ValueError(f"has {len(copies)} copies of {copies.count} rows, which are others")
 
 
-@fields(_unit=number(least=2.0**-1000), _copies=_of_all_rows)
+@fields(_unit=number(least=2.0**-1000), _copies=optional(_of_all_rows))
 class Index(BaseEstimator, ABC):
     """Abstract: an index of nearest neighbours under a distance.
 

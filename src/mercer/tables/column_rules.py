@@ -55,6 +55,7 @@ MOSTLY = 0.95  # of the values are different: an identifier
 MANY = 0.9  # of the values are numbers or dates: it is said, where the others are codes too
 FEW_DAYS = 5  # different numbers such as 20240229 that may be dates
 MOST_COUNTED = 1000  # different numbers or dates whose rows are counted
+NESTED = 20  # most levels of lists in a cell
 SHOWN = 3  # cells that do not fit, which are named
 LONGEST = 40  # characters of one of them
 FEW_TIMES = 10  # different numbers such as 1430, with three different minutes, that may be times
@@ -408,14 +409,16 @@ def _set_words(counts: Counter, separator: str | None, cells: bool) -> str:
     return f"sets of {len(items)} different items{how}"
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: Any, left: int = NESTED) -> Any:
     """A cell as a key: lists and sets as frozen sets of their items, lists of lists as tuples."""
     if not isinstance(value, SETS):
         return value
+    if not left:
+        raise ValueError(f"a cell of X holds lists in lists of more than {NESTED} levels.")
     try:
         return frozenset(value)
     except TypeError:
-        return tuple(map(_hashable, value))
+        return tuple(_hashable(each, left - 1) for each in value)
 
 
 def _parts(dates: np.ndarray) -> str:

@@ -42,6 +42,7 @@ LEAST_COUNTED = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 EXCEL = (10_000, 80_000)  # days that Excel counts to in 1927 and 2119
 EXCEL_DAY = np.datetime64("1899-12-30", "s")
 LISTED = (list, tuple, np.ndarray)
+DEEPEST = 3  # lists in a cell: the rows and columns of an image, and its channels
 COUNTED = {*LEAST_COUNTED, "excel", "year"}
 LARGEST_EXACT = 2**53  # a float holds no more integers one by one
 
@@ -171,10 +172,20 @@ def samples_of(X: Any) -> list | None:
         return None
     cells = [item if isinstance(item, LISTED) or is_missing_value(item) else np.asarray(item)
              for item in items]  # fmt: skip
+    deep = _depth(first)
+    if deep > DEEPEST:
+        raise ValueError(f"X holds lists in lists of more than {DEEPEST} levels: give fewer.")
     if column or (len(set(map(_length, cells))) > 1 and not _are_whole(cells)):
         return cells
-    nested = np.ndim(first[0]) > 0 if len(first) else False
-    return cells if nested and not _are_images(cells) else None
+    return cells if deep == 2 and not _are_images(cells) else None
+
+
+def _depth(cell: Any) -> int:
+    """How many lists stand in each other at the beginning of a cell, as far as it matters."""
+    depth = 0
+    while isinstance(cell, LISTED) and getattr(cell, "ndim", 1) and depth <= DEEPEST:
+        depth, cell = depth + 1, cell[0] if len(cell) else None
+    return depth
 
 
 def _are_images(cells: list) -> bool:

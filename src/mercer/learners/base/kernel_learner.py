@@ -26,7 +26,15 @@ from mercer.learners.base.limits import SQUARES
 from mercer.learners.base.parameters import check_seed
 from mercer.learners.base.placed import GramPlaced, check_symmetric
 from mercer.learners.base.targets import check_targets, check_weights
-from mercer.samples import MatrixRows, float_range, kind_named, kind_of, same_rows
+from mercer.samples import (
+    MatrixRows,
+    float_range,
+    kind_named,
+    kind_of,
+    known_form,
+    plain_rows,
+    same_rows,
+)
 from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import forget
 
@@ -78,6 +86,9 @@ def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> No
         return  # as scikit-learn would find, in a tenth of the time
     kind = kind_of(encoded)
     if kind is not None and kind.counted and not isinstance(X, MatrixRows):
+        X = known_form(X)
+        if getattr(X, "shape", ())[1:] != encoded.shape[1:]:  # such as images, or vectors in cells
+            X = plain_rows(encoded)
         validate_data(estimator, X, skip_check_array=True, reset=reset)
     elif reset:  # an earlier fit may have stored columns, but these samples have none
         for name in ("n_features_in_", "feature_names_in_"):
