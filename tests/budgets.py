@@ -30,6 +30,7 @@ from mercer.search import BruteForce
 
 MB = 10**6
 BESIDE = 50 * MB  # what code, threads and allocators may take, whatever the budget is
+ARENA = MB // 2  # what the allocator keeps for each further thread
 SLACK = 1.1
 
 #: processes that have imported everything, and hold no memory that a fit could use again
@@ -267,9 +268,10 @@ class Measured(NamedTuple):
     refused: str  # the message of a MemoryError, or empty
     warned: list[str]
 
-    def keeps(self, memory: Any) -> bool:
+    def keeps(self, memory: Any, threads: int = 1) -> bool:
         """Whether the budget was kept."""
-        return self.peak <= SLACK * Place(memory).budget() + BESIDE
+        beside = BESIDE + (threads - 1) * ARENA
+        return self.peak <= SLACK * Place(memory).budget() + beside
 
 
 def measured(learner: str, kind: str, n: int, memory: Any, n_jobs: int | None = None) -> Measured:
