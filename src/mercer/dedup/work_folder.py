@@ -99,13 +99,11 @@ class WorkFolder:
         """
         path = self.part(stage, *numbers) if numbers else self.path(stage)
         n = int(self.starts[-1])
+        limits = {"n": n, "index": None if self.indexed else 0}
         with reading(path):
             found = _load(path)
             for name, (kind, least, below) in ARRAYS[stage].items():
-                values, most = (
-                    found[name],
-                    {"n": n, "index": None if self.indexed else 0}.get(below, below),
-                )
+                values, most = found[name], limits.get(below, below)
                 right = values.dtype.kind == kind and (
                     not values.size
                     or (
@@ -115,13 +113,8 @@ class WorkFolder:
                 )
                 if not right:
                     raise ValueError(f"{name} cannot be what it holds")
-            CHECKS[stage](found, n if not numbers else self._size(*numbers))
+            CHECKS[stage](found, self.keys(*numbers).shape[1] if stage in OF_PARTS else n)
             return found
-
-    def _size(self, file: int, number: int) -> int:
-        """How many documents a part has; of a bucket, whose numbers are others, it is not asked."""
-        at = sum(self.counts[:file]) + number
-        return int(self.starts[at + 1] - self.starts[at]) if at + 1 < len(self.starts) else 0
 
     def places(self, file: int) -> list[Any]:
         """Where each part of a file ends."""
@@ -231,6 +224,7 @@ ARRAYS: dict[str, dict[str, tuple[str, int | None, Any]]] = {
     "verdicts": {"partners": ("i", -1, "n"), "similarities": ("f", None, None),
                  "earlier": ("i", -1, "index"), "told": ("i", 0, None)},
 }  # fmt: skip
+OF_PARTS = ("signs", "earlier")  # stages whose arrays have an entry for each document of a part
 #: stage -> what must hold between its arrays, by the number of its documents
 CHECKS: dict[str, Callable[[dict[str, np.ndarray], int], None]] = {
     "signs": lambda facts, n: _of_all(facts, n, *ARRAYS["signs"]),

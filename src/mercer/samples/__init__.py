@@ -66,6 +66,7 @@ from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
 from mercer.samples.node_graph import LAPLACIANS, largest_at_most, scaled_rows
 from mercer.samples.raw_data import (
+    LISTED,
     check_format,
     describe_entry,
     frame_of,

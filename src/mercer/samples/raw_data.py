@@ -13,6 +13,9 @@ import scipy.sparse as sp
 
 from mercer.spoken import written
 
+#: containers of Python and NumPy whose items have an order
+LISTED = (list, tuple, np.ndarray)
+
 
 def describe(X: Any) -> str:
     """Say in a few words what raw data are, for error messages.

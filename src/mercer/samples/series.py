@@ -13,6 +13,7 @@ from mercer.samples.kind import Kind
 from mercer.samples.numbers import is_number
 from mercer.samples.ragged import Ragged, cell_numbers, joined_rows
 from mercer.samples.raw_data import (
+    LISTED,
     as_objects,
     describe,
     frame_of,
@@ -158,7 +159,7 @@ def are_series(cells: list) -> bool:
     several numbers, as many in all cells.
     """
     try:
-        rows = [np.asarray(cell) for cell in cells if isinstance(cell, (list, tuple, np.ndarray))]
+        rows = [np.asarray(cell) for cell in cells if isinstance(cell, LISTED)]
     except ValueError:  # lists of lists of different lengths
         return False
     numbers = [row for row in rows if row.dtype.kind in "iuf" and row.size]

@@ -81,10 +81,9 @@ class SetsKind(Kind):
     kernels = ("mercer.kernels:Jaccard",)
 
     def encode(self, X: Any, like: Sets | None, reader: str) -> Sets:
-        X = _as_indicators(X)
         rows = item_rows(X, reader)
         if rows is None:
-            return _from_matrix(X, like, reader)
+            return _from_matrix(_as_indicators(X), like, reader)
         codes, universe = code_objects(rows, [] if like is None else like.universe, "items", reader)
         lengths = np.array([len(row) for row in rows], np.int64)
         owners = np.repeat(np.arange(len(rows)), lengths)

@@ -21,6 +21,7 @@ from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_that_holds
 from mercer.samples.numbers import is_number
 from mercer.samples.raw_data import (
+    LISTED,
     check_format,
     describe,
     first_object,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
 LOST = 16  # units of the last digit of inner products, below which a variance is lost in them
-LISTED = (list, tuple, np.ndarray)
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
 
@@ -214,15 +214,15 @@ def _numbers_of_frame(X: Any) -> Any:
     import narwhals as nw
 
     frame = frame_of(X)
-    others = [n for n, t in frame.schema.items() if not (t.is_numeric() or t == nw.Boolean)]
-    # by place, since names may be numbers
-    columns = {c.name: c.to_numpy() for c in frame.iter_columns() if c.name in others}
+    others = [
+        c for c in frame.iter_columns() if not (c.dtype.is_numeric() or c.dtype == nw.Boolean)
+    ]
     if len(frame.columns) == len(others) == 1:
-        (cells,) = columns.values()
+        cells = others[0].to_numpy()
         if isinstance(first_object(cells), LISTED):
             return as_rows(cells)
-    untyped = all(frame.schema[name] in (nw.Object, nw.Unknown) for name in others)
-    numbers = untyped and all(map(_are_real, columns.values()))
+    untyped = all(column.dtype in (nw.Object, nw.Unknown) for column in others)
+    numbers = untyped and all(_are_real(column.to_numpy()) for column in others)
     return frame.to_numpy() if others and numbers else X
 
 
@@ -402,7 +402,7 @@ def _first_text(X) -> str | None:
         row = X[0] if X.ndim == 2 and X.dtype.kind in "OU" and len(X) else ()
     else:
         row = X[0] if isinstance(X, (list, tuple)) and len(X) else ()
-    if not isinstance(row, (list, tuple, np.ndarray)):
+    if not isinstance(row, LISTED):
         return None
     for value in row:
         if isinstance(value, str):

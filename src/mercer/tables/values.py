@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import (
+    LISTED,
     describe,
     describe_entry,
     frame_of,
@@ -41,7 +42,6 @@ from mercer.tables.forms import (
 LEAST_COUNTED = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 EXCEL = (10_000, 80_000)  # days that Excel counts to in 1927 and 2119
 EXCEL_DAY = np.datetime64("1899-12-30", "s")
-LISTED = (list, tuple, np.ndarray)
 DEEPEST = 3  # lists in a cell: the rows and columns of an image, and its channels
 COUNTED = {*LEAST_COUNTED, "excel", "year"}
 LARGEST_EXACT = 2**53  # a float holds no more integers one by one

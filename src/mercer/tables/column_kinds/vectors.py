@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import kind_named
+from mercer.samples import LISTED, kind_named
 from mercer.tables.column_kinds.interface import Extent
 from mercer.tables.column_kinds.objects import ObjectColumns
 from mercer.tables.forms import degrees_in
 from mercer.tables.values import missing_values, short
 
-LISTED = (list, tuple, np.ndarray)
 _BARE = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?(?:(?:; ?|\| ?|, )[-+]?[\d.]+(?:e[-+]?\d+)?)+")
 _POINT = re.compile(r"(?:SRID=\d+;)?POINT ?Z? ?\(([-+.\de ]+)\)")  # as databases write places
 _PLACES = re.compile(r"[,;] ?|(?<=[NSEW]) ")  # between two degrees

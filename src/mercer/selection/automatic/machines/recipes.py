@@ -8,6 +8,7 @@ on the others.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -320,9 +321,9 @@ class OnColumns(MachineKind):
     reads_columns = True
     most_members = 1
 
+    @abstractmethod
     def learning(self, finals: Any, candidate: Any, rows: int, members: int = 1) -> float:
         """Predicted seconds of a fit."""
-        raise NotImplementedError
 
     def trial_seconds(self, finals, candidate, trial) -> float:
         return trial.folds * self.learning(finals, candidate, trial.train)
