@@ -78,8 +78,8 @@ plt.show()
 # %%
 # Which gesture is it?
 # --------------------
-# Half of the gestures are learnt. Cut to one length and compared point by point, they are told
-# apart worse.
+# The machine learns from half of the gestures. If they are cut to one length and compared point by
+# point, it makes more mistakes.
 train, test = np.arange(0, 120, 2), np.arange(1, 120, 2)
 cut = np.array([v[:25] for v in X])
 learners = {

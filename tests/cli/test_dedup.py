@@ -205,7 +205,7 @@ def test_screen(capsys):
     Path("in.jsonl").write_bytes(json_lines(ROWS))
     code, said = printed(capsys, "dedup", "in.jsonl", "-o", "out.jsonl")
     assert code == 0
-    assert f"63 documents, of which {63 - len(KEPT)} are removed" in said
+    assert f"Near-duplicates removed: {63 - len(KEPT)}" in said
     assert "2 documents without text: kept" in said
 
 
@@ -304,7 +304,7 @@ def test_a_document_of_100_megabytes():
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        ((), 2, "--output: give the file for what is kept"),
+        ((), 2, "--output: give the file for the kept documents"),
         (("-o", "out.csv"), 2, "--output out.csv: records are copied as they are"),
         (("-o", "in.jsonl"), 4, "would replace a file that is read"),
         (("-o", "no/out.jsonl"), 4, "no such folder"),

@@ -233,7 +233,7 @@ def test_an_index_of_earlier_runs(bits, capsys):
     # without an output it only adds
     code, said = printed(capsys, "dedup", "tuesday.jsonl", "--index", "i", "--keep", "longest")
     assert code == 0
-    assert "6 documents, of which 5 are removed" in said
+    assert "Near-duplicates removed: 5" in said
 
 
 def test_a_run_that_died_after_the_index_was_extended(capsys, monkeypatch):

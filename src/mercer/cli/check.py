@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 MOST_CLASSES = 10
 #: lines of each part of the screen, which has at most 40 unless all are asked for
 FEW_COLUMNS, FEW_NOTICES, FEW_FINDINGS = 17, 7, 7
-FEW_NAMES, OF_EACH = 5, 2  # columns that a notice names, and findings of one kind that are told
+FEW_NAMES, OF_EACH = 5, 2  # columns that a notice names; findings of one kind that are printed
 
 
 def check_table(options: CheckOptions) -> int:

@@ -49,7 +49,7 @@ def deduplicate_files(options: DedupOptions) -> int:
     """Run the command; returns its exit code."""
     index, task = options.opened_index(), options.tasks()
     if not (options.written or options.fail or options.json or options.index is not None):
-        raise OptionError("--output: give the file for what is kept, or --pairs, or --fail.")
+        raise OptionError("--output: give the file for the kept documents, or --pairs, or --fail.")
     started = time.monotonic()
     formats, earlier = (_formats(options, given) for given in (options.files, options.against))
     inputs = [made.source.path for made in earlier + formats]
@@ -162,7 +162,7 @@ def _placed_all(options: DedupOptions, plan: dict) -> bool:
     return folder is not None and all(placed_by(folder, plan, path) for path in there)
 
 
-# --- what is said --------------------------------------------------------------------------------
+# --- the screen ----------------------------------------------------------------------------------
 
 
 class Bars:
@@ -213,9 +213,9 @@ def _say(screen: Terminal, facts: dict[str, Any], options: DedupOptions) -> None
             "(--most-kept).", soft_wrap=True,
         )  # fmt: skip
     screen.print(
-        f"{facts['documents']:,} documents, of which {facts['removed']:,} are removed for one of "
-        f"{facts['clusters']:,} that are as similar as {options.threshold:g} and stay; "
-        f"{facts['kept']:,} are kept.", soft_wrap=True,
+        f"Near-duplicates removed: {facts['removed']:,}, in {counted(facts['clusters'], 'group')}; "
+        f"each has a similarity of at least {options.threshold:g} to a document that stays. "
+        f"Kept: {facts['kept']:,} of {counted(facts['documents'], 'document')}.", soft_wrap=True,
     )  # fmt: skip
     for _, path in options.written:
         screen.print(line((f"{path}", "bold")))

@@ -27,7 +27,7 @@ class FileCorpus:
     skip : bool
         Whether malformed records are left out, and counted.
     tell : callable
-        Called with what is done, how much of it, and how much there is to do.
+        Called with the name of the work, how much of it is done, and how much there is.
     """
 
     def __init__(
@@ -111,4 +111,4 @@ def _size(shard: Format) -> int:
 
 
 def _nothing(*_: Any) -> None:
-    """Said by what says nothing."""
+    """Report nothing."""

@@ -53,7 +53,7 @@ def fit_table(options: FitOptions, started: float | None = None, *, warned: bool
     """Run the command; returns its exit code.
 
     ``started`` is when it began, by `time.monotonic`: loading the libraries is a part of its time.
-    ``warned`` is whether it was told before that they take most of it.
+    ``warned`` is whether the user was warned before that loading takes most of it.
     """
     options.check()
     budget = Clock(options.limit(), started)
@@ -302,7 +302,7 @@ def _described(error: Exception) -> str:
 
 
 def _exit_code(outcome: Outcome, steps: Steps, options: FitOptions) -> int:
-    """What the shell is told, and on stderr what is lacking and why."""
+    """The exit code; prints on stderr what is missing and why."""
     errors = Terminal(stderr=True)
     if outcome.unreported:
         errors.print(

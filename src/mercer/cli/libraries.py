@@ -1,4 +1,4 @@
-"""What loading the libraries takes: addresses, and seconds. Both are told before they are loaded.
+"""What loading the libraries takes: addresses, and seconds. Users learn both before it begins.
 
 A limit such as that of ``ulimit -v`` counts addresses, also those that are never used. Libraries
 whose threads find none left wait for ever, abort, or fail to load.
@@ -45,7 +45,7 @@ def foreseen() -> float:
 
 
 def is_short(limit: float, loading: float, tense: str) -> bool:
-    """Warn of a ``--time`` in which little but loading has room; says whether it is one."""
+    """Warn of a ``--time`` that loading mostly uses up; says whether this one is."""
     short = limit < LOADS * loading
     if short:
         warnings.warn(

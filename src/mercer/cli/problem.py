@@ -262,8 +262,8 @@ def judged_by(metric: str, asked: str | None, y: np.ndarray) -> str:
     share = 100 * counts.min() / len(y)
     return (
         f"Judged by average_precision, since only {share:.3g}% of the rows are "
-        f"{classes[counts.argmin()]}: who never says so is right nearly always. --metric overrides "
-        "that."
+        f"{classes[counts.argmin()]}: a model that never predicts it is nearly always right. "
+        "--metric overrides that."
     )
 
 

@@ -154,8 +154,8 @@ class DedupOptions:
     against
         Files of an earlier corpus, whose documents are never removed. May be repeated.
     index
-        A folder with an index of what was kept by earlier runs. What is like one of its documents
-        is removed, and what is kept is added to it. It is made if there is none.
+        A folder with an index of the documents that earlier runs kept. A document like one of them
+        is removed, and kept documents are added to it. It is made if there is none.
     bits
         Bits of each hash that a new index keeps in place of the shingles. It is then smaller, and
         similarities to its documents are estimates.

@@ -206,7 +206,7 @@ class CorpusIndex:
         n_jobs : int, optional
             Threads that read documents.
         job : str, optional
-            A name for what is done. Another call with this name adds nothing and returns the
+            A name for this call. Another call with this name adds nothing and returns the
             numbers of the first one, so that work which was interrupted may be done again.
         """
         texts = as_texts("docs", docs)

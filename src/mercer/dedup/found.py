@@ -11,7 +11,7 @@ from mercer.dedup.signing import Bands
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """Near-duplicates among n documents, and what was kept of them.
+    """Near-duplicates among n documents, and the documents that were kept.
 
     Attributes
     ----------

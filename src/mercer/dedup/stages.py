@@ -56,7 +56,7 @@ TRIES = 3  # of tasks whose process has died
 Mapped = Callable[[Callable[[int], None], Iterable[int]], Iterable[None]]
 
 
-#: what is said of a stage
+#: the words for a stage
 SAID = {
     "signs": "Reading", "earlier": "Asking the index", "equals": "Comparing whole documents",
     "buckets": "Sorting", "candidates": "Collecting", "sets": "Reading what may be equal",
@@ -98,7 +98,7 @@ class Stages:
     task : (int, int), default=(0, 1)
         The number of this process, from 0, and how many share the tasks.
     tell : callable, optional
-        Called with the name of a stage, what is done and what there is to do.
+        Called with the name of a stage, the work done so far and the work in all.
     index : CorpusIndex, optional
         Documents that were seen earlier, of which the first ``segments`` segments are asked.
     """
@@ -250,7 +250,7 @@ class Stages:
             )  # fmt: skip
 
     def _earlier_of_all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The row of the index for which each document goes, the similarity, and what is told."""
+        """The row of the index for which each document goes, the similarity, and two counts."""
         rows, similarities = np.full(self.work.starts[-1], -1), np.zeros(self.work.starts[-1])
         told = np.zeros(2, np.int64)
         for part, start in zip(self.work.parts, self.work.starts):
@@ -397,4 +397,4 @@ def _revived(stages: bytes) -> Stages:
 
 
 def _nothing(*_: Any) -> None:
-    """Said by what says nothing."""
+    """Report nothing."""

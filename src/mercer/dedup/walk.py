@@ -29,8 +29,8 @@ class Sets(NamedTuple):
 class Verdicts(NamedTuple):
     """What the walk decided on each document."""
 
-    partners: np.ndarray  # (n,), int64: the document that stays instead; -1 for what is kept
-    similarities: np.ndarray  # (n,): Jaccard's index with the partner; 0 for what is kept
+    partners: np.ndarray  # (n,), int64: the document that stays instead; -1 for kept ones
+    similarities: np.ndarray  # (n,): Jaccard's index with the partner; 0 for kept ones
     compared: int  # pairs of which the index was computed
     full: int  # buckets that had no room for one more document that is kept
 

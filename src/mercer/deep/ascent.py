@@ -1,6 +1,7 @@
 r"""The ascent of a deep kernel machine: Riccati steps, then L-BFGS on Cholesky factors.
 
-With D the derivative of L by :math:`G_l` without the layer's own divergence, a stationary G has
+With D the derivative of L with respect to :math:`G_l` without the layer's own divergence, a
+stationary G has
 
 .. math:: 0 = ν_l G - ν_l G K_l^{-1} G + 2 G D G.
 

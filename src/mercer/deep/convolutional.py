@@ -175,7 +175,7 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
 
     :math:`v_i / 2` bounds the expected log-probability by Jensen's inequality, as in
     `DeepKernelMachineClassifier`. Adam climbs a noisy objective: there is no certificate, and the
-    last epoch is what is kept. Ctrl-C raises KeyboardInterrupt and leaves the last whole epoch.
+    machine keeps the last epoch. Ctrl-C raises KeyboardInterrupt and leaves the last whole epoch.
 
     A step costs O(b R p (p' s² + 3 p) + p³) operations in a layer, for b images of R positions, p
     inducing patches of side s and p' of the layer below; memory is O(b R p) for all layers.

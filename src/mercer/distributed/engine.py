@@ -1,4 +1,4 @@
-"""What a cluster has to do for the fits of this room: four verbs, and one more that saves time.
+"""What a cluster has to do for the fits of this room: put, broadcast, map, reduce; optionally keep.
 
 An engine is one file: on_dask.py is the only one that knows Dask, threads_here.py needs no cluster.
 Work is made of tasks that can be run anew at any time: each is a function of one partition and of

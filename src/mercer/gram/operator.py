@@ -79,7 +79,7 @@ class GramOperator(ABC):
         self.place.refuse(self._needed(matrices), f"{what} and {self.shape[0]:,} rows", instead)
 
     def concede(self, matrices: int, what: str, instead: str) -> None:
-        """Warn that so many matrices do not fit, and what there is instead of ``what``."""
+        """Warn that so many matrices do not fit, and name the fallback for ``what``."""
         self.place.concede(self._needed(matrices), f"{what} and {self.shape[0]:,} rows", instead)
 
     @property

@@ -17,7 +17,7 @@ from mercer.threads import count_jobs
 
 
 class ApproximationWarning(UserWarning):
-    """For lack of memory, an approximation has taken the place of what was asked for."""
+    """There is too little memory, so an approximation was used instead."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Place:
         )
 
     def concede(self, needed: float, what: str, instead: str) -> None:
-        """Warn that for lack of memory an approximation takes the place of what was asked for.
+        """Warn that there is too little memory, so that an approximation is used instead.
 
         ``instead`` is the argument that asks for the approximation.
         """

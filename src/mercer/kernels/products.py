@@ -1,4 +1,4 @@
-"""What a kernel says of a matrix that is multiplied as a whole, without its entries."""
+"""A Gram matrix that is known only by its products with vectors, without its entries."""
 
 from __future__ import annotations
 

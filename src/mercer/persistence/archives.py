@@ -1,4 +1,4 @@
-"""What is checked of an archive before anything is made of it: its members, and their arrays.
+"""Checks of an archive before objects are built: its members, and their arrays.
 
 Nothing in a file of Mercer is compressed. So there is no limit to the size of a model, and yet a
 small file cannot become large by being unpacked: all sizes are bounded by that of the file.

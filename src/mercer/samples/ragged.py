@@ -74,8 +74,8 @@ class Ragged:
 
 
 def joined_rows(X: Ragged, more: Any) -> Any:
-    """The rows of X, then those of ``more``; more know all symbols, and those of X have the same
-    codes there."""
+    """The rows of X, then those of ``more``, which was encoded like X: equal symbols have equal
+    codes."""
     values = np.concatenate([X.values, more.values])
     starts = np.concatenate([X.starts, X.starts[-1] + more.starts[1:]])
     return more._with(values, starts, X.dtype)

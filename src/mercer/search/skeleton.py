@@ -115,8 +115,8 @@ class Skeleton:
 def _replaced(value: Any, change: Callable[[Any], Any], seen: dict[int, tuple[Any, Any]]) -> Any:
     """A copy in which each part is what ``change`` makes of it; the same parts stay the same.
 
-    ``seen`` has, for each part that was met, the part itself, lest its number is given to another
-    one, and what became of it.
+    ``seen`` has, for each part that was met, what became of it, and the part itself, so that its
+    id is not reused.
     """
     if id(value) in seen:
         return seen[id(value)][1]

@@ -24,7 +24,7 @@ FULL = 0.9999  # of the largest value of a file: such samples are clipped
 
 
 class Recording(NamedTuple):
-    """Samples in [-1, 1] of one channel, their rate, and what was done to the file's.
+    """Samples in [-1, 1] of one channel, their rate, and how they were made from the file.
 
     Attributes
     ----------

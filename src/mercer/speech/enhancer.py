@@ -115,7 +115,7 @@ class Enhanced(NamedTuple):
     mask : ndarray of shape (frames, bins)
         The gain of each frame and bin.
     before, after : ndarray of shape (frames, bins)
-        Power of the recording, and of what is left of it.
+        Power of the recording, and of the result.
     hop : float
         Seconds from one frame to the next.
     bin : float
@@ -160,7 +160,7 @@ class SpeechEnhancer(TransformerMixin, BaseEstimator):
     bands : int
         Machines, each for a part of the frequencies and with its own searched kernel.
     floor : float in [0, 1)
-        Least gain: what is left of the noise sounds more natural than silence.
+        Least gain: a rest of the noise sounds more natural than silence.
     max_frames : int
         Training frames, which are drawn from those of all mixtures.
     random_state : int, RandomState or None

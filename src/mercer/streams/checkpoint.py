@@ -123,7 +123,7 @@ class Keeper:
         ------
         ValueError
             The file is of another learner, of other parameters, of another version of Mercer, or
-            of files that have changed. Other rows are told when the stream is read.
+            of files that have changed. Other rows raise an error when the stream is read.
         """
         if self.checkpoint is None or not Path(self.checkpoint.path).exists():
             return None

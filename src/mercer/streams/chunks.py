@@ -84,9 +84,9 @@ class Chunks:
     Iterating yields objects with the fields ``X``, ``y``, ``weights`` and ``start``, the number of
     the first row. Chunks without rows are left out. All others have the same columns, the same
     precision (float32 or not), targets and weights, or there is a ValueError with the number of the
-    chunk, from 0; NaN and infinity are told with their row. A file that has another size or time
-    of change at the end than at the beginning is a ValueError as well, and so is a second reading
-    with other rows than the first.
+    chunk, from 0; an error about NaN or infinity names the row. A file that has another size or
+    time of change at the end than at the beginning is a ValueError as well, and so is a second
+    reading with other rows than the first.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class Chunks:
         return self._contents
 
     def verify(self) -> None:
-        """Read the rows that `remember` was told of, if nobody has read them since."""
+        """Read the rows that `remember` noted, if nobody has read them since."""
         if self._contents is not None and not self._known:
             for _ in self.blocks(ROWS, missing=True):
                 pass

@@ -198,7 +198,7 @@ NUMBERS = "fiub"  # kinds of types
 
 
 def cell_bytes(cell: Any, text: Callable[[Any], str] = repr) -> bytes:
-    """The content of a cell, the same for equal cells; ``text`` is of what holds nothing else.
+    """The content of a cell, the same for equal cells; ``text`` converts cells of other types.
 
     Arrays and lists of numbers are compared as float64 by all their numbers: the text of an array
     takes long to write, and leaves out the middle of a long one.

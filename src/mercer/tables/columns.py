@@ -28,7 +28,7 @@ SAID = "as you said"  # the reason of a kind that was given
 
 @dataclass(frozen=True, repr=False)
 class Column:
-    """One column of a table, and what was made of it.
+    """One column of a table, and how it was read.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What holds during every fit: one fit of an object at a time, and BLAS keeps to ``n_jobs``."""
+"""Allows one fit of an object at a time, and limits BLAS to ``n_jobs`` threads during it."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_a_learnt_map_is_told_with_the_columns_that_have_most_of_it():
     words = kernel_words(TableKernel([(ExponentialPower(2.0, 1.0, factors), [0, 1])]), names)
     assert words.formula == "exp(−‖W (x − z)‖₁ / σ)"
     assert "W multiplies each column by its own factor" in words.meaning
-    assert words.meaning.endswith("Of its squares belong to: height 90%, age 10%.")
+    assert words.meaning.endswith("Its squared weights belong to: height 90%, age 10%.")
     matrix = distances.MappedMinkowski([[1.0, 1.0], [0.0, 1.0]])
     kernel = TableKernel([(ExponentialPower(2.0, 1.5, matrix), [0, 1]), (Match(), [2])])
     found = {part["columns"][0]: part["map"] for part in kernel_words(kernel, names).parts}

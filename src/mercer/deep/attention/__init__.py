@@ -7,7 +7,7 @@ from mercer.needs_torch import need_torch as _need_torch
 
 _HOME = {"AttentionClassifier": "attention_classifier"}
 
-#: what is read where torch is installed
+#: names that require torch
 _LAYERS = {
     "FunctionKernel": "kernels",
     "KernelAttention": "multi_head",

@@ -98,7 +98,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
 
     Notes
     -----
-    Adam has no certificate, and the last epoch is what is kept. Ctrl-C raises KeyboardInterrupt and
+    Adam has no certificate; the machine keeps the last epoch. Ctrl-C raises KeyboardInterrupt and
     leaves the last whole epoch. Files hold no functions: a model whose kernel is one can be pickled
     if the function can.
 

@@ -1,6 +1,6 @@
 """Gaussian processes with a radial kernel of the library, whose numbers are learnt by likelihood.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the estimators use of torch: arrays go in and come out.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from mercer.threads import count_jobs
 
 # Where torch computes, and with how many threads.
 #
-# This file is read where torch is installed.
+# This file requires torch.
 
 
 @contextmanager

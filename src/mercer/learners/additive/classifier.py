@@ -215,7 +215,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         w: np.ndarray,
         result: PartResult,
     ) -> tuple[RowDesign, PartResult]:
-        """Add pairs by what is left of the classes, and solve, until nothing is left for others."""
+        """Add pairs by the residuals, and solve, until no pair explains more of them."""
         for _ in range(ROUNDS):
             p = probabilities(outputs_of(design, result))
             with blas_limit(0):

@@ -270,7 +270,7 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
         w: np.ndarray,
         results: list[PartResult],
     ) -> tuple[RowDesign, list[PartResult]]:
-        """Add pairs by what is left of the targets, and solve, until nothing is left for others."""
+        """Add pairs by the residuals, and solve, until no pair explains more of them."""
         solver = RowRidge(
             EvidenceRidge(
                 None if is_auto(self.alpha) else float(self.alpha), tol=0.2, max_iter=TO_PAIRS

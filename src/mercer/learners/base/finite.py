@@ -1,4 +1,4 @@
-"""What a fit stores and what a prediction returns is finite, or there is an error.
+"""Raise an error if what a fit stores or a prediction returns is not finite.
 
 During a fit nothing checks for overflow, so this costs nothing. At the end the solution is checked,
 which is small compared with K. If it is not finite, or if a factorisation failed before, the error

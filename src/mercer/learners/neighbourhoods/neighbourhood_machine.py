@@ -82,8 +82,8 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         Learn on all columns, then keep those that matter and learn again; "auto" does so above 12
         columns. The held-out rows decide how many are kept.
     validation_fraction : float in [0, 1)
-        Part of the rows, at most 2,000, that judges what is kept, and is not trained on. They
-        vote in predictions.
+        Part of the rows, at most 2,000, that judges which epoch is kept, and is not trained on.
+        They vote in predictions.
     time : float, str or None
         At most so many seconds for ``fit``, or as "5min"; then there are fewer steps.
     warm_start : bool

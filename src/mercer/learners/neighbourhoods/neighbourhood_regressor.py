@@ -93,9 +93,9 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
         y : array-like of shape (n,) or (n, outputs)
         sample_weight : array-like of shape (n,), optional
         validation : array-like of int, optional
-            Numbers of the rows that judge what is kept and are not trained on, the same for all
-            members: rows of other patients or of a later time, say. None draws them at random, as
-            ``validation_fraction`` says.
+            Numbers of the rows that judge which epoch is kept and are not trained on, the same for
+            all members: rows of other patients or of a later time, say. None draws them at
+            random, as ``validation_fraction`` says.
         """
         table, y, w = self._read(X, y, sample_weight, validation, numeric=True)
         self._flat = y.ndim == 1

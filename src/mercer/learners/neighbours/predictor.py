@@ -67,7 +67,7 @@ class Predictor(NeighboursLearner):
 
     @abstractmethod
     def check_parameters(self) -> None:
-        """Raise an error for parameters that have no meaning, or none together."""
+        """Raise an error for parameters that are invalid alone or combined."""
 
     @abstractmethod
     def learn(self, training: Training, targets: Classes | Numbers) -> None:

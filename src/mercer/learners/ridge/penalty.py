@@ -111,7 +111,7 @@ def check_penalty(alpha: Any, y: np.ndarray) -> float | np.ndarray:
 def least_left_out(
     factor: EigenFactor | LowRankFactor, y: np.ndarray, weights: np.ndarray | None, budget: int
 ) -> tuple[float, np.ndarray]:
-    """The λ of the least squared leave-one-out error, and the predictions that it leaves out.
+    """The λ of the least squared leave-one-out error, and its leave-one-out predictions.
 
     As many of `PENALTIES`, times the sum of the weights, are tried as the budget in bytes allows.
     Many targets are judged by `mixed_outputs`.

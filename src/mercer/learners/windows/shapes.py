@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-#: K(u) for u >= 0, with ∫ K(|u|) du = 1; all but those without end are 0 beyond u = 1
+#: K(u) for u >= 0, with ∫ K(|u|) du = 1; all except `ENDLESS` are 0 beyond u = 1
 WINDOWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "rectangular": lambda u: 0.5 * (u <= 1),
     "triangular": lambda u: np.maximum(1 - u, 0),

@@ -53,7 +53,7 @@ NEAREST = Shape(None, 1.0, 1e30)
 
 
 #: takes the sums of V with K and of Q with K², (n, c) and (n, s), their log scales (n,), and which
-#: rows of X they belong to; returns what is wanted of each row, (n,) or (n, r). The sums are
+#: rows of X they belong to; returns the result for each row, (n,) or (n, r). The sums are
 #: divided by exp(log scale), and by exp(2 log scale).
 Reduce = Callable[[np.ndarray, np.ndarray, np.ndarray, slice], np.ndarray]
 

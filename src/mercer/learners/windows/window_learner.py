@@ -182,7 +182,7 @@ class WindowLearner(DistanceLearner):
     _targets: np.ndarray = field(init=False)
 
     def check_parameters(self) -> None:
-        """Raise an error for parameters that have no meaning, or none together."""
+        """Raise an error for parameters that are invalid alone or combined."""
         h = self.width
         if not (
             h is None or (h in WIDTHS if isinstance(h, str) else is_number(h) and 0 < h < np.inf)

@@ -12,7 +12,7 @@ RANGE = 60.0  # dB below the loudest point: darker ones look alike
 
 
 class SpectrogramDisplay(Display):
-    """Three pictures with the same axes: the recording, the mask, and what is left.
+    """Three pictures with the same axes: the recording, the mask, and the result.
 
     Parameters
     ----------

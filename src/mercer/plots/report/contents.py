@@ -248,9 +248,7 @@ class ReportData:
                 f"{said}; but {100 * self.repeated:.0f}% of the training rows are equal to another "
                 "one, so that new rows may equal one by chance."
             )
-        return (
-            f"{said}: what is said of them here, the score first of all, is too good for new rows."
-        )
+        return f"{said}: everything below, above all the score, is too good for new rows."
 
     @property
     def simpler(self) -> str:

@@ -145,5 +145,5 @@ def _map_words(kernel: Any, names: list[str]) -> str:
         if A.ndim == 2
         else "W multiplies each column by its own factor"
     )
-    first = "" if len(names) <= MOST_SHARES else "most of all "
-    return f"{what}; it was learnt. Of its squares belong {first}to: {', '.join(named)}."
+    first = "" if len(names) <= MOST_SHARES else "mostly "
+    return f"{what}; it was learnt. Its squared weights belong {first}to: {', '.join(named)}."

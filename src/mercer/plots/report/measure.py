@@ -431,7 +431,7 @@ def _similarities(
 def _embedding(K: np.ndarray, y: np.ndarray, classes: Any) -> EmbeddingDisplay | None:
     """The rows on the first two axes of kernel PCA; None where there are no two."""
     axes = KernelPCA(2, kernel="precomputed", eigen_solver="dense")
-    with warnings.catch_warnings():  # what an indefinite kernel loses is told beside the spectrum
+    with warnings.catch_warnings():  # the spectrum beside it says what an indefinite kernel loses
         warnings.simplefilter("ignore", UserWarning)
         scores = axes.fit_transform(K)
     if scores.shape[1] < 2 or not np.ptp(scores, axis=0).all():

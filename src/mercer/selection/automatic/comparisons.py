@@ -119,7 +119,7 @@ def _surprise(y: np.ndarray, P: np.ndarray, classes: Any) -> np.ndarray:
     return -np.log(np.clip(likelihoods, np.finfo(P.dtype).eps, 1))
 
 
-#: metrics whose scores are told by the mean of a loss of each row
+#: metrics whose score is a function of the mean loss of the rows
 ROW_LOSSES: dict[str, Callable] = {
     "accuracy": lambda y, P, classes: (classes[P.argmax(axis=1)] != y).astype(float),
     "log_loss": _surprise,

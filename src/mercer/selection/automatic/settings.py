@@ -90,7 +90,7 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class SearchSettings:
-    """The rows of a search, what is asked of them, and what it may take."""
+    """The rows and the task of a search, and the time and memory that it may take."""
 
     task: Task  # makes targets of machines from y, and predictions from outputs
     features: list[Feature]  # descriptions of the encoded columns
@@ -117,8 +117,8 @@ class SearchSettings:
 
     @property
     def little_memory(self) -> bool:
-        """Whether texts and other objects have neither support vector machines nor linear ones,
-        whose features or counts stand in memory beside all rows."""
+        """Whether there is too little memory for support vector machines or linear models on texts
+        and other objects, whose features or counts stand in memory beside all rows."""
         return self.memory < LITTLE
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Train the network of a learnt neighbourhood by Adam; held-out rows choose what is kept.
+"""Train the network of a learnt neighbourhood by Adam; held-out rows choose the epoch that is kept.
 
 A step takes queries and candidates, the queries among them. Each query is predicted by all other
 candidates, p = Σ P_j y_j with P = softmax(-|z - z_j|), and the gradient of the mean loss passes

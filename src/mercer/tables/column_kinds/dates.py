@@ -1,4 +1,4 @@
-"""Columns of dates, and what is read of a date. That a column holds dates is decided in
+"""Columns of dates, and the numbers read from a date. That a column holds dates is decided in
 column_rules.py; the forms of dates are in forms/dates.py."""
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from mercer.tables import Feature, read_as
 
 RADIAL = ("gaussian", "laplacian", "metric", "screened")
 WITHOUT = ("gaussian", "laplacian")  # of these, that are tried where columns are many
-SCREENED_FROM = 30  # with more columns, those that tell most of the target are tried alone
+SCREENED_FROM = 30  # with more columns, the most informative are tried alone
 SCREENED = (
     (5, 1.0),
     (20, 1.0),

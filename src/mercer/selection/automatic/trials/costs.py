@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 class Costs:
-    """Predicted seconds of the steps, and what is known of how wrong they are.
+    """Predicted seconds of the steps, and how wrong such predictions were so far.
 
     ``pairs`` are those of classes, each of which a support vector machine separates, 0 without
     classes; ``outputs`` are the targets: one, or one for each class.
@@ -180,8 +180,8 @@ def entry_seconds(kernel: Any, X: Any) -> float:
     """Time of one value of a kernel, in one thread, measured on some of its encoded samples.
 
     They are few where a value takes long, as of series: else the measurement would take as long as
-    the matrix of a small table. What more of them would take is told by how it grew: by their
-    pairs, or by their number where most of it is features of each sample.
+    the matrix of a small table. The time of more samples follows from how it grew: with their
+    pairs, or with their number where most of it is features of each sample.
     """
     rows, most = min(FEWEST_MEASURED, X.shape[0]), min(MOST_MEASURED, X.shape[0])
     power, last, before = 2.0, 0, 0.0

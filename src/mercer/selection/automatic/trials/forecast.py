@@ -1,4 +1,4 @@
-"""How long the trials of a search will take, and what is kept for the final fit.
+"""How long the trials of a search will take, and the time kept for the final fit.
 
 `Trials` (trials.py) begins a step only if the clock leaves room for it and for the final fit of the
 best machine so far.
@@ -33,7 +33,7 @@ class Network(NamedTuple):
 
 
 class Forecast:
-    """Predicted seconds of the trials of one search, and what is left of its time."""
+    """Predicted seconds of the trials of one search, and the seconds that are left."""
 
     def __init__(self, state: SearchState):
         self.state, self.clock = state, state.settings.clock

@@ -28,13 +28,13 @@ from mercer.threads import Deadline
 #: candidates without a better one, after which the search of a small table ends, and a second rung
 PATIENCE, SECOND_PATIENCE = 8, 5
 LAST_PART = 0.5  # of the time after a network, for the last rung
-TURNS = 4  # of the rungs, of which the first one takes half of what was left in the turn before
+TURNS = 4  # of the rungs; the first rung of each gets half of the remaining time
 MORE_EXACT = 4  # ridge machines of low rank that a turn tries again on the same rows, exactly
-SMOOTH, LATER = ("gaussian", "metric"), 3  # families, and how far a low rank waits for others
+SMOOTH, LATER = ("gaussian", "metric"), 3  # families; places by which a low rank is deferred
 
 
 class Trials:
-    """One search; ``state`` is what is known so far."""
+    """One search; ``state`` has its results so far."""
 
     def __init__(self, settings: SearchSettings):
         self.settings, self.state = settings, SearchState(settings)
