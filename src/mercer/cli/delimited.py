@@ -12,7 +12,7 @@ import codecs
 import csv
 import io
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NoReturn
@@ -37,6 +37,7 @@ from mercer.cli.text_layout import (
     is_row,
     joined_names,
     joined_said,
+    lines_of,
     returns_in_cells,
     rows_end,
     rows_of_text,
@@ -51,6 +52,7 @@ from mercer.spoken import first_of
 MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32",
          b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # fmt: skip
 SAMPLE = 1 << 16  # bytes that tell encoding and separator
+AT_ONCE = 1 << 18  # bytes that are looked at together, and stay in the cache meanwhile
 
 
 class DelimitedText:
@@ -187,7 +189,8 @@ class DelimitedText:
     def _decoded(self, content: bytes) -> str:
         try:
             text = content.decode(self.encoding)
-            text.encode()  # some encodings can write halves of characters
+            if not self.encoding.startswith("utf-8"):
+                text.encode()  # some encodings can write halves of characters
         except UnicodeDecodeError as error:
             self._wrong_byte(content[error.start], 1 + _ends(content[: error.start]))
         except (LookupError, ValueError):
@@ -240,7 +243,7 @@ class DelimitedText:
         text = text.removesuffix(below)
         self._see_escapes(text)
         text = self._unescaped(text)
-        if self.separator in re.split(r"[\r\n]", text, maxsplit=1)[0]:
+        if self.separator in next(lines_of(text)):
             text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
         self._check_rows(text)
         return text
@@ -263,13 +266,14 @@ class DelimitedText:
 
         Polars would not say where it is not so.
         """
-        reader = fields_of(io.StringIO(text, newline=""), self.separator, len(text))
         begins = 1
         try:
-            header = next(reader)
+            header = next(fields_of(lines_of(text), self.separator, len(text)))
             self._take_names(header)
             if _fields_agree(text, self.separator, len(header)):
                 return
+            reader = fields_of(io.StringIO(text, newline=""), self.separator, len(text))
+            next(reader)
             begins = reader.line_num + 1
             for fields in reader:
                 self._check_width(fields, reader.line_num + self.above)
@@ -296,13 +300,14 @@ class DelimitedText:
         """The names in the header; blank ones are replaced, and repeated ones are numbered."""
         if not header:
             raise TableError(f"{self.source.label} begins with an empty line: delete it.")
-        names, taken, again = [], set(), []
+        names, taken, numbers, again = [], set(), Counter(), []
         if all(re.fullmatch(r"'[^']+'", given) for given in header):
             header = [given[1:-1] for given in header]
         for given in self.joined or header:
-            name, number = given if given.strip() else "", 2
+            name = given if given.strip() else ""
             while name in taken:
-                name, number = f"{given} ({number})", number + 1
+                numbers[given] += 1
+                name = f"{given} ({numbers[given] + 1})"
             taken |= {name} - {""}
             names.append(name)
             again += [name] * (name not in (given, ""))
@@ -311,8 +316,9 @@ class DelimitedText:
         blank = [j for j, name in enumerate(names) if not name]
         for j in blank:
             names[j] = f"column {j + 1}"
-            while names.count(names[j]) > 1:
+            while names[j] in taken:
                 names[j] += " (no name)"
+            taken.add(names[j])
         if blank and not self.names:
             named = first_of([names[j] for j in blank])
             self.notes.append(f"Without a name in the header: {named}.")
@@ -321,22 +327,18 @@ class DelimitedText:
 
     def _body(self, text: str) -> str | None:
         """What follows the header; None where nothing does."""
-        reader = fields_of(io.StringIO(text, newline=""), self.separator, len(text))
+        reader = fields_of(lines_of(text), self.separator, len(text))
         next(reader)
         for _ in range(self.under):
             next(reader, [])
-        lines = reader.line_num
-        ends = re.finditer(r"\r\n|\r|\n", text)
-        start = next(islice(ends, lines - 1, None), None)
-        body = text[start.end() :] if start else ""
-        return body or None
+        return text[sum(map(len, islice(lines_of(text), reader.line_num))) :] or None
 
     def _frame(self, body: str) -> pl.DataFrame:
         """The rows below a header as columns of texts, by polars."""
         header = self.separator.join(map(str, range(len(self.names))))
         try:
             frame = pl.read_csv(
-                io.StringIO(f"{header}\n{_mended(body, self.separator)}"),
+                f"{header}\n{_mended(body, self.separator)}".encode(),
                 separator=self.separator, infer_schema=False,
             )  # fmt: skip
         except UnicodeEncodeError:  # half a character, in a file that is read in blocks
@@ -469,15 +471,22 @@ def _fields_agree(text: str, separator: str, width: int) -> bool:
     False also where only a loop can tell.
     """
     content = np.frombuffer(text.encode(), np.uint8)
-    ends, separators = content == ord("\n"), content == ord(separator)
-    if '"' in text:
-        if not _well_quoted(content, separator):
+    if '"' in text and not _well_quoted(content, separator):
+        return False
+    inside, since = np.uint8(0), 0  # a quoted field; separators since the last row ended
+    for start in range(0, len(content), AT_ONCE):
+        part = content[start : start + AT_ONCE]
+        marks = part[(part == ord("\n")) | (part == ord(separator)) | (part == ord('"'))]
+        quotes = marks == ord('"')
+        if inside or quotes.any():
+            quoted = (np.cumsum(quotes, dtype=np.uint8) + inside) & 1
+            inside = quoted[-1] if len(quoted) else inside
+            marks = marks[(quoted | quotes) == 0]
+        ends = np.flatnonzero(marks == ord("\n"))
+        if len(ends) and (since + ends[0] != width - 1 or (np.diff(ends) != width).any()):
             return False
-        outside = ~(np.cumsum(content == ord('"'), dtype=np.uint8) & 1).astype(bool)
-        ends &= outside
-        separators &= outside
-    found = np.searchsorted(np.flatnonzero(separators), np.flatnonzero(ends))
-    return bool((np.diff(found, prepend=0) == width - 1).all())
+        since = len(marks) - int(ends[-1]) - 1 if len(ends) else since + len(marks)
+    return True
 
 
 def _well_quoted(content: np.ndarray, separator: str) -> bool:

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -238,10 +238,12 @@ def begins_below(count: int, noun: str, first: str) -> str:
 
 def below_lines(text: str, count: int) -> str:
     """The text below its first lines, which end with LF, CR LF or CR."""
-    stream = io.StringIO(text, newline="")
-    for _ in range(count):
-        stream.readline()
-    return stream.read() if count else text
+    return text[sum(map(len, islice(lines_of(text), count))) :]
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text with their ends, one after the other, so that the first cost little."""
+    return (line.group() for line in re.finditer(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+", text))
 
 
 def rows_end(text: str, separator: str, quotes: int = 0) -> int:
@@ -262,9 +264,11 @@ def without_header(frame: pl.DataFrame, header: list[str]) -> pl.DataFrame:
     """The rows of a frame, whose columns are numbered, without those that repeat the header."""
     if len(header) < 2:
         return frame
-    again = pl.all_horizontal(
-        pl.col(str(j)).eq_missing(pl.lit(name or None, pl.String)) for j, name in enumerate(header)
-    )
+    again = pl.repeat(True, frame.height, eager=True)
+    for name, column in zip(header, frame.iter_columns()):
+        again &= column.eq_missing(pl.Series([name or None], dtype=pl.String))
+        if not again.any():
+            return frame
     return frame.filter(~again)
 
 
