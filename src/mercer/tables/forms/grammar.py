@@ -19,7 +19,15 @@ from mercer.spoken import written
 from mercer.tables.forms.clocks import are_clocks, clock_hours
 from mercer.tables.forms.dates import SAID, is_one_zone, moment_in, order_of, zone_minutes
 from mercer.tables.forms.marks import is_missing_mark, unmarked
-from mercer.tables.forms.numbers import MINUS, are_codes, numbers_of, signs_of, units_in
+from mercer.tables.forms.numbers import (
+    MINUS,
+    Cell,
+    are_codes,
+    numbers_of,
+    shapes_of,
+    signs_of,
+    units_in,
+)
 
 MOSTLY = 0.95  # of the cells spell a number or date: the others count as missing
 REPEATED = 0.2  # of the cells at most are one text that repeats among numbers
@@ -27,7 +35,9 @@ FEW = 10  # different numbers that speak against levels
 SAMPLED = 400  # different texts that tell what a column is not
 HALF = 0.5
 SAME_MONEY = ({"€", "EUR"}, {"$", "US$", "USD"}, {"£", "GBP"}, {"kr", "kr.", "Kr", "SEK"})
-CODE = re.compile(r"\s*0\d+\s*")
+FEW_TRIED = 3  # of the most frequent texts, and of others, which show whether a form may fit
+DIGIT = re.compile(r"\d")
+CODE = re.compile(r"\s*0\d+\s*")  # a number that begins with 0
 GRADE = re.compile(rf"[0-9][{MINUS}]")  # 2- is a mark, where no number is larger
 
 
@@ -65,11 +75,12 @@ def form_of(counts: Counter, hints: Hints, mostly: float = MOSTLY) -> Read | Non
     """
     texts = [value for value in counts if isinstance(value, str)]
     step = max(1, len(texts) // SAMPLED)
-    some = Counter({value: counts[value] for value in unmarked(texts[::step])})
-    families = [
-        read for read in FAMILIES if step == 1 or _fits(some, read(some, hints).values, HALF)
-    ]
-    if not families or _holds_code(unmarked(texts)):
+    if step == 1:
+        families = _tried(counts, texts, hints, mostly)
+    else:
+        some = Counter({value: counts[value] for value in unmarked(texts[::step])})
+        families = [read for read in FAMILIES if _fits(some, read(some, hints).values, HALF)]
+    if not families or any(map(CODE.fullmatch, set(shapes_of(texts)))):
         return None
     for read in families:
         found = read(counts, hints)
@@ -78,10 +89,20 @@ def form_of(counts: Counter, hints: Hints, mostly: float = MOSTLY) -> Read | Non
     return None
 
 
-def _holds_code(texts: list[str]) -> bool:
-    """Whether a text is a number that begins with 0, as codes do; one search in all of them."""
-    lines = re.search(rf"^{CODE.pattern}$", "\n".join(texts), re.MULTILINE)
-    return lines is not None and any(CODE.fullmatch(text) for text in texts)
+def _tried(
+    counts: Counter, texts: list[str], hints: Hints, mostly: float
+) -> list[Callable[[Counter, Hints], Read]]:
+    """The families that a few of the texts fit; none where most have no digit, as all forms do."""
+    digits = [text for text in texts if DIGIT.search(text)]
+    words = [] if len(digits) == len(texts) else unmarked(t for t in texts if not DIGIT.search(t))
+    wrong, known = sum(counts[text] for text in words), counts.total()
+    if wrong > (1 - mostly) * known and (len(words) > 1 or wrong > REPEATED * known):
+        return []
+    few = [*sorted(digits, key=counts.__getitem__)[-FEW_TRIED:],
+           *digits[:: len(digits) // FEW_TRIED + 1]]  # fmt: skip
+    form = numbers_of(few, hints.decimal)
+    cell = {read_numbers: form.cell, read_clocks: clock_hours, read_dates: moment_in}
+    return [read for read in FAMILIES if any(cell[read](text) is not None for text in few)]
 
 
 def misfits(values: dict[Any, Any]) -> list:
@@ -90,10 +111,10 @@ def misfits(values: dict[Any, Any]) -> list:
 
 
 def _fits(counts: Counter, values: dict[Any, Any], mostly: float) -> bool:
-    others = misfits(values)
-    known = sum(counts.values())
-    wrong, lost = (sum(counts[v] for v in group) for group in (
-        others, [v for v, value in values.items() if value is None]))  # fmt: skip
+    gone = [v for v, value in values.items() if value is None]
+    others = [v for v in gone if not is_missing_mark(v)]
+    known = counts.total()
+    wrong, lost = (sum(counts[v] for v in group) for group in (others, gone))
     if lost == known or wrong == 0:
         return lost < known
     if wrong <= (1 - mostly) * known:
@@ -123,11 +144,14 @@ def read_numbers(counts: Counter, hints: Hints) -> Read:
     texts = [value for value in counts if isinstance(value, str)]
     form = numbers_of(texts, hints.decimal)
     simple = form.simple(texts)
-    cells = {text: form.cell(text) for text in texts if text not in simple}
-    marked = {text: cell for text, cell in cells.items() if cell is not None}
-    read = simple | {text: cell.number for text, cell in marked.items()}
-    values: dict[Any, Any] = {v: read.get(v) if isinstance(v, str) else _plain(v) for v in counts}
-    numbers = [text for text in texts if text in read] if marked else list(simple)
+    values: dict[Any, Any] = simple
+    numbers, marked = list(simple), dict[str, Cell]()
+    if len(simple) < len(counts):
+        cells = {text: form.cell(text) for text in texts if text not in simple}
+        marked = {text: cell for text, cell in cells.items() if cell is not None}
+        read = simple | {text: cell.number for text, cell in marked.items()}
+        values = {v: read.get(v) if isinstance(v, str) else _plain(v) for v in counts}
+        numbers = [text for text in texts if text in read]
     behind = [text for text in marked if GRADE.fullmatch(text.strip())]
     ranges = [text for text, cell in marked.items() if cell.middle]
     grades = behind and max(len(text.strip()) for text in numbers) <= 2

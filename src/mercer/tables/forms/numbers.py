@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from mercer.tables.forms.clocks import span_seconds
 from mercer.tables.forms.marks import unmarked
 
@@ -74,6 +76,7 @@ _SIMPLE = {
     for point, comma in (".,", ",.")
 }
 _ALIKE = str.maketrans("12345678", "9" * 8)  # no form tells these digits apart
+PLAIN = {*"09-.,"}  # in the shapes of numbers without units, signs and limits
 _SIGNS = re.compile(rf"%|‰|{CURRENCY}")
 _LIMIT = re.compile(r"\s*(<=?|>=?|≤|≥)\s*")
 _BETWEEN = re.compile(
@@ -159,6 +162,9 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
     >>> numbers_of(["12%", "0.1"]).shares, numbers_of(["1.2M", "3k", "5bn"]).read(["1.2M", "a"])
     (True, {'1.2M': 1200000.0})
     """
+    texts = list(texts)
+    if set().union(*set(shapes_of(texts))) <= PLAIN:
+        return Numbers(decimal_of(texts) or usual)
     texts = unmarked(texts)
     scaled = _are_amounts(texts)
     unit = "" if scaled else unit_of(texts)
@@ -228,14 +234,13 @@ class Numbers:
         A pattern is tried on each shape that texts have, instead of on each text.
         """
         decimal, size = self.decimal or ".", 100 if self.shares else 1
-        shapes = _shapes(texts)
-        known = {shape: len(shape) <= LONGEST and _SIMPLE[decimal].fullmatch(shape) is not None
-                 for shape in set(shapes)}  # fmt: skip
-        some = [text for text, shape in zip(texts, shapes) if known[shape]]
-        if decimal == ".":
-            return {text: size * (float(text.replace(",", "")) + 0.0) for text in some}
-        bare = (text.replace(".", "").replace(",", ".") for text in some)
-        return {text: size * (float(digits) + 0.0) for text, digits in zip(some, bare)}
+        shapes = shapes_of(texts)
+        known = {shape for shape in set(shapes)
+                 if len(shape) <= LONGEST and _SIMPLE[decimal].fullmatch(shape)}  # fmt: skip
+        some = [text for text, shape in zip(texts, shapes) if shape in known]
+        digits = "\n".join(some).replace("," if decimal == "." else ".", "").replace(",", ".")
+        numbers = np.fromiter(map(float, digits.split("\n") if some else ()), np.float64) + 0.0
+        return dict(zip(some, (size * numbers).tolist()))
 
     def read(self, texts: Iterable[str]) -> dict[str, float]:
         """The numbers of texts, as far as they are some."""
@@ -274,7 +279,7 @@ def spelled_number(text: str, decimal: str = "") -> float | None:
     return None
 
 
-def _shapes(texts: list[str]) -> list[str]:
+def shapes_of(texts: list[str]) -> list[str]:
     """The texts, where digits other than 0 are all written as 9."""
     together = "\n".join(texts).translate(_ALIKE).split("\n")  # fast, of many texts
     return together if len(together) == len(texts) else [text.translate(_ALIKE) for text in texts]
@@ -328,7 +333,7 @@ def decimal_of(texts: Iterable[str]) -> str:
     (',', '.', '')
     """
     commas = points = 0
-    for text, cells in Counter(_shapes(list(texts))).items():
+    for text, cells in Counter(shapes_of(list(texts))).items():
         if "," in text or "." in text:
             comma, point = fits(text, ","), fits(text, ".")
             commas += cells * (comma and not point)
