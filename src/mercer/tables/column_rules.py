@@ -12,6 +12,8 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -59,9 +61,11 @@ NESTED = 20  # most levels of lists in a cell
 SHOWN = 3  # cells that do not fit, which are named
 LONGEST = 40  # characters of one of them
 FEW_TIMES = 10  # different numbers such as 1430, with three different minutes, that may be times
+SAMPLED, HALF = 400, 0.5  # different cells; of these that hold a digit, the least that are read
 FEW_ROWS = 20  # below, no column is taken for an identifier, but for one that is named so
 FEWEST_NAMED = 3  # rows that such a column counts
 TIES = 10
+LOOKED_AT = 8  # cells of columns, of which only those are compared whole that have these alike
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
 
 
@@ -107,7 +111,6 @@ def infer_columns(
     kind, drop, faults = _check_given(columns, kind, drop)
     hints = Hints(hints) if isinstance(hints, str) else hints
     found: list[Column] = []
-    seen: dict[tuple[str, int], Any] = {}
     indexes = index_names(columns, unnamed)
     for name, values in columns.items():
         given = kind.get(name)
@@ -122,18 +125,10 @@ def infer_columns(
         index = is_index(name, values) if name in indexes and given is None else ""
         if index and not column.left_out:
             column = replace(column, kind="identifier", reason=index, levels=[])
-        if column.used:
-            fingerprint = _fingerprint(values)
-            if fingerprint in seen and name not in kind:
-                reason = f"equal to column {seen[fingerprint]!r} in every row"
-                column = replace(
-                    column, kind="duplicate", reason=reason, low=None, high=None, levels=[]
-                )
-            else:
-                seen.setdefault(fingerprint, name)
         found.append(column)
     if faults:
         raise ValueError("\n".join(faults))
+    found = _without_duplicates(found, columns, kind)
     for i, column in enumerate(found):
         order = _order_hinted(column, found, hints, columns[column.name])
         if order is not None and not isinstance(kind.get(column.name), Column):
@@ -143,6 +138,28 @@ def infer_columns(
         found = [_spared(column, columns) for column in found]
     return [c if isinstance(kind.get(c.name), Column) else
             replace(c, others=_other_readings(c, columns[c.name])) for c in found]  # fmt: skip
+
+
+def _without_duplicates(found: list[Column], columns: dict, kind: dict) -> list[Column]:
+    """The columns, where those are duplicates that are equal to an earlier one in every row."""
+    rows = len(next(iter(columns.values()), ()))
+    some = np.unique(np.linspace(0, max(rows - 1, 0), LOOKED_AT).astype(int))
+    inferred = [c for c in found if c.used and not isinstance(kind.get(c.name), Column)]
+    alike: dict[Any, list[Column]] = {}
+    for column in inferred:
+        rough = (column.distinct, *_fingerprint(columns[column.name][some]))
+        alike.setdefault(rough, []).append(column)
+    equal: dict[Any, Any] = {}
+    for group in alike.values():
+        seen: dict[Any, Any] = {}
+        for name in [column.name for column in group] if len(group) > 1 else ():
+            first = seen.setdefault(_fingerprint(columns[name]), name)
+            if first != name and name not in kind:
+                equal[name] = first
+    return [
+        replace(c, kind="duplicate", reason=f"equal to column {equal[c.name]!r} in every row",
+                low=None, high=None, levels=[]) if c.name in equal else c for c in found
+    ]  # fmt: skip
 
 
 def _order_hinted(
@@ -243,7 +260,8 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, hint
         return replace(found, low=low, high=high, levels=levels)
 
     def read_as(found: Read) -> Column:
-        lost = sum(counts[v] for v, value in found.values.items() if value is None)
+        gone = [v for v, value in found.values.items() if value is None]
+        lost = sum(counts[v] for v in gone)
         if found.kind == "date":
             stamps = np.array([date for date in found.values.values() if date is not None])
             reason = f"dates stored as text, {_parts(stamps)}"
@@ -252,11 +270,13 @@ def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, hint
         else:
             unit = found.written["unit"]
             reason = f"numbers in {unit}, stored as text" if unit else "numbers stored as text"
-        other = next((v for v, value in found.values.items() if value is None), None)
-        reason += f"; {lost} that are not, such as {short(other)}, count as missing" if lost else ""
+        reason += (
+            f"; {lost} that are not, such as {short(gone[0])}, count as missing" if lost else ""
+        )
         column = Column(name, found.kind, reason, n - known + lost, distinct, rows=n)
         column = replace(column, **found.written, doubts=[list(doubt) for doubt in found.doubts])
-        low, high = (pick(v for v in found.values.values() if v is not None) for pick in (min, max))
+        fit = [v for v in found.values.values() if v is not None]
+        low, high = min(fit), max(fit)
         ends = (str(low)[:10], str(high)[:10]) if found.kind == "date" else (low, high)
         others = misfits(found.values)
         rows = [int(np.flatnonzero(values == v)[0]) for v in others[:SHOWN]]
@@ -349,6 +369,11 @@ def _mixed(name: Any, counts: Counter, hints: Hints, known: int) -> list[list[st
     if len(counts) <= MANY_LEVELS:
         return []
     digit = re.compile(r"\d").search
+    if len(counts) > 2 * SAMPLED:
+        step = len(counts) // SAMPLED
+        some = {v: counts[v] for v in islice(counts, 0, None, step) if digit(str(v))}
+        if not some or form_of(Counter(some), hints, HALF) is None:
+            return []
     digits = Counter({v: c for v, c in counts.items() if digit(v if type(v) is str else str(v))})
     if len(digits) <= MANY_LEVELS or 2 * sum(digits.values()) < known:
         return []
@@ -473,8 +498,8 @@ def _rise_as_rows(numbers: np.ndarray) -> bool:
 def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
     """Category, text or identifier."""
     distinct, known = len(counts), sum(counts.values())
-    words = [str(v) for v in counts]
-    length = sum(len(w) * c for w, c in zip(words, counts.values())) / known
+    words = list(map(str, counts))
+    length = sum(map(mul, map(len, words), counts.values())) / known
     if distinct > MANY_LEVELS and length >= SEQUENCE_LENGTH and are_sequences(counts):
         sizes = sorted({len(w) for w in words})
         long = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"

@@ -407,7 +407,7 @@ def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) ->
 def _find_marks(column: Column, cells: np.ndarray) -> Iterator[str]:
     if not column.of.levelled or cells.dtype != object:
         return
-    counts = Counter(v for v in cells.tolist() if isinstance(v, str))
+    counts = {v: rows for v, rows in Counter(cells.tolist()).items() if isinstance(v, str)}
     bare = {v: NUMBERED.sub("", v.strip().lower()) for v in counts}
     marks = [f"{v!r} ({c})" for v, c in sorted(counts.items()) if bare[v] in MISSING_WORDS]
     if marks:

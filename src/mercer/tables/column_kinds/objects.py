@@ -100,8 +100,8 @@ class TextColumns(ObjectColumns):
         """Every value can be written as a text."""
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
-        lengths = self._sizes([level_text(value) for value in counts])
-        return (min(lengths), max(lengths), []) if lengths else (None, None, [])
+        lengths = {len(v if type(v) is str else level_text(v)) for v in counts}
+        return (float(min(lengths)), float(max(lengths)), []) if lengths else (None, None, [])
 
     def texts(self, column: Any, values: np.ndarray) -> list[str]:
         return as_texts(values, column.name)

@@ -163,8 +163,9 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
     (True, {'1.2M': 1200000.0})
     """
     texts = list(texts)
-    if set().union(*set(shapes_of(texts))) <= PLAIN:
-        return Numbers(decimal_of(texts) or usual)
+    shapes = Counter(shapes_of(texts))
+    if set().union(*shapes) <= PLAIN:
+        return Numbers(_decimal_in(shapes) or usual)
     texts = unmarked(texts)
     scaled = _are_amounts(texts)
     unit = "" if scaled else unit_of(texts)
@@ -229,7 +230,12 @@ class Numbers:
         return 0.0 if found is None else -1.0 if text.strip()[0] in "<≤" else 1.0
 
     def simple(self, texts: list[str]) -> dict[str, float]:
-        """The numbers of the texts that are digits and points alone, as `cell` has them.
+        """The numbers of the texts that are digits and points alone, as `cell` has them."""
+        some, numbers = self.simple_cells(texts)
+        return dict(zip(some, numbers.tolist()))
+
+    def simple_cells(self, texts: list[str]) -> tuple[list[str], np.ndarray]:
+        """The texts that are digits and points alone, which may be equal, and their numbers.
 
         A pattern is tried on each shape that texts have, instead of on each text.
         """
@@ -237,10 +243,12 @@ class Numbers:
         shapes = shapes_of(texts)
         known = {shape for shape in set(shapes)
                  if len(shape) <= LONGEST and _SIMPLE[decimal].fullmatch(shape)}  # fmt: skip
-        some = [text for text, shape in zip(texts, shapes) if shape in known]
+        some = texts
+        if not known.issuperset(shapes):
+            some = [text for text, shape in zip(texts, shapes) if shape in known]
         digits = "\n".join(some).replace("," if decimal == "." else ".", "").replace(",", ".")
         numbers = np.fromiter(map(float, digits.split("\n") if some else ()), np.float64) + 0.0
-        return dict(zip(some, (size * numbers).tolist()))
+        return some, size * numbers
 
     def read(self, texts: Iterable[str]) -> dict[str, float]:
         """The numbers of texts, as far as they are some."""
@@ -332,8 +340,13 @@ def decimal_of(texts: Iterable[str]) -> str:
     >>> decimal_of(["1.200", "0,5"]), decimal_of(["1,200", "0.5"]), decimal_of(["1,200", "7"])
     (',', '.', '')
     """
+    return _decimal_in(Counter(shapes_of(list(texts))))
+
+
+def _decimal_in(shapes: Counter) -> str:
+    """The same by the shapes of the texts."""
     commas = points = 0
-    for text, cells in Counter(shapes_of(list(texts))).items():
+    for text, cells in shapes.items():
         if "," in text or "." in text:
             comma, point = fits(text, ","), fits(text, ".")
             commas += cells * (comma and not point)
