@@ -354,12 +354,12 @@ def as_numbers(values: np.ndarray, form: Numbers | None = None) -> np.ndarray:
             f"X holds {describe_entry(other)} in a column of numbers: give a number there."
         ) from None
     if form is not None and 2 * len(different) > len(values):
-        known = ~missing_values(values)
-        texts = values[known].tolist()
-        some, numbers = form.simple_cells(texts) if set(map(type, texts)) == {str} else ([], None)
-        if len(some) == len(texts) > 0:
+        there = ~missing_values(values)
+        texts = values[there].tolist()
+        some, numbers = form.simple_cells(texts if set(map(type, texts)) == {str} else [])
+        if len(some) == len(texts):
             found = np.full(len(values), np.nan)
-            found[known] = numbers
+            found[there] = numbers
             return found
     form = numbers_of(v for v in different if isinstance(v, str)) if form is None else form
     real = (int, float, np.number)

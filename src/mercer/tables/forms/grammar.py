@@ -101,7 +101,9 @@ def _tried(
     few = [*sorted(digits, key=counts.__getitem__)[-FEW_TRIED:],
            *digits[:: len(digits) // FEW_TRIED + 1]]  # fmt: skip
     form = numbers_of(few, hints.decimal)
-    cell = {read_numbers: form.cell, read_clocks: clock_hours, read_dates: moment_in}
+    cell: dict[Any, Callable[[str], Any]] = {
+        read_numbers: form.cell, read_clocks: clock_hours, read_dates: moment_in,
+    }  # fmt: skip
     return [read for read in FAMILIES if any(cell[read](text) is not None for text in few)]
 
 
