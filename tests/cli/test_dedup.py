@@ -245,7 +245,7 @@ def test_malformed_lines_are_named(line, message, capsys):
         ("in.csv", b"a,body\n1,x\n", "--column text: in.csv has no such column"),
         ("in.csv", b"", "is empty: it has no header"),
         ("in.csv", b"text\xff,b\n1,2\n", "the header is not UTF-8"),
-        ("in.parquet", b"PAR1", "is no Parquet file"),
+        ("in.parquet", b"PAR1", "is not a readable Parquet file"),
         ("in.txt", b"good\nb\xe9d\n", "line 2 is not UTF-8: byte 2 is 0xe9"),
         ("in.doc", b"", "the name must end in .jsonl"),
     ],

@@ -82,7 +82,8 @@ def permuted(s: Source) -> str:
     """By given orders, entries are the least ranks; items beyond them are refused."""
     n = 1 + s.below(9)
     orders = [[s.below(50) for _ in range(n)] for _ in range(1 + s.below(4))]
-    rows = [[s.below(n + (s.below(9) == 8)) for _ in range(1 + s.below(4))] for _ in range(3)]
+    # sets, since lists of as many zeros and ones each are a table
+    rows = [{s.below(n + (s.below(9) == 8)) for _ in range(1 + s.below(4))} for _ in range(3)]
     minhash = MinHash(len(orders), permutations=orders)
     try:
         found = minhash.fit_transform(rows)

@@ -185,7 +185,7 @@ def check(comparison, A, K: np.ndarray) -> None:
         K32 = comparison.block(short, short)
         assert K32.dtype == np.float32
         if np.abs(K).max(initial=0) < 1e37:
-            agree(K32, K, "float32", 1e-4)
+            agree(K32, K, "float32", 1e-4, np.finfo(np.float32).tiny)
     before = _native.isa()
     for isa in _native.available_isas():
         _native.use_isa(isa)
@@ -247,11 +247,13 @@ def check_pairs(comparison, A, B, K: np.ndarray, C: np.ndarray, X) -> None:
     assert comparison.encode(A) is A
 
 
-def agree(A: np.ndarray, B: np.ndarray, what: str, rtol: float = 1e-9) -> None:
+def agree(
+    A: np.ndarray, B: np.ndarray, what: str, rtol: float = 1e-9, atol: float = 1e-300
+) -> None:
     finite = np.isfinite(B)
     scale = np.abs(B[finite]).max(initial=0)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(A - B) <= rtol * np.maximum(np.abs(B), 1e-3 * scale) + 1e-300
+        near = np.abs(A - B) <= rtol * np.maximum(np.abs(B), 1e-3 * scale) + atol
     assert A.shape == B.shape, what
     assert (near | (A == B)).all(), f"{what}:\n{A}\n{B}"
 

@@ -1,5 +1,6 @@
 """The entries of the fuzzers on random inputs of a seed, a few in every run of the tests."""
 
+import base64
 import random
 
 import pytest
@@ -119,6 +120,12 @@ def test_random_documents(seed):
     done = [fuzz_documents.one_input(fuzz_documents.random_input(rng)) for _ in range(100)]
     assert {"read", "refused", "index"} == {*done}
     assert done.count("read") > len(done) / 20
+
+
+def test_a_damaged_parquet_file_at_which_polars_panics():
+    """An error of the thread that reads is no Exception of Python."""
+    found = base64.b64decode("Nl09AAAAAAAAAAAA+QAAAMcAYQAAAAA=")
+    assert fuzz_documents.one_input(found) == "refused"
 
 
 def test_every_comparison_of_strings_and_sets_is_fuzzed():

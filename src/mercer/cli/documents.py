@@ -24,6 +24,7 @@ import polars as pl
 
 from mercer.cli.errors import TableError, no_column
 from mercer.cli.files import Source
+from mercer.cli.formats import blamed
 from mercer.cli.text_layout import separator_of
 from mercer.persistence import read_json
 from mercer.tables import Column, Hints, form_of, infer_columns, is_missing_mark
@@ -254,11 +255,9 @@ class Parquet(Format):
                 raise no_column(option, name, source.label, self.names)
 
     def scan(self) -> pl.LazyFrame:
-        try:
+        with blamed(self.source, "Parquet"):
             frame = pl.scan_parquet(self.source.path, glob=False)
             frame.collect_schema()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise TableError(f"{self.source.label} is no Parquet file: {error}") from error
         return frame
 
     def records(self, place: dict | None) -> Iterator[tuple[list[tuple], int]]:
@@ -267,10 +266,8 @@ class Parquet(Format):
         offset = (self.begin or 0) if place is None else place["offset"]
         end = sys.maxsize if self.end is None else self.end
         while offset < end:
-            try:
+            with blamed(self.source, "Parquet"):
                 rows = frame.slice(offset, min(ROWS, end - offset)).collect().rows()
-            except pl.exceptions.PolarsError as error:
-                raise TableError(f"{self.source.label} cannot be read: {error}") from error
             self.source.check_unchanged()
             if not rows:
                 return
@@ -283,7 +280,8 @@ class Parquet(Format):
 
     @property
     def size(self) -> int:
-        return self.scan().select(pl.len()).collect().item()
+        with blamed(self.source, "Parquet"):
+            return self.scan().select(pl.len()).collect().item()
 
     def found(self, record: tuple) -> tuple[str, Any]:
         return _as_text(record[0], self.column), record[-1]

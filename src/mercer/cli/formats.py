@@ -143,21 +143,8 @@ class Whole(Typed):
         self.source.check_unchanged()
 
     def _blamed(self, read: Callable[[], Any]) -> Any:
-        try:
-            with quiet():
-                return read()
-        except TableError:
-            raise
-        except (
-            BaseException
-        ) as error:  # a damaged file; fastexcel and polars have panics of their own
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-                raise
-            said = str(error).partition("\n")[0].rstrip(".")
-            raise TableError(
-                f"{self.source.label} is not a readable {self.kind} file: {said}. Copy or write it "
-                "again."
-            ) from error
+        with blamed(self.source, self.kind):
+            return read()
 
 
 class ParquetFile(Whole):
@@ -488,6 +475,25 @@ def unfolded(frame: pl.DataFrame) -> pl.DataFrame:
                 name += " (2)"
             found[name] = part
     return pl.DataFrame(found)
+
+
+@contextmanager
+def blamed(source: Source, kind: str) -> Iterator[None]:
+    """Errors of a library that reads a damaged file are a TableError, and so are its panics."""
+    try:
+        with quiet():
+            yield
+    except TableError:
+        raise
+    except BaseException as error:  # fastexcel and polars have panics of their own
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        said = str(error).partition("\n")[0].rstrip(".")
+        if panic := re.search(r'Panic\(.*"(.*)"', said):  # of a thread, beside its number
+            said = panic[1]
+        raise TableError(
+            f"{source.label} is not a readable {kind} file: {said}. Copy or write it again."
+        ) from error
 
 
 @contextmanager
