@@ -1,6 +1,6 @@
 """Kernels, distances, solvers, learners and indexes of a user's own work everywhere, as ours do.
 
-They are in ``their_package``, one file each, and use only public names. CONTRIBUTING.md quotes
+They are in ``their_package``, one file each, and use only public names. docs/extending.rst quotes
 them.
 """
 
@@ -44,6 +44,7 @@ from mercer.testing import (
 HERE = Path(__file__).parent
 FILES = sorted((HERE / "their_package").glob("[a-z]*.py"))
 CONTRIBUTING = HERE.parent.parent / "CONTRIBUTING.md"
+EXTENDING = HERE.parent.parent / "docs" / "extending.rst"
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
@@ -398,16 +399,15 @@ def public(module):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_contributing_quotes_the_file(path):
-    place = f"tests/plug_ins/their_package/{path.name}"
-    text = CONTRIBUTING.read_text(encoding="utf-8")
-    quoted = re.search(rf"`{re.escape(place)}`:\n\n```python\n(.*?)```\n", text, re.DOTALL)
-    assert quoted, f"CONTRIBUTING.md does not quote {place}"
-    assert quoted[1] == path.read_text(encoding="utf-8")
+def test_the_page_and_contributing_show_the_file(path):
+    place = f"literalinclude:: ../tests/plug_ins/their_package/{path.name}\n"
+    assert place in EXTENDING.read_text(encoding="utf-8")
+    assert f"| `{path.name}` |" in CONTRIBUTING.read_text(encoding="utf-8")
 
 
-def test_what_contributing_names_is_there():
-    text = CONTRIBUTING.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", [CONTRIBUTING, EXTENDING], ids=lambda path: path.name)
+def test_what_they_name_is_there(page):
+    text = page.read_text(encoding="utf-8")
     for module, name in set(re.findall(r"`(mercer(?:\.[a-z]\w*)*)\.([A-Za-z]\w*)`", text)):
         found = importlib.import_module(module)
         assert name in found.__all__, f"{module}.{name}"

@@ -1,1 +1,1 @@
-"""A package of a user's own, which CONTRIBUTING.md walks through: public names of Mercer only."""
+"""A package of a user's own: docs/extending.rst explains it. It uses only public names."""
