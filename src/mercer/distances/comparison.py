@@ -107,10 +107,10 @@ class Comparison(BaseEstimator, ABC):
 
         The default calls ``check`` of the comparisons that this one is made of.
         """
-        members = self.members()
-        known = [None] * len(members) if like is None else _read(members, like)
-        for m, own, other in zip(members, _read(members, X), known):
-            m.comparison.check(own, other)
+        if members := self.members():
+            known = [None] * len(members) if like is None else _read(members, like)
+            for m, own, other in zip(members, _read(members, X), known):
+                m.comparison.check(own, other)
 
     def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Return a copy that has learnt what it needs from the encoded training sample.
@@ -120,7 +120,8 @@ class Comparison(BaseEstimator, ABC):
         as two rows; all weights are > 0, and None means that all are 1.
         """
         self.validate()
-        members = self.members()
+        if not (members := self.members()):
+            return self
         bound = [
             m.comparison.bind(own, y, sample_weight) for m, own in zip(members, _read(members, X))
         ]
@@ -215,7 +216,7 @@ class Comparison(BaseEstimator, ABC):
 
     def members(self) -> list[Member]:
         """The comparisons among the parameters of this one, alone or in lists."""
-        return list(_members(self.get_params(deep=False)))
+        return list(_members(self))
 
     def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
         """The comparisons that read columns of a table, each with its columns."""
@@ -239,7 +240,8 @@ class Comparison(BaseEstimator, ABC):
         If a pair takes many, like a pair of long strings, Gram matrices are computed in smaller
         blocks. The default is the sum over the comparisons that this one is made of.
         """
-        members = self.members()
+        if not (members := self.members()):
+            return 0
         return sum(m.comparison.pair_cost(own) for m, own in zip(members, _read(members, X)))
 
     def copied(self, **changes: Any) -> Self:
@@ -341,8 +343,11 @@ def _comparison(item: Any) -> Comparison | None:
     return item if isinstance(item, Comparison) else None
 
 
-def _members(params: dict[str, Any]) -> Iterator[Member]:
-    for name, value in params.items():
+def _members(whole: Comparison) -> Iterator[Member]:
+    for name in _parameters(type(whole)):
+        value = getattr(whole, name)
+        if value is None or isinstance(value, (str, int, float)):
+            continue  # as most are; the question whether it is a comparison takes longer
         if isinstance(value, Comparison):
             yield Member(name, value, None)
         elif isinstance(value, (list, tuple)):

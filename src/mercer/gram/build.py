@@ -84,9 +84,11 @@ def gram(
             )
     columns = Z if isinstance(Z, Columns) else None
     Z = X if Z is None else Z.samples if columns else Z
-    made = (maker(kernel, X, Z, place) for maker in _makers)
-    K = next((each for each in made if each is not None), None)
-    if K is None:
+    for maker in _makers:
+        K = maker(kernel, X, Z, place)
+        if K is not None:
+            break
+    else:
         raise ValueError(
             f"device={place.device!r}: no maker of Gram matrices serves it for {kernel!r}. Give "
             'None, or "cuda" or "cpu:torch" for torch, or add a maker that does by '
@@ -138,7 +140,7 @@ def register(maker: Maker) -> ExitStack:
 
 def made_here(kernel: Any, X: Any, place: Place) -> bool:
     """Whether no maker from outside serves a matrix, so that it may be kept as an array here."""
-    others = _makers[: -len(_OWN)]  # one of them raises an error where it cannot serve
+    others = _makers[:-1]  # one of them raises an error where it cannot serve
     return all(maker(kernel, X, X, place) is None for maker in others)
 
 
@@ -153,47 +155,24 @@ def _by_torch(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
     return torch_gram(kernel, X, Z, place)
 
 
-def _on_this_processor(maker: Maker) -> Maker:
-    """The maker, which is asked for no other device."""
-
-    def asked(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
-        return maker(kernel, X, Z, place) if place.device in (None, "cpu") else None
-
-    return asked
-
-
-def _known_matrix(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
-    """A matrix that the samples are rows and columns of."""
-    known = kernel.matrix(X, Z)
-    if known is None:
+def _on_this_processor(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
+    """Any kernel by Mercer's own code: a matrix that is known, products, features, or tiles."""
+    if place.device not in (None, "cpu"):
         return None
-    K, i, j = known
     symmetric = kernel.symmetric and Z is X
-    if all(np.array_equal(part, np.arange(size)) for part, size in zip((i, j), K.shape)):
-        return DenseGram(K, symmetric, place=place)
-    return MatrixPart(K, i, j, symmetric=symmetric, place=place)
-
-
-def _products(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
-    """A matrix that is multiplied as a whole, without its entries."""
+    known = kernel.matrix(X, Z)
+    if known is not None:  # the samples are its rows and columns
+        K, i, j = known
+        if all(np.array_equal(part, np.arange(size)) for part, size in zip((i, j), K.shape)):
+            return DenseGram(K, symmetric, place=place)
+        return MatrixPart(K, i, j, symmetric=symmetric, place=place)
     products = kernel.products(X, Z)
-    if products is None:
-        return None
-    return MultipliedGram(products, np.result_type(X.dtype, Z.dtype), place)
+    if products is not None:  # it is multiplied as a whole, without its entries
+        return MultipliedGram(products, np.result_type(X.dtype, Z.dtype), place)
+    if kernel.linear:
+        return FeatureGram(X, place) if Z is X else CrossFeatureGram(X, Z, place)
+    tiles = TiledGram(kernel, X, Z, place)
+    return tiles.held() if kernel.at_once else tiles
 
 
-def _features(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
-    """The primal form of the linear kernel."""
-    if not kernel.linear:
-        return None
-    return FeatureGram(X, place) if Z is X else CrossFeatureGram(X, Z, place)
-
-
-def _tiles(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator:
-    """Any kernel."""
-    K = TiledGram(kernel, X, Z, place)
-    return K.held() if kernel.at_once else K
-
-
-_OWN = [_on_this_processor(each) for each in (_known_matrix, _products, _features, _tiles)]
-_makers: list[Maker] = [_by_torch, *_OWN]
+_makers: list[Maker] = [_by_torch, _on_this_processor]

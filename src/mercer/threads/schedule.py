@@ -23,17 +23,19 @@ from mercer.threads.blas import blas_threads
 from mercer.threads.stop import Stop
 
 
-@contextmanager
-def blas_limit(n: int) -> Iterator[None]:
+def blas_limit(n: int) -> AbstractContextManager[None]:
     """Context with one BLAS thread if n x n matrices are too small for several threads.
 
     Below about 1,000 rows the threads of a factorisation wait for each other longer than they
     compute. Where other processes use the cores they wait ten times as long, up to 1,500 rows and
     more.
     """
-    if n >= 1500 or getattr(_here, "limited", False):  # setting a limit takes time
-        yield
-        return
+    limited = n >= 1500 or getattr(_here, "limited", False)  # setting a limit takes time
+    return nullcontext() if limited else _one_blas_thread()
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
     with blas_threads(1):
         _here.limited = True
         try:
@@ -47,9 +49,9 @@ def blas_share(n_jobs: int | None) -> AbstractContextManager[None]:
 
     With a number of threads BLAS has exactly as many, but not more than there are cores: so the
     result is the same to the last bit in every process, also where joblib or a variable of the
-    environment gave BLAS fewer. None leaves BLAS alone.
+    environment gave BLAS fewer. None leaves BLAS alone, as it is within `blas_limit`.
     """
-    if n_jobs is None:
+    if n_jobs is None or getattr(_here, "limited", False):
         return nullcontext()
     return blas_threads(min(count_jobs(n_jobs), cores()), exactly=n_jobs > 0)
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.learners.base.drawn_rows import different_rows
+from mercer.learners.base.centres import different_rows
 from mercer.learners.metrics.feature_metric import FORMS, Form, choose_metric, learn_metric
 
 FULL = Form(2, 1.4, full=True)

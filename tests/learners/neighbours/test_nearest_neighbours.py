@@ -31,7 +31,7 @@ from mercer.distances import (
     Mixed,
 )
 from mercer.kernels import RBF, Spectrum
-from mercer.learners.base.metric_names import as_distance
+from mercer.learners.base.distance_learner import as_distance
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(60, 4)), RNG.normal(size=(17, 4))

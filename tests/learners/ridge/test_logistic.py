@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from lanes import few
 from mercer import KernelLogisticRegression
 from mercer.kernels import RBF, Match
-from mercer.learners.base.limits import LIMITS, Limits
+from mercer.learners.base.parameters import LIMITS, Limits
 
 rng = np.random.default_rng(0)
 SOLVERS = ["exact", "low_rank"]

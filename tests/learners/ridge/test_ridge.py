@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.kernels import RBF, Sigmoid
-from mercer.learners.base.limits import LIMITS, Limits
+from mercer.learners.base.parameters import LIMITS, Limits
 
 SOLVERS = ["cholesky", "conjugate_gradient", "low_rank"]
 rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.kernels import RBF, FromFunction, Jaccard, Match, Sigmoid, Spectrum, TableKernel
-from mercer.learners.base.limits import LIMITS, Limits
+from mercer.learners.base.parameters import LIMITS, Limits
 from mercer.learners.ridge import penalty as ridge_penalty
 from mercer.learners.ridge.penalty import PENALTIES
 

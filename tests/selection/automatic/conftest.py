@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mercer.learners.base.limits import LIMITS, Limits
+from mercer.learners.base.parameters import LIMITS, Limits
 from mercer.learners.neighbourhoods import neighbourhood_machine
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.settings import REFERENCE, Speed

@@ -3,22 +3,30 @@
 The learners of the other rooms are made from kernel_learner.py and distance_learner.py.
 """
 
-from mercer.learners.base.calibration import Method, SoftmaxCalibration, calibrate, fit_softmax
+from mercer.learners.base.calibration import (
+    Method,
+    ScoreQuantiles,
+    SoftmaxCalibration,
+    calibrate,
+    check_coverage,
+    check_levels,
+    fit_softmax,
+)
 from mercer.learners.base.centres import (
     centre_features,
+    different_rows,
     draw_for_centres,
     keep_centres,
     numbers_for_centres,
+    row_copies,
 )
-from mercer.learners.base.class_totals import ClassTotals
 from mercer.learners.base.classes import (
     OutputClassifier,
     check_labels,
     encode_classes,
     weigh_classes,
 )
-from mercer.learners.base.distance_learner import DistanceLearner
-from mercer.learners.base.drawn_rows import different_rows, row_copies
+from mercer.learners.base.distance_learner import DistanceLearner, as_distance, effective_metric
 from mercer.learners.base.finite import finite_fit, finite_values
 from mercer.learners.base.kernel_learner import (
     FitPath,
@@ -29,24 +37,28 @@ from mercer.learners.base.kernel_learner import (
     encode_like_fitted,
     remember_columns,
 )
-from mercer.learners.base.limits import LEAF_ROWS, LIMITS, PENALTY_ROWS, SQUARES, Limits
 from mercer.learners.base.linear_learner import LinearLearner
-from mercer.learners.base.metric_names import as_distance, effective_metric
 from mercer.learners.base.pairs import all_pairs, by_class, by_pair, votes
 from mercer.learners.base.parameters import (
+    LEAF_ROWS,
+    LIMITS,
+    PENALTY_ROWS,
+    SQUARES,
+    Limits,
     check_count,
     check_flag,
     check_not_negative,
     check_positive,
     check_seed,
+    check_solver,
     drawn_seed,
     is_auto,
+    is_value,
+    solver_name,
 )
-from mercer.learners.base.part_fit import FitsInParts, PartFit, Survey
+from mercer.learners.base.part_fit import ClassTotals, FitsInParts, PartFit, Survey
 from mercer.learners.base.placed import GramPlaced, Placed, bound_gram
-from mercer.learners.base.quantiles import ScoreQuantiles, check_coverage, check_levels
 from mercer.learners.base.reasons import Reasons, largest_parts
-from mercer.learners.base.solver_choice import check_solver, is_value, solver_name
 from mercer.learners.base.table_columns import read_like_fitted, remember_table
 from mercer.learners.base.targets import (
     check_squares,
@@ -60,17 +72,17 @@ from mercer.learners.base.targets import (
 from mercer.streams import join_rows, take_rows
 
 __all__ = [
-    "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "ClassTotals", "DistanceLearner",
-    "FitPath", "FitsInParts", "GramPlaced", "KernelLearner", "Limits", "LinearLearner",
-    "Method", "NamedKernel", "OutputClassifier", "PartFit", "Placed", "Reasons",
-    "ScoreQuantiles", "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance",
-    "bound_gram", "by_class", "by_pair", "calibrate", "centre_features", "check_count",
-    "check_coverage", "check_flag", "check_labels", "check_levels", "check_not_negative",
-    "check_positive", "check_seed", "check_solver", "check_squares", "check_targets",
-    "check_training", "check_weights", "different_rows", "draw_for_centres", "drawn_seed",
-    "effective_metric", "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
-    "first_word", "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres",
-    "largest_parts", "numbers_for_centres", "plain_targets", "read_like_fitted", "refuse_complex",
+    "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "ClassTotals", "DistanceLearner", "FitPath",
+    "FitsInParts", "GramPlaced", "KernelLearner", "Limits", "LinearLearner", "Method",
+    "NamedKernel", "OutputClassifier", "PartFit", "Placed", "Reasons", "ScoreQuantiles",
+    "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance", "bound_gram",
+    "by_class", "by_pair", "calibrate", "centre_features", "check_count", "check_coverage",
+    "check_flag", "check_labels", "check_levels", "check_not_negative", "check_positive",
+    "check_seed", "check_solver", "check_squares", "check_targets", "check_training",
+    "check_weights", "different_rows", "draw_for_centres", "drawn_seed", "effective_metric",
+    "encode_classes", "encode_like_fitted", "finite_fit", "finite_values", "first_word",
+    "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres", "largest_parts",
+    "numbers_for_centres", "plain_targets", "read_like_fitted", "refuse_complex",
     "remember_columns", "remember_table", "row_copies", "solver_name", "take_rows", "unit_of",
     "votes", "weigh_classes",
 ]  # fmt: skip

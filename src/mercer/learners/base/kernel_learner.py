@@ -16,14 +16,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from mercer.distances import Comparison
 from mercer.estimator import estimator
 from mercer.gram import Columns, GramOperator, LowRankGram, gram, in_single_precision
 from mercer.kernels import Kernel, Precomputed, as_kernel
-from mercer.learners.base.limits import SQUARES
-from mercer.learners.base.parameters import check_seed
+from mercer.learners.base.parameters import SQUARES, check_seed
 from mercer.learners.base.placed import GramPlaced, check_symmetric
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import (
@@ -68,6 +67,11 @@ class Training(NamedTuple):
         """The weights as an array, (n,)."""
         return np.ones(self.X.shape[0]) if self.weights is None else self.weights
 
+    @property
+    def column(self) -> np.ndarray:
+        """y as one column, (n,)."""
+        return self.y if self.y.ndim == 1 else column_or_1d(self.y, warn=True)
+
     def weighed(self, weights: np.ndarray) -> Training:
         """The same samples with new weights, without the rows whose new weight is 0."""
         kept = np.flatnonzero(weights)
@@ -85,7 +89,9 @@ def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> No
     if plain and not reset and fitted.get("n_features_in_") == given.shape[1]:
         return  # as scikit-learn would find, in a tenth of the time
     kind = kind_of(encoded)
-    if kind is not None and kind.counted and not isinstance(X, MatrixRows):
+    if plain and reset and kind is not None and kind.counted and given.shape == encoded.shape:
+        estimator.n_features_in_ = given.shape[1]  # in the same way
+    elif kind is not None and kind.counted and not isinstance(X, MatrixRows):
         X = known_form(X)
         if getattr(X, "shape", ())[1:] != encoded.shape[1:]:  # such as images, or vectors in cells
             X = plain_rows(encoded)
@@ -242,8 +248,8 @@ class KernelLearner(GramPlaced, BaseEstimator):
         so that no argument is ignored. ``gamma=None`` with a named kernel means 1 / n_features,
         as in scikit-learn's pairwise kernels.
         """
-        params = self.get_params(deep=False)
-        given = {name: params[name] for name in ("gamma", "degree", "coef0") if name in params}
+        own = vars(self)
+        given = {name: own[name] for name in ("gamma", "degree", "coef0") if name in own}
         if isinstance(self.kernel, Kernel):
             defaults = inspect.signature(type(self)).parameters
             given = {k: v for k, v in given.items() if not _equal(v, defaults[k].default)}
@@ -252,7 +258,7 @@ class KernelLearner(GramPlaced, BaseEstimator):
         return as_kernel(
             self.kernel,
             pairwise=self._pairwise_callable,
-            kernel_params=params.get("kernel_params"),
+            kernel_params=own.get("kernel_params"),
             **given,
         )
 
@@ -267,7 +273,7 @@ class KernelLearner(GramPlaced, BaseEstimator):
         fit_path: FitPath | None = None,
     ) -> Training:
         """Encode and check the training samples, and bind the kernel to them as ``kernel_``."""
-        forget(self, ["duals_"] if self.get_params(deep=False).get("warm_start") else [])
+        forget(self, ["duals_"] if getattr(self, "warm_start", False) else [])
         if fit_path is not None and fit_path.knows(X):
             self.kernel_: Kernel = fit_path.kernel
             assert fit_path.training is not None
@@ -297,7 +303,7 @@ class KernelLearner(GramPlaced, BaseEstimator):
 
     def encode_new(self, X: Any) -> Any:
         """Encode new samples with the codes of the training samples."""
-        check_is_fitted(self)
+        self.check_fitted()
         return float_range(encode_like_fitted(self, self.kernel_, X), self.X_fit_)
 
     def make_gram(

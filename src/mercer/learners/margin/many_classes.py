@@ -8,14 +8,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, replace
-from typing import Any, Self, get_args
+from functools import partial
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.gram import GramOperator
@@ -48,6 +49,28 @@ LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is comp
 SHARED = 1_000_000  # with more values of K in all pairs, several threads solve them
 TINY_PAIR = 128  # most rows of a pair that is solved with others in one native call
 MANY_PAIRS = 10  # with this many pairs, machines stop within the tolerance and are not made exact
+
+
+class Duals(NamedTuple):
+    """What the machines of a fit are solved from.
+
+    Attributes
+    ----------
+    K : GramOperator of shape (n, n)
+    codes : ndarray of shape (n,), int
+        The number of each row's class.
+    bounds : ndarray of shape (n,)
+        Upper bounds of α.
+    path : WarmStarts or None
+    warm : bool
+        Whether machines start from those of the path or of the last fit, as those of folds do not.
+    """
+
+    K: GramOperator
+    codes: np.ndarray
+    bounds: np.ndarray
+    path: WarmStarts | None = None
+    warm: bool = False
 
 
 def _with_probability(learner: ManyClasses) -> bool:
@@ -98,12 +121,12 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         """Refuse classes that have no machine; ``totals`` are the sums of their bounds."""
 
     def _finish(
-        self, result: SmoResult, problem: DualProblem, peak: float,
+        self, result: SmoResult, problem: DualProblem, peak: Callable[[], float],
         again: Callable[[float, np.ndarray | None], SmoResult],
     ) -> SmoResult:  # fmt: skip
         """The machine from the solution of its dual.
 
-        ``peak`` is the largest k(x, x), and ``again(tol, alpha)`` solves again from α.
+        ``peak()`` is the largest k(x, x), and ``again(tol, alpha)`` solves again from α.
         """
         return result
 
@@ -122,7 +145,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         self._check_totals(np.bincount(codes, weights=bounds))
         K, low = self._operator(training.X, bounds, fit_path)
         with blas_limit(n):
-            results, dual = self._solve_machines(K, codes, bounds, fit_path, warm=True)
+            results, dual = self._solve_machines(Duals(K, codes, bounds, fit_path, warm=True))
         support = np.flatnonzero(dual.any(axis=0))
         support = support[np.argsort(codes[support], kind="stable")]
         self._n_support = np.bincount(codes[support], minlength=len(self.classes_)).astype(np.int32)
@@ -139,7 +162,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         """y, the classes and their codes, which fits on a path share."""
 
         def coded() -> tuple[np.ndarray, ...]:
-            y = column_or_1d(training.y, warn=True)
+            y = training.column
             return y, *encode_classes(y)
 
         return coded() if fit_path is None else fit_path.shared(coded, "classes")
@@ -166,7 +189,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         return bool(self.probability) or not self._in_pairs
 
     def _bounds(self, training: Training) -> np.ndarray:
-        y, w = column_or_1d(training.y, warn=True), training.all_weights
+        y, w = training.column, training.all_weights
         codes = encode_classes(y)[1]
         return self._penalties(w * self._class_weights(y, codes, w)[codes])
 
@@ -184,103 +207,88 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
 
     # --- machines -------------------------------------------------------------------------------
 
-    def _solve_machines(
-        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray,
-        fit_path: WarmStarts | None = None, warm: bool = False,
-    ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
+    def _solve_machines(self, duals: Duals) -> tuple[list[SmoResult], np.ndarray]:
         """The results of all machines, and β of all rows in the layout of ``dual_coef_``."""
-        if self._in_pairs:
-            return self._solve_pairs(K, codes, bounds, fit_path, warm)
-        # one against the rest: all machines read the same rows of K
-        solver = self._solver(K.shape[0])
-        source = None if fit_path is None else fit_path.source(K, solver, bounds)
-        if source is None and not is_value(self.solver):
-            source = solver.rows_of(K, bounds)
-
-        def task(c: int) -> Callable:
-            problem = self._problem_of_class(codes, bounds, c)
-            machine = c if warm else None
-            return lambda: self._fit_machine(K, problem, machine, solver, source, fit_path)
-
-        results = solve_all([task(c) for c in range(len(self.classes_))], 1)
+        if self._in_pairs and len(self.classes_) > 2:
+            return self._solve_pairs(duals)
+        solver, source = self._solver(duals.K.shape[0]), None
+        if not self._in_pairs:  # one against the rest: all machines read the same rows of K
+            if duals.path is not None:
+                source = duals.path.source(duals.K, solver, duals.bounds)
+            if source is None and not is_value(self.solver):
+                source = solver.rows_of(duals.K, duals.bounds)
+        machines = enumerate(self.machines(duals.codes, duals.bounds))
+        tasks = [
+            partial(self._fit_machine, duals, machine, duals.K, problem, solver, source)
+            for machine, (_, problem) in machines
+        ]
+        results = solve_all(tasks, 1)
         return results, np.stack([r.coef for r in results])
 
     def _fit_machine(
-        self, K: GramOperator, problem: DualProblem, machine: int | None, solver: Any,
-        source: RowSource | None, fit_path: WarmStarts | None,
+        self, duals: Duals, machine: int, K: GramOperator, problem: DualProblem, solver: Any,
+        source: RowSource | None = None,
     ) -> SmoResult:  # fmt: skip
-        """Solve the dual of a machine; ``machine`` is its number, or None for no warm start."""
-        if machine is None:
-            result = solve_dual(solver, K, problem, None, source)
+        """Solve the dual of one machine on its own K."""
+        if duals.warm:
+            result = self._solve(K, problem, machine, solver, source, duals.path)
         else:
-            result = self._solve(K, problem, machine, solver, source, fit_path)
+            result = solve_dual(solver, K, problem, None, source)
 
         def again(tol: float, alpha: np.ndarray | None) -> SmoResult:
             return solve_dual(replace(solver, tol=tol), K, problem, alpha, source)
 
-        return self._finish(result, problem, float(np.abs(K.diag()).max()), again)
+        return self._finish(result, problem, lambda: float(np.abs(K.diag()).max()), again)
 
-    def _solve_pairs(
-        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray,
-        fit_path: WarmStarts | None, warm: bool,
-    ) -> tuple[list[SmoResult], np.ndarray]:  # fmt: skip
+    def _solve_pairs(self, duals: Duals) -> tuple[list[SmoResult], np.ndarray]:
         """One machine for each pair of classes; threads solve several at the same time."""
-        pairs, sizes = all_pairs(len(self.classes_)), np.bincount(codes)
+        pairs, sizes = all_pairs(len(self.classes_)), np.bincount(duals.codes)
+        n = duals.K.shape[0]
         firsts, seconds = np.array(pairs).T
         values = int(((sizes[firsts] + sizes[seconds]) ** 2).sum())
         own = is_value(self.solver)
         jobs = min(count_jobs(self.n_jobs), len(pairs)) if values > SHARED and not own else 1
-        solver = self._solver(K.shape[0], 1 if len(pairs) > 1 else None, 1 / jobs)
+        solver = self._solver(n, 1, 1 / jobs)
         if not own:
             solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
         tiny = np.flatnonzero(sizes[firsts] + sizes[seconds] <= TINY_PAIR)
-        if own or len(tiny) < MANY_PAIRS or K.shape[0] > SMALL or "dense" not in K.cheap:
+        if own or len(tiny) < MANY_PAIRS or n > SMALL or "dense" not in duals.K.cheap:
             tiny = tiny[:0]
-        known = self._solve_tiny(K, codes, bounds, tiny, solver, fit_path, warm)
+        known = self._solve_tiny(duals, tiny, solver)
         rest = [machine for machine in range(len(pairs)) if machine not in known]
         if rest:  # else the blocks that its pairs share would be computed for nothing
-            known |= self._solve_rest(K, codes, bounds, rest, jobs, solver, fit_path, warm)
+            known |= self._solve_rest(duals, rest, jobs, solver)
         results = [known[machine] for machine in range(len(pairs))]
-        return results, by_class([r.coef for r in results], codes, len(self.classes_))
+        return results, by_class([r.coef for r in results], duals.codes, len(self.classes_))
 
     def _solve_rest(
-        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, machines: list[int],
-        jobs: int, solver: Any, fit_path: WarmStarts | None, warm: bool,
-    ) -> dict[int, SmoResult]:  # fmt: skip
+        self, duals: Duals, machines: list[int], jobs: int, solver: Any
+    ) -> dict[int, SmoResult]:
         """The machines of the other pairs, by their numbers; threads solve several at a time."""
         pairs = all_pairs(len(self.classes_))
-        cache = self._cache_bytes(K.shape[0], 1 / jobs)
-        grams = PairGrams(K, codes, LARGEST_PAIR, jobs * cache // 4, jobs)
+        cache = self._cache_bytes(duals.K.shape[0], 1 / jobs)
+        grams = PairGrams(duals.K, duals.codes, LARGEST_PAIR, jobs * cache // 4, jobs)
 
-        def task(machine: int) -> Callable:
-            def solve() -> SmoResult:
-                rows, part = grams.of(*pairs[machine])
-                problem = self._problem_of_pair(codes, bounds, rows, pairs[machine])
-                number = machine if warm else None
-                return self._fit_machine(part, problem, number, solver, None, fit_path)
+        def solve(machine: int) -> SmoResult:
+            rows, part = grams.of(*pairs[machine])
+            problem = self._problem_of(duals.codes[rows] == pairs[machine][0], duals.bounds[rows])
+            return self._fit_machine(duals, machine, part, problem, solver)
 
-            return solve
-
-        return dict(zip(machines, solve_all([task(machine) for machine in machines], jobs)))
+        return dict(zip(machines, solve_all([partial(solve, each) for each in machines], jobs)))
 
     def _solve_tiny(
-        self, K: GramOperator, codes: np.ndarray, bounds: np.ndarray, machines: np.ndarray,
-        solver: SmoSolver, fit_path: WarmStarts | None, warm: bool,
-    ) -> dict[int, SmoResult]:  # fmt: skip
+        self, duals: Duals, machines: np.ndarray, solver: SmoSolver
+    ) -> dict[int, SmoResult]:
         """The machines of tiny pairs, by their numbers, without those that need `SmoSolver`."""
-        if not len(machines) or not np.isfinite(bounds).all():
+        if not len(machines) or not np.isfinite(duals.bounds).all():
             return {}
-        pairs = all_pairs(len(self.classes_))
-        members = [np.flatnonzero(codes == c) for c in range(len(self.classes_))]
-        rows = [np.concatenate([members[c] for c in pairs[m]]) for m in machines]
-        problems = [
-            self._problem_of_pair(codes, bounds, each, pairs[m]) for m, each in zip(machines, rows)
-        ]
+        every = list(self.machines(duals.codes, duals.bounds))
+        rows, problems = zip(*(every[machine] for machine in machines))
         starts = [
-            self._start(m, problem, fit_path) if warm else None
-            for m, problem in zip(machines, problems)
+            self._start(machine, problem, duals.path) if duals.warm else None
+            for machine, problem in zip(machines, problems)
         ]
-        dense = K.dense()
+        dense = duals.K.dense()
         peaks = np.abs(dense.diagonal())
         found = {}
         solved = solve_many(dense, problems, rows, starts, self.tol)
@@ -289,36 +297,30 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
                 continue
 
             def again(tol, alpha, rows=each, problem=problem):
-                return replace(solver, tol=tol).solve(K.part(rows), problem, alpha)
+                return replace(solver, tol=tol).solve(duals.K.part(rows), problem, alpha)
 
-            if fit_path is not None and warm:
-                fit_path.keep_dual(m, problem.C, result)
-            found[m] = self._finish(result, problem, float(peaks[each].max()), again)
+            if duals.path is not None and duals.warm:
+                duals.path.keep_dual(m, problem.C, result)
+            found[m] = self._finish(result, problem, peaks[each].max, again)
         return found
 
-    def _problem_of_pair(
-        self, codes: np.ndarray, bounds: np.ndarray, rows: np.ndarray, pair: tuple[int, int]
-    ) -> DualProblem:
-        labels = np.where(codes[rows] == pair[0], 1.0, -1.0)
-        if len(self.classes_) == 2:  # the second is positive, as in scikit-learn
-            labels = -labels
-        return self._pair_problem(labels, bounds[rows])
-
-    def _problem_of_class(self, codes: np.ndarray, bounds: np.ndarray, c: int) -> DualProblem:
-        return self._pair_problem(np.where(codes == c, 1.0, -1.0), bounds)
+    def _problem_of(self, positive: np.ndarray, bounds: np.ndarray) -> DualProblem:
+        """The dual of a machine for which these rows are positive, and the others negative."""
+        return self._pair_problem(np.where(positive, 1.0, -1.0), bounds)
 
     def machines(
         self, codes: np.ndarray, bounds: np.ndarray
     ) -> Iterator[tuple[np.ndarray, DualProblem]]:
         """The rows and the dual of each machine, in the order of the variables that fits keep."""
         k, every = len(self.classes_), np.arange(len(codes))
-        if not self._in_pairs:
-            yield from ((every, self._problem_of_class(codes, bounds, c)) for c in range(k))
+        if k == 2 or not self._in_pairs:  # of two classes the second is positive
+            for c in range(k == 2, k):
+                yield every, self._problem_of(codes == c, bounds)
             return
         members = [np.flatnonzero(codes == c) for c in range(k)]
         for pair in all_pairs(k):
-            rows = every if k == 2 else np.concatenate([members[c] for c in pair])
-            yield rows, self._problem_of_pair(codes, bounds, rows, pair)
+            rows = np.concatenate([members[c] for c in pair])
+            yield rows, self._problem_of(codes[rows] == pair[0], bounds[rows])
 
     def _pair_coef(self) -> np.ndarray:
         codes = np.repeat(np.arange(len(self.classes_)), self._n_support)
@@ -326,7 +328,8 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
 
     def _by_machine(self, dual: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """β of shape (rows, machines) from the layout of ``dual_coef_``."""
-        return by_pair(dual, codes, len(self.classes_)) if self._in_pairs else dual.T
+        k = len(self.classes_)
+        return by_pair(dual, codes, k) if self._in_pairs and k > 2 else dual.T
 
     # --- predictions ----------------------------------------------------------------------------
 
@@ -354,11 +357,14 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         The class with most votes of the pairs (the first one of equal classes), or with
         ``multi_class="ovr"`` the class whose machine has the largest value.
         """
-        check_is_fitted(self)
+        self.check_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        scores = self._scores(self._values(X))
-        if self._in_pairs and len(self.classes_) > 2 and not self.break_ties:
+        values = self._values(X)
+        if len(self.classes_) == 2:
+            return self.classes_[(values[:, 0] > 0).astype(np.intp)]
+        scores = self._scores(values)
+        if self._in_pairs and not self.break_ties:
             scores = np.round(scores)  # the fractions break ties; without them votes are integers
         return self.classes_[scores.argmax(axis=1)]
 
@@ -383,7 +389,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
             )
         split = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
         for train, test in split.split(codes, codes):
-            results, dual = self._solve_machines(K.part(train), codes[train], bounds[train])
+            results, dual = self._solve_machines(Duals(K.part(train), codes[train], bounds[train]))
             if worst(results).reason is Reason.INTERRUPTED:
                 raise KeyboardInterrupt  # the machine is fitted, but predict_proba is not available
             b = np.array([r.intercept for r in results])

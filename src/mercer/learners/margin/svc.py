@@ -186,13 +186,13 @@ class NuSVC(ManyClasses):
                 f"{largest[worst]:.6g}, twice the part of the smaller class."
             )
 
-    def _finish(self, result: SmoResult, problem: DualProblem, peak: float, again) -> SmoResult:
+    def _finish(self, result: SmoResult, problem: DualProblem, peak, again) -> SmoResult:
         """The machine divided by its margin ρ = (ρ₊ - ρ₋) / 2, so that f = ±1 on the margin.
 
         (LIBSVM section 4.) The division makes the violation larger if ρ is small, so the dual is
         then solved again with a smaller tolerance first.
         """
-        least = LEAST_MARGIN * peak * sum(problem.sums or ()) / 2
+        least = LEAST_MARGIN * peak() * sum(problem.sums or ()) / 2
         for _ in range(SHARPENED):
             margin = (result.levels[0] - result.levels[1]) / 2
             wanted = self._tolerance() * max(margin, least)

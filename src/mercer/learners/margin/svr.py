@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.base import LIMITS, Training, finite_fit, is_value
@@ -37,7 +36,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     ) -> Self:
         self._check_parameters()
         training = self.make_training(X, y, sample_weight, fit_path=fit_path)
-        y = column_or_1d(training.y, warn=True)
+        y = training.column
         bounds, unit = self._bounds(training), _unit(y)
         K, low = self._operator(training.X, bounds, fit_path)
         problem = self._problem(y.astype(np.float64) / unit, bounds, unit)
@@ -129,7 +128,7 @@ class SVR(_SupportVectorRegressor):
         K = self._exact_operator(training.X, bounds, path)
         if "dense" not in K.cheap or K.shape[0] < 2:
             return None
-        targets = column_or_1d(training.y).astype(np.float64)
+        targets = training.column.astype(np.float64)
         unit = _unit(targets)
         machine = np.arange(K.shape[0]), self._problem(targets / unit, bounds, unit)
         values = self._values(X)

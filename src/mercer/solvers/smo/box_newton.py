@@ -108,7 +108,7 @@ class _System:
 
     def _hold(self, places: np.ndarray) -> bool:
         """Add constraints for these variables; False if they are too many for this factor."""
-        new = np.setdiff1d(places, self.held)
+        new = np.setdiff1d(places, self.held) if len(self.held) else places
         if len(places) > max(MOST_HELD, len(self.free) // 16):
             return False
         columns = np.zeros((len(self.free), len(new)))

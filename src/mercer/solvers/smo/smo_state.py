@@ -368,6 +368,9 @@ class State:
         groups, split = self.problem.sums is not None, len(variables)
         if self.one_each and not groups and split == len(self.y):
             return slice(None), self.rows, self.rows, split
+        if self.one_each and not groups:
+            variables = np.sort(variables)
+            return variables, variables, np.arange(split), split
         order = np.argsort(self.rows[variables], kind="stable")
         if groups:
             negative = self.y[variables[order]] < 0
