@@ -36,7 +36,7 @@ __all__ = [
 
 # what other rooms use, and no user needs
 from mercer.distances.categories import column_weights, match_counts
-from mercer.distances.comparison import Member, encode_groups
+from mercer.distances.comparison import Member, encode_groups, most_columns
 from mercer.distances.cosine_gap import CorrelationGap, CosineGap
 from mercer.distances.from_function import PairFunction, function_name, listed
 from mercer.distances.left_out import Answers, are_classes, nearest_left_out

@@ -27,8 +27,11 @@ from mercer.samples import (
     as_samples,
     as_table,
     column_names,
+    in_numbers,
+    is_missing,
     kind_named,
     kind_of,
+    object_columns,
     select_columns,
 )
 from mercer.threads import count_jobs
@@ -376,7 +379,8 @@ def encode_groups(
 ) -> Table:
     """Encode groups of columns, each by the comparison that reads it.
 
-    Comparisons with the same columns and the same encoding share the encoded columns.
+    Comparisons with the same columns and the same encoding share the encoded columns. A comparison
+    without columns reads all columns of the training table.
     """
     if isinstance(X, Table):
         return X
@@ -387,13 +391,21 @@ def encode_groups(
     before = None if like is None else like.by_group()
     present = dict.fromkeys(column_names(X))
     for comparison, columns in groups:
-        key = comparison.encoding(), tuple(columns)
+        encoding = comparison.encoding()
+        if not columns:
+            whole = present if before is None else most_columns(like, encoding)
+            columns = tuple(whole)
+        key = encoding, tuple(columns)
         known = None if before is None else before[key]
         try:
             if key in found:
                 comparison.check(found[key], known)
                 continue
             raw = select_columns(X, columns, name, comparison.reads.coordinates, present)
+            if comparison.reads.coordinates:
+                raw = in_numbers(raw)
+            elif comparison.reads.empty is not None and len(columns) == 1:
+                raw = _filled(raw, comparison.reads.empty)
             comparison.reads.check_columns(raw, columns, name)
             encoded = comparison.encode(raw, known)
         except ValueError as error:
@@ -404,3 +416,17 @@ def encode_groups(
     precisions = [part.dtype for part, codes in zip(parts, coded) if not codes]
     dtype = np.result_type(*precisions) if precisions else np.dtype(np.float64)
     return Table(keys, [p.astype(dtype) if codes else p for p, codes in zip(parts, coded)])
+
+
+def most_columns(X: Table, encoding: Hashable) -> tuple:
+    """The columns of the largest group of a table that is encoded in this way; () without one."""
+    return max((columns for own, columns in X.groups if own == encoding), key=len, default=())
+
+
+def _filled(X: Any, empty: Any) -> Any:
+    """A column of samples whose missing cells are the empty sample."""
+    if kind_of(X) is not None:
+        return X
+    (cells,) = object_columns(X, "this kernel")
+    missing = is_missing(cells)
+    return [empty if m else v for v, m in zip(cells.tolist(), missing)] if missing.any() else X

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from functools import reduce
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer import _native
 from mercer.distances import (
+    Comparison,
     Composite,
     Meaning,
     Member,
@@ -19,13 +20,14 @@ from mercer.distances import (
     check_parts,
     dense_rows,
     encode_groups,
+    most_columns,
 )
 from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
 from mercer.samples import Table, as_table, columns_by_kind, float_array, kind_named
 
 COMBINATIONS = ("product", "sum", "interactions")
-
+BY_KIND = ("table", "by kind")  # how columns are encoded for a kernel that has not found its parts
 
 #: what each combination means for the reader of a report
 MEANINGS = {
@@ -130,9 +132,10 @@ class TableKernel(Composite, Kernel):
     Parameters
     ----------
     parts : list of (Kernel, columns), optional
-        None means ``RBF("scale")`` on the columns of numbers, the first kernel of each registered
-        kind of sample on columns of such samples, and ``Match()`` on all others; they are found
-        when the kernel is bound to the training table.
+        None means ``RBF("scale")`` on the columns of numbers and on each column of dates, the first
+        kernel of its kind on each column of texts, sets, vectors, series or other samples, and
+        ``Match()`` on the categories. What a column holds is judged as `mercer.KernelClassifier`
+        judges it, when the kernel is bound to the training table.
     combine : {"product", "sum", "interactions"}, default="product"
         How the parts are combined:
         "product": :math:`\prod_j k_j`, large only if all parts are large;
@@ -196,7 +199,13 @@ class TableKernel(Composite, Kernel):
             On(kernel, columns).validate()
 
     def encoding(self) -> Hashable:
-        return super().encoding() if self.parts is not None else ("table", "by kind")
+        return super().encoding() if self.parts is not None else BY_KIND
+
+    def column_groups(self) -> Iterator[tuple[Comparison, tuple]]:
+        if self.parts is None:
+            yield self, ()  # all columns
+        else:
+            yield from super().column_groups()
 
     def encode(self, X: Any, like: Any = None) -> Table:
         if self.parts is not None or isinstance(X, Table):
@@ -211,7 +220,10 @@ class TableKernel(Composite, Kernel):
     def bind(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
         if self.parts is None:
             self.validate()
-            return self.copied(parts=_default_parts(X)).bind(X, y, sample_weight)
+            columns = most_columns(X, BY_KIND)  # where it stands beside other kernels
+            own = X.part(BY_KIND, columns) if columns else X
+            found = self.copied(parts=_default_parts(own)).bind(own, y, sample_weight)
+            return cast("Self", On(found, columns)) if columns else found
         return super().bind(X, y, sample_weight)
 
     def _weights(self) -> np.ndarray:

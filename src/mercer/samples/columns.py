@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.kinds import kind_in_cells
+from mercer.samples.kind import named
+from mercer.samples.numbers import is_number
 from mercer.samples.raw_data import (
     describe,
     frame_of,
     is_frame,
     is_missing,
+    is_missing_value,
     known_form,
     object_columns,
 )
@@ -103,17 +107,107 @@ def number_columns(X: Any) -> tuple[list, list]:
 
 def columns_by_kind(X: Any) -> list[tuple[str, tuple]]:
     """The columns of a table by the name of their kind: those of numbers together, those of
-    categories together, and each column of other samples for itself."""
-    numbers, others = number_columns(X)
-    found, levels = [("vectors", tuple(numbers))], []
-    for column in others:
-        (cells,) = object_columns(select_columns(X, [column]), "this kernel")
-        kind = kind_in_cells(cells[~is_missing(cells)].tolist())
-        if kind is None:
-            levels.append(column)
+    categories together, and each column of dates or other samples for itself.
+
+    What a column holds is judged by the rules of the automatic estimators.
+
+    Raises
+    ------
+    ValueError
+        A column of texts has numbers or dates that are spelled in more than one way.
+    """
+    table = named("mercer.tables:read_columns")(X)
+    schema = frame_of(X).schema if is_frame(X) else {}
+    numbers, found, levels = [], [], []
+    for column in named("mercer.tables:infer_columns")(table):
+        name, values, samples = column.name, table[column.name], column.of.samples
+        first = next((v for v in values.tolist() if not is_missing_value(v)), None)
+        if str(schema.get(name)).startswith(("Categorical", "Enum")):
+            levels.append(name)  # of numbers, too: whoever made them said so
+        elif values.dtype.kind == "f":
+            numbers.append(name)
+        elif values.dtype.kind == "M" or column.of.ordered:
+            if as_amounts(values) is None:
+                raise ValueError(
+                    f"column {name!r} holds {column.kind}s as texts, such as {first!r:.40}: make "
+                    f"{column.kind}s of them (pandas.to_numeric, pandas.to_datetime), or name the "
+                    f"kernel of each column, such as Match() for {name!r}."
+                )
+            found.append(("vectors", (name,)))
+        elif samples is not None and (samples.holds(first) or not isinstance(first, str)):
+            found.append((samples.name, (name,)))
+        elif samples is not None:
+            found.append(("strings", (name,)))  # such as items with separators
         else:
-            found.append((kind.name, (column,)))
-    return [group for group in (*found, ("categories", tuple(levels))) if group[1]]
+            levels.append(name)
+    groups = [("vectors", tuple(numbers)), *found, ("categories", tuple(levels))]
+    return [group for group in groups if group[1]]
+
+
+def in_numbers(X: Any) -> Any:
+    """Columns that are read as numbers, if some are amounts in another type: dates and durations
+    become days, and decimals and texts of numbers floats. All else is returned as it is."""
+    typed = X.dtype.kind in "OMm" and X.ndim == 2 if type(X) is np.ndarray else is_frame(X)
+    columns = object_columns(X, "this kernel") if typed else []
+    if all(values.dtype.kind in "fiub" for values in columns):
+        return X
+    amounts = [as_amounts(values) for values in columns]
+    known = [values for values in amounts if values is not None]
+    return np.column_stack(known) if len(known) == len(columns) else X
+
+
+def as_amounts(values: np.ndarray) -> np.ndarray | None:
+    """A column of numbers, dates, durations, or texts of numbers or of ISO dates, as floats.
+
+    Dates and durations count days; what is missing is NaN. None if a value is no amount.
+
+    Examples
+    --------
+    >>> as_amounts(np.array([datetime.date(1970, 1, 3), None]))
+    array([ 2., nan])
+    >>> as_amounts(np.array(["1.5", "two"], dtype=object)) is None
+    True
+    """
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    missing = is_missing(values)
+    if values.dtype.kind not in "mM":
+        cells = [None if gone else cell for cell, gone in zip(values.tolist(), missing)]
+        known = [cell for cell in cells if cell is not None]
+        if all(isinstance(cell, (datetime.date, np.datetime64)) for cell in known):
+            values = np.array([_in_utc(cell) for cell in cells], "M8[us]")
+        elif all(isinstance(cell, (datetime.timedelta, np.timedelta64)) for cell in known):
+            values = np.array(cells, "m8[us]")
+        elif all(is_number(cell) or isinstance(cell, (Decimal, str)) for cell in known):
+            return _of_texts(known, missing)
+        else:
+            return None
+    days = np.full(len(values), np.nan)
+    since = values if values.dtype.kind == "m" else values - np.datetime64(0, "D")
+    days[~missing] = since[~missing] / np.timedelta64(1, "D")
+    return days
+
+
+def _of_texts(known: list, missing: np.ndarray) -> np.ndarray | None:
+    """Numbers and texts of them as floats, or texts of ISO dates as days; else None."""
+    days = np.full(len(missing), np.nan)
+    try:
+        days[~missing] = [float(v) for v in known]
+        return days
+    except (ValueError, OverflowError):
+        pass
+    try:
+        dates = [datetime.datetime.fromisoformat(v) for v in known]
+    except (TypeError, ValueError):
+        return None
+    days[~missing] = as_amounts(np.array(dates, dtype=object))
+    return days
+
+
+def _in_utc(date: Any) -> Any:
+    """A date without its time zone."""
+    zoned = isinstance(date, datetime.datetime) and date.tzinfo is not None
+    return date.astimezone(datetime.UTC).replace(tzinfo=None) if zoned else date
 
 
 def _holds_numbers(column: np.ndarray) -> bool:

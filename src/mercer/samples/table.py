@@ -52,11 +52,19 @@ class Table:
 
     def part(self, encoding: Hashable, columns: Sequence) -> Any:
         """The samples of a group of columns, which comparisons with this encoding read."""
-        return self.parts[self.groups.index((encoding, tuple(columns)))]
+        return self.by_group()[encoding, tuple(columns)]
 
     def by_group(self) -> dict[tuple, Any]:
-        """The samples of each group, by its encoding and columns, where many are read."""
-        return dict(zip(self.groups, self.parts))
+        """The samples of each group, by its encoding and columns.
+
+        A group that is a table itself also has the name of the groups that were found in it.
+        """
+        tables = {
+            (("table", *part.groups), columns): part
+            for (_, columns), part in zip(self.groups, self.parts)
+            if isinstance(part, Table)
+        }
+        return tables | dict(zip(self.groups, self.parts))
 
     def __getitem__(self, rows) -> Table:
         return Table(self.groups, [part[rows] for part in self.parts])
