@@ -10,7 +10,9 @@ is recognised here: other spellings stay texts, which `mercer.tables` reads (tab
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -29,7 +31,7 @@ DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 MOMENT = f"^{DAY}" + r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
 DOTTED = r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2,4}\b"  # a date as in countries of decimal commas
-SAMPLED = 100  # cells that tell what a column is not
+SAMPLED, FEW = 100, 4  # cells of a column that tell what it is not
 #: what all cells of a column may be
 PATTERNS = {
     "boolean": r"^(?:true|false|True|False|TRUE|FALSE)$",
@@ -46,56 +48,59 @@ OF_WHOLE = {
     "long": r"^[+-]?[0-9]{19,}$",  # may not fit 64 bits
     "too long": r"^[+-]?[0-9]{39,}$",  # may not fit 128 bits
 }
+DATES = ("date", "moment", "zoned")  # of which some have a form, and do not exist
 MISSING = "a missing value"  # the one test that is no pattern
 TOGETHER = 100_000  # cells of neighbouring columns that are tested at once
 FEW_WRONG = 0.05  # share of wrong cells in a column that tells the decimal sign
 
 
-class _Tested:
-    """Which cells of a column have a pattern; ``masks`` has it for all cells of ``together``."""
-
-    def __init__(self, together: pl.Series, masks: dict[str, np.ndarray], start: int, stop: int):
-        self.together, self.masks = together, masks
-        self.part, self.rows = slice(start, stop), stop - start
-        alone = self.rows == len(together)
-        self.some = together.gather_every(max(1, self.rows // SAMPLED)) if alone else None
-
-    def __call__(self, pattern: str) -> np.ndarray:
-        if pattern not in self.masks:
-            cells = self.together
-            if pattern == MISSING:
-                found = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))
-            else:
-                found = cells.str.contains(pattern)
-            self.masks[pattern] = found.to_numpy()
-        return self.masks[pattern][self.part]
-
-    def all(self, pattern: str) -> bool:
-        """Whether all cells have it: what some cells are not, the column is not."""
-        if self.some is not None and not self.some.str.contains(pattern).all():
-            return False
-        return bool(self(pattern).all())
-
-    def any(self, pattern: str) -> bool:
-        """Whether a cell has it."""
-        return bool(self(pattern).any())
-
-    def sampled_none(self, pattern: str) -> bool:
-        """Whether no cell has it, of about `SAMPLED` of them that are spread over the column."""
-        if self.some is not None:
-            return not self.some.str.contains(pattern).any()
-        return not self(pattern)[:: max(1, self.rows // SAMPLED)].any()
-
-
-def _tests_of(columns: list[pl.Series]) -> list[_Tested]:
-    """The tests of neighbouring columns, each of which is made once for all of them.
+class _Cells:
+    """Neighbouring columns of a block, each test of which is made once for all of them.
 
     In a wide table of few rows, a call for each column would cost more than its cells.
     """
-    together = columns[0] if len(columns) == 1 else pl.concat(columns)
-    masks: dict[str, np.ndarray] = {}
-    ends = np.cumsum([0, *map(len, columns)]).tolist()
-    return [_Tested(together, masks, *ends[i : i + 2]) for i in range(len(columns))]
+
+    def __init__(self, columns: list[pl.Series]):
+        self.whole = pl.DataFrame([each.alias(str(j)) for j, each in enumerate(columns)])
+        rows = np.arange(self.whole.height)
+        self.some = self.whole[rows[:: max(1, len(rows) // SAMPLED)]]
+        self.few = self.whole[rows[:: len(rows) // min(FEW, len(rows)) + 1]]
+
+    def __getitem__(self, column: int) -> pl.Series:
+        """The cells of a column that are not missing."""
+        return self.whole.to_series(column).drop_nulls()
+
+    def have(self, test: str, which: list[int], rows: pl.DataFrame, missing: bool) -> np.ndarray:
+        """Whether the cells of some columns have a pattern or a type, (columns, rows)."""
+        if not which:
+            return np.zeros((0, rows.height), dtype=bool)
+        cells = pl.concat([rows.to_series(j) for j in which], rechunk=True)
+        if test == MISSING:
+            found = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))
+        elif test in TYPES:
+            found = TYPES[test](cells).is_not_null()
+        else:
+            found = cells.str.contains(test)
+        if cells.null_count():
+            found = (found & cells.is_not_null()).fill_null(False) | (cells.is_null() & missing)
+        return found.to_numpy().reshape(len(which), -1)
+
+    def all(self, test: str, which: list[int]) -> list[int]:
+        """The columns all of whose cells have it: what a few cells are not, a column is not."""
+        some = [self.some] * (self.some.height < self.whole.height)
+        for rows in (self.few, *some, self.whole):
+            fit = self.have(test, which, rows, missing=True)
+            which = [j for j, fits in zip(which, fit) if fits.all()]
+        return which
+
+    def any(self, test: str, which: list[int], rows: pl.DataFrame) -> list[int]:
+        """The columns with a cell that has it, of all rows or of `some`."""
+        found = self.have(test, which, rows, missing=False)
+        return [j for j, has in zip(which, found) if has.any()]
+
+    def count(self, masks: np.ndarray) -> list[int]:
+        """How many cells of each column are in a mask."""
+        return np.count_nonzero(masks, axis=1).tolist()
 
 
 @dataclass
@@ -111,40 +116,6 @@ class _Column:
     only_comma: int = 0  # cells that are numbers with a decimal comma, and not with a point
     only_point: int = 0
     either: int = 0
-
-    def see(self, cells: pl.Series, tested: _Tested) -> None:
-        """Take in the cells of a block, and the tests of them."""
-        self.cells += tested.rows
-        self.all = {name for name in self.all if tested.all(PATTERNS[name])}
-        if "whole" in self.all:
-            self.some |= {name for name, pattern in OF_WHOLE.items() if tested.any(pattern)}
-        self.dotted = self.dotted or re.match(DOTTED, cells[0]) is not None
-        self._see_signs(tested)
-        for name in self.all & {"date", "moment", "zoned"}:  # no 30th of February
-            if TYPES[name](cells).null_count():
-                self.all.remove(name)
-        if "zoned" in self.all:
-            self.zones |= set(cells.str.extract(f"({ZONE})$").to_list())
-
-    def _see_signs(self, tested: _Tested) -> None:
-        """Count the numbers by the decimal signs that they may have."""
-        if "whole" in self.all:
-            self.either += tested.rows
-            return
-        if "plain" in self.all:
-            pointed = np.count_nonzero(tested(r"\.") & ~tested(COMMA_NUMBER))
-            self.only_point, self.either = (
-                self.only_point + int(pointed), self.either + tested.rows - int(pointed)
-            )  # fmt: skip
-            return
-        if tested.sampled_none(f"{COMMA_NUMBER}|{POINT_NUMBER}"):
-            return
-        comma, point = tested(COMMA_NUMBER), tested(POINT_NUMBER)
-        either = int(np.count_nonzero(comma & point))
-        self.only_comma += int(np.count_nonzero(comma)) - either
-        self.only_point += int(np.count_nonzero(point)) - either
-        self.either += either
-        self.marks += int(np.count_nonzero(tested(MISSING)))
 
     def tells(self) -> str:
         """The decimal sign that the cells must have; "" where they may have both, or are texts."""
@@ -184,13 +155,47 @@ class TextTypes:
     def see(self, cells: pl.DataFrame) -> None:
         """Take in a block of texts."""
         some = max(1, TOGETHER // max(1, cells.height))
-        series = [each.alias("") for each in cells.iter_columns()]  # no patterns
-        series = [each.drop_nulls() if each.null_count() else each for each in series]
-        for first in range(0, len(series), some):
-            block = series[first : first + some]
-            for column, each, tested in zip(self.columns[first:], block, _tests_of(block)):
-                if tested.rows:
-                    column.see(each, tested)
+        series = list(cells.iter_columns())
+        for first in range(0, len(series) if cells.height else 0, some):
+            self._see(self.columns[first:], _Cells(series[first : first + some]))
+
+    def _see(self, columns: list[_Column], cells: _Cells) -> None:
+        """Take in neighbouring columns of a block."""
+        rows = [cells.whole.height - gone for gone in cells.whole.null_count().row(0)]
+        there = [j for j, known in enumerate(rows) if known]
+        for name, test in (*PATTERNS.items(), *((each, each) for each in DATES)):
+            before = [j for j in there if name in columns[j].all]
+            for j in {*before}.difference(cells.all(test, before)):  # no 30th of February
+                columns[j].all.remove(name)
+        whole = [j for j in there if "whole" in columns[j].all]
+        for name, pattern in OF_WHOLE.items():
+            for j in cells.any(pattern, whole, cells.whole):
+                columns[j].some.add(name)
+        for j in there:
+            columns[j].cells += rows[j]
+            if self.semicolons:
+                columns[j].dotted |= re.match(DOTTED, cells[j][0]) is not None
+            if "zoned" in columns[j].all:
+                columns[j].zones |= set(cells[j].str.extract(f"({ZONE})$").to_list())
+        # the numbers by the decimal signs that they may have
+        plain = [j for j in there if columns[j].all & {"whole", "plain"} == {"plain"}]
+        pointed = cells.have(r"\.", plain, cells.whole, False)
+        pointed &= ~cells.have(PATTERNS["grouped"], plain, cells.whole, False)
+        for j, points in zip(plain, cells.count(pointed)):
+            columns[j].only_point += points
+            columns[j].either += rows[j] - points
+        for j in whole:
+            columns[j].either += rows[j]
+        others = sorted({*there}.difference(whole, plain))
+        others = cells.any(f"{COMMA_NUMBER}|{POINT_NUMBER}", others, cells.some)
+        comma, point, gone = (cells.have(test, others, cells.whole, False)
+                              for test in (COMMA_NUMBER, POINT_NUMBER, MISSING))  # fmt: skip
+        counts = map(cells.count, (comma & ~point, point & ~comma, comma & point, gone))
+        for j, only_comma, only_point, either, marks in zip(others, *counts):
+            columns[j].only_comma += only_comma
+            columns[j].only_point += only_point
+            columns[j].either += either
+            columns[j].marks += marks
 
     @property
     def decimal(self) -> str:
@@ -210,8 +215,9 @@ class TextTypes:
 
     def typed(self, cells: pl.DataFrame) -> list[pl.Series]:
         """The columns of a block of texts, each with its type."""
-        both = zip(self._types(), cells.iter_columns(), strict=True)
-        return [TYPES[each](series.alias("")) for each, series in both]
+        numbered = pl.DataFrame([each.alias(str(j)) for j, each in enumerate(cells.iter_columns())])
+        types = (TYPES[each](pl.col(str(j))) for j, each in enumerate(self._types()))
+        return list(numbered.select(*types).iter_columns())
 
     def dtypes(self) -> list[pl.DataType]:
         """The types of the columns, as polars calls them."""
@@ -248,20 +254,20 @@ class TextTypes:
         return [column.type(decimal) for column in self.columns]
 
 
-def _points(cells: pl.Series) -> pl.Series:
+def _points(cells: Any) -> Any:
     return cells.str.strip_prefix("+").cast(pl.Float64)
 
 
-def _commas(cells: pl.Series) -> pl.Series:
+def _commas(cells: Any) -> Any:
     bare = cells.str.replace_all(f"[.'’{BLANKS}]", "").str.replace(",", ".", literal=True)
     return _points(bare)
 
 
-def _dates(cells: pl.Series) -> pl.Series:
+def _dates(cells: Any) -> Any:
     return cells.str.to_date("%Y-%m-%d", strict=False)
 
 
-def _moments(cells: pl.Series, zoned: bool = False) -> pl.Series:
+def _moments(cells: Any, zoned: bool = False) -> Any:
     whole = cells.str.replace(" ", "T", literal=True)
     whole = whole.str.replace(r"(T\d\d:\d\d)(Z|[+-]|$)", "${1}:00${2}")
     if zoned:
@@ -270,7 +276,8 @@ def _moments(cells: pl.Series, zoned: bool = False) -> pl.Series:
     return whole.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
 
 
-TYPES = {
+#: what becomes of texts, a series or an expression
+TYPES: dict[str, Callable[[Any], Any]] = {
     "integer": lambda cells: cells.str.strip_prefix("+").cast(pl.Int64),
     "long": lambda cells: cells.str.strip_prefix("+").cast(pl.Int128),
     "plain": _points,
