@@ -4,6 +4,7 @@ A form is a container (list, array, column or frame of a library) or a spelling 
 first form of each kind is the plainest; a door either reads another as that, or names the remedy.
 """
 
+import datetime
 import decimal
 
 import networkx as nx
@@ -259,6 +260,51 @@ def test_classes_are_what_the_targets_are(kind, form):
         classes = learner.fit(EVEN, y).classes_
         assert classes.tolist() == np.unique(plain).tolist()
         assert type(classes.tolist()[0]) is type(plain.tolist()[0])
+
+
+DAYS = [datetime.date(2024, 1, 1 + c) for c in Y.tolist()]
+NUMBERS = EVEN[:, 0] + Y
+
+
+@pytest.mark.parametrize(
+    "days",
+    [DAYS, objects(DAYS), np.array(DAYS, "M8[D]"), pl.Series(DAYS), pa.array(DAYS)],
+    ids=["list", "object array", "array", "polars", "arrow"],
+)
+def test_dates_are_classes_and_no_numbers(days):
+    for learner in (mercer.SVC(), mercer.KernelClassifier(trials=1)):
+        assert learner.fit(EVEN, days).predict(EVEN).astype("M8[D]").tolist() == DAYS
+    for regressor in (mercer.KernelRidge(), mercer.SVR(), mercer.KernelRegressor(trials=1)):
+        with pytest.raises(ValueError, match=r"y has dates, such as 2024-01-0.*numbers, such as d"):
+            regressor.fit(EVEN, days)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize(
+    "y",
+    [
+        NUMBERS.tolist(), pd.Series(NUMBERS, name="pay"), pd.Series(NUMBERS, dtype="Float64"),
+        pd.DataFrame({"pay": NUMBERS}), pl.DataFrame({"pay": NUMBERS}),
+        pa.table({"pay": NUMBERS}), [decimal.Decimal(repr(v)) for v in NUMBERS.tolist()],
+    ],
+)  # fmt: skip
+def test_numbers_are_targets_in_any_form(y):
+    for regressor in (mercer.KernelRidge(), mercer.SVR(), mercer.KernelRegressor(trials=1)):
+        known = regressor.fit(EVEN, NUMBERS).predict(EVEN)
+        np.testing.assert_allclose(np.ravel(regressor.fit(EVEN, y).predict(EVEN)), known)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda Y: pd.DataFrame(Y), lambda Y: pl.DataFrame(Y), lambda Y: pl.Series(Y.tolist()),
+        lambda Y: pd.Series(list(Y)), lambda Y: pl.DataFrame(Y).to_struct("y"),
+    ],
+)  # fmt: skip
+def test_several_targets_are_columns_in_any_form(make):
+    known = mercer.KernelRidge().fit(EVEN, EVEN[:, :2]).predict(EVEN)
+    made = mercer.KernelRidge().fit(EVEN, make(EVEN[:, :2])).predict(EVEN)
+    np.testing.assert_allclose(made, known)
 
 
 def json_of(rows):

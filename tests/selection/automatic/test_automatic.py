@@ -169,10 +169,14 @@ def test_arrays_must_keep_their_number_of_columns():
     ("y", "message"),
     [
         (None, "requires y to be passed"),
+        (
+            pd.DataFrame({"a": np.ones(N), "b": 1}),
+            "y has 2 columns, but Kernel.* learns one target",
+        ),
         (np.ones(N - 1), "inconsistent numbers of samples"),
-        (np.full(N, np.nan), "Input y contains NaN in row 0; 120 rows"),
-        (np.where(np.arange(N) == 5, np.inf, 1.0), "Input y contains infinity in row 5"),
-        (np.array([1, None] * (N // 2), dtype=object), "Input y contains NaN in row 1"),
+        (np.full(N, np.nan), "y contains NaN in row 0; 120 of 120 rows"),
+        (np.where(np.arange(N) == 5, np.inf, 1.0), "y contains infinity in row 5; 1 of 120 rows"),
+        (np.array([1, None] * (N // 2), dtype=object), "y contains NaN in row 1"),
     ],
 )
 def test_targets_that_are_none(fit, y, message):
@@ -181,10 +185,10 @@ def test_targets_that_are_none(fit, y, message):
 
 
 def test_a_regression_needs_numbers_and_a_classification_classes():
-    with pytest.raises(ValueError, match="y has 'no' in row 0, which is not a number"):
+    with pytest.raises(ValueError, match="are not numbers, such as 'no' in row 0: a regression"):
         KernelRegressor(trials=1).fit(TABLE, np.sort(LABELS))
     mixed = np.array([1, 2.5, "three"] * (N // 3), dtype=object)
-    with pytest.raises(ValueError, match="y has 'three' in row 2, which is not a number"):
+    with pytest.raises(ValueError, match="are not numbers, such as 'three' in row 2: a regression"):
         KernelRegressor(trials=1).fit(TABLE, mixed)
     with pytest.raises(ValueError, match="one class, 'yes', in all 120 rows"):
         KernelClassifier(trials=1).fit(TABLE, ["yes"] * N)

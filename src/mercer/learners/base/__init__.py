@@ -64,9 +64,6 @@ from mercer.learners.base.targets import (
     check_squares,
     check_targets,
     check_weights,
-    first_word,
-    plain_targets,
-    refuse_complex,
     unit_of,
 )
 from mercer.streams import join_rows, take_rows
@@ -80,9 +77,9 @@ __all__ = [
     "check_flag", "check_labels", "check_levels", "check_not_negative", "check_positive",
     "check_seed", "check_solver", "check_squares", "check_targets", "check_training",
     "check_weights", "different_rows", "draw_for_centres", "drawn_seed", "effective_metric",
-    "encode_classes", "encode_like_fitted", "finite_fit", "finite_values", "first_word",
+    "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
     "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres", "largest_parts",
-    "numbers_for_centres", "plain_targets", "read_like_fitted", "refuse_complex",
+    "numbers_for_centres", "read_like_fitted",
     "remember_columns", "remember_table", "row_copies", "solver_name", "take_rows", "unit_of",
     "votes", "weigh_classes",
 ]  # fmt: skip

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import datetime
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import column_or_1d
 
+from mercer.samples import as_amounts
 from mercer.spoken import written
 
 
-def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.ndarray:
-    """y as an array with one entry or row for each row of X; finite floats if ``numeric``."""
+def check_targets(
+    X: Any, y: Any, reader: str, *, numeric: bool = True, several: bool = True
+) -> np.ndarray:
+    """y as an array with one entry for each row of X; finite floats if ``numeric``.
+
+    With ``several`` it may also have one row of targets for each row of X.
+    """
     if y is None:
         raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
     if sp.issparse(y):
@@ -23,33 +32,52 @@ def check_targets(X: Any, y: Any, reader: str, *, numeric: bool = True) -> np.nd
             f"y has shape {y.shape}: give one target per row of X, or a 2-D array with one row of "
             "targets per row of X."
         )
-    refuse_complex("y", y)
-    if len(y) != X.shape[0]:
+    if not several and y.shape[1:] > (1,):
         raise ValueError(
-            f"y has {len(y)} rows, but X has {X.shape[0]}: give one target per sample."
+            f"y has {y.shape[1]} columns, but {reader} learns one target: fit one for each column, "
+            "or use KernelRidge or KNeighborsRegressor, which learn several numbers together."
+        )
+    y = y if several else column_or_1d(y, warn=True)
+    refuse_complex("y", y)
+    n = X.shape[0]
+    if len(y) != n:
+        raise ValueError(
+            f"y has {len(y)} rows, but X has {n}: give one target per sample. (Found input "
+            "variables with inconsistent numbers of samples.)"
+        )
+    if numeric and y.dtype.kind in "mM":
+        raise ValueError(
+            f"y has {'dates' if y.dtype.kind == 'M' else 'durations'}, such as {y.flat[0]}: a "
+            "regression needs numbers, such as days: "
+            f"{'(y - y.min())' if y.dtype.kind == 'M' else 'y'} / numpy.timedelta64(1, 'D')."
         )
     if numeric and y.dtype.kind not in "fiub":
         try:
             y = y.astype(np.float64)
         except (TypeError, ValueError):
+            place = first_word(y)
             raise ValueError(
-                f"y has values that are not numbers, such as {written(y.flat[first_word(y)])}: a "
-                "regression needs numbers; for classes use a classifier."
+                f"y has values that are not numbers, such as {written(y.flat[place])} in row "
+                f"{place // (y.size // n)}: a regression needs numbers; for classes use a "
+                "classifier."
             ) from None
     if numeric:
         y = y.astype(np.float64 if y.dtype != np.float32 else np.float32, copy=False)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int(np.argwhere(~np.isfinite(y))[0][0])
+        wrong = ~np.isfinite(y.reshape(n, -1)).all(axis=1)
+        row = int(wrong.argmax())
+        what = "NaN" if np.isnan(y[row]).any() else "infinity"
         raise ValueError(
-            f"y contains NaN or infinity, first in row {row}: Input y must be finite; leave out "
-            "such rows."
+            f"y contains {what} in row {row}; {int(wrong.sum())} of {n} rows have no finite "
+            "target: leave them out."
         )
     return y
 
 
 def plain_targets(y: Any) -> np.ndarray:
-    """Targets as an array whose type says what they are: whole numbers and truth values of objects
-    and nullable columns as such, and NumPy's strings of variable length as its plain ones.
+    """Targets as an array whose type says what they are: whole numbers, truth values, decimals and
+    dates of objects and nullable columns as such, lists of one length as rows, and NumPy's strings
+    of variable length as its plain ones.
 
     Examples
     --------
@@ -59,10 +87,25 @@ def plain_targets(y: Any) -> np.ndarray:
     y = np.asarray(y)
     if y.dtype.kind == "T":
         return np.array(y.tolist()).reshape(y.shape)
-    if y.dtype == object and {type(v) for v in y.flat} in ({bool}, {int}):
+    types = {type(v) for v in y.flat} if y.dtype == object else set()
+    if types in ({bool}, {int}):
         with suppress(OverflowError):
             return y.astype(type(y.flat[0]))
+    if types == {np.ndarray} or types == {list}:
+        with suppress(ValueError):  # of different lengths
+            return np.stack(y.tolist())
+    if types and all(issubclass(t, (Decimal, datetime.date)) for t in types):
+        amounts = as_amounts(y.ravel())
+        if amounts is not None:
+            days = amounts.reshape(y.shape)
+            return days if Decimal in types else _dates(days, types == {datetime.date})
     return y
+
+
+def _dates(days: np.ndarray, whole: bool) -> np.ndarray:
+    """Days since 1970 as dates, or as times to the microsecond."""
+    times = np.round(days * 86_400e6).astype(np.int64).astype("M8[us]")
+    return times.astype("M8[D]") if whole else times
 
 
 def first_word(y: np.ndarray) -> int:

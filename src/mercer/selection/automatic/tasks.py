@@ -15,16 +15,13 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.base import (
     SoftmaxCalibration,
     check_labels,
     check_squares,
-    first_word,
+    check_targets,
     fit_softmax,
-    plain_targets,
-    refuse_complex,
 )
 from mercer.spoken import written
 from mercer.tables import words_in_order
@@ -166,8 +163,7 @@ class Classification(Task):
         cls, y: Any, n: int, reader: str, order: Sequence | None = None
     ) -> tuple[Classification, np.ndarray]:
         """The task, and the target after checks against n rows."""
-        y = _column(y, reader)
-        _check_target(y, n)
+        y = check_targets(np.empty((n, 0)), y, reader, numeric=False, several=False)
         check_labels(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
@@ -259,16 +255,7 @@ class Regression(Task):
     @classmethod
     def read(cls, y: Any, n: int, reader: str) -> tuple[Regression, np.ndarray]:
         """The task, and the target as numbers after checks against n rows."""
-        y = _column(y, reader)
-        try:
-            y = y.astype(np.float64)
-        except (ValueError, TypeError):
-            row = first_word(y)
-            raise ValueError(
-                f"y has {written(y[row])} in row {row}, which is not a number: regression needs "
-                "numbers; for classes use KernelClassifier."
-            ) from None
-        _check_target(y, n)
+        y = check_targets(np.empty((n, 0)), y, reader, several=False).astype(np.float64)
         check_squares(y, LEAST, LARGEST)
         return cls(), y
 
@@ -335,30 +322,3 @@ def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
     reverse = "; --task classification reads them as classes" if whole and values <= 100 else ""
     kind = "integers" if whole else "numbers"
     return "regression", f"the target holds {kind}, {values} different{reverse}"
-
-
-def _column(y: Any, reader: str) -> np.ndarray:
-    if y is None:
-        raise ValueError(
-            f"This {reader} estimator requires y to be passed, but the target y is None."
-        )
-    y = column_or_1d(plain_targets(y), warn=True)
-    refuse_complex("y", y)
-    return y
-
-
-def _check_target(y: np.ndarray, n: int) -> None:
-    if len(y) != n:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n} rows and y "
-            f"{len(y)} values."
-        )
-    if y.dtype.kind != "f":
-        return
-    bad = ~np.isfinite(y)
-    if bad.any():
-        what = "infinity" if np.isinf(y[np.argmax(bad)]) else "NaN"
-        raise ValueError(
-            f"Input y contains {what} in row {int(np.argmax(bad))}; {int(bad.sum())} rows have no "
-            "finite target: leave them out."
-        )
