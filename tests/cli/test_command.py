@@ -345,38 +345,57 @@ def test_help_loads_no_data_library():
     assert done.stderr.strip() == "set()"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["check", "t.csv"],
-        ["check", "none.csv"],
-        ["check", "t.csv", "--drop", "none"],
-        ["fit", "none.csv", "--target", "y"],
-        ["fit", "t.csv", "--target", "none"],
-        ["fit", "t.csv", "--target", "y", "--kind", "none=text"],
-        ["fit", "t.csv", "--target", "y", "--kind", "x=none"],
-        ["fit", "t.csv", "--target", "y", "--group", "none"],
-        ["predict", "none.mercer", "t.csv", "-o", "p.csv"],
-        ["predict", "t.csv", "none.csv", "-o", "p.csv"],
-        ["predict", "t.csv", "t.csv", "-o", "p.none"],
-        ["predict", "t.csv", "t.csv", "-o", "p.csv", "--quantiles", "none"],
-    ],
-    ids=" ".join,
-)
-def test_what_is_wrong_with_files_and_columns_is_said_before_learners_are_loaded(words, folder):
+#: each names something that is not there, or no table could make right, in a word with "none"
+WRONG = (
+    "check none.csv", "check t.csv --drop none", "check t.csv --target none",
+    "check t.csv --kernel none", "check t.csv --kind x=none", "check ragged.csv --kind none=text",
+    "fit none.csv --target y", "fit t.csv --target none", "fit t.csv --target y --kind none=text",
+    "fit t.csv --target y --kind x=none", "fit t.csv --target y --group none",
+    "fit t.csv --target y --metric none", "fit t.csv --target y --metric none --task regression",
+    "predict none.mercer t.csv -o p.csv", "predict t.csv none.csv -o p.csv",
+    "predict t.csv t.csv -o p.none", "predict t.csv t.csv -o p.csv --quantiles none",
+    "neighbors none.csv -o n.csv -k 1", "neighbors t.csv none.csv -o n.csv -k 1",
+    "neighbors t.csv -o n.none -k 1", "neighbors t.csv t.csv -o n.csv -k 1 --columns none",
+    "neighbors t.csv -o n.csv -k 1 --keep none", "neighbors t.csv -o n.csv -k 1 --kind x=none",
+    "dedup none.jsonl -o d.jsonl", "dedup t.csv --column none -o d.csv",
+    "dedup t.csv --column x -o d.csv --task none", "dedup t.csv --column x -o d.csv --keep none",
+    "dedup t.csv --column x -o d.csv --against none.csv", "dedup t.none -o d.csv",
+)  # fmt: skip
+
+
+def test_what_is_wrong_with_options_files_and_columns_is_said_before_learners_are_loaded(folder):
     (folder / "t.csv").write_text("x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(30)))
+    (folder / "t.none").write_text("x\n1\n")
+    (folder / "ragged.csv").write_text("x,none\n1,2\n3\n")
     code = (
-        "import sys\nfrom mercer.cli.app import run\n"
-        f"try:\n    run({words!r})\nexcept SystemExit as end: print(end.code, end=' ')\n"
+        "import contextlib, io, json, sys\nfrom mercer.cli.app import run\n"
         "heavy = {'sklearn', 'scipy.stats', 'pandas', 'mercer.kernels', 'mercer.learners'}\n"
-        "print(heavy & set(sys.modules))"
+        f"for words in ['check t.csv', *{WRONG!r}]:\n"
+        "    said, code = io.StringIO(), 0\n"
+        "    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):\n"
+        "        try:\n            run(words.split())\n"
+        "        except SystemExit as end:\n            code = end.code\n"
+        "    found = words, code, said.getvalue(), sorted(heavy & set(sys.modules))\n"
+        "    print(json.dumps(found))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
-    )
-    code, loaded = done.stdout.splitlines()[-1].split(" ", 1)
-    assert loaded == "set()"
-    assert code == "0" if words == ["check", "t.csv"] else code in "23" and "none" in done.stderr
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(found) == 1 + len(WRONG)
+    for words, code, said, loaded in found:
+        assert not loaded, words
+        assert code == 0 if words == "check t.csv" else code in (2, 3), (words, said)
+        assert words == "check t.csv" or "none" in said or "ragged" in said, (words, said)
+
+
+def test_the_names_that_are_known_before_learners_are_loaded_are_theirs():
+    from mercer.cli.check import KERNEL_NAMES
+    from mercer.cli.fit_options import METRIC_NAMES
+    from mercer.kernels import NAMED
+    from mercer.selection.automatic import METRICS
+
+    assert sorted(NAMED) == list(KERNEL_NAMES)
+    for task, names in METRIC_NAMES.items():
+        assert names == tuple(name for name, metric in METRICS.items() if metric.task == task)
 
 
 def test_the_core_imports_no_optional_library():

@@ -52,6 +52,11 @@ if TYPE_CHECKING:
 MOST_CLASSES = 10
 #: lines of each part of the screen, which has at most 40 unless all are asked for
 FEW_COLUMNS, FEW_NOTICES, FEW_FINDINGS = 17, 7, 7
+#: kernels of `mercer.kernels.as_kernel`, by name
+KERNEL_NAMES = (
+    "arccosine", "chi2", "cosine", "histogram_intersection", "intersection", "jaccard",
+    "laplacian", "linear", "matern", "poly", "polynomial", "precomputed", "rbf", "sigmoid",
+)  # fmt: skip
 FEW_NAMES, OF_EACH = 5, 2  # columns that a notice names; findings of one kind that are printed
 
 
@@ -62,11 +67,8 @@ def check_table(options: CheckOptions) -> int:
     reading = reading_given(options.read)
     screen = Terminal(quiet=options.json)
     kinds = kinds_given(options.kind)
-    if kernel is not None:
-        from mercer.kernels import NAMED
-
-        if kernel not in NAMED:
-            raise OptionError(f"--kernel {kernel}: give one of {', '.join(sorted(NAMED))}.")
+    if kernel is not None and kernel not in KERNEL_NAMES:
+        raise OptionError(f"--kernel {kernel}: give one of {', '.join(KERNEL_NAMES)}.")
     tables = Tables(given, reading)
     frame = tables.frame()
     said_first: list[str] = []
@@ -76,9 +78,9 @@ def check_table(options: CheckOptions) -> int:
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
     if target is not None:
+        read = read_answers(frame, tables, target, task)
         from mercer.selection.automatic import default_metric
 
-        read = read_answers(frame, tables, target, task)
         frame, y, task, said_first = read.others, read.y, read.task, read.said
         facts |= {"task": task, "task_reason": read.why, "rows_without_target": read.dropped}
         screen.print(line("Task: ", (read.task, "bold"), f", since {read.why}."))

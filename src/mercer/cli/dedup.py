@@ -12,7 +12,7 @@ import json as json_text
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -24,10 +24,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 import mercer
 from mercer.cli import documents
 from mercer.cli.dedup_outcome import Job, check_output
-from mercer.cli.documents import Format, format_of, read_kept
+from mercer.cli.documents import Format, formats_given
 from mercer.cli.errors import DUPLICATES, OK, OptionError, TableError, counted
 from mercer.cli.file_corpus import FileCorpus
-from mercer.cli.files import STDIN, find_sources
 from mercer.cli.options import check_paths
 from mercer.cli.search_options import DedupOptions
 from mercer.cli.terminal import Terminal, line
@@ -47,11 +46,10 @@ BATCH = 2**18  # documents of a segment of the index
 
 def deduplicate_files(options: DedupOptions) -> int:
     """Run the command; returns its exit code."""
+    options.check()
     index, task = options.opened_index(), options.tasks()
-    if not (options.written or options.fail or options.json or options.index is not None):
-        raise OptionError("--output: give the file for the kept documents, or --pairs, or --fail.")
     started = time.monotonic()
-    formats, earlier = (_formats(options, given) for given in (options.files, options.against))
+    formats, earlier = (formats_given(options, given) for given in (options.files, options.against))
     inputs = [made.source.path for made in earlier + formats]
     plan = _plan(options, [*earlier, *formats], len(earlier))
     job = hashlib.sha256(json_text.dumps(plan, sort_keys=True).encode()).hexdigest()[:32]
@@ -89,22 +87,6 @@ def deduplicate_files(options: DedupOptions) -> int:
     if options.json:
         print(json_text.dumps(facts))
     return DUPLICATES if options.fail and facts["removed"] else OK
-
-
-def _formats(options: DedupOptions, given: Sequence[Path]) -> list[Format]:
-    if STDIN in given:
-        raise OptionError("- : documents are read more than once; give them as a file.")
-    keep = None if options.keep in ("first", "longest") else options.keep
-    sources = find_sources(given)
-    made = {format_of(source.name, source.label) for source in sources}
-    if len(made) > 1:
-        raise TableError("The files have several formats: give files of one format.")
-    formats = [
-        kind(source, options.column, keep, options.sep) for source in sources for kind in made
-    ]
-    if keep is not None:
-        read_kept(formats)
-    return formats
 
 
 def _plan(options: DedupOptions, formats: list[Format], fixed: int) -> dict:

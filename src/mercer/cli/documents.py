@@ -17,14 +17,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, no_column
-from mercer.cli.files import Source
+from mercer.cli.errors import OptionError, TableError, no_column
+from mercer.cli.files import STDIN, Source, find_sources
 from mercer.cli.formats import blamed
+from mercer.cli.search_options import DedupOptions
 from mercer.cli.text_layout import separator_of
 from mercer.persistence import read_json
 from mercer.tables import Column, Hints, form_of, infer_columns, is_missing_mark
@@ -302,6 +304,25 @@ def format_of(name: str, label: str) -> type[Format]:
             ".zst, .bz2 or .xz."
         )
     return found[0]
+
+
+def formats_given(options: DedupOptions, given: Sequence[Path]) -> list[Format]:
+    """The files of documents, each with its format; TableError or OptionError if one is wrong."""
+    if STDIN in given:
+        raise OptionError("- : documents are read more than once; give them as a file.")
+    keep = None if options.keep in ("first", "longest") else options.keep
+    sources = find_sources(given)
+    made = {format_of(source.name, source.label) for source in sources}
+    if len(made) > 1:
+        raise TableError("The files have several formats: give files of one format.")
+    formats = [
+        kind(source, options.column, keep, options.sep) for source in sources for kind in made
+    ]
+    for made in formats:
+        made.header()  # has the columns
+    if keep is not None:
+        read_kept(formats)
+    return formats
 
 
 def read_kept(formats: Sequence[Format]) -> None:

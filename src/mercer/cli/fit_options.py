@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 
 TIME = "120s"  # where --time is not given
 #: the options that decide about the model, in the order of the recorded command
+#: by task, as `mercer.selection.automatic` has them
+METRIC_NAMES: dict[str, tuple[str, ...]] = {
+    "classification": ("accuracy", "balanced_accuracy", "roc_auc", "average_precision", "log_loss",
+                       "f1", "rank_error", "quadratic_kappa"),
+    "regression": ("r2", "rmse", "mae"),
+}  # fmt: skip
 RECORDED = ("target", "test", "task", "order", "metric", "time", "trials", "memory", "kind", "drop",
             "only", "seed", "group", "time_column", "weight", "compress", "output")  # fmt: skip
 
@@ -169,7 +175,15 @@ class FitOptions:
             self.limit()
         if self.group is not None and self.time_column is not None:
             raise OptionError("--group and --time-column are both given: give one of them.")
-        if self.metric is not None or self.memory != MEMORY:  # only the learners know these
+        task = "regression" if self.task == "regression" else "classification"
+        fitting = METRIC_NAMES[task] if self.task else sum(METRIC_NAMES.values(), ())
+        if self.metric not in (None, *sum(METRIC_NAMES.values(), ())):
+            raise OptionError(f"--metric {self.metric}: give one of {', '.join(fitting)}.")
+        if self.metric not in (None, *fitting):
+            raise OptionError(
+                f"--metric={self.metric!r}: for {task} give one of {', '.join(fitting)}."
+            )
+        if self.memory != MEMORY:  # only the learners know it
             self._check_search()
         kinds_given(self.kind)
         reading_given(self.read)
@@ -182,16 +196,9 @@ class FitOptions:
 
     def _check_search(self) -> None:
         from mercer.gram import Place
-        from mercer.selection.automatic import METRICS, metric_named
 
         with of_option(OptionError):
             Place(self.memory)
-        if self.metric is not None and self.metric not in METRICS:
-            raise OptionError(f"--metric {self.metric}: give one of {', '.join(METRICS)}.")
-        if self.metric is not None and self.task is not None:
-            with of_option(OptionError):
-                task = "classification" if self.task == "ordered" else self.task
-                metric_named(self.metric, task)
 
     def check_memory(self, rows: int) -> None:
         """Refuse, before the search, a memory that is too small for so many training rows."""

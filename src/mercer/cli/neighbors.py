@@ -6,7 +6,7 @@ from __future__ import annotations
 import json as json_text
 import shlex
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -17,12 +17,13 @@ from mercer.cli.options import check_paths, kinds_given
 from mercer.cli.predict import kept_columns, write_frames
 from mercer.cli.problem import columns_of
 from mercer.cli.search_options import NeighborOptions
-from mercer.cli.table_distance import TableDistance
 from mercer.cli.tables import Tables
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import written_whole
-from mercer.search import fit_index
 from mercer.tables import Column, read_columns, spare_worded_texts
+
+if TYPE_CHECKING:
+    from mercer.cli.table_distance import TableDistance
 
 BLOCK = 2000  # rows that ask at a time
 SAID = 3  # columns that an explanation names
@@ -41,16 +42,19 @@ def write_neighbors(options: NeighborOptions) -> int:
     kept = kept_items, kept_items
     values = read_columns(frame)
     columns = _compared(values, tables, options)
-    rule = TableDistance(columns, values, options.metric, options.text)
-    _refuse_idle(rule, options)
-    items = rule.rows(values, tables.label)
-    queries, asked = items, None
+    asked = None
     if options.query is not None:
         asked = Tables([options.query], options.reading.after(columns))
         check_paths(options.written, asked.paths, force=True)
         frame = asked.frame()
         shared = [name for name in options.keep if name in frame.columns]
         kept = kept_columns(frame, shared, asked.label, suffix), kept_items
+    from mercer.cli.table_distance import TableDistance  # loads libraries
+
+    rule = TableDistance(columns, values, options.metric, options.text)
+    _refuse_idle(rule, options)
+    items = queries = rule.rows(values, tables.label)
+    if asked is not None:
         queries = rule.rows(read_columns(frame), asked.label)
     neighbours = _Neighbours(rule, items, queries, asked is None, options, kept)
     bars = Terminal(stderr=True)
@@ -162,6 +166,8 @@ class _Neighbours:
                 "second table of rows that ask."
             )
         self.k = min(options.k or (10 if options.radius is None else most), most)
+        from mercer.search import fit_index
+
         self.index = fit_index(items, rule.distance, memory=options.memory)[0]
 
     def frames(self, tell: Any) -> Iterator[pl.DataFrame]:

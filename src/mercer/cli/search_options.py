@@ -98,8 +98,6 @@ class NeighborOptions:
 
     def check(self) -> None:
         """Refuse, before any table is read, what no table could make right."""
-        from mercer.gram import Place
-
         suffix = self.output.suffix.lower()
         if suffix not in WRITERS:
             raise OptionError(f"--output {self.output}: the name must end in {', '.join(WRITERS)}.")
@@ -107,8 +105,11 @@ class NeighborOptions:
             raise OptionError(f"-k {self.k}: give a number of neighbours, at least 1.")
         if self.radius is not None and not 0 <= self.radius < math.inf:
             raise OptionError(f"--radius {self.radius}: give a number, at least 0.")
-        with of_option(OptionError):
-            Place(self.memory)
+        if self.memory != MEMORY:  # only the learners know it
+            from mercer.gram import Place
+
+            with of_option(OptionError):
+                Place(self.memory)
         kinds_given(self.kind)
         both = sorted({*self.columns} & {*self.drop})
         if both:
@@ -209,14 +210,30 @@ class DedupOptions:
     json: Json = False
     quiet: Quiet = False
 
-    def shingles(self) -> Shingles:
-        from mercer.dedup import Characters, Words
-
+    def check(self) -> None:
+        """Refuse, before libraries are loaded, what no documents could make right."""
+        if self.bits is not None and self.index is None:
+            raise OptionError("--bits: give --index, the folder of an index.")
         if self.words is not None and self.characters is not None:
             raise OptionError("--words and --characters: give one of them.")
         for name, size in (("words", self.words), ("characters", self.characters)):
             if size is not None and size < 1:
                 raise OptionError(f"--{name} {size}: give a number, at least 1.")
+        for name, value in (("threshold", self.threshold), ("recall", self.recall)):
+            if not 0 < value <= 1 or (name == "recall" and value == 1):
+                raise OptionError(f"--{name} {value:g}: give a number between 0 and 1.")
+        check_seed(self.seed)
+        if self.most_kept < 1:
+            raise OptionError(f"--most-kept {self.most_kept}: give a number, at least 1.")
+        self.tasks()
+        if not (self.written or self.fail or self.json or self.index is not None):
+            raise OptionError(
+                "--output: give the file for the kept documents, or --pairs, or --fail."
+            )
+
+    def shingles(self) -> Shingles:
+        from mercer.dedup import Characters, Words
+
         if self.characters is not None:
             return Characters(self.characters)
         return Words() if self.words is None else Words(self.words)
@@ -224,12 +241,6 @@ class DedupOptions:
     def bands(self) -> Bands:
         from mercer.dedup import choose_bands
 
-        for name, value in (("threshold", self.threshold), ("recall", self.recall)):
-            if not 0 < value <= 1 or (name == "recall" and value == 1):
-                raise OptionError(f"--{name} {value:g}: give a number between 0 and 1.")
-        check_seed(self.seed)
-        if self.most_kept < 1:
-            raise OptionError(f"--most-kept {self.most_kept}: give a number, at least 1.")
         with of_option(OptionError):
             return choose_bands(self.threshold, self.recall)
 
@@ -237,8 +248,6 @@ class DedupOptions:
         """The index that is there; None if there is none yet, or none is asked for."""
         from mercer.dedup import CorpusIndex
 
-        if self.bits is not None and self.index is None:
-            raise OptionError("--bits: give --index, the folder of an index.")
         shingles, bands = self.shingles(), self.bands()
         if self.index is None or not self.index.exists() or not any(self.index.iterdir()):
             return None

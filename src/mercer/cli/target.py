@@ -40,12 +40,12 @@ def read_answers(
     frame: pl.DataFrame, tables: Tables, target: str, given: str | None, orders: Sequence[str] = ()
 ) -> Answers:
     """The target of a table to learn from; ``given`` and ``orders`` are what a user says of it."""
-    from mercer.selection.automatic import task_of
-
     said: list[str] = []
     others, y, rows = read_target(
         frame, target, tables.label, unread=tables.unread, hints=tables.hints, said=said
     )
+    from mercer.selection.automatic import task_of  # loads learners
+
     order = class_order(y, frame[target], given, orders, target)
     task, why = task_of(y, given if order is None else "classification")
     if order is not None and given is None and not orders:
