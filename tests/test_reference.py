@@ -21,10 +21,9 @@ WITHOUT = {"Norm", "Products"}  # what kernels and distances of one's own return
 SHARED = {
     "mercer.distributed": "need_mercer",
     "mercer.gram": "require",
-    "mercer.samples": """EncodedColumns all_kinds as_objects as_table column_names columns_by_kind
-        describe encode_matrices float_array is_number is_whole item_rows joined joined_rows
-        kind_in_cells largest_column number_columns refuse_missing refuse_objects refuse_one
-        select_columns split_items""",
+    "mercer.samples": """EncodedColumns all_kinds column_names columns_by_kind describe
+        encode_matrices float_array is_number is_whole joined joined_rows kind_in_cells
+        largest_column number_columns refuse_missing refuse_objects select_columns split_items""",
     "mercer.search": "ALGORITHMS",
 }
 

@@ -181,6 +181,10 @@ def indexes() -> Iterator[Door]:
 # --- functions -----------------------------------------------------------------------------------
 
 
+def rows_of(X):
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
 def y_of(X: Any) -> np.ndarray:
     return np.arange(_num_samples(X)) % 2
 
@@ -196,18 +200,18 @@ def functions() -> Iterator[Door]:
         "noise_features": lambda X: vars_of(mercer.noise_features(X, y_of(X), n_neighbors=2)),
         "kernels.check_mercer": lambda X: vars_of(kernels.check_mercer(rbf, X)),
         "samples.as_samples": lambda X: np.asarray(samples.as_samples(X).shape),
-        "samples.number_columns": lambda X: samples.number_columns(samples.as_table(X, "me")),
-        "samples.columns_by_kind": lambda X: samples.columns_by_kind(samples.as_table(X, "me")),
+        "samples.number_columns": lambda X: samples.number_columns(samples.read(X, "table")[1]),
+        "samples.columns_by_kind": lambda X: samples.columns_by_kind(samples.read(X, "table")[1]),
         "samples.describe": samples.describe,
-        "samples.as_table": lambda X: np.asarray(samples.as_table(X, "me").shape),
-        "samples.column_names": lambda X: len(samples.column_names(samples.as_table(X, "me"))),
+        "samples.read": lambda X: rows_of(samples.read(X)[1]),
+        "samples.read of a table": lambda X: np.asarray(samples.read(X, "table")[1].shape),
+        "samples.column_names": lambda X: len(samples.column_names(samples.read(X, "table")[1])),
         "samples.float_array": lambda X: samples.float_array("X", X).shape,
         "samples.is_number": lambda X: float(samples.is_number(X)),
         "samples.is_whole": lambda X: float(samples.is_whole(X)),
         "samples.kind_of": samples.kind_of,
         "samples.kind_that_holds": samples.kind_that_holds,
         "samples.refuse_objects": lambda X: samples.refuse_objects(X, "me"),
-        "samples.refuse_one": lambda X: samples.refuse_one(X, "me", "vectors"),
         "distances.correlation_weights": lambda X: distances.correlation_weights(X, y_of(X)),
         "distances.dense_rows": lambda X: None if distances.dense_rows(X) is X else np.zeros(1),
         "alignment": lambda X: mercer.alignment(rbf, rbf, X),
@@ -246,16 +250,16 @@ def functions() -> Iterator[Door]:
     yield Door("dedup.CorpusIndex", "strings", words, corpus_index)
     yield Door("dedup.CorpusIndex, queries", "strings", words,
                lambda X: corpus_index(words, asked=X))  # fmt: skip
-    yield Door("samples.as_objects", "strings", words,
-               lambda X: len(samples.as_objects(X, "strings", "me")))  # fmt: skip
+    yield Door("samples.read of strings", "strings", words,
+               lambda X: len(samples.read(X, "strings")[1]))  # fmt: skip
     yield Door(
         "samples.kind_in_cells",
         "objects",
         words,
-        lambda X: samples.kind_in_cells([*samples.as_objects(X, "objects", "me")]),
+        lambda X: samples.kind_in_cells([*samples.read(X, "objects")[1]]),
     )
-    yield Door("samples.item_rows", "sets", data["sets"][:9],
-               lambda X: len(samples.item_rows(X, "me") or []))  # fmt: skip
+    yield Door("samples.read of sets", "sets", data["sets"][:9],
+               lambda X: rows_of(samples.read(X, "sets")[1]))  # fmt: skip
     yield Door(
         "alignment on strings",
         "strings",
@@ -323,7 +327,8 @@ NO_DATA = {
          "FitPath FitsInParts KernelLearner PartFit Survey Training"),
         ("samples", "encoded samples, and what reads them", """Bags Categories EncodedColumns Graphs
          Kind MatrixRows NodeGraph Objects Prepared Ragged Samples Series Sets Strings Table Trees
-         Vectors all_kinds graphs_of joined joined_rows kind_named refuse_missing register_kind
+         Vectors all_kinds graphs_of joined joined_rows kind_named refuse_missing register_form
+         register_kind
          select_columns split_items"""),
         ("search", "interfaces and values", """ALGORITHMS HashFamily Hyperplanes Index
          Sensitivity StableProjections"""),

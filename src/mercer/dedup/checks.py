@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.samples import as_objects, describe, describe_entry, is_number
+from mercer.samples import describe, describe_entry, is_number, read
 
 
 def check_threshold(threshold: Any, recall: Any) -> None:
@@ -19,7 +19,8 @@ def as_texts(name: str, docs: Any) -> list[str]:
     """The documents as a list of their own."""
     if isinstance(docs, (str, bytes, dict, set, frozenset)) or docs is None:
         raise TypeError(f"{name} is {describe(docs)}: give a list or a column of texts.")
-    texts = list(docs) if isinstance(docs, (list, tuple)) else as_objects(docs, "texts", name)
+    listed = isinstance(docs, (list, tuple))  # which may be empty
+    texts = list(docs) if listed else read(docs, "strings", reader=name)[1]
     if all(type(text) is str for text in texts):
         return texts
     for i, text in enumerate(texts):

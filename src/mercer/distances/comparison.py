@@ -25,13 +25,13 @@ from mercer.samples import (
     Prepared,
     Table,
     as_samples,
-    as_table,
     column_names,
     in_numbers,
     is_missing,
     kind_named,
     kind_of,
     object_columns,
+    read,
     select_columns,
 )
 from mercer.threads import count_jobs
@@ -386,7 +386,7 @@ def encode_groups(
         return X
     if not groups:
         raise ValueError(f"{name} reads no columns: give it parts with columns.")
-    X = as_table(X, name)
+    _, X = read(X, "table", reader=name)
     found: dict[tuple, Any] = {}
     before = None if like is None else like.by_group()
     present = dict.fromkeys(column_names(X))
@@ -427,6 +427,6 @@ def _filled(X: Any, empty: Any) -> Any:
     """A column of samples whose missing cells are the empty sample."""
     if kind_of(X) is not None:
         return X
-    (cells,) = object_columns(X, "this kernel")
+    (cells,) = object_columns(X)
     missing = is_missing(cells)
     return [empty if m else v for v, m in zip(cells.tolist(), missing)] if missing.any() else X

@@ -17,7 +17,7 @@ from mercer.distances.products import (
     inner_products,
     refuse_beyond_squares,
 )
-from mercer.samples import Prepared, encode_vectors, refuse_one
+from mercer.samples import Prepared, accepted, encode_vectors
 
 
 class NanEuclidean(Rooted):
@@ -78,8 +78,7 @@ class NanEuclidean(Rooted):
 
     def encode(self, X: Any, like: Any = None) -> np.ndarray:
         reader = type(self).__name__
-        refuse_one(X, reader, self.kind)
-        X = encode_vectors(X, like, reader, missing=True)
+        X = encode_vectors(accepted(X, self.reads, reader), like, reader, missing=True)
         if sp.issparse(X):
             raise ValueError("X is sparse, but a 0 that is not stored is known: give X.toarray().")
         unknown = np.isnan(X).all(axis=1)

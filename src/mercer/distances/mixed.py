@@ -15,7 +15,6 @@ from mercer.distances.vectors import Minkowski
 from mercer.samples import (
     Prepared,
     Table,
-    as_table,
     column_names,
     float_array,
     frame_of,
@@ -23,6 +22,7 @@ from mercer.samples import (
     is_missing,
     number_columns,
     object_columns,
+    read,
     select_columns,
 )
 
@@ -110,7 +110,7 @@ class Mixed(Composite, Distance):
                [1., 0., 1.],
                [0., 1., 0.]])
         """
-        X = as_table(X, "Mixed.gower")
+        _, X = read(X, "table", reader="Mixed.gower")
         names = column_names(X)
         w = np.ones(len(names)) if weights is None else float_array("weights", weights)
         if w.shape != (len(names),) or not (w >= 0).all() or not w.any():
@@ -172,7 +172,7 @@ class Mixed(Composite, Distance):
     def encode(self, X: Any, like: Any = None) -> Any:
         if self.missing == "refuse" or isinstance(X, Table):
             return super().encode(X, like)
-        X = as_table(X, "Mixed")
+        _, X = read(X, "table", reader="Mixed")
         present = [~_missing(X, columns) for _, columns in self.parts]
         columns = dict.fromkeys(c for _, group in self.parts for c in group)
         table = super().encode(_filled(X, list(columns)), like)
@@ -228,7 +228,7 @@ class Mixed(Composite, Distance):
 
 def _missing(X: Any, columns: Any) -> np.ndarray:
     """Which rows lack a value of some columns, (n,)."""
-    found = object_columns(select_columns(X, list(columns), "Mixed"), "Mixed")
+    found = object_columns(select_columns(X, list(columns), "Mixed"))
     return np.any([is_missing(values) for values in found], axis=0)
 
 
@@ -242,7 +242,7 @@ def _holds_numbers(X: Any, column: Any) -> bool:
 
 def _range(X: Any, column: Any) -> float:
     """The largest number of a column minus the least."""
-    (values,) = object_columns(select_columns(X, [column], "Mixed"), "Mixed")
+    (values,) = object_columns(select_columns(X, [column], "Mixed"))
     known = values[~is_missing(values)].astype(np.float64)
     return float(np.ptp(known)) if len(known) else 0.0
 

@@ -12,11 +12,11 @@ from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
 from mercer.samples import (
     MatrixRows,
+    accepted,
     check_format,
     check_square,
     float_array,
     reading_numbers,
-    refuse_one,
 )
 
 FLOATS: Any = [np.float64, np.float32]
@@ -71,7 +71,7 @@ class Precomputed(Distance):
             rows = _some_neighbours(X, like)
             least = rows.matrix.data.min(initial=0)
         else:
-            refuse_one(X, type(self).__name__, self.kind)
+            X = accepted(X, self.reads, type(self).__name__)
             with reading_numbers(X, type(self).__name__):
                 D = np.asarray(check_array(X, dtype=FLOATS, input_name="X"))
             if like is None:

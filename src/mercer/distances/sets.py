@@ -16,7 +16,7 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison
 from mercer.distances.meaning import Meaning
-from mercer.samples import Sets, as_objects, as_samples, item_rows, refuse_one, split_items
+from mercer.samples import Sets, as_samples, read, split_items
 
 
 class ReadsSets(Comparison):
@@ -46,22 +46,22 @@ class ReadsSets(Comparison):
         encoded already, or a 0/1 matrix."""
         if isinstance(X, Sets):
             return None
-        refuse_one(X, type(self).__name__, self.kind)
-        return item_rows(self._split(X), type(self).__name__)
+        _, rows = read(self._split(X), "sets", reader=type(self).__name__)
+        return rows if isinstance(rows, list) else None
 
     def texts(self, X: Any) -> list[str] | None:
         """Raw data as texts that the separator is yet to split; None where not all are texts."""
         one = isinstance(X, (Sets, str, bytes, Mapping, Set))
         if self.separator is None or one or is_matrix(X):
             return None
-        rows = as_objects(X, "sets", type(self).__name__)
+        _, rows = read(X, "strings", reader=type(self).__name__)
         return rows if all(isinstance(row, str) for row in rows) else None
 
     def _split(self, X: Any) -> Any:
         reader = type(self).__name__
         one = isinstance(X, (Sets, str, bytes, Mapping, Set))
         if self.separator is not None and not (is_matrix(X) or one):
-            rows = as_objects(X, "sets", reader)
+            _, rows = read(X, "strings", reader=reader)
             X = [split_items(r, self.separator) if isinstance(r, str) else r for r in rows]
         return X
 

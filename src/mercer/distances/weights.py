@@ -8,12 +8,12 @@ import numpy as np
 
 from mercer.distances.left_out import are_classes
 from mercer.samples import (
-    as_table,
     column_names,
     float_array,
     is_missing,
     number_columns,
     object_columns,
+    read,
     select_columns,
 )
 
@@ -53,7 +53,7 @@ def correlation_weights(X: Any, y: Any, *, classes: bool | None = None) -> np.nd
     >>> correlation_weights([["red", 1], ["red", 5], ["blue", 2]], ["a", "a", "b"]).round(2)
     array([1.  , 0.28])
     """
-    X = as_table(X, "correlation_weights")
+    _, X = read(X, "table", reader="correlation_weights")
     shape = len(X), len(column_names(X))
     if not shape[0]:
         raise ValueError("X has no rows: give at least one.")
@@ -88,7 +88,7 @@ def _columns_of_target(y: Any, classes: bool | None) -> np.ndarray:
 
 
 def _of_numbers(column: Any, Y: np.ndarray) -> float:
-    (values,) = object_columns(column, "correlation_weights")
+    (values,) = object_columns(column)
     known = ~is_missing(values)
     x, Y = float_array("X", values[known]), Y[known]
     if not len(x):
@@ -102,7 +102,7 @@ def _of_numbers(column: Any, Y: np.ndarray) -> float:
 
 
 def _of_categories(column: Any, Y: np.ndarray) -> float:
-    (values,) = object_columns(column, "correlation_weights")
+    (values,) = object_columns(column)
     texts = np.array(["" if m else f"={v}" for v, m in zip(values, is_missing(values))], object)
     codes = np.unique(texts, return_inverse=True)[1]
     Y = Y - Y.mean(axis=0)

@@ -24,7 +24,7 @@ from mercer.distances import (
 )
 from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import Kernel
-from mercer.samples import Table, as_table, columns_by_kind, float_array, kind_named
+from mercer.samples import Table, columns_by_kind, float_array, kind_named, read
 
 COMBINATIONS = ("product", "sum", "interactions")
 BY_KIND = ("table", "by kind")  # how columns are encoded for a kernel that has not found its parts
@@ -213,7 +213,7 @@ class TableKernel(Composite, Kernel):
         if like is not None:
             groups: Any = _default_parts(like)
         else:
-            X = as_table(X, "TableKernel")
+            _, X = read(X, "table", reader="TableKernel")
             groups = [(_suiting(kind), columns) for kind, columns in columns_by_kind(X)]
         return encode_groups(X, groups, like, "TableKernel")
 

@@ -16,10 +16,10 @@ import numpy as np
 from mercer.plots.fitted import take
 from mercer.samples import (
     EncodedColumns,
-    as_table,
     column_names,
     frame_of,
     number_columns,
+    read,
     select_columns,
 )
 from mercer.tables import ColumnKind, EncodedTable, as_numbers, column_kind, read_columns
@@ -102,7 +102,8 @@ class RawRows(ModelRows):
     """Rows of an array or a data frame."""
 
     def __init__(self, data: Any):
-        self.data = data = as_table(data, "this display")
+        _, data = read(data, "table", reader="this display")
+        self.data = data
         self.kinds = dict.fromkeys(column_names(data))
         self.numbers = set(number_columns(data)[0]) if isinstance(data, np.ndarray) else set()
 

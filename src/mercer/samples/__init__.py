@@ -1,27 +1,25 @@
 """Samples: they encode the raw data of users as rows that kernels and distances can compare.
 
 Every comparison (a distance or a kernel) names the kind of sample that it compares, and
-`as_samples` encodes raw data as that kind, once per fit. The type `Samples` says what all encoded
-samples have in common. Vectors are plain C-ordered arrays and sparse rows are
-``scipy.sparse.csr_array``; the other kinds are `Categories`, `Strings`, `Sets`, `Series`, `Bags`,
-`Graphs`, `Trees`, `Objects`, `Table` and, if K itself is given, `MatrixRows`. `Prepared` holds
-encoded samples together with what a comparison has computed once for each of their rows. What
-learners, tables and reports need to know of a kind is one `Kind` object: kind.py says what it
-answers, strings.py is an example, and `register_kind` adds one from outside.
+`as_samples` encodes raw data as that kind, once per fit. All raw data enter by `read`, whatever
+form they have (reading.py). The type `Samples` says what all encoded samples have in common.
+Vectors are plain C-ordered arrays and sparse rows are ``scipy.sparse.csr_array``; the other kinds
+are `Categories`, `Strings`, `Sets`, `Series`, `Bags`, `Graphs`, `Trees`, `Objects`, `Table` and, if
+K itself is given, `MatrixRows`. `Prepared` holds encoded samples together with what a comparison
+has computed once for each of their rows. What learners, tables and reports need to know of a kind
+is one `Kind` object: kind.py says what it answers, strings.py is an example. `register_kind` adds a
+kind from outside, and `register_form` one more form of its samples.
 """
 
-from mercer.samples import built_in
 from mercer.samples.bags import Bags
 from mercer.samples.categories import Categories
 from mercer.samples.columns import (
-    as_table,
     column_names,
     columns_by_kind,
     number_columns,
     refuse_missing,
     select_columns,
 )
-from mercer.samples.encode import as_samples, refuse_one
 from mercer.samples.graphs import Graphs, graphs_of
 from mercer.samples.kind import Kind
 from mercer.samples.kinds import (
@@ -31,6 +29,7 @@ from mercer.samples.kinds import (
     kind_named,
     kind_of,
     kind_that_holds,
+    register_form,
     register_kind,
 )
 from mercer.samples.matrix_rows import MatrixRows, encode_matrices
@@ -40,9 +39,10 @@ from mercer.samples.objects import Objects
 from mercer.samples.prepared import Prepared
 from mercer.samples.protocol import Samples
 from mercer.samples.ragged import Ragged, joined_rows
-from mercer.samples.raw_data import as_objects, describe
+from mercer.samples.raw_data import describe
+from mercer.samples.reading import as_samples, read
 from mercer.samples.series import Series, series_of
-from mercer.samples.sets import Sets, item_rows, split_items
+from mercer.samples.sets import Sets, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table
 from mercer.samples.trees import Trees
@@ -51,11 +51,11 @@ from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 __all__ = [
     "Bags", "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "NodeGraph", "Objects",
     "Prepared", "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Trees", "Vectors",
-    "all_kinds", "as_objects", "as_samples", "as_table", "column_names", "columns_by_kind",
-    "describe", "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "item_rows",
-    "joined", "joined_rows", "kind_in_cells", "kind_named", "kind_of", "kind_that_holds",
-    "largest_column", "number_columns", "refuse_missing", "refuse_objects", "refuse_one",
-    "register_kind", "select_columns", "series_of", "split_items",
+    "all_kinds", "as_samples", "column_names", "columns_by_kind", "describe", "encode_matrices",
+    "float_array", "graphs_of", "is_number", "is_whole", "joined", "joined_rows", "kind_in_cells",
+    "kind_named", "kind_of", "kind_that_holds", "largest_column", "number_columns", "read",
+    "refuse_missing", "refuse_objects", "register_form", "register_kind", "select_columns",
+    "series_of", "split_items",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
@@ -74,11 +74,11 @@ from mercer.samples.raw_data import (
     is_frame,
     is_missing,
     is_missing_value,
-    known_form,
     listed,
     object_columns,
     reading_numbers,
 )
+from mercer.samples.reading import accepted, known_form, recognised
 from mercer.samples.series import are_series
 from mercer.samples.vectors import (
     encode_vectors,

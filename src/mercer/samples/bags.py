@@ -44,8 +44,18 @@ class BagsKind(Kind):
     distance = "mercer.distances:SlicedWasserstein"
     kernels = ("mercer.kernels:bag_kernel",)
 
+    def rows(self, X: Any, reader: str) -> list:
+        if isinstance(X, np.ndarray) and X.dtype.kind in "iufb":
+            if X.ndim == 3 and len(X):
+                return list(X)
+            raise ValueError(
+                f"X is {describe(X)}, but {reader} compares bags: give {self.looks}. Put a single "
+                "bag into a list."
+            )
+        return as_objects(X, self.name, reader)
+
     def encode(self, X: Any, like: Bags | None, reader: str) -> Bags:
-        rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(_rows(X, reader))]
+        rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(self.rows(X, reader))]
         columns = rows[0].shape[1] if like is None else like.columns
         for i, row in enumerate(rows):
             if row.shape[1] != columns:
@@ -69,18 +79,6 @@ class BagsKind(Kind):
             "Give a kernel on bags, such as kernel=MeanMap().normalised(), or where there is "
             "metric= a distance on bags, such as metric=SlicedWasserstein()."
         )
-
-
-def _rows(X: Any, reader: str) -> list:
-    """One object for each bag."""
-    if isinstance(X, np.ndarray) and X.dtype.kind in "iufb":
-        if X.ndim == 3 and len(X):
-            return list(X)
-        raise ValueError(
-            f"X is {describe(X)}, but {reader} compares bags: give {BagsKind.looks}. Put a single "
-            "bag into a list."
-        )
-    return as_objects(X, "bags", reader)
 
 
 def _points(row: Any, name: str, reader: str) -> np.ndarray:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.persistence import each, fields, length_of, number, whole
 from mercer.samples.kind import Kind
-from mercer.samples.raw_data import describe_entry, is_missing, object_columns
+from mercer.samples.raw_data import (
+    describe_entry,
+    is_frame,
+    is_missing,
+    named_fields,
+    object_columns,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import InputTags
@@ -98,8 +105,23 @@ class CategoriesKind(Kind):
     distance = "mercer.distances:Match"
     kernels = ("mercer.kernels:Match",)
 
+    def rows(self, X: Any, reader: str) -> Any:
+        """A data frame, or a 2-D array."""
+        X = named_fields(X)
+        if is_frame(X):
+            return X
+        if sp.issparse(X):
+            raise TypeError(
+                f"X is a sparse matrix, but {reader} compares categories: give X.toarray()."
+            )
+        X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+        X = X[:, None] if X.ndim == 1 else X
+        if X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimensions; {reader} needs 2: rows of categories.")
+        return X
+
     def encode(self, X: Any, like: Categories | None, reader: str) -> Categories:
-        columns = object_columns(X, reader)
+        columns = object_columns(self.rows(X, reader))
         if like is not None and len(columns) != like.shape[1]:
             raise ValueError(
                 f"X has {len(columns)} columns, but the samples it is compared with have "

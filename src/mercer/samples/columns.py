@@ -3,52 +3,22 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.samples.kind import named
 from mercer.samples.numbers import is_number
 from mercer.samples.raw_data import (
-    describe,
     frame_of,
     is_frame,
     is_missing,
     is_missing_value,
-    known_form,
     object_columns,
 )
 from mercer.samples.table import EncodedColumns
-
-
-def as_table(X: Any, reader: str) -> Any:
-    """Return X if it is a data frame or a 2-D array; turn a list of rows into an array of objects,
-    and rows with named fields into a data frame.
-
-    Raises
-    ------
-    TypeError
-        If X is anything else; the message says how to make a table from it.
-    """
-    if isinstance(X, EncodedColumns):
-        return X
-    X = known_form(X)
-    if is_frame(X):
-        frame_of(X)  # which refuses columns of one name
-        return X
-    remedy = "a data frame (pandas, polars, arrow), or a 2-D array or list of rows"
-    if sp.issparse(X):
-        remedy += ". Make a sparse matrix dense with X.toarray(), or use a kernel on vectors"
-    elif isinstance(X, Mapping):
-        remedy += ". If X is a dict of columns, give pandas.DataFrame(X)"
-    elif isinstance(X, (np.ndarray, list, tuple)):
-        rows = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
-        if rows.ndim == 2:
-            return rows
-    raise TypeError(f"X is {describe(X)}, but {reader} reads columns of a table. Give {remedy}.")
 
 
 def column_names(X: Any) -> list:
@@ -148,7 +118,7 @@ def in_numbers(X: Any) -> Any:
     """Columns that are read as numbers, if some are amounts in another type: dates and durations
     become days, and decimals and texts of numbers floats. All else is returned as it is."""
     typed = X.dtype.kind in "OMm" and X.ndim == 2 if type(X) is np.ndarray else is_frame(X)
-    columns = object_columns(X, "this kernel") if typed else []
+    columns = object_columns(X) if typed else []
     if all(values.dtype.kind in "fiub" for values in columns):
         return X
     amounts = [as_amounts(values) for values in columns]
@@ -216,7 +186,7 @@ def _holds_numbers(column: np.ndarray) -> bool:
 
 def refuse_missing(X: Any, columns: Sequence, reader: str) -> None:
     """Raise an error if numbers are missing, and name the columns."""
-    counts = [int(is_missing(values).sum()) for values in object_columns(X, reader)]
+    counts = [int(is_missing(values).sum()) for values in object_columns(X)]
     holes = {c: count for c, count in zip(columns, counts) if count}
     if holes:
         named = ", ".join(f"{c!r} ({count} rows)" for c, count in holes.items())

@@ -42,21 +42,23 @@ class GraphsKind(Kind):
     def size(self, item: Any) -> float:
         return float(nodes_of(item))
 
-    def encode(self, X: Any, like: Graphs | None, reader: str) -> Graphs:
+    def rows(self, X: Any, reader: str) -> list:
         if sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "iufb"):
             raise TypeError(
                 f"X is a matrix of shape {X.shape}, but {reader} compares graphs: put "
                 f"a single graph into a list, or give {self.looks}."
             )
-        rows = as_objects(X, "graphs", reader)
-        parts = []
+        rows = as_objects(X, self.name, reader)
         for i, row in enumerate(rows):
             if not (holds_graph(row) or (isinstance(row, np.ndarray) and row.ndim == 2)):
                 raise TypeError(
                     f"X[{i}] is {describe_entry(row)}, but {reader} compares graphs: give a list "
                     f"of graphs, {self.looks.removeprefix('a list of ')}."
                 )
-            parts.append(parts_of(row, f"X[{i}]"))
+        return rows
+
+    def encode(self, X: Any, like: Graphs | None, reader: str) -> Graphs:
+        parts = [parts_of(row, f"X[{i}]") for i, row in enumerate(self.rows(X, reader))]
         return _encoded(parts, like, reader)
 
     def joined(self, X: Graphs, more: Graphs) -> Graphs:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mercer.samples.drawing import Drawing
-from mercer.samples.raw_data import as_objects, describe_entry
+from mercer.samples.raw_data import as_objects, describe_entry, first_known
 
 if TYPE_CHECKING:
     from sklearn.utils import InputTags
@@ -54,6 +54,9 @@ class Kind(ABC):
         What makes kernels that suit a column of such samples, the best first. k(x, x) should be 1.
     size_of : str
         What `size` counts, in the plural: "characters".
+    forms : tuple of callables
+        What reads data of other libraries: ``form(X)`` is the samples in a form that `rows` reads,
+        or None if X has another form. `register_form` adds one.
     """
 
     name: ClassVar[str]
@@ -71,6 +74,7 @@ class Kind(ABC):
     distance: ClassVar[Any] = None
     kernels: ClassVar[tuple[Any, ...]] = ()
     size_of: ClassVar[str] = ""
+    forms: tuple[Callable[[Any], Any], ...] = ()
 
     @abstractmethod
     def encode(self, X: Any, like: Any, reader: str) -> Any:
@@ -80,8 +84,10 @@ class Kind(ABC):
         is the name of what compares the samples, for error messages.
         """
 
-    def rows(self, X: Any, reader: str) -> list:
-        """The samples of a list or a column, each of which is of this kind.
+    def rows(self, X: Any, reader: str) -> Any:
+        """Raw data in the plainest form of this kind, which `mercer.samples.read` returns.
+
+        The default is a list of the objects in X, each of which must be a sample.
 
         Raises
         ------
@@ -96,6 +102,18 @@ class Kind(ABC):
                     f"{self.looks}."
                 )
         return rows
+
+    def recognise(self, X: Any, items: list | None) -> list | None:
+        """The samples of X if they are of this kind where nobody says of which; else None.
+
+        ``items`` are the objects in a list, an array or a column; None where X has none. The
+        default looks whether the first known one is a sample.
+        """
+        return items if items is not None and self.holds(first_known(items)) else None
+
+    def form_of(self, X: Any) -> Any:
+        """X as one of `forms` reads it; None if none does."""
+        return next((found for form in self.forms if (found := form(X)) is not None), None)
 
     def check_columns(self, X: Any, columns: Sequence, reader: str) -> None:
         """Raise an error if these columns of a table cannot be encoded, and name the columns."""

@@ -89,6 +89,18 @@ class PrecomputedKind(Kind):
     pairwise = True
     counted = True
 
+    def rows(self, X: Any, reader: str) -> np.ndarray:
+        if sp.issparse(X):
+            raise TypeError(
+                "Sparse precomputed kernels are not supported: X is a sparse matrix. Give "
+                "X.toarray()."
+            )
+        from sklearn.utils import check_array
+
+        floats: Any = [np.float64, np.float32]
+        with reading_numbers(X, reader):
+            return np.asarray(check_array(X, dtype=floats, input_name="X"))
+
     def encode(self, X: Any, like: MatrixRows | None, reader: str) -> MatrixRows:
         """Training samples from a square matrix, or new samples from their rows."""
         shape = getattr(X, "shape", None) or np.shape(np.asarray(X, object))
@@ -97,16 +109,7 @@ class PrecomputedKind(Kind):
                 f"X has shape {shape}, but it must be (m, {like.width}): the precomputed kernel "
                 f"between m new samples and all {like.width} training samples."
             )
-        if sp.issparse(X):
-            raise TypeError(
-                "Sparse precomputed kernels are not supported: X is a sparse matrix. Give "
-                "X.toarray()."
-            )
-        floats: Any = [np.float64, np.float32]
-        from sklearn.utils import check_array
-
-        with reading_numbers(X, reader):
-            K = np.asarray(check_array(X, dtype=floats, input_name="X"))
+        K = self.rows(X, reader)
         if like is None:
             return MatrixRows.of(check_square(K))
         return MatrixRows(K, np.arange(len(K)), None, like.width, K.dtype)

@@ -73,6 +73,12 @@ class ObjectsKind(Kind):
     def is_encoded(self, X: Any) -> bool:
         return super().is_encoded(X) or is_checked(X)
 
+    def rows(self, X: Any, reader: str) -> Any:
+        """Rows of floats if X is a matrix, else a list."""
+        if _is_matrix(X):
+            return encode_vectors(X, None, reader)
+        return as_objects(X, self.name, reader)
+
     def encode(self, X: Any, like: Any, reader: str) -> Any:
         """Encode a list, a column or a one-dimensional array as `Objects`.
 
@@ -87,7 +93,7 @@ class ObjectsKind(Kind):
                     f"objects: give {self.looks}."
                 )
             return encode_vectors(X, like, reader)
-        return Objects.of(as_objects(X, "objects", reader))
+        return Objects.of(as_objects(X, self.name, reader))
 
     def joined(self, X: Objects, more: Objects) -> Objects:
         numbers = np.concatenate([X.numbers, more.numbers + len(X)])

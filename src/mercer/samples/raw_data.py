@@ -228,7 +228,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-def known_form(X: Any) -> Any:
+def named_fields(X: Any) -> Any:
     """Rows with named fields as a data frame; all else as it is.
 
     They are dicts in a list, structured arrays, and columns of structs (polars, arrow). A dict with
@@ -236,7 +236,7 @@ def known_form(X: Any) -> Any:
 
     Examples
     --------
-    >>> known_form([{"age": 3, "sex": "f"}, {"age": 4}]).columns.tolist()
+    >>> named_fields([{"age": 3, "sex": "f"}, {"age": 4}]).columns.tolist()
     ['age', 'sex']
     """
     if isinstance(X, np.ndarray):
@@ -245,7 +245,14 @@ def known_form(X: Any) -> Any:
         records = X and isinstance(X[0], Mapping) and all(isinstance(row, Mapping) for row in X)
         return _frame_of_records(X) if records and X[0].keys().isdisjoint(GRAPH) else X
     structs = str(getattr(X, "dtype", getattr(X, "type", ""))).lower().startswith("struct")
-    return known_form(listed(X)) if structs else X
+    return named_fields(listed(X)) if structs else X
+
+
+def plain_array(X: Any) -> Any:
+    """Arrays of other libraries with several axes, such as tensors; all else as it is."""
+    other = hasattr(X, "__array__") and len(getattr(X, "shape", ())) > 1
+    other = other and not isinstance(X, np.ndarray) and not sp.issparse(X) and not is_frame(X)
+    return np.asarray(X) if other else X
 
 
 def _frame_of_records(rows: Sequence[Mapping]) -> Any:
@@ -268,20 +275,11 @@ def _frame(columns: dict[Any, Any]) -> Any:
     )
 
 
-def object_columns(X, reader) -> list[np.ndarray]:
-    X = known_form(X)
+def object_columns(X: Any) -> list[np.ndarray]:
+    """The cells of each column of a data frame or a 2-D array."""
     if is_frame(X):
         return [column.to_numpy() for column in frame_of(X).iter_columns()]
-    if sp.issparse(X):
-        raise TypeError(
-            f"X is a sparse matrix, but {reader} compares categories: give X.toarray()."
-        )
-    X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
-    if X.ndim == 1:
-        X = X[:, None]
-    if X.ndim != 2:
-        raise ValueError(f"X has {X.ndim} dimensions; {reader} needs 2: rows of categories.")
-    return list(X.T)
+    return list(np.asarray(X).T)
 
 
 def is_missing(column: np.ndarray) -> np.ndarray:
@@ -376,6 +374,11 @@ def _no_number(X: Any, name: str) -> str:
         except (TypeError, ValueError):
             return f"{at} is {describe_entry(cell) if not isinstance(cell, str) else repr(cell)}"
     return f"{name} is {describe(X)}"
+
+
+def first_known(items: list) -> Any:
+    """The first item that is not missing; None if there is none."""
+    return next((item for item in items if not is_missing_value(item)), None)
 
 
 def first_object(X) -> Any:

@@ -60,10 +60,9 @@ class SeriesKind(Kind):
     kernels = ("mercer.kernels:Convolutions", "mercer.kernels:GlobalAlignment")
 
     def encode(self, X: Any, like: Series | None, reader: str) -> Series:
-        alone = like is None or like.channels == 1
-        if alone and isinstance(X, np.ndarray) and X.ndim == 3 and X.shape[1] == 1:
-            X = X.transpose(0, 2, 1)  # series of one channel as aeon has them, not of one point
-        rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(_rows(X, reader))]
+        if like is not None and like.channels > 1 and isinstance(X, np.ndarray) and X.ndim == 3:
+            X = list(X)  # some may have a single point
+        rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(self.rows(X, reader))]
         channels = rows[0].shape[1] if like is None else like.channels
         for i, row in enumerate(rows):
             if row.shape[1] != channels:
@@ -79,6 +78,16 @@ class SeriesKind(Kind):
         # + 0 makes 0 of -0, so that equal series have equal bytes
         values = np.concatenate(rows).astype(np.float64) + 0.0
         return Series(values, starts, own if like is None else like.dtype)
+
+    def rows(self, X: Any, reader: str) -> list:
+        return _rows(X, reader)
+
+    def recognise(self, X: Any, items: list | None) -> list | None:
+        """Arrays (n, T, d) that are no images, which are as high as wide; or cells of series."""
+        if isinstance(X, np.ndarray) and X.ndim == 3 and X.shape[1] != X.shape[2]:
+            return _stacked(X)
+        known = [item for item in items or [] if not is_missing_value(item)]
+        return items if known and are_series(known) else None
 
     def joined(self, X: Series, more: Series) -> Series:
         return joined_rows(X, more)
@@ -237,7 +246,7 @@ def _rows(X: Any, reader: str) -> list:
             ) from None
     if isinstance(X, np.ndarray) and X.dtype.kind in "iufb":
         if X.ndim in (2, 3) and len(X):
-            return list(X)
+            return _stacked(X)
         if X.ndim not in (1, 2, 3) or (X.ndim == 1 and len(X)):
             raise ValueError(
                 f"X is {describe(X)}, but {reader} compares series: give {SeriesKind.looks}. "
@@ -251,6 +260,11 @@ def _rows(X: Any, reader: str) -> list:
             f"series into a list, or give {SeriesKind.looks}."
         )
     return rows
+
+
+def _stacked(X: np.ndarray) -> list:
+    """The series of an array (n, T) or (n, T, d), or of one channel each, (n, 1, T), as in aeon."""
+    return list(X.transpose(0, 2, 1) if X.ndim == 3 and X.shape[1] == 1 else X)
 
 
 def _array(row: Any, name: str, reader: str) -> np.ndarray:

@@ -12,9 +12,11 @@ from mercer.persistence import fields, number, whole
 from mercer.samples.kind import Kind, named
 from mercer.samples.ragged import Ragged, code_objects, joined_rows
 from mercer.samples.raw_data import (
+    LISTED,
     as_objects,
     check_format,
     describe_entry,
+    first_known,
     frame_of,
     is_frame,
     is_missing_value,
@@ -80,10 +82,36 @@ class SetsKind(Kind):
     distance = "mercer.distances:Jaccard"
     kernels = ("mercer.kernels:Jaccard",)
 
+    def rows(self, X: Any, reader: str) -> Any:
+        """One collection of items for each set, or a 0/1 matrix."""
+        X = _as_indicators(X)
+        if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"):
+            return X
+        rows = as_objects(X, self.name, reader)
+        for i, row in enumerate(rows):
+            if isinstance(row, (list, tuple, Set)):  # Set comes last: to ask for it is slow
+                continue
+            if not (isinstance(row, np.ndarray) and row.ndim == 1):
+                if is_missing_value(row):
+                    remedy = ". Fill in missing entries, for example with an empty set."
+                elif isinstance(row, (str, bytes)):
+                    remedy = ". Split a text into its items, or give the kernel a separator."
+                else:
+                    remedy = " (of hashable items), or lists of items."
+                raise TypeError(
+                    f"X[{i}] is {describe_entry(row)}, but {reader} compares sets{remedy}"
+                )
+        return rows
+
+    def recognise(self, X: Any, items: list | None) -> list | None:
+        """Sets, or lists in the cells of a column that are neither series nor vectors."""
+        first = first_known(items or [])
+        return items if self.holds(first) or isinstance(first, LISTED) else None
+
     def encode(self, X: Any, like: Sets | None, reader: str) -> Sets:
-        rows = item_rows(X, reader)
-        if rows is None:
-            return _from_matrix(_as_indicators(X), like, reader)
+        rows = self.rows(X, reader)
+        if not isinstance(rows, list):
+            return _from_matrix(rows, like, reader)
         codes, universe = code_objects(rows, [] if like is None else like.universe, "items", reader)
         lengths = np.array([len(row) for row in rows], np.int64)
         owners = np.repeat(np.arange(len(rows)), lengths)
@@ -105,33 +133,6 @@ class SetsKind(Kind):
 
     def holds(self, item: Any) -> bool:
         return isinstance(item, Set)
-
-
-def item_rows(X: Any, reader: str) -> list | None:
-    """Raw sets as one collection of items each, or None if X is a 0/1 matrix.
-
-    Raises
-    ------
-    TypeError, ValueError
-        X is no list or column of sets, or it is empty.
-    """
-    X = _as_indicators(X)
-    is_array = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
-    if sp.issparse(X) or is_array:
-        return None
-    rows = as_objects(X, "sets", reader)
-    for i, row in enumerate(rows):
-        if isinstance(row, (list, tuple, Set)):  # Set comes last: to ask for it is slow
-            continue
-        if not (isinstance(row, np.ndarray) and row.ndim == 1):
-            if is_missing_value(row):
-                remedy = ". Fill in missing entries, for example with an empty set."
-            elif isinstance(row, (str, bytes)):
-                remedy = ". Split a text into its items, or give the kernel a separator."
-            else:
-                remedy = " (of hashable items), or lists of items."
-            raise TypeError(f"X[{i}] is {describe_entry(row)}, but {reader} compares sets{remedy}")
-    return rows
 
 
 def _as_indicators(X: Any) -> Any:

@@ -82,8 +82,11 @@ class StringsKind(Kind):
     size_of = "characters"
     distance = "mercer.distances:Edit"
 
+    def rows(self, X: Any, reader: str) -> list:
+        return as_objects(X, self.name, reader)
+
     def encode(self, X: Any, like: Strings | None, reader: str) -> Strings:
-        rows = as_objects(X, "strings", reader)
+        rows = self.rows(X, reader)
         form = _form(rows, reader)
         if like is not None and like.form != form:
             raise TypeError(

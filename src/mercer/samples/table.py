@@ -5,15 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.persistence import each, fields, length_of
 from mercer.samples.categories import Categories
 from mercer.samples.kind import Kind
 from mercer.samples.kinds import joined
+from mercer.samples.raw_data import (
+    LISTED,
+    describe,
+    frame_of,
+    is_frame,
+    named_fields,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import InputTags
@@ -84,6 +92,30 @@ class TableKind(Kind):
     def encode(self, X: Any, like: Any, reader: str) -> Table:
         raise TypeError(
             f"X cannot be encoded as a table by itself: {reader} has to say what reads its columns."
+        )
+
+    def rows(self, X: Any, reader: str) -> Any:
+        """A data frame as it is, or with named fields; all else as a 2-D array.
+
+        A TypeError says how to make a table from X.
+        """
+        if isinstance(X, EncodedColumns):
+            return X
+        X = named_fields(X)
+        if is_frame(X):
+            frame_of(X)  # which refuses columns of one name
+            return X
+        remedy = "a data frame (pandas, polars, arrow), or a 2-D array or list of rows"
+        if sp.issparse(X):
+            remedy += ". Make a sparse matrix dense with X.toarray(), or use a kernel on vectors"
+        elif isinstance(X, Mapping):
+            remedy += ". If X is a dict of columns, give pandas.DataFrame(X)"
+        elif isinstance(X, LISTED):
+            rows = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
+            if rows.ndim == 2:
+                return rows
+        raise TypeError(
+            f"X is {describe(X)}, but {reader} reads columns of a table. Give {remedy}."
         )
 
     def joined(self, X: Table, more: Table) -> Table:

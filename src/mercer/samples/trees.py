@@ -211,11 +211,14 @@ class TreesKind(Kind):
     def size(self, item: Any) -> float:
         return float(len(preorder(item, "the tree")[0]))
 
+    def rows(self, X: Any, reader: str) -> list:
+        return as_objects(X, self.name, reader)
+
     def encode(self, X: Any, like: Trees | None, reader: str) -> Trees:
         labels: list = []
         children: list[int] = []
         ends = [0]
-        for i, row in enumerate(as_objects(X, "trees", reader)):
+        for i, row in enumerate(self.rows(X, reader)):
             found, counts = preorder(row, f"X[{i}]")
             labels += found
             children += counts

@@ -28,8 +28,8 @@ from mercer.samples.raw_data import (
     frame_of,
     is_frame,
     is_missing_value,
-    known_form,
     listed,
+    named_fields,
     reading_numbers,
 )
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
 LOST = 16  # units of the last digit of inner products, below which a variance is lost in them
+LEAST = 2  # numbers of a vector in a cell
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
 
@@ -124,6 +125,14 @@ class VectorsKind(Kind):
     def is_encoded(self, X: Any) -> bool:
         return is_checked(X)
 
+    def rows(self, X: Any, reader: str) -> Any:
+        return encode_vectors(X, None, reader)
+
+    def recognise(self, X: Any, items: list | None) -> list | None:
+        """Lists of one length in the cells of a column, which hold what sets of items do not: a
+        fraction, or a number twice."""
+        return items if items is not None and are_vectors(items) else None
+
     def encode(self, X: Any, like: Any, reader: str) -> Any:
         return encode_vectors(X, like, reader)
 
@@ -199,7 +208,7 @@ def as_rows(X: Any) -> Any:
     Images (n, height, width), also with channels, become one row each, and so do the vectors in the
     cells of one column. Python's own numbers in the columns of a frame become floats.
     """
-    X = known_form(X)
+    X = named_fields(X)
     if is_frame(X):
         return _numbers_of_frame(X)
     cells = listed(X)
@@ -208,6 +217,29 @@ def as_rows(X: Any) -> Any:
             rows = np.asarray(cells)
             X = rows if rows.dtype.kind in "fiub" else X
     return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 and X.size else X
+
+
+def are_vectors(cells: list) -> bool:
+    """Whether the cells of a column are vectors beyond doubt, and no sets of numbers.
+
+    They have one length, and hold what sets of items do not: fractions, or a number twice.
+    """
+    try:
+        rows = np.stack([np.asarray(cell) for cell in cells])
+    except ValueError:  # of different lengths
+        return False
+    if rows.dtype.kind not in "iuf" or rows.ndim != 2 or rows.shape[1] < LEAST:
+        return False
+    fractions = bool((rows != np.round(rows)).any())
+    return fractions or bool((np.diff(np.sort(rows, axis=1), axis=1) == 0).any())
+
+
+def are_numbers(X: Any) -> bool:
+    """Whether raw data can be nothing but rows of numbers."""
+    rows = as_rows(X)
+    if is_frame(rows):
+        return all(t.is_numeric() or t.is_boolean() for t in frame_of(rows).schema.values())
+    return sp.issparse(rows) or (isinstance(rows, np.ndarray) and rows.dtype.kind in "fiub")
 
 
 def _numbers_of_frame(X: Any) -> Any:

@@ -23,7 +23,7 @@ from mercer.samples import (
     is_missing_value,
     kind_that_holds,
     known_form,
-    listed,
+    recognised,
 )
 from mercer.spoken import written
 from mercer.tables.forms import (
@@ -42,7 +42,6 @@ from mercer.tables.forms import (
 LEAST_COUNTED = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 EXCEL = (10_000, 80_000)  # days that Excel counts to in 1927 and 2119
 EXCEL_DAY = np.datetime64("1899-12-30", "s")
-DEEPEST = 3  # lists in a cell: the rows and columns of an image, and its channels
 COUNTED = {*LEAST_COUNTED, "excel", "year"}
 LARGEST_EXACT = 2**53  # a float holds no more integers one by one
 
@@ -121,10 +120,10 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
     if isinstance(X, ReadTable):
         return X.columns
     X = known_form(X)
-    samples = samples_of(X)
-    if samples is not None:
-        columns = {0: _objects(samples, 0)}
-        rows = len(samples)
+    found = recognised(X)
+    if found is not None:
+        columns = {0: _objects(found[1], 0)}
+        rows = len(found[1])
     elif isinstance(X, nw.DataFrame) or is_into_dataframe(X):
         frame = frame_of(X)
         rows = len(frame)
@@ -151,56 +150,7 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
 
 def is_object_list(X: Any) -> bool:
     """Whether each row of X is one sample, such as a string or a set, and no row of values."""
-    return samples_of(known_form(X)) is not None
-
-
-def samples_of(X: Any) -> list | None:
-    """The samples of X where each of them is one object, such as a string, a set or a series; None
-    where each row is a row of values.
-
-    Lists of one length are such rows in a list, and samples in a column. An array (n, T, d) holds
-    series, and one of images, which are as high as wide or have four dimensions, rows of pixels.
-    """
-    if isinstance(X, np.ndarray) and X.ndim == 3 and X.shape[1] != X.shape[2]:
-        return list(X)
-    items = listed(X)
-    first: Any = next((item for item in items or [] if not is_missing_value(item)), None)
-    if items is None or kind_that_holds(first) is not None:
-        return items
-    column = not isinstance(X, (np.ndarray, list, tuple))
-    if not isinstance(first, LISTED) and len(getattr(first, "shape", ())) not in (1, 2):
-        return None
-    cells = [item if isinstance(item, LISTED) or is_missing_value(item) else np.asarray(item)
-             for item in items]  # fmt: skip
-    deep = _depth(first)
-    if deep > DEEPEST:
-        raise ValueError(f"X holds lists in lists of more than {DEEPEST} levels: give fewer.")
-    if column or (len(set(map(_length, cells))) > 1 and not _are_whole(cells)):
-        return cells
-    return cells if deep == 2 and not _are_images(cells) else None
-
-
-def _depth(cell: Any) -> int:
-    """How many lists stand in each other at the beginning of a cell, as far as it matters."""
-    depth = 0
-    while isinstance(cell, LISTED) and getattr(cell, "ndim", 1) and depth <= DEEPEST:
-        depth, cell = depth + 1, cell[0] if len(cell) else None
-    return depth
-
-
-def _are_images(cells: list) -> bool:
-    shapes = {np.shape(cell) for cell in cells}
-    return len(shapes) == 1 and len(shape := shapes.pop()) > 1 and shape[0] == shape[1]
-
-
-def _are_whole(cells: list) -> bool:
-    """Whether cells hold whole numbers alone, which may be sets, series or rows of a table."""
-    whole = (int, np.integer)
-    return all(isinstance(v, whole) for cell in cells if isinstance(cell, LISTED) for v in cell)
-
-
-def _length(cell: Any) -> int:
-    return len(cell) if isinstance(cell, LISTED) else -1
+    return recognised(X) is not None
 
 
 def _series_values(series: Any, name: Any) -> np.ndarray:
@@ -246,7 +196,7 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
     # in a list of rows that has texts, the other values must not become texts
     A = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
     if A.ndim == 1 and A.dtype.kind == "O" and len(A) and isinstance(A[0], LISTED):
-        if len(set(map(_length, A))) > 1:
+        if len({len(row) if isinstance(row, LISTED) else -1 for row in A}) > 1:
             raise ValueError(
                 "X is a list of rows of different lengths: give the same number of values in each "
                 "row. If each row is a set or a series, give a column: pandas.Series(X)."

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import as_objects, as_samples
+from mercer.samples import as_samples, read
 
 WORDS = re.compile(r"\w+|[^\w\s]")  # words, and marks one by one
 UNKNOWN = 0  # code of a token that is not known, and of what fills up a batch
@@ -19,7 +19,7 @@ READER = "AttentionClassifier"
 def read_tokens(X: Any, split: str) -> tuple[list[list[Hashable]], str]:
     """The tokens of each sample, and what the samples are: "text", "bytes" or "tokens"."""
     form = as_samples(X, "strings", reader=READER).form
-    rows = as_objects(X, "strings", READER)
+    _, rows = read(X, "strings", reader=READER)
     if form == "text" and split == "words":
         return [WORDS.findall(text.lower()) for text in rows], form
     return [list(row) for row in rows], form

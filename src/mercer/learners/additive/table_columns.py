@@ -16,12 +16,13 @@ from sklearn.utils.validation import validate_data
 
 from mercer.persistence import fields
 from mercer.samples import (
-    as_table,
     column_names,
     describe,
     frame_of,
     is_frame,
     is_missing,
+    object_columns,
+    read,
     reading_numbers,
 )
 
@@ -54,7 +55,7 @@ class TableColumns:
             return np.require(X, X.dtype if X.dtype == np.float32 else np.float64, ["C", "A"])
         dtype = X.dtype if getattr(X, "dtype", None) == np.float32 else np.float64
         rows = np.empty((X.shape[0], len(self.names)), dtype)
-        for j, cells in enumerate(_columns(X)):
+        for j, cells in enumerate(object_columns(X)):
             if j in self.levels:
                 rows[:, j] = _codes(cells, self.levels[j])
             elif _is_numeric(cells):
@@ -96,7 +97,7 @@ class LevelCounts:
                 f"categories={categories!r}: X has no column {lacking[0]!r}. It has the columns "
                 f"{names[:20]}."
             )
-        cells = _columns(X)
+        cells = object_columns(X)
         numeric = [n not in wanted and _is_numeric(column) for n, column in zip(names, cells)]
         counts = [
             None if number and column.dtype.kind != "O" else _counted(column)
@@ -149,7 +150,7 @@ def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
     kind = dtype.kind if isinstance(dtype, np.dtype) else "O"
     texts = kind in "OUS" and _has_texts(X)
     if texts:
-        X = as_table(np.asarray(X, object) if kind in "US" else X, name)
+        _, X = read(np.asarray(X, object) if kind in "US" else X, "table", reader=name)
         validate_data(learner, X, skip_check_array=True, reset=reset)
         if not len(X):
             raise ValueError(f"X has no rows, 0 sample(s): {describe(X)}; give at least one.")
@@ -167,13 +168,6 @@ def _has_texts(X: Any) -> bool:
         return False
     column = (cell for row in rows for cell in row)
     return any(isinstance(cell, str) for cell in column)
-
-
-def _columns(X: Any) -> list[np.ndarray]:
-    """The cells of each column of a data frame or an array."""
-    if not is_frame(X):
-        return list(np.asarray(X).T)
-    return [column.to_numpy() for column in frame_of(X).iter_columns()]
 
 
 def _is_numeric(cells: np.ndarray) -> bool:

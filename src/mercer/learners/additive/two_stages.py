@@ -16,7 +16,7 @@ from mercer.kernels import Laplacian
 from mercer.learners.additive.regressor import AdditiveRegressor
 from mercer.learners.base import check_targets, check_weights, take_rows
 from mercer.learners.ridge import KernelRidge
-from mercer.samples import as_table, check_format, is_frame
+from mercer.samples import check_format, is_frame, read
 from mercer.threads import forget
 
 
@@ -74,7 +74,7 @@ class TwoStageRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if not (is_frame(X) or sp.issparse(X) or isinstance(X, (list, tuple))):
             X = np.asarray(X)  # of other libraries, too
         if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim)):
-            X = as_table(X, type(self).__name__)
+            _, X = read(X, "table", reader=type(self).__name__)
         y = check_targets(X, y, type(self).__name__)
         w = check_weights(X, sample_weight)
         if w is not None and not w.all():  # a row of weight 0 counts as absent

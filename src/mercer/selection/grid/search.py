@@ -23,7 +23,7 @@ from sklearn.utils import indexable
 from mercer.gram import Place
 from mercer.kernels import Kernel
 from mercer.learners.base import KernelLearner, check_squares
-from mercer.samples import check_format, refuse_one
+from mercer.samples import accepted, check_format, kind_named
 from mercer.selection.grid.plan import Plan, Sharing
 from mercer.selection.grid.runs import (
     Elsewhere,
@@ -184,7 +184,7 @@ class KernelSearchCV(GridSearchCV):
         if isinstance(models[0], KernelLearner):
             kernel = models[0].kernel
             kind = kernel.kind if isinstance(kernel, Kernel) else "vectors"
-            refuse_one(X, type(self).__name__, kind)
+            X = accepted(X, kind_named(kind), type(self).__name__)
         X, y = indexable(X, y)
         if y is not None and self.scoring is None and is_regressor(self.estimator):
             numbers = np.asarray(y)

@@ -1,0 +1,242 @@
+"""The one door of samples: `read` finds the kind of raw data, and brings them into its plain form.
+
+Each `Kind` says which forms it reads: `Kind.rows` where a comparison tells the kind, and
+`Kind.recognise` where nobody does. `as_samples` goes through the same door, and encodes the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.samples.bags import BagsKind
+from mercer.samples.categories import CategoriesKind
+from mercer.samples.graph_kind import GraphsKind
+from mercer.samples.kind import Kind
+from mercer.samples.kinds import all_kinds, kind_named, kind_of, register_kind
+from mercer.samples.matrix_rows import PrecomputedKind
+from mercer.samples.objects import ObjectsKind
+from mercer.samples.raw_data import (
+    LISTED,
+    describe,
+    first_known,
+    is_missing_value,
+    listed,
+    named_fields,
+    plain_array,
+)
+from mercer.samples.series import SeriesKind
+from mercer.samples.sets import SetsKind
+from mercer.samples.strings import StringsKind
+from mercer.samples.table import TableKind
+from mercer.samples.trees import TreesKind
+from mercer.samples.vectors import VectorsKind, are_numbers
+
+# The latest is asked first: what is surely a graph, a tree or a text; then series and vectors in
+# the cells of a column; then sets, as which all other lists count.
+for _kind in (
+    CategoriesKind(), TableKind(), SetsKind(), VectorsKind(), SeriesKind(), StringsKind(),
+    BagsKind(), GraphsKind(), TreesKind(), ObjectsKind(), PrecomputedKind(),
+):  # fmt: skip
+    register_kind(_kind)
+
+DEEPEST = 3  # lists in a cell: the rows and columns of an image, and its channels
+
+
+def read(X: Any, kind: str | Kind | None = None, *, reader: str = "read") -> tuple[Kind, Any]:
+    """Raw data as samples of one kind, in the plainest form of that kind.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, column or sequence of objects
+        Samples in any form, or samples that are encoded already.
+    kind : str or Kind, optional
+        What a sample is, which a comparison knows: ``kernel.kind``. None asks all kinds, by the
+        rules in :ref:`forms-of-samples`.
+    reader : str
+        The name of what reads the samples, for error messages.
+
+    Returns
+    -------
+    kind : Kind
+    rows : list, ndarray, csr_array or data frame
+        A list with one object for each sample; vectors as rows of floats; a table as a data frame
+        or a 2-D array.
+
+    Raises
+    ------
+    TypeError, ValueError
+        X has no form of this kind. The message says what to give.
+
+    Examples
+    --------
+    >>> read(["GATTACA", "CAT"])
+    (StringsKind(), ['GATTACA', 'CAT'])
+    >>> read([[1, 2], [3, 4]])[1]
+    array([[1., 2.],
+           [3., 4.]])
+    >>> read([[1, 2], [3, 4]], "series")
+    (SeriesKind(), [[1, 2], [3, 4]])
+    >>> read([[1, "red"], [2, "blue"]])[0]
+    TableKind()
+    """
+    if kind is None:
+        came = kind_of(X)
+        if came is not None and came.is_encoded(X):
+            return came, X
+        found = recognised(X)
+        if found is not None:
+            return found
+        X = plain_array(X)
+        kind = "vectors" if are_numbers(X) else "table"
+    wanted = kind if isinstance(kind, Kind) else kind_named(kind)
+    if is_encoded(X, wanted, reader):
+        return wanted, X
+    return wanted, wanted.rows(accepted(X, wanted, reader), reader)
+
+
+def recognised(X: Any) -> tuple[Kind, list] | None:
+    """The kind and the samples of X where each sample is one object, such as a string, a set or a
+    series; None where each row of X is a row of values.
+
+    Lists of one length are such rows in a list, and samples in a column.
+    """
+    for kind in all_kinds():
+        found = kind.form_of(X)
+        if found is not None:
+            return kind, kind.rows(found, "read")
+    X = known_form(X)
+    items = _objects(X)
+    for kind in all_kinds():
+        rows = kind.recognise(X, items)
+        if rows is not None:
+            return kind, rows
+    return None
+
+
+def known_form(X: Any) -> Any:
+    """Data of other libraries as this one has them, whatever their kind.
+
+    They are what the `Kind.forms` read, arrays such as tensors, and rows with named fields.
+    """
+    found = (kind.form_of(X) for kind in all_kinds() if kind.forms)
+    return next((form for form in found if form is not None), named_fields(plain_array(X)))
+
+
+def _objects(X: Any) -> list | None:
+    """The objects of a list, an array or a column, each of which is one sample; else None."""
+    items = listed(X)
+    first: Any = first_known(items or [])
+    if items is None or any(kind.holds(first) for kind in all_kinds()):
+        return items
+    if not isinstance(first, LISTED) and len(getattr(first, "shape", ())) not in (1, 2):
+        return None
+    cells = [item if isinstance(item, LISTED) or is_missing_value(item) else np.asarray(item)
+             for item in items]  # fmt: skip
+    deep = _depth(first)
+    if deep > DEEPEST:
+        raise ValueError(f"X holds lists in lists of more than {DEEPEST} levels: give fewer.")
+    column = not isinstance(X, LISTED)
+    if column or (len(set(map(_length, cells))) > 1 and not _are_whole(cells)):
+        return cells
+    return cells if deep == 2 and not _are_images(cells) else None
+
+
+def _depth(cell: Any) -> int:
+    """How many lists stand in each other at the beginning of a cell, as far as it matters."""
+    depth = 0
+    while isinstance(cell, LISTED) and getattr(cell, "ndim", 1) and depth <= DEEPEST:
+        depth, cell = depth + 1, cell[0] if len(cell) else None
+    return depth
+
+
+def _are_images(cells: list) -> bool:
+    shapes = {np.shape(cell) for cell in cells}
+    return len(shapes) == 1 and len(shape := shapes.pop()) > 1 and shape[0] == shape[1]
+
+
+def _are_whole(cells: list) -> bool:
+    """Whether cells hold whole numbers alone, which may be sets, series or rows of a table."""
+    whole = (int, np.integer)
+    return all(isinstance(v, whole) for cell in cells if isinstance(cell, LISTED) for v in cell)
+
+
+def _length(cell: Any) -> int:
+    return len(cell) if isinstance(cell, LISTED) else -1
+
+
+def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
+    """Encode raw data as samples of one kind; encoded samples are returned unchanged.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or sequence of objects
+        Raw data, one row or item per sample.
+    kind : str, default="vectors"
+        The name of a `Kind`: "vectors", "categories", "strings", "sets", "objects", or one that was
+        registered. Tables are encoded by the kernels that read them (see
+        `mercer.kernels.TableKernel`).
+    like : encoded samples, optional
+        The training samples, whose codes are used again. A value that is not in them gets a new
+        code. None means that X are the training samples.
+    reader : str
+        The name of the kernel that reads the samples, for error messages: "RBF", "Match" ...
+
+    Returns
+    -------
+    samples : Vectors, csr_array, Categories, Strings, Sets, Objects, or what the kind makes
+        Vectors behave like any array.
+
+    Raises
+    ------
+    TypeError
+        If X is a single string, a dict or a set, or another kind of sample.
+    ValueError
+        If X is empty, not two-dimensional, or has NaN or infinite values.
+
+    Examples
+    --------
+    >>> as_samples([[1, 2], [3, 4]])
+    array([[1., 2.], [3., 4.]])
+    >>> as_samples([["red"], ["blue"]], "categories").codes.ravel()
+    array([1, 0], dtype=int32)
+    >>> as_samples(["GATTACA", "CAT"], "strings").alphabet
+    ['A', 'C', 'G', 'T']
+    >>> as_samples([{"tea", "milk"}, {"tea"}], "sets").values
+    array([0, 1, 1], dtype=int32)
+    """
+    wanted = kind_named(kind)
+    if is_encoded(X, wanted, reader):
+        return X
+    return wanted.encode(accepted(X, wanted, reader), like, reader)
+
+
+def is_encoded(X: Any, wanted: Kind, reader: str) -> bool:
+    """Whether X are encoded samples of a kind; a TypeError if they are of another one."""
+    if wanted.is_encoded(X):
+        return True
+    came = kind_of(X)
+    if came is not None and came.is_encoded(X):
+        raise TypeError(f"X is encoded as {came.name}, but {reader} compares {wanted.name}.")
+    return False
+
+
+def accepted(X: Any, kind: Kind, reader: str) -> Any:
+    """X in a form that `Kind.rows` and `Kind.encode` read.
+
+    A TypeError if X is None, a dict, or a single sample and not a list of samples.
+    """
+    found = kind.form_of(X)
+    X = plain_array(X) if found is None else found
+    if found is not None or kind.of_columns:  # a table says what else to give
+        return X
+    one = isinstance(X, (str, bytes, Mapping, Set)) and not sp.issparse(X)  # dok is a mapping
+    if X is None or one or (not sp.issparse(X) and kind.holds(X)):
+        raise TypeError(
+            f"X is {describe(X)}; {reader} compares {kind.name}. Give {kind.looks}"
+            + (". Put a single string into a list." if isinstance(X, (str, bytes)) else ".")
+        )
+    return X
