@@ -16,6 +16,7 @@ import numpy as np
 
 from mercer.samples import (
     LISTED,
+    check_format,
     describe,
     describe_entry,
     frame_of,
@@ -43,6 +44,7 @@ LEAST_COUNTED = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 EXCEL = (10_000, 80_000)  # days that Excel counts to in 1927 and 2119
 EXCEL_DAY = np.datetime64("1899-12-30", "s")
 COUNTED = {*LEAST_COUNTED, "excel", "year"}
+MOST_SPARSE = 2**26  # entries of a sparse matrix that is read with its zeros: half a gigabyte
 LARGEST_EXACT = 2**53  # a float holds no more integers one by one
 
 
@@ -187,10 +189,14 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
     import scipy.sparse as sp
 
     if sp.issparse(X):
-        raise TypeError(
-            "X is a sparse matrix, but this estimator reads tables: sparse input is not supported. "
-            "Give X.toarray(), or use SVC or KernelRidge, which take sparse rows."
-        )
+        check_format(X)
+        if int(X.shape[0]) * int(X.shape[1]) > MOST_SPARSE:
+            raise TypeError(
+                f"X is a sparse matrix of shape {X.shape}. This estimator reads tables with all "
+                "their zeros, and so large sparse input is not supported: use SVC or KernelRidge, "
+                "which take sparse rows, or fewer columns (sklearn.decomposition.TruncatedSVD)."
+            )
+        X = X.toarray()
     if X is None or isinstance(X, (str, bytes, dict, set)):
         raise TypeError(f"X is {describe(X)}: give a data frame or a two-dimensional array.")
     # in a list of rows that has texts, the other values must not become texts
@@ -253,6 +259,10 @@ def _objects(values: list, name: Any) -> np.ndarray:
     if kinds and all(issubclass(k, datetime.timedelta) for k in kinds):
         days = [np.nan if m else v.total_seconds() / 86400 for v, m in zip(values, missing)]
         return np.array(days)
+    if kinds == {bytes}:  # what is no UTF-8 is written as in Python, "\\xff"
+        values = [
+            None if m else v.decode(errors="backslashreplace") for v, m in zip(values, missing)
+        ]
     if kinds == {datetime.time}:
         values = [None if m else v.isoformat() for v, m in zip(values, missing)]
     return _kept(values, missing)
