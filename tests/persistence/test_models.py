@@ -63,6 +63,15 @@ def test_the_file_carries_format_and_version(path):
     assert header == {"format": 1, "mercer": mercer.__version__}
 
 
+def test_no_list_of_members_is_made_for_each_array(monkeypatch, path):
+    model = mercer.KernelRidge().fit(X, Y)
+    model.extra_ = [np.full(2, float(i)) for i in range(40)]
+    asked, namelist = [], zipfile.ZipFile.namelist
+    monkeypatch.setattr(zipfile.ZipFile, "namelist", lambda self: asked.append(1) or namelist(self))
+    save(model, path)
+    assert len(asked) < 10  # each takes time for all arrays before
+
+
 def test_callables_are_refused_by_name_and_leave_the_old_file(path):
     path.write_bytes(b"old")
     with pytest.raises(ModelFileError, match=r"linear_product.*kernel object"):

@@ -1,12 +1,18 @@
 """From a table to the matrix: ranks, scales, codes, and tables that changed since training."""
 
+import io
+import zipfile
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
+from mercer.persistence.models import model_bytes
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns
@@ -222,3 +228,16 @@ def test_a_piece_on_a_part_of_the_board_is_scaled_as_those_on_all_of_it():
     assert alike == {"king": 0, "rook": 0, "pawn": 0, "few": -1, "far": -1}
     two = TableEncoder().fit(table[["king", "rook"]]).features_  # nothing says that they are alike
     assert all(f.alike == -1 for f in two)
+
+
+def test_a_file_holds_one_array_for_the_quantiles_of_all_columns():
+    rng = np.random.default_rng(0)
+
+    def members(columns):
+        table = rng.normal(size=(30, columns))
+        table[:, ::2] = rng.integers(0, 5, (30, len(table[0, ::2])))  # whose values have codes
+        model = make_pipeline(TableEncoder(), FunctionTransformer()).fit(table)
+        with zipfile.ZipFile(io.BytesIO(model_bytes(model))) as archive:
+            return len(archive.namelist())
+
+    assert members(60) == members(6)

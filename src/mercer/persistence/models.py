@@ -177,6 +177,13 @@ def _written(model: Any) -> bytes:
     return archived.getvalue()
 
 
+class _Archive(zipfile.ZipFile):
+    """An archive that skops may ask for each array whether it has a member, without a list."""
+
+    def namelist(self) -> Any:
+        return self.NameToInfo.keys()
+
+
 def _described(model: Any) -> bytes:
     """The archive of `skops.io.dumps`, whose description has no blanks between its parts.
 
@@ -187,7 +194,7 @@ def _described(model: Any) -> bytes:
     from skops.io._utils import SaveContext, get_state
 
     archived = io.BytesIO()
-    with zipfile.ZipFile(archived, "w") as archive:
+    with _Archive(archived, "w") as archive:
         context = SaveContext(zip_file=archive)
         state = get_state(model, context)
         state |= {"protocol": context.protocol, "_skops_version": __version__}

@@ -77,6 +77,18 @@ class Feature:
         return kind_of_view(self.kind)
 
 
+@dataclass
+class Numbers:
+    """How a column of numbers, or a part of a date, is encoded."""
+
+    place: int  # its row of the encoder's ``quantiles_``
+    median: float  # what a missing value is replaced by
+    centre: float
+    spread: float
+    flag: bool  # whether "is it missing" is a category of its own
+    values: list[float]  # those that have codes, of an integer of few values; else none
+
+
 def read_as(features: Iterable[Feature], *kinds: str) -> list[int]:
     """The numbers of the columns of the matrix that are of one of these kinds."""
     return [j for j, feature in enumerate(features) if feature.kind in kinds]
@@ -134,6 +146,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         "columns": Column,
         "columns_": Column,
         "features_": Feature,
+        "numbers_": Numbers,
     }
 
     def __init__(self, columns: list[Column] | None = None, rare: int = RARE):
@@ -151,8 +164,8 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         table = read_columns(X)
         self.columns_ = infer_columns(table) if self.columns is None else self.columns
         self.n_features_in_ = len(table)
-        self.numbers_: dict[str, tuple] = {}
-        self.values_: dict[str, np.ndarray] = {}  # of integers with codes
+        self.numbers_: dict[str, Numbers] = {}
+        quantiles: list[np.ndarray] = []  # of each of them, from as many rows
         self.levels_: dict[Any, list] = {}
         self.each_: dict[Any, list] = {}  # all levels of categories of many
         self.known_: dict[str, Any] = {}  # of the training cells of objects, see `known_cells`
@@ -167,7 +180,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             for label, numbers in column.of.series(column, values).items():
                 known = numbers[~np.isnan(numbers)]
                 if column.of.numeric or len(np.unique(known)) > 1:  # more than one year, say
-                    self._fit_number(column.name, label, numbers)
+                    quantiles.append(self._fit_number(column.name, label, numbers))
         if not self.features_:
             reasons = "; ".join(f"{c.name}: {c.kind} ({c.reason})" for c in self.columns_[:10])
             raise ValueError(
@@ -175,10 +188,13 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
                 "kind= (or --kind)."
             )
         del self._patterns
+        # one array: thousands of small ones take a file longer than all else of the model
+        self.quantiles_ = np.array(quantiles)
         self._scale_alike()
         return self
 
-    def _fit_number(self, name: Any, label: str, numbers: np.ndarray) -> None:
+    def _fit_number(self, name: Any, label: str, numbers: np.ndarray) -> np.ndarray:
+        """Note how a series of numbers is encoded; returns its quantiles."""
         missing = np.isnan(numbers)
         known = numbers[~missing]
         median = float(np.median(known)) if len(known) else 0.0
@@ -193,14 +209,16 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         pattern = missing.tobytes()
         flag = bool(missing.any()) and pattern not in self._patterns
         self._patterns.add(pattern)
-        self.numbers_[label] = (median, quantiles, centre * size, spread * size, flag)
         self.features_ += [Feature(name, label, kind) for kind in ("rank", "scaled", "normal")]
         values = np.unique(filled)
-        if 2 < len(values) <= FEW_VALUES and (values == np.round(values)).all():
-            self.values_[label] = values
+        coded = 2 < len(values) <= FEW_VALUES and bool((values == np.round(values)).all())
+        if coded:
             self.features_.append(Feature(name, label, "level"))
         if flag:
             self.features_.append(Feature(name, f"{label} is missing", "code"))
+        place, codes = len(self.numbers_), values.tolist() if coded else []
+        self.numbers_[label] = Numbers(place, median, centre * size, spread * size, flag, codes)
+        return quantiles
 
     def _scale_alike(self) -> None:
         """Give columns of one range one centre and one spread, and their number.
@@ -210,11 +228,11 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         """
         ranges: dict[tuple, list[str]] = {}
         whole = {str(c.name) for c in self.columns_ if c.of.numeric}
-        for label, (_, quantiles, *_) in self.numbers_.items():
+        for label, quantiles in zip(self.numbers_, self.quantiles_):
             least, largest = quantiles[0], quantiles[-1]
             if label in whole and least < np.median(quantiles) < largest:
                 ranges.setdefault((least, largest), []).append(label)
-        few = [r for r, labels in ranges.items() if set(labels) <= set(self.values_)]
+        few = [r for r, labels in ranges.items() if all(self.numbers_[a].values for a in labels)]
         few = sorted(few, key=lambda r: r[0] - r[1])  # the widest first
         for i, part in enumerate(few):
             boards = [r for r in few[:i] if len(ranges.get(r, ())) >= 2 and _is_part(part, r)]
@@ -223,12 +241,12 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         groups = [each for each in ranges.values() if 2 <= len(each) <= MOST_ALIKE]
         number = {label: g for g, labels in enumerate(groups) for label in labels}
         for labels in groups:
-            centres, spreads = (np.array([self.numbers_[a][i] for a in labels]) for i in (2, 3))
+            alike = [self.numbers_[a] for a in labels]
+            centres, spreads = np.array([(a.centre, a.spread) for a in alike]).T
             size = np.abs([centres, spreads]).max()  # no square overflows
             centre, spread = centres.mean(), size * np.sqrt(np.mean((spreads / size) ** 2))
-            for a in labels:
-                median, quantiles, *_, flag = self.numbers_[a]
-                self.numbers_[a] = (median, quantiles, float(centre), float(spread), flag)
+            for a in alike:
+                a.centre, a.spread = float(centre), float(spread)
         self.features_ = [
             replace(f, alike=number[f.label]) if f.kind == "scaled" and f.label in number else f
             for f in self.features_
@@ -303,21 +321,21 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
                 if label not in self.numbers_:
                     continue
                 _refuse_unreadable(column, values, numbers)
-                median, quantiles, mean, spread, flag = self.numbers_[label]
+                known = self.numbers_[label]
                 missing = np.isnan(numbers)
-                filled = np.where(missing, median, numbers)
-                ranks = _ranks(filled, quantiles)
+                filled = np.where(missing, known.median, numbers)
+                ranks = _ranks(filled, self.quantiles_[known.place])
                 out.append(WIDTH * ranks)
                 with np.errstate(over="ignore"):  # what is infinite is far, too
-                    out.append(np.clip((filled - mean) / spread, -FARTHEST, FARTHEST))
+                    out.append(np.clip((filled - known.centre) / known.spread, -FARTHEST, FARTHEST))
                 out.append(ndtri(np.clip(ranks, SCORED, 1 - SCORED)))
-                if label in self.values_:
-                    known = self.values_[label]
-                    codes = np.searchsorted(known, filled).clip(max=len(known) - 1)
-                    codes = np.where(known[codes] == filled, codes, len(known))
-                    objects[len(out)] = _categories(codes, len(known) + 1)
+                if known.values:
+                    coded = np.array(known.values)
+                    codes = np.searchsorted(coded, filled).clip(max=len(known.values) - 1)
+                    codes = np.where(coded[codes] == filled, codes, len(known.values))
+                    objects[len(out)] = _categories(codes, len(known.values) + 1)
                     out.append(codes)
-                if flag:
+                if known.flag:
                     objects[len(out)] = _categories(missing, 2)
                     out.append(missing)
         return EncodedColumns(np.stack(out, axis=1).astype(np.float32), objects)
@@ -333,11 +351,11 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         [40.0]
         """
         if feature.kind == "scaled":
-            _, _, mean, spread, _ = self.numbers_[feature.label]
-            return [float(mean + spread * value) for value in values]
+            known = self.numbers_[feature.label]
+            return [float(known.centre + known.spread * value) for value in values]
         levels = [*self.levels_.get(feature.source, ["no", "yes"]), "other"]
         if feature.kind == "level":
-            levels = [level_text(value) for value in self.values_[feature.label]] + ["other"]
+            levels = [*map(level_text, self.numbers_[feature.label].values), "other"]
         return [levels[int(code)] for code in values]
 
     def unseen(self, X: Any) -> dict[Any, list[str]]:
