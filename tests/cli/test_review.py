@@ -203,3 +203,21 @@ def test_a_check_has_forty_lines_at_most_and_all_of_them_on_request(capsys, fold
     every = printed(capsys, "check", "t.csv", "--all")[1]
     assert "give --all" not in every
     assert all(f"id {j} (" in " ".join(every.split()) for j in range(30))
+
+
+def test_fit_says_of_columns_what_check_finds(folder, capsys):
+    """Both read the same record: a mark of missing values misleads a model too."""
+    rows = (
+        f"{-99 if i % 20 == 0 else 18 + i % 50},{('Yes', 'yes ', 'no')[i % 3]},{i % 7},{i % 2}\n"
+        for i in range(200)
+    )
+    (folder / "t.csv").write_text("age,ok,zip code,y\n" + "".join(rows))
+    assert command("check", "t.csv", "--target", "y", "--json") == 0
+    found = [each["text"] for each in json.loads(capsys.readouterr().out)["findings"]]
+    assert [text.split(":")[0] for text in found] == ["zip code", "ok", "age"]
+    assert command("fit", "t.csv", "--target", "y", "--trials", 1, "--json") == 0
+    assert set(found) <= set(json.loads(capsys.readouterr().out)["notices"])
+    assert command("fit", "t.csv", "--target", "y", "--trials", 1, "--force") == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    for text in found:
+        assert " ".join(text.split()) in screen

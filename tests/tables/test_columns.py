@@ -320,3 +320,17 @@ def test_levels_of_a_report_are_written_in_full():
     cells = {"zip": np.array([1234567.0, 1234568.0] * 9)}
     (column,) = infer_columns(cells, {"zip": "category"})
     assert column.of.distribution(column, cells["zip"]).levels == ["1234567", "1234568"]
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_zip_codes_with_and_without_four_more_digits_are_codes(share):
+    """Never numbers, of which those with four more would be lost, or be ranges."""
+    random = np.random.default_rng(0)
+    codes = random.integers(1000 if share > 0.1 else 10_000, 99_999, 40)
+    cells = [f"{codes[i % 40]:05d}" for i in range(400)]
+    for i in range(int(400 * share)):
+        cells[i * 7 % 400] += f"-{random.integers(0, 9999):04d}"
+    table = {"zip": np.array(cells, dtype=object), "x": random.random(400)}
+    column = infer_columns(table)[0]
+    assert column.kind in ("category", "identifier")
+    assert not column.doubts

@@ -19,7 +19,16 @@ import numpy as np
 from mercer.cli.errors import OptionError, counted
 from mercer.cli.options import CheckOptions, kinds_given, reading_given
 from mercer.cli.problem import columns_of, judged_by
-from mercer.cli.screen import columns_facts, columns_table, few_of_each, values_of
+from mercer.cli.screen import (
+    FEW_FINDINGS,
+    FEW_NOTICES,
+    OF_EACH,
+    columns_facts,
+    columns_table,
+    few_of_each,
+    say,
+    values_of,
+)
 from mercer.cli.tables import Tables
 from mercer.cli.target import (
     check_test_table,
@@ -51,13 +60,13 @@ if TYPE_CHECKING:
 
 MOST_CLASSES = 10
 #: lines of each part of the screen, which has at most 40 unless all are asked for
-FEW_COLUMNS, FEW_NOTICES, FEW_FINDINGS = 17, 7, 7
+FEW_COLUMNS = 17
 #: kernels of `mercer.kernels.as_kernel`, by name
 KERNEL_NAMES = (
     "arccosine", "chi2", "cosine", "histogram_intersection", "intersection", "jaccard",
     "laplacian", "linear", "matern", "poly", "polynomial", "precomputed", "rbf", "sigmoid",
 )  # fmt: skip
-FEW_NAMES, OF_EACH = 5, 2  # columns that a notice names; findings of one kind that are printed
+FEW_NAMES = 5  # columns that a notice names
 
 
 def check_table(options: CheckOptions) -> int:
@@ -101,15 +110,15 @@ def check_table(options: CheckOptions) -> int:
     screen.print(table)
     notices = [*tables.notes, *column_notices(columns)]
     told = [*tables.notes, *column_notices(columns, len(columns) if options.whole else FEW_NAMES)]
-    _say(screen, told, "notice", None if options.whole else FEW_NOTICES)
+    say(screen, told, "notice", None if options.whole else FEW_NOTICES)
     findings = _findings(columns, values, y, str(task), target)
     if options.test is not None:
         findings += _test_findings(
             options.test, columns, values, y, str(task), target, tables, screen
         )
     screen.print(line(("\nTo look at:", "bold")) if findings else "\nNothing else was found.")
-    _say(screen, few_of_each(findings, len(findings) if options.whole else OF_EACH), "finding",
-         None if options.whole else FEW_FINDINGS, "yellow")  # fmt: skip
+    say(screen, few_of_each(findings, len(findings) if options.whole else OF_EACH), "finding",
+        None if options.whole else FEW_FINDINGS, "yellow")  # fmt: skip
     fitting = advice(frame.height, columns, task if y is not None else None)
     if fitting:
         screen.print(line(("\nWhat fits:", "bold")))
@@ -134,20 +143,6 @@ def check_table(options: CheckOptions) -> int:
 
         print(json_text.dumps(plain(facts), allow_nan=False))
     return 0
-
-
-def _say(
-    screen: Terminal, sentences: list[str], noun: str, most: int | None, style: str = ""
-) -> None:
-    """Print sentences in so many lines at most, the first in any case; the others are counted."""
-    lines = 0
-    for i, said in enumerate(sentences):
-        text = line(("• ", style), said)
-        lines += len(screen.render_lines(text))
-        if most is not None and i and lines >= most:
-            screen.print(f"• And {counted(len(sentences) - i, noun)} more: give --all.")
-            return
-        screen.print(text)
 
 
 def _findings(

@@ -25,6 +25,7 @@ from mercer.cli.errors import (
 )
 from mercer.cli.files import STDIN
 from mercer.cli.fit_options import FitOptions
+from mercer.cli.screen import FEW_FINDINGS, FEW_NOTICES, OF_EACH, few_of_each, say
 from mercer.cli.tables import Tables
 from mercer.cli.target import (
     check_test_table,
@@ -42,14 +43,15 @@ from mercer.tables import (
     as_dates,
     as_numbers,
     doubt_notices,
-    find_groups,
     find_leaks,
-    find_order_in_time,
     infer_columns,
     read_columns,
+    review_columns,
     review_target,
     shared_rows,
 )
+
+CHECK = "mercer check --all tells them"
 
 
 @dataclass(frozen=True)
@@ -239,13 +241,16 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         *review_target(y, task, options.target, accuracy=metric == "accuracy"),
         *find_leaks(used, X.columns, y, task),
     ]
-    if related is None and options.test is None:  # rows at random will be held out
-        findings += find_order_in_time(used, X.columns) + find_groups(columns, X.columns)
-    notices = [*tables.notes, *doubt_notices(columns)]
+    review = review_columns(columns, X.columns)
+    at_random = related is None and options.test is None  # rows will be held out
+    findings += [found for found in review if at_random and found.kind in ("time", "groups")]
+    review = [found for found in review if found.kind not in ("time", "groups")]
+    told = [*tables.notes, *doubt_notices(columns)]
+    notices = [*told, *(found.text for found in review)]
     doubts = [finding.text for finding in findings]
-    for notice in notices:
-        screen.print(f"• {notice}")
-    for doubt in doubts:
+    say(screen, told, "notice", FEW_NOTICES, rest=CHECK)
+    say(screen, few_of_each(review, OF_EACH), "finding", FEW_FINDINGS, rest=CHECK)
+    for doubt in few_of_each(findings, OF_EACH):
         screen.print(line(("! ", "yellow"), doubt))
     if notices or doubts:
         screen.print()

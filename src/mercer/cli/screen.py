@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from mercer.cli.errors import counted
 from mercer.cli.terminal import Terminal, line
 from mercer.spoken import first_of, spoken
 from mercer.tables import Column, Finding
@@ -65,6 +66,29 @@ def columns_table(columns: list[Column], values: bool = False, most: int = MOST_
     if len(lines) > most:
         table.add_row(f"… and {sum(map(len, lines[most:]))} more")
     return table
+
+
+#: lines that notices and findings take, of which so many of one kind are told
+FEW_NOTICES, FEW_FINDINGS, OF_EACH = 7, 7, 2
+
+
+def say(
+    screen: Terminal,
+    sentences: list[str],
+    noun: str,
+    most: int | None,
+    style: str = "",
+    rest: str = "give --all",
+) -> None:
+    """Print sentences in so many lines at most, the first in any case; the others are counted."""
+    lines = 0
+    for i, said in enumerate(sentences):
+        text = line(("• ", style), said)
+        lines += len(screen.render_lines(text))
+        if most is not None and i and lines >= most:
+            screen.print(f"• And {counted(len(sentences) - i, noun)} more: {rest}.")
+            return
+        screen.print(text)
 
 
 def few_of_each(findings: list[Finding], most: int) -> list[str]:

@@ -38,9 +38,7 @@ from mercer.tables.identifiers import spare_telling_texts, spare_worded_texts
 from mercer.tables.related import FEW_GROUPS, Related
 from mercer.tables.review import (
     Finding,
-    find_groups,
     find_leaks,
-    find_order_in_time,
     listed,
     review_columns,
     review_target,
@@ -66,8 +64,8 @@ __all__ = [
     "UNITS", "Column", "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding", "Hints",
     "LevelEffect", "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "as_dates",
     "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",
-    "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_groups", "find_leaks",
-    "find_order_in_time", "find_repeated_rows", "find_shared_rows", "form_of", "histogram",
+    "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_leaks",
+    "find_repeated_rows", "find_shared_rows", "form_of", "histogram",
     "infer_columns", "is_missing_mark", "is_object_list", "is_one_zone", "learn_effects",
     "level_text", "listed", "misfits", "missing_values", "read_as", "read_columns",
     "review_columns", "review_target", "rows_of", "shared_rows", "spare_telling_texts",

@@ -37,7 +37,7 @@ HALF = 0.5
 SAME_MONEY = ({"€", "EUR"}, {"$", "US$", "USD"}, {"£", "GBP"}, {"kr", "kr.", "Kr", "SEK"})
 FEW_TRIED = 3  # of the most frequent texts, and of others, which show whether a form may fit
 DIGIT = re.compile(r"\d")
-CODE = re.compile(r"\s*0\d+\s*")  # a number that begins with 0
+CODE = re.compile(r"\s*(?:0\d+|\d{5}-\d{4})\s*")  # a number that begins with 0, or ZIP+4
 GRADE = re.compile(rf"[0-9][{MINUS}]")  # 2- is a mark, where no number is larger
 
 
