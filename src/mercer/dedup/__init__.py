@@ -1,9 +1,9 @@
 """Near-duplicates among documents, and among rows of tables.
 
 `deduplicate` (documents.py) is the whole job: documents become sets of shingles (shingles.py) and
-keys of bands (signing.py), those that share a key meet in buckets (buckets.py), and a walk keeps or
-removes each (walk.py). What comes out is in found.py. stages.py does the same over files, for the
-command, and leaves what is done in a work folder (work_folder.py).
+keys of bands (signing.py), documents that share a key are in one bucket (buckets.py), and a walk
+keeps or removes each (walk.py). found.py holds the result. stages.py does the same over files, for
+the command, and writes each finished step to a work folder (work_folder.py).
 
 `CorpusIndex` (corpus_index.py) keeps documents of earlier days in files (segments.py), by their
 shingles or by short signatures (signatures.py), and finds those that are like new ones (lookup.py).

@@ -1,8 +1,8 @@
 """Buckets: the documents that share a key, found by sorting.
 
-A key and the number of its document are packed into one number of 64 bits, so that a sort without
-anything beside it brings equal keys together. The number takes the place of the key's lowest bits:
-a few documents with different keys may meet, which costs a comparison and changes no answer.
+A key and the number of its document are packed into one number of 64 bits, so that sorting these
+numbers alone brings equal keys together. The document's number replaces the key's lowest bits: a
+few documents with different keys may share a bucket, which costs only a comparison.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def packed(keys: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
 
 
 def together(pairs: np.ndarray, n: int) -> Members:
-    """The buckets of two and more, of packed and sorted keys."""
+    """The buckets of at least two documents, from packed and sorted keys."""
     bits = np.uint64(max(n - 1, 1).bit_length())
     top = pairs >> bits
     same = np.zeros(len(pairs) + 1, bool)  # as the one before

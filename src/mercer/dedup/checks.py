@@ -1,4 +1,4 @@
-"""What is checked of documents and thresholds before anything is read."""
+"""Checks of documents and thresholds before anything is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mercer.samples import describe, describe_entry, is_number, read
 
 
 def check_threshold(threshold: Any, recall: Any) -> None:
-    """Refuse what is no similarity and no probability."""
+    """Refuse a threshold or a recall that is not between 0 and 1."""
     if not (is_number(threshold) and 0 < threshold <= 1):
         raise ValueError(f"threshold={threshold!r}: give a number above 0 and up to 1.")
     if not (is_number(recall) and 0 < recall < 1):

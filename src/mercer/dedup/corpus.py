@@ -1,4 +1,4 @@
-"""What the stages read: files of documents, part by part."""
+"""Files of documents, which the stages read part by part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`CorpusIndex`: documents that were seen earlier, in a folder that many processes may read.
+"""`CorpusIndex`: earlier documents, in a folder that many processes may read.
 
 The folder holds ``index.json``, which says how documents are read, and segments (segments.py), one
 for each call of `append`. An index grows by a file that appears whole, so that a reader sees either
@@ -171,7 +171,7 @@ class CorpusIndex:
 
     @classmethod
     def open(cls, folder: str | os.PathLike) -> CorpusIndex:
-        """Open an index that is there. No code of the folder's choosing runs.
+        """Open an existing index. No code from the folder runs.
 
         Raises
         ------
@@ -365,7 +365,7 @@ class CorpusIndex:
         return segment
 
     def _mark(self) -> list:
-        """What segments of this index have in common."""
+        """The facts that all segments of this index share."""
         names = ("bands", "shingles", "bits", "n_hashes", "seed")
         return [self._facts[name] for name in names]
 

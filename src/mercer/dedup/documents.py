@@ -94,7 +94,7 @@ def deduplicate(
     memory: int | float | str | None = None,
     n_jobs: int | None = None,
 ) -> Duplicates:
-    r"""Find near-duplicates, and say for each document that goes which one stays instead.
+    r"""Find near-duplicates, and say for each removed document which one is kept instead.
 
     Documents are walked through from the most preferred one. Each is compared with those that are
     kept so far and share a bucket with it; it is removed if its similarity to one of them is the

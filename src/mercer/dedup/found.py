@@ -1,4 +1,4 @@
-"""What `mercer.deduplicate` returns: which documents stay, and for which one each other goes."""
+"""The result of `mercer.deduplicate`: the documents kept, and the one kept for each removed one."""
 
 from __future__ import annotations
 
@@ -57,8 +57,7 @@ class Duplicates:
 
     @property
     def clusters(self) -> np.ndarray:
-        """The number of the cluster of each document, (n,): a document that stays, and all that go
-        for it.
+        """The cluster of each document, (n,): a kept document and those removed for it.
 
         The clusters of documents that are kept are numbered from 0, in their order; after them come
         those of documents of ``against``.

@@ -1,9 +1,9 @@
 """Segments: the files of an index on disk, each of which holds some documents as flat arrays.
 
-A segment begins with eight bytes that say what it is, the length of its header, and the header as
+A segment begins with eight bytes that mark its type, the length of its header, and the header as
 JSON: the format, how many documents, and the name, type, shape, place and checksum of each array.
 The arrays follow, each at a multiple of 64 bytes. They are mapped into memory: several processes
-may read a segment at once, and the system reads the pages that are asked for. A segment is written
+may read a segment at once, and the system reads only the pages that they use. A segment is written
 whole or not at all and is never changed. Reading one runs no code.
 """
 
@@ -117,7 +117,7 @@ def read_header(content: bytes, path: Path) -> tuple[int, dict]:
 
 
 def refuse_newer(header: Any, path: Path) -> None:
-    """Refuse what another version wrote in a format that is not known here."""
+    """Refuse a format that this version does not know."""
     found = header.get("format") if isinstance(header, dict) else None
     if type(found) is not int or found < 1:
         raise damaged(path, "its header gives no format")

@@ -2,8 +2,8 @@
 
 Of each min-wise hash b bits are kept, after its bits were mixed. They are equal where the hashes
 are, with the probability J, and by chance otherwise, so that a share m of equal ones gives the
-estimate (m - 2⁻ᵇ) / (1 - 2⁻ᵇ). Source: Li & König, "b-bit minwise hashing", WWW 2010, for sets that
-are small beside all that there could be.
+estimate (m - 2⁻ᵇ) / (1 - 2⁻ᵇ). Source: Li & König, "b-bit minwise hashing", WWW 2010, for sets
+that are small compared with all possible items.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is read of each document in one pass: the keys of its bands, and by what it is preferred.
+"""One pass over the documents: the keys of the bands of each, and the value that ranks it.
 
 A band is a table of `mercer.LSHIndex`: documents of similarity J share its key, made of r min-wise
 hashes, with the probability Jʳ, and at least one of b keys with 1 - (1 - Jʳ)ᵇ.
@@ -59,7 +59,7 @@ def choose_bands(threshold: float, recall: float) -> Bands:
 
 @dataclass(frozen=True)
 class Signs:
-    """What was read of n documents."""
+    """The keys, digests, lengths and counts of n documents."""
 
     keys: np.ndarray  # (bands, n), uint64
     digests: np.ndarray  # (n, 2), uint64: equal ones have the same shingles in the same order

@@ -1,11 +1,11 @@
-"""The same job in stages over files, which can be killed at any moment and go on.
+"""`deduplicate` in stages over files, which can be killed at any moment and continued.
 
 Each stage is a list of tasks, and each task writes one file of the work folder, whole or not at
 all: the file is the mark that the task is done. A run does what is not done yet, so that it may be
 killed and started again, or be one of several processes that share the tasks:
 
 - signs: the documents of each part of a file are read and signed;
-- earlier: which of them go for a document of an index, for each part;
+- earlier: which of them are removed for a document of an index, for each part;
 - equals: the order of preference, and which documents have equal shingles (one task);
 - buckets: the keys of a band are sorted, a piece of them at a time, and give its buckets;
 - candidates: which documents share a bucket (one task);
@@ -117,7 +117,7 @@ class Stages:
         self.n_bands = signer.bands.n_bands
 
     def run(self, mapped: Mapped | None = None) -> Result | None:
-        """Do what is left to do; None for a process whose part is done, and that is not the first.
+        """Do the remaining tasks; None for a process other than the first, when its part is done.
 
         The first process does the tasks that are single, and returns the result. ``mapped`` runs
         the others: it is called with a function of the number of a task and with the numbers, as
@@ -231,7 +231,7 @@ class Stages:
     # --- earlier ---------------------------------------------------------------------------------
 
     def _earlier(self, file: int) -> None:
-        """The document of the index for which each goes, or none."""
+        """The document of the index for which each one is removed, or none."""
         index, met = cast(CorpusIndex, self.index), []
         parts = range(self.work.counts[file])
         for k in parts:
@@ -250,7 +250,7 @@ class Stages:
             )  # fmt: skip
 
     def _earlier_of_all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The row of the index for which each document goes, the similarity, and two counts."""
+        """The index row for which each document is removed, the similarity, and two counts."""
         rows, similarities = np.full(self.work.starts[-1], -1), np.zeros(self.work.starts[-1])
         told = np.zeros(2, np.int64)
         for part, start in zip(self.work.parts, self.work.starts):
@@ -387,7 +387,7 @@ class Stages:
 
 
 def _performed(stages: bytes, stage: str, number: int) -> None:
-    """One task, in whatever process this is."""
+    """Perform one task, in any process."""
     _revived(stages).perform(stage, number)
 
 

@@ -1,8 +1,8 @@
 """The walk: documents in the order of preference, each kept or removed for one that is kept.
 
-So each removed document is as similar as the threshold says to one that stays, its partner. In a
-chain, where A is like B and B like C, but A not like C, the second link does not remove C unless B
-stays: clusters are stars.
+So each removed document reaches the threshold with one that is kept, its partner. In a
+chain, where A is like B and B like C, but A not like C, the second link does not remove C unless
+B is kept: clusters are stars.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Candidates(NamedTuple):
 
 
 def candidates(members: Members, rank: np.ndarray, fixed: int, rules: Rules) -> Candidates:
-    """The members of buckets that can remove something."""
+    """The documents in buckets in which one can remove another."""
     new = members.rows >= fixed
     useful = np.bincount(members.buckets[new], minlength=members.count)  # that may be removed
     old = np.zeros(len(useful), bool)
@@ -130,7 +130,7 @@ def walk(chosen: Candidates, sets: Sets, rules: Rules, n: int) -> Verdicts:
 
 
 def with_equals(verdicts: Verdicts, first: np.ndarray, fixed: int, rules: Rules) -> Verdicts:
-    """The same for the documents that equal another one: they share its fate, or go for it."""
+    """The same for documents equal to another: they share its verdict or are removed for it."""
     partners, similarities = verdicts.partners.copy(), verdicts.similarities.copy()
     rows = np.flatnonzero(first != np.arange(len(first)))
     rows = rows[rows >= fixed]
@@ -148,8 +148,8 @@ def decide(
     sets: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], open_: np.ndarray | None = None,
 ) -> Verdicts:  # fmt: skip
     """Decide on all documents; ``sets`` makes the shingles of those that are compared, all in one
-    array, and says where each document starts. Those that are not ``open_`` are left out, and what
-    is said of them has no meaning."""
+    array, and says where each document starts. Those that are not ``open_`` are left out, and
+    their verdicts have no meaning."""
     n = len(signs)
     rank = ranks(preferred(signs, fixed, values))
     first = equal_documents(signs, rank)

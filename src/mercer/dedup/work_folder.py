@@ -90,7 +90,7 @@ class WorkFolder:
             return found
 
     def read(self, stage: str, *numbers: int) -> dict[str, np.ndarray]:
-        """The arrays of a task that is done, whose numbers can be what the stage makes.
+        """The arrays of a finished task, after a check that the stage can have made their numbers.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class WorkFolder:
         return self._found
 
     def _sizes(self, file: int) -> np.ndarray:
-        """How many documents each part of a file has, which its keys tell, too."""
+        """How many documents each part of a file has, also seen from its keys."""
         with reading(self.whole(file)):
             sizes = _load(self.whole(file))["sizes"]
             if sizes.dtype.kind != "i" or sizes.ndim != 1:
@@ -162,7 +162,7 @@ class WorkFolder:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """While a file of a job is read: what is wrong in it becomes a ValueError that names it."""
+    """While a file of a job is read: errors in it become a ValueError that names the file."""
     try:
         yield
     except (ValueError, LookupError, TypeError, EOFError, OSError, BadZipFile, ZlibError) as error:
@@ -172,7 +172,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, why: str) -> str:
-    """What is said of a file of a job that cannot be what Mercer wrote."""
+    """The error for a file of a job that Mercer cannot have written."""
     return (
         f"{path} is damaged, or was altered ({why}). Remove the folder {path.parent}, and give the "
         "same command again."

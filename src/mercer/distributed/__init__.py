@@ -1,6 +1,6 @@
 """Learners over the partitions of a cluster: dask arrays and data frames in, and out.
 
-`Distributed` wraps a learner. An `Engine` has the four verbs that it needs of a cluster:
+`Distributed` wraps a learner. An `Engine` has the four methods that it needs from a cluster:
 `DaskEngine` for a client of Dask, `ThreadEngine` for threads of this process.
 """
 

@@ -1,4 +1,4 @@
-"""The estimator of this room: a learner of Mercer, fitted and asked over partitions of rows."""
+"""The estimator of this room: a learner of Mercer that fits and predicts over partitions."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has("predict"))
     def predict(self, X: Any) -> Any:
-        """Predictions of the rows of X, which are computed when a collection of them is."""
+        """Predictions of the rows of X; for a collection they are computed when you compute it."""
         return self._answers("predict", X)
 
     @available_if(_has("predict_proba"))
@@ -156,7 +156,7 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
         return np.concatenate(engine.reduce(_joined, engine.map(_found, parts, given)))
 
     def _example(self, method: str, X: Any) -> np.ndarray:
-        """What the method returns for two rows like those of X."""
+        """The result of the method for two rows like those of X."""
         if on_dask.numeric_array(X):
             some = np.zeros((2, *X.shape[1:]), X.dtype)
         elif hasattr(X, "_meta_nonempty"):

@@ -1,7 +1,7 @@
-"""What a cluster has to do for the fits of this room: put, broadcast, map, reduce; optionally keep.
+"""The interface of a cluster: put, broadcast, map, reduce; optionally keep.
 
 An engine is one file: on_dask.py is the only one that knows Dask, threads_here.py needs no cluster.
-Work is made of tasks that can be run anew at any time: each is a function of one partition and of
+Each task can be run again at any time: each is a function of one partition and of
 what was broadcast, and changes neither.
 """
 
@@ -36,7 +36,7 @@ class Partition:
 
 
 class Engine(ABC):
-    """Where partitions lie and tasks run. Abstract: four verbs.
+    """Where partitions are stored and tasks run. Abstract: four methods.
 
     Partitions are handles, which mean what the engine likes. Results do not depend on where a task
     runs, or how often: sums are made in pairs of neighbours, in the order of the partitions.
@@ -47,7 +47,7 @@ class Engine(ABC):
 
     @abstractmethod
     def put(self, sources: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Handles of what each function returns, which is called where the rows are wanted."""
+        """Handles of the results of functions, which run where the rows are needed."""
 
     @abstractmethod
     def broadcast(self, value: Any) -> Any:

@@ -107,7 +107,7 @@ def _columns(X: Any) -> Any:
 
 
 def named(part: Partition, work: Callable[[], Any]) -> Any:
-    """What ``work`` returns; its errors name the partition."""
+    """The result of ``work``; its errors name the partition."""
     try:
         return work()
     except (ValueError, TypeError) as error:

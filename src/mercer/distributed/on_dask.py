@@ -1,10 +1,10 @@
 """Dask: the engine of a client, and dask arrays and data frames as partitions. Nothing else of
 Mercer imports it.
 
-A round is one graph: partitions are made, worked on and added in pairs where they lie, and freed.
-What a task has made comes back after its worker is killed. Values that were sent by this process
-(broadcasts, and rows that lie here) are lost with their workers; then they are sent again, and the
-round is run anew.
+A round is one graph: workers make partitions, compute on them, add the results in pairs, and free
+them. If a worker is killed, Dask computes its results again. Values that this process has sent
+(broadcasts, and its own rows) are lost with their workers; then they are sent again, and the round
+is run again.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class DaskEngine(Engine):
         raise self._ended(reason) from reason
 
     def _result(self, future: Any, sent: list[_Sent | _Kept]) -> Any:
-        """The value of a round; CancelledError if what was sent for it has been lost."""
+        """The value of a round; CancelledError if values that were sent for it are lost."""
         while True:
             try:
                 return future.result(timeout=PATIENCE)

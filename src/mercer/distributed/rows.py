@@ -1,4 +1,4 @@
-"""Rows as users give them, cut into partitions: dask collections, or arrays that lie here."""
+"""Rows as users give them, cut into partitions: dask collections, or arrays of this process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def engine_of(client: Any) -> Engine:
 
 
 class Rows:
-    """X, y and weights, which partitions are made of when an engine wants them.
+    """X, y and weights, from which partitions are made when an engine needs them.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def sliceable(part: Any) -> Any:
 
 
 def aligned(part: Any) -> Any:
-    """An array as numbers where a processor reads them fast; messages may have put them anywhere.
+    """An array whose numbers are aligned in memory; those from messages may not be.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is raised for a file that is not a whole file of Mercer, and what it may quote."""
+"""The error for a file that is not a whole file of Mercer, and its quotes from the file."""
 
 LONGEST = 300  # characters that are repeated
 
@@ -8,7 +8,7 @@ class ModelFileError(ValueError):
 
 
 def reason(error: Exception) -> str:
-    """What an error says, as it can be shown: files may put anything into it."""
+    """The message of an error, made safe to print: files may put anything into it."""
     text = str(error).rstrip(".")
     if not text or type(error) in (KeyError, IndexError, AttributeError, TypeError):  # few words
         text = f"{type(error).__name__} {text}".rstrip()

@@ -1,9 +1,9 @@
-"""What the arrays of a file must be: said beside the classes that hold them, and checked when read.
+"""Rules for the arrays of a file: declared beside their classes, and checked when read.
 
 Whoever makes up a file may write any numbers into it. Compiled code, scipy and loops that walk
-through a tree take some of them for places in memory, or for the next step of a way that ends. So a
-class declares what its fields are, and `check_fields`, the one door for all that is read from
-files, holds every object against what its class declares.
+through a tree take some of them for places in memory, or for the next step of a way that ends. So
+a class declares rules for its fields, and `check_fields`, which sees everything that is read
+from files, compares every object with the rules of its class.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_PARTS = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)
 
 
 def fields(**rules: Rule) -> Callable[[Class], Class]:
-    """Declare what the fields of a class must be when they are read from a file.
+    """Declare the rules for fields of a class that are read from a file.
 
     A field may be absent. Classes below this one have the same fields, and may declare more. A
     class that is no estimator and no dataclass can be in files only if it, or one above it, is

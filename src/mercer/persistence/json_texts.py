@@ -1,4 +1,4 @@
-"""The one reader of JSON, which looks how deep a text is nested before anything is built of it.
+"""The one reader of JSON, which checks how deep a text is nested before it builds anything.
 
 Python's parser calls itself for each level, and what is made of a text (the columns of a table, a
 description of objects) takes time and memory that grow with the square of its depth, or faster. So
@@ -23,7 +23,7 @@ STEPS[[*b"]}"]] = -1
 
 
 def read_json(text: str | bytes, depth: int = DEPTH) -> Any:
-    """What a text in JSON says, as `json.loads` reads it.
+    """The value of a text in JSON, as `json.loads` reads it.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def check_depth(text: str | bytes, depth: int = DEPTH) -> None:
 
 
 def deepest(text: str | bytes) -> int:
-    """How many levels of lists and objects are open at most, outside of what stands in quotes."""
+    """How many levels of lists and objects are open at most, outside of quotes."""
     content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     content = ESCAPED.sub(b"", content)  # a quote after a backslash ends no text
     most = level = quotes = 0

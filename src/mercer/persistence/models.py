@@ -1,4 +1,4 @@
-"""Model files: saved, and loaded without running any code of the file's choosing.
+"""Model files: saved, and loaded without running any code from the file.
 
 A model file is a zip archive in the format of skops (JSON and npy members; no pickles) with one
 more member, ``mercer.json``, that carries this library's version. Nothing in it is compressed.
@@ -75,7 +75,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
 
 def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
-    """Read a model that `save` wrote. No code of the file's choosing runs.
+    """Read a model that `save` wrote. No code from the file runs.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
 
 
 def model_bytes(model: Any) -> bytes:
-    """What `save` writes.
+    """The bytes that `save` writes.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def _copy_members(content: bytes, archive: zipfile.ZipFile) -> None:
 
 
 def read_unchecked(content: bytes, path: Path, allowed: list[str]) -> Any:
-    """What a file holds, which `mercer.persistence.check_fields` has to look at.
+    """The content of a file, which `mercer.persistence.check_fields` still has to check.
 
     Errors name its path, and are those of `load`. ``allowed`` are the names of
     classes that the user trusts, from `trusted_names`.

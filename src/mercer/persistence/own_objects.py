@@ -134,7 +134,7 @@ def _register_node() -> None:
     from skops.io._protocol import PROTOCOL
 
     class OwnNode(ObjectNode):
-        """What stands for an object of one of Mercer's classes."""
+        """The node for an object of one of Mercer's classes."""
 
         def __init__(self, state: dict, load_context: Any, trusted: Any = None) -> None:
             own = {key: value for key, value in state.items() if key != "content"}

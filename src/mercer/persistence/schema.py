@@ -1,11 +1,11 @@
-"""What is checked of ``schema.json``, the description of a model in the format of skops.
+"""Checks of ``schema.json``, the description of a model in the format of skops.
 
 It is a tree of nodes. Each names a class and the loader of skops that makes the object; an array,
 a sparse matrix or bytes are a member of the archive, which the node names. Objects that were the
 same one have the same ``__id__`` and are described each time, and only the first is read. In a file
-that somebody made up, one ``__id__`` could stand for much more than is written there, 60 levels
-deep for 2**60 objects, or a thousand arrays for one member. So what is checked here is that the
-tree which is built has the form of the text, and reads each member once.
+that somebody made up, one ``__id__`` could expand to much more than is written there, 60 levels
+deep for 2**60 objects, or a thousand arrays for one member. So the checks here ensure that the
+tree has the form of the text, and reads each member once.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def check_schema(archive: zipfile.ZipFile, others: Iterable[str] = ()) -> set[st
 
 
 class _Walk:
-    """What was met on the way through a description."""
+    """The nodes seen so far in a description."""
 
     def __init__(self, archive: zipfile.ZipFile):
         self.archive = archive
@@ -214,7 +214,7 @@ def _name(node: dict) -> str:
 
 
 def _said(node: dict) -> str:
-    """What a message calls the type of a node; of a method, the method."""
+    """The name of the type of a node in messages; for a method, that of the method."""
     if node["__loader__"] == "MethodNode":
         return f"{_name(node)}.{node['content']['func']}"
     return _name(node)
@@ -243,7 +243,7 @@ def _check_keys(types: dict) -> None:
 
 
 def _check_factory(node: dict) -> None:
-    """What a dict with defaults calls for a key that is not there."""
+    """The function that a dict with defaults calls for a missing key."""
     if node["__loader__"] != "JsonNode" and _name(node) not in FACTORIES:
         raise ValueError(f"a dict whose defaults are made by {_name(node)}")
 
@@ -259,7 +259,7 @@ def _check_fields(owner: type, content: dict | None) -> None:
 
 
 def _check_state(content: dict | None) -> None:
-    """What an object of scikit-learn is made of: it looks at the names and at its version."""
+    """Check the state of an object of scikit-learn: its names and its version."""
     if content is None:
         return
     if content["__loader__"] not in ("DictNode", "JsonNode", "TupleNode", "ListNode"):

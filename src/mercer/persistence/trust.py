@@ -120,7 +120,7 @@ def may_be_trusted(name: str) -> bool:
 
 
 def why_unloadable(name: str) -> str:
-    """Why no user could load what stands in a model under this name; empty where one could."""
+    """Why no user could load the class with this name in a model; empty where one could."""
     module, _, attribute = name.rpartition(".")
     found = getattr(sys.modules.get(module), attribute, None)
     if attribute.startswith("<") or isinstance(found, FUNCTIONS):
@@ -180,7 +180,7 @@ def _trusted_name(entry: Any) -> str:
 
 
 def _imported(name: str) -> Any:
-    """What a dotted name that the user gave stands for."""
+    """The object with a dotted name that the user gave."""
     module, _, attribute = name.rpartition(".")
     if not module or not all(part.isidentifier() for part in name.split(".")):
         raise ValueError(

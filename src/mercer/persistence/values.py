@@ -1,8 +1,8 @@
 """Values that are data but no JSON, such as dates: each is a short text in a file.
 
-Levels of categories may be such values, of Python or of pandas. skops would call what a file names
-with arguments from the file; here a table says for each type what is written of a value, and how it
-is made again.
+Levels of categories may be such values, of Python or of pandas. skops would call functions that
+a file names with arguments from the file; here a table says for each type how a value is
+written, and how it is made again.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _register_pandas() -> None:
 
 
 def _state(value: Any, context: Any) -> dict[str, Any]:
-    """What is written of a value."""
+    """The text that is written for a value."""
     from skops.io._general import object_get_state
 
     name = _name(type(value))
@@ -164,7 +164,7 @@ def _value_node() -> type:
     from skops.io._audit import Node
 
     class ValueNode(Node):
-        """What stands for a value of the table."""
+        """The node for a value of the table."""
 
         def __init__(self, state: dict, load_context: Any, trusted: Any = None) -> None:
             super().__init__(state, load_context, trusted)

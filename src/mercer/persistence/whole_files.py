@@ -1,9 +1,9 @@
-"""Files that are written whole or not at all, and the door through which files are read.
+"""Writes files whole or not at all, and opens files to read.
 
 A file is written beside its target under a name that nobody else has, synchronised, and renamed.
 While it is written it is locked; the system takes the lock away when the process ends, however it
-ends. So whoever writes to the same target next can tell what a dead process left behind from what a
-living one writes, and removes it.
+ends. So the next process that writes to the same target can distinguish files of dead processes
+from those of living ones, and removes them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def write_together(
 
 
 def stamp(path: str | os.PathLike) -> list[int]:
-    """What a file keeps when it is renamed, and loses when somebody writes to it."""
+    """A stamp of a file that renaming keeps and writing changes."""
     found = os.stat(path)
     return [found.st_ino, found.st_size, found.st_mtime_ns]
 

@@ -1,4 +1,4 @@
-"""Samples that are bags: sets of points, in no order, and not always as many of them."""
+"""Samples that are bags: sets of points, in no order, in any number."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _(X: EncodedColumns) -> Iterable[Hashable]:
 
 @row_keys.register
 def _(X: MatrixRows) -> Iterable[Hashable]:
-    """The values of k, by which alone samples are known."""
+    """The values of k, which are all that is known of the samples."""
     if X.matrix is None:
         return range(X.shape[0])
     return (_numbers_key(X.matrix[row]) for row in X.rows)

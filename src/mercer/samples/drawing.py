@@ -1,4 +1,4 @@
-"""`Drawing`: one sample as nodes and edges in a plane, and the places where its nodes stand."""
+"""`Drawing`: one sample as nodes and edges in a plane, and the places of its nodes."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def tree_drawing(labels: list, children: list[int], said: str) -> Drawing:
 
 
 def shortened(label: object) -> str:
-    """A label as a picture has room for it."""
+    """A label, shortened to fit in a picture."""
     text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
     text = " ".join(text.split())
     return text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"

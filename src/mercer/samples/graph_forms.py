@@ -1,7 +1,7 @@
 """Graphs as other libraries and users have them: networkx, igraph, rustworkx, matrices, tuples.
 
-`parts_of` reads one graph as numbers of nodes and edges. Other libraries are recognised by what
-their graphs can do, so that none of them is imported.
+`parts_of` reads one graph as numbers of nodes and edges. Other libraries are recognised by the
+methods of their graphs, so that none of them is imported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LABEL, ATTRIBUTES, WEIGHT = "label", "attributes", "weight"
 
 
 class GraphParts(NamedTuple):
-    """One graph of n nodes: edges (m, 2), and what stands at its nodes and edges, if anything.
+    """One graph of n nodes: edges (m, 2), and the labels of its nodes and edges, if any.
 
     Labels are as they were given (`graph_as_given`), or a number for each (`parts_of`). Weights of
     edges are read by kernels between the nodes of one graph alone.
@@ -176,7 +176,7 @@ def _of_mapping(item: Mapping, name: str) -> GraphParts:
 
 
 def _payload(payload: Any) -> Mapping:
-    """What a node or an edge of rustworkx carries: fields, or its label itself."""
+    """The data of a node or an edge of rustworkx: fields, or its label itself."""
     if isinstance(payload, Mapping):
         return payload
     label = isinstance(payload, (*SCALARS, tuple))

@@ -1,4 +1,4 @@
-"""What a graph is among other samples: how it is recognised, and encoded with others."""
+"""Graphs as a kind of sample: how they are recognised, and encoded with others."""
 
 from __future__ import annotations
 

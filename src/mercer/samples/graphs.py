@@ -1,6 +1,6 @@
 """Samples that are graphs: nodes and edges, with labels or attributes or without.
 
-graph_kind.py says what a graph is among other samples, and graph_forms.py reads those of users.
+graph_kind.py recognises and encodes graphs, and graph_forms.py reads those of users.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Kind`: what a sample is, in one object for each kind of sample."""
+"""`Kind`: all facts about a kind of sample, in one object for each kind."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Kind(ABC):
         return rows
 
     def recognise(self, X: Any, items: list | None) -> list | None:
-        """The samples of X if they are of this kind where nobody says of which; else None.
+        """The samples of X if they are of this kind and no kind was given; else None.
 
         ``items`` are the objects in a list, an array or a column; None where X has none. The
         default looks whether the first known one is a sample.
@@ -167,7 +167,7 @@ class Kind(ABC):
         return [named(kernel)() for kernel in self.kernels]
 
     def remedy(self) -> str:
-        """What to give where such samples came, and vectors were wanted."""
+        """Advice for a user who gave such samples where vectors were needed."""
         suiting = [f"kernel={kernel!r}" for kernel in self.make_kernels()]
         suiting += [f"metric={self.make_distance()!r}"] if self.distance is not None else []
         such = f", such as {' or '.join(suiting)}" if suiting else ""
@@ -183,7 +183,7 @@ class Kind(ABC):
 
 
 def named(made_by: str | Callable) -> Callable:
-    """What makes a distance or a kernel; rooms above this one are named, and never imported."""
+    """The maker of a distance or a kernel, by name: rooms above this one are never imported."""
     if callable(made_by):
         return made_by
     module, _, name = made_by.partition(":")

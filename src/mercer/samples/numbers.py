@@ -1,4 +1,4 @@
-"""What counts as a number where a parameter is asked for: True and complex numbers do not."""
+"""Which values of parameters count as numbers: True and complex numbers do not."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def check_format(X: Any, name: str = "X") -> None:
 
 
 def _fault_of_compressed(A: Any) -> str | None:
-    """What is wrong with a matrix in compressed rows or columns, also one of blocks, or None."""
+    """The fault of a matrix in compressed rows or columns, also one of blocks, or None."""
     tall, wide = ("column", "row") if A.format == "csc" else ("row", "column")
     lines, width = (1, *A.shape)[-2:] if A.format != "csc" else A.shape[::-1]
     if A.format == "bsr":
@@ -165,7 +165,7 @@ def _fault_of_compressed(A: Any) -> str | None:
 
 
 def _fault_of_entries(A: Any) -> str | None:
-    """What is wrong with a matrix that lists its entries (coo), or None."""
+    """The fault of a matrix that lists its entries (coo), or None."""
     nouns = ("row", "column") if A.ndim == 2 else ("place",) * A.ndim
     for numbers, size, noun in zip(A.coords, A.shape, nouns):
         if numbers.ndim != 1 or numbers.dtype.kind != "i":

@@ -1,7 +1,7 @@
-"""The one door of samples: `read` finds the kind of raw data, and brings them into its plain form.
+"""Reads all samples: `read` finds the kind of raw data, and brings them into its plain form.
 
-Each `Kind` says which forms it reads: `Kind.rows` where a comparison tells the kind, and
-`Kind.recognise` where nobody does. `as_samples` goes through the same door, and encodes the rows.
+Each `Kind` says which forms it reads: `Kind.rows` where a comparison names the kind, and
+`Kind.recognise` elsewhere. `as_samples` calls `read` too, and encodes the rows.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _objects(X: Any) -> list | None:
 
 
 def _depth(cell: Any) -> int:
-    """How many lists stand in each other at the beginning of a cell, as far as it matters."""
+    """How deep lists are nested at the beginning of a cell, as far as it matters."""
     depth = 0
     while isinstance(cell, LISTED) and getattr(cell, "ndim", 1) and depth <= DEEPEST:
         depth, cell = depth + 1, cell[0] if len(cell) else None

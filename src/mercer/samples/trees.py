@@ -29,8 +29,7 @@ FORMS = (
 
 
 def holds_tree(item: Any) -> bool:
-    """Whether a Python object can be nothing but a tree: brackets are texts, and tuples of texts
-    may be tokens."""
+    """Whether an object can only be a tree: brackets are texts, tuples of texts may be tokens."""
     if isinstance(item, tuple):
         return len(item) > 1 and isinstance(item[0], str) and any(map(_is_node, item[1:]))
     return _reader(item) is not None

@@ -58,7 +58,7 @@ class Vectors(np.ndarray):
         return np.asarray(rows).view(cls)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What is computed from vectors is a plain array."""
+        """Results computed from vectors are plain arrays."""
         return array[()] if return_scalar else array.view(np.ndarray)
 
     def __reduce__(self) -> Any:
@@ -235,7 +235,7 @@ def are_vectors(cells: list) -> bool:
 
 
 def are_numbers(X: Any) -> bool:
-    """Whether raw data can be nothing but rows of numbers."""
+    """Whether raw data can only be rows of numbers."""
     rows = as_rows(X)
     if is_frame(rows):
         return all(t.is_numeric() or t.is_boolean() for t in frame_of(rows).schema.values())
@@ -374,7 +374,7 @@ def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refuse_lost_products(X: Any, reader: str) -> None:
-    """Raise ValueError if no digit of inner products of vectors tells the rows apart."""
+    """Raise ValueError if no digit of inner products of vectors distinguishes the rows."""
     if safe_unit(X) != 1:
         j, size = largest_column(X)
         raise ValueError(

@@ -5,8 +5,8 @@ compares everything; `fit_index` (choose.py) takes one by its name. Searches are
 in compare.py and rows.py, and files are written and read in files.py and skeleton.py.
 
 `LSHIndex` (lsh.py) finds candidates by the hash functions of families.py and minhash.py, as many as
-amplification.py says. What they read of samples is in readings.py, and lists of candidates are
-compared in listed.py. `GraphIndex` (graph.py) asks another library for them.
+amplification.py says. readings.py turns samples into the rows that they hash, and listed.py
+compares lists of candidates. `GraphIndex` (graph.py) gets them from another library.
 """
 
 from mercer.search.brute import BruteForce

@@ -1,4 +1,4 @@
-"""How many hash functions are wanted: an AND of r within a table, and an OR of b tables.
+"""How many hash functions are needed: an AND of r within a table, and an OR of b tables.
 
 With the collision probability p of one function, two rows share a key in some table with the
 probability 1 - (1 - pʳ)ᵇ, an S-curve over their distance. `cheapest` takes the r and b that reach a

@@ -1,10 +1,10 @@
 """Nearest neighbours by comparing everything.
 
-Exact for every distance, and the measure of every other index. Rows of numbers are searched by the
-native loops of vectors.py. For other samples tiles of distances stream by, and the nearest stay;
-where the distance has a ``key`` (the length of a string), rows are held in its order, and tiles
-whose keys are too far apart are passed over; where it has ``bounds``, only the distances that
-these leave open are computed.
+Exact for every distance, and the reference for every other index. Rows of numbers are searched by
+the native loops of vectors.py. For other samples distances are computed tile by tile, and the
+nearest are kept; where the distance has a ``key`` (the length of a string), rows are held in its
+order, and tiles whose keys are too far apart are skipped; where it has ``bounds``, only the
+distances that these leave open are computed.
 """
 
 from __future__ import annotations

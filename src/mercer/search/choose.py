@@ -1,9 +1,9 @@
 """The choice of an index, by its name or by what the searches are likely to cost.
 
 A search in a tree reads some of its leaves. How many is measured for two samples of the rows, one
-four times as large as the other; it is taken to grow with the number of rows as it does from one to
-the other. The costs of a leaf and of a row of brute force were measured on one machine, in numbers
-that do not depend on what else runs: the choice is the same each time.
+four times as large as the other; for all rows it is extrapolated from these two. The costs of a
+leaf and of a row of brute force were measured on one machine, in numbers that do not depend on
+other programs: the choice is the same each time.
 """
 
 from __future__ import annotations
@@ -174,6 +174,6 @@ def _vantages_pay(distance: Distance, some: Any, probes: np.ndarray, n: int) -> 
 
 
 def _grown(fewer: float, more: float, n: int) -> float:
-    """What grows from ``fewer`` to ``more`` with the sample, for n rows: by a power of n."""
+    """A count for n rows that grows from ``fewer`` to ``more`` with the sample, as a power of n."""
     power = np.clip(np.log(more / fewer) / np.log(SAMPLE / PART), 0, 1)
     return more * (n / SAMPLE) ** float(power)

@@ -1,8 +1,8 @@
 """How queries are compared with the candidates that an index proposes.
 
 A `Search` is one question to an index. It divides the queries among the threads, computes the
-distances to the candidates tile by tile, and keeps what the question asks for. Called by
-`mercer.search.Index`.
+distances to the candidates tile by tile, and keeps the nearest or those within a radius.
+Called by `mercer.search.Index`.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Search:
         return by_query(found, len(self.queries), self.dtype, mirrored)
 
     def _sides(self) -> tuple[Any, Any]:
-        """What the distance reads of queries and training rows, computed once for all tiles."""
+        """Queries and training rows as the distance reads them, prepared once for all tiles."""
         B = self.training.prepare(self.distance)
         return self.queries.prepare(self.distance, B), B
 

@@ -2,7 +2,7 @@
 
 A family is a value: `HashFamily.draw` makes a copy that has functions, `HashFamily.hashes` applies
 them, and `HashFamily.collision` is the probability that two rows have the same hash, by which
-`mercer.search.amplification` chooses how many functions are wanted. The family for sets is
+`mercer.search.amplification` chooses how many functions are needed. The family for sets is
 `MinHash` (minhash.py).
 """
 
@@ -48,7 +48,7 @@ class Sensitivity(NamedTuple):
             return float(np.log(self.p1) / np.log(self.p2))
 
     def amplified(self, n_hashes: int, n_tables: int) -> Sensitivity:
-        """The same of tables that are asked in turn, each with keys of several functions."""
+        """The same for several tables together, each with keys of several functions."""
         p1, p2 = (1 - (1 - p**n_hashes) ** n_tables for p in (self.p1, self.p2))
         return self._replace(p1=p1, p2=p2)
 

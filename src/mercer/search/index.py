@@ -1,4 +1,4 @@
-"""What all indexes of nearest neighbours share.
+"""The common part of all indexes of nearest neighbours.
 
 An index proposes candidates: training rows that may be near to some queries. `Index` does the rest.
 It encodes the samples, compares the candidates by tiles on all threads, keeps the nearest ones,
@@ -312,7 +312,7 @@ class Index(BaseEstimator, ABC):
         trusted: Iterable[str | type] = (),
         check: bool = True,
     ) -> Self:
-        """Read an index that `save` wrote. No code of the file's choosing runs.
+        """Read an index that `save` wrote. No code from the file runs.
 
         Large arrays stay in the file: the system reads the pages that a query needs, so that an
         index may be larger than memory. A new file may replace this one, or it may be removed,
@@ -357,7 +357,7 @@ class Index(BaseEstimator, ABC):
         return CopiedSearch(asked, self._copies, asking is None, self.memory)
 
     def _tell_unit(self, X: Any) -> float:
-        """The factor of the rows of a norm whose powers would be no usual floats; mostly 1."""
+        """The factor by which rows are scaled if powers of a norm would leave floats; mostly 1."""
         power = self.distance_.exponent
         if not self.exact or not isinstance(X, (np.ndarray, sp.csr_array)):
             return 1.0

@@ -1,8 +1,8 @@
 """Nearest neighbours among rows of numbers by a tree of boxes (k-d tree).
 
 Each node is divided at the median of the column that spreads most, down to leaves of 16 rows. A
-search visits the nearest box first, and passes over boxes that are farther than the neighbours
-that it has. The loops are native (src/native/kd_tree.cpp).
+search visits the nearest box first, and skips boxes that are farther than the neighbours found
+so far. The loops are native (src/native/kd_tree.cpp).
 """
 
 from __future__ import annotations

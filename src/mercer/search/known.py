@@ -1,6 +1,6 @@
-"""Neighbours that are known already: those of a sparse matrix of distances.
+"""Known neighbours: those in a sparse matrix of distances.
 
-`KnownNeighbours` searches nothing: it takes the nearest of what each row of the matrix holds.
+`KnownNeighbours` does not search: it takes the nearest entries of each row of the matrix.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _complete(D: np.ndarray) -> sp.csr_array:
 
 
 class KnownSearch:
-    """One question: what some sparse rows hold, ascending by distance, then by index."""
+    """One question: the entries of some sparse rows, ascending by distance, then by index."""
 
     def __init__(self, graph: Any, among_themselves: bool):
         n, columns = graph.shape[0], graph.indices

@@ -65,7 +65,7 @@ class ListedSearch:
         return by_query(self._for_all(keep), self.n, self.dtype)
 
     def _for_all(self, keep: Callable) -> list:
-        """What ``keep`` makes of the queries, some of them at a time."""
+        """The results of ``keep`` for all queries, some of them at a time."""
 
         def search(task: slice) -> list:
             return [keep(*piece) for piece in self._compared(task)]

@@ -164,7 +164,7 @@ class MetricTree(Index):
         return np.argsort(np.concatenate(homes), kind="stable")
 
     def candidates(self, Z: Any, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
-        """The leaf of each query's own side first, then all that are not ruled out."""
+        """The leaf on each query's own side first, then all leaves that are not ruled out."""
         D = self._to_vantages(Z)
         home, least = self._home(D), self._least(D)
         for leaf in np.unique(home):

@@ -1,4 +1,4 @@
-"""What hash functions and lists of candidates read of samples, for each distance that has a family.
+"""Samples as rows for hash functions and lists of candidates, for each distance with a family.
 
 A reading turns encoded samples into rows, names the family of their distance, and computes the
 distances of listed pairs. Distances of vectors become norms of differences: weights scale the
@@ -38,7 +38,7 @@ class Reading(ABC):
 
     @abstractmethod
     def rows(self, X: Any) -> Any:
-        """What is read of encoded samples; it can be sliced."""
+        """Encoded samples as rows, which can be sliced."""
 
     @abstractmethod
     def listed(self, Z: Any, X: Any, ids: np.ndarray, starts: np.ndarray, dtype: Any) -> np.ndarray:

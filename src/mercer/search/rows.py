@@ -1,7 +1,7 @@
 """The samples of one side of a search, and how the work of a search is divided.
 
-`Rows` are training rows or queries: encoded samples in an order of the index's choice, beside what
-the distance computes once for each of them. `QueryTask` is the part of a search for one thread.
+`Rows` are training rows or queries: encoded samples in an order that the index chooses, with the
+values that the distance computes once for each. `QueryTask` is the part of a search for one thread.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class OrderedRows:
         return len(self.order)
 
     def prepare(self, distance: Distance, like: Any = None) -> Any:
-        """What the distance reads of all rows. It is computed by the first call and then kept."""
+        """All rows as the distance reads them. The first call computes this and keeps it."""
         if self.prepared is None:
             self.prepared = distance.prepare(self.X, like)
         return self.prepared
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without what is prepared: the next search computes it anew."""
+        """The state without prepared rows: the next search prepares them again."""
         return vars(self) | {"prepared": None}
 
 

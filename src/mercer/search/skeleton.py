@@ -1,7 +1,7 @@
-"""An index without its large arrays: what `mercer.search.files` writes apart from them.
+"""An index without its large arrays, which `mercer.search.files` writes separately.
 
 `Skeleton` takes the large arrays out of dicts, lists, tuples, sparse rows and objects of this
-library, and leaves a `Stored` in the place of each. What is reached twice is taken out once.
+library, and leaves a `Stored` in the place of each. An array that occurs twice is taken out once.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Skeleton:
 
 
 def _replaced(value: Any, change: Callable[[Any], Any], seen: dict[int, tuple[Any, Any]]) -> Any:
-    """A copy in which each part is what ``change`` makes of it; the same parts stay the same.
+    """A copy with ``change`` applied to each part; parts that were one object stay one.
 
     ``seen`` has, for each part that was met, what became of it, and the part itself, so that its
     id is not reused.

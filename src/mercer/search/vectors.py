@@ -3,7 +3,7 @@
 `NormedRows` are rows under Minkowski's distance. `SummedRows` compares tiles of them, for indexes
 whose candidates come in tiles. `VectorSearch` is one question to an index that
 holds such rows, as `mercer.search.compare.Search` is one to an index of samples of any kind. It
-divides the work among threads, and asks a `VectorRows` for each part: `AllRows`, which compares
+divides the work among threads, and calls a `VectorRows` for each part: `AllRows`, which compares
 everything, or the tree of kd_tree.py.
 
 Distances are summed in float64 and rounded once to the precision of the rows, so that every source
@@ -80,7 +80,7 @@ class Question(NamedTuple):
 
 
 class VectorRows(ABC):
-    """Training rows that can be asked for the nearest ones, and for those within a radius."""
+    """Training rows, which find the nearest ones and those within a radius."""
 
     #: whether parts of the rows can be searched, one after the other
     divisible: bool

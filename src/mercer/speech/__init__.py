@@ -1,4 +1,4 @@
-"""Speech enhancement: noise taken out of recordings by kernel regression."""
+"""Speech enhancement: removes noise from recordings by kernel regression."""
 
 from mercer.speech.audio import (
     Recording,

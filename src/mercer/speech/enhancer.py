@@ -1,4 +1,4 @@
-"""Speech enhancement by kernel regression: each frame's mask from what the frame sounds like."""
+"""Speech enhancement by kernel regression: each frame's mask from the sound of the frame."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Enhanced(NamedTuple):
 
 @estimator
 class SpeechEnhancer(TransformerMixin, BaseEstimator):
-    r"""Takes noise out of speech: a mask of gains, learnt by kernel regression.
+    r"""Removes noise from speech by a mask of gains, learnt by kernel regression.
 
     For each frame of 32 ms and each frequency bin the target is the ideal ratio mask
     :math:`\sqrt{S^2 / (S^2 + N^2)}` of speech S and noise N. It is learnt from the loudness of 40

@@ -1,8 +1,8 @@
-"""What the kernel compares: each frame's loudness in 40 bands, relative to the recording.
+"""The features of each frame: its loudness in 40 bands, relative to the recording.
 
 Bands of the mel scale, which follow the ear, take the logarithm of their power. Subtracting a
-band's mean over time, and dividing by its spread, takes microphone, room and level away. A frame is
-seen with the one before and the one after it, beside the noise floor of the recording.
+band's mean over time, and dividing by its spread, removes the effect of microphone, room and level.
+The features include the frame before and the frame after, and the recording's noise floor.
 """
 
 from __future__ import annotations

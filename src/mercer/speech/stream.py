@@ -1,4 +1,4 @@
-"""Enhancement while a recording goes on: samples in, samples out, 42 ms later."""
+"""Enhancement during a recording: samples in, samples out, 42 ms later."""
 
 from __future__ import annotations
 

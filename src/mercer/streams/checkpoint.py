@@ -1,4 +1,4 @@
-"""Files from which a fit in chunks goes on after it was killed, to the same last bit."""
+"""Files from which a killed fit in chunks continues, to the same last bit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FREE = ("memory", "n_jobs", "verbose")  # parameters that may differ when a fit 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a fit in chunks keeps what it has, and how often.
+    """Where a fit in chunks saves its state, and how often.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Checkpoint:
 
 @fields()
 class Saved:
-    """What the file of a checkpoint holds.
+    """The content of the file of a checkpoint.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Keeper:
         self._written = time.monotonic()
 
     def load(self) -> Any:
-        """The sums of an earlier fit that was cut short, or None; the learner becomes as it was.
+        """The sums of an interrupted fit, or None; restores the learner of that fit.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class Keeper:
         return saved.sums
 
     def blocks(self, size: int, sums: Any, *, missing: bool = False) -> Iterator[Chunk]:
-        """The blocks that are left. When the next one is asked for, ``sums`` hold the last one."""
+        """The remaining blocks. When the next one is read, ``sums`` must contain the last one."""
         for block, reached in self.chunks.blocks(size, missing=missing, begin=self.position):
             yield block
             self.position = reached

@@ -1,4 +1,4 @@
-"""What all chunks of a stream have in common, and numbers in them that are none."""
+"""Checks that all chunks of a stream are alike, and that their numbers are finite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer.streams.sources import Piece
 
 @contextmanager
 def told(where: str) -> Iterator[None]:
-    """Errors of what is inside say where in the stream they are from."""
+    """Errors inside this context say where in the stream they come from."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -62,7 +62,7 @@ def checked(piece: Piece, first: int, missing: bool) -> Piece:
 
 
 class Common:
-    """What the first chunk of a stream has, and all others must have.
+    """The properties of the first chunk, which all others must have.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """A sample that is read in chunks, so that it may be larger than the memory.
 
-`Chunks` is the one door of the learners that fit in chunks. It checks that all chunks are of one
-kind, says where in the stream a bad number stands, notices that a file has changed between two
-readings, and cuts the rows anew, so that no answer depends on the size of the chunks.
+All learners that fit in chunks read `Chunks`. It checks that all chunks are of one
+kind, says where in the stream a bad number is, notices that a file has changed between two
+readings, and cuts the rows again, so that no answer depends on the size of the chunks.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Chunks:
         return self.read(missing=True)
 
     def remember(self, contents: Position | None) -> None:
-        """Know the rows again: their digest covers X and the weights as well from now on.
+        """From now on, include X and the weights in the digest, to recognise the rows.
 
         The next reading must be of ``contents``, those of an earlier process; None takes any.
         """
@@ -226,7 +226,7 @@ class Chunks:
             self._know(here)
 
     def _know(self, found: Position) -> None:
-        """Remember what was read, or compare it with what was to be read."""
+        """Remember the digest of the rows, or compare it with the expected one."""
         wanted = self._contents
         if wanted is not None and wanted.rows != found.rows:
             raise ValueError(
@@ -264,7 +264,7 @@ class Chunks:
         return made
 
     def refuse_once(self, reader: str) -> None:
-        """Raise ValueError if the stream can be read once only; ``reader`` says who reads twice."""
+        """Raise ValueError if it can be read only once; ``reader`` names what reads twice."""
         if not self.repeatable:
             raise ValueError(
                 f"{reader}, and an iterator can be read once: give a function that returns a new "
@@ -272,7 +272,7 @@ class Chunks:
             )
 
     def stamp(self) -> tuple:
-        """What differs if a file that is read has changed."""
+        """A value that differs if a file of the stream has changed."""
         return self._source.stamp()
 
     def _refuse_changes(self) -> None:
@@ -300,7 +300,7 @@ class _Transformed(Source):
 
 
 def as_chunks(chunks: Any) -> Chunks:
-    """A stream, or what is one without further words: an iterable of chunks, a function, paths."""
+    """A stream from X, which may also be an iterable of chunks, a function, or paths."""
     return chunks if isinstance(chunks, Chunks) else Chunks(chunks)
 
 

@@ -1,8 +1,8 @@
-"""A checksum of rows, by which a fit that goes on knows them again.
+"""A checksum of rows, by which a continued fit recognises them.
 
 It is a CRC of 32 bits for each part of the rows: the targets, the weights, and X or each of its
-columns. So it takes one pass over their bytes, does not depend on the chunks, and says which part
-is another one.
+columns. So it takes one pass over their bytes, does not depend on the chunks, and says which
+part has changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def with_targets(digest: Digest, y: Any) -> dict[str, int]:
 
 
 def difference(first: Digest, second: Digest) -> str:
-    """What two digests of as many rows differ in: "targets", "weights", "rows of X" ..."""
+    """The part in which digests of as many rows differ: "targets", "weights", "rows of X" ..."""
     differ = [n for n in {**first, **second} if first.get(n) != second.get(n)]
     return min(differ, key=lambda name: (name not in ("targets", "weights"), differ.index(name)))
 

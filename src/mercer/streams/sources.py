@@ -1,4 +1,4 @@
-"""What a stream reads: arrays and data frames, files, tables of Arrow, and iterators of chunks.
+"""Sources of streams: arrays and data frames, files, tables of Arrow, iterators of chunks.
 
 A source yields pieces of rows in their order, as often as it is asked if it is ``repeatable``. Its
 stamp changes if a file that it reads changes.
@@ -42,7 +42,7 @@ class Source(ABC):
         """All rows, from the first one."""
 
     def stamp(self) -> tuple:
-        """What differs if the rows have changed, as far as that can be told without reading."""
+        """A value that differs if the rows changed, as far as it is visible without reading."""
         return ()
 
 
@@ -193,7 +193,7 @@ class IteratedSource(Source):
 
 
 def as_source(source: Any, target: Any, weights: Any, rows: int) -> Source:
-    """The source that something given stands for."""
+    """The source for an argument of the user."""
     named = [name for name in (target, weights) if isinstance(name, str)]
     arrays = [part for part in (target, weights) if part is not None and part not in named]
     held = isinstance(source, (str, os.PathLike)) and Path(source).suffix.lower() in NUMPY
