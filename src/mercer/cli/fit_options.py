@@ -184,7 +184,10 @@ class FitOptions:
                 f"--metric={self.metric!r}: for {task} give one of {', '.join(fitting)}."
             )
         if self.memory != MEMORY:  # only the learners know it
-            self._check_search()
+            from mercer.gram import Place
+
+            with of_option(OptionError):
+                Place(self.memory)
         kinds_given(self.kind)
         reading_given(self.read)
         inputs = [*self.tables, self.test] if self.test else self.tables
@@ -193,12 +196,6 @@ class FitOptions:
         check_paths([("--output", self.output)], inputs, force=force)  # "." has no name beside it
         both = [("--output", self.output), ("the report beside it", self.report)]
         check_paths(both, inputs, force=force)
-
-    def _check_search(self) -> None:
-        from mercer.gram import Place
-
-        with of_option(OptionError):
-            Place(self.memory)
 
     def check_memory(self, rows: int) -> None:
         """Refuse, before the search, a memory that is too small for so many training rows."""

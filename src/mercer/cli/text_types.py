@@ -98,10 +98,6 @@ class _Cells:
         found = self.have(test, which, rows, missing=False)
         return [j for j, has in zip(which, found) if has.any()]
 
-    def count(self, masks: np.ndarray) -> list[int]:
-        """How many cells of each column are in a mask."""
-        return np.count_nonzero(masks, axis=1).tolist()
-
 
 @dataclass
 class _Column:
@@ -181,7 +177,7 @@ class TextTypes:
         plain = [j for j in there if columns[j].all & {"whole", "plain"} == {"plain"}]
         pointed = cells.have(r"\.", plain, cells.whole, False)
         pointed &= ~cells.have(PATTERNS["grouped"], plain, cells.whole, False)
-        for j, points in zip(plain, cells.count(pointed)):
+        for j, points in zip(plain, pointed.sum(axis=1).tolist()):
             columns[j].only_point += points
             columns[j].either += rows[j] - points
         for j in whole:
@@ -190,7 +186,8 @@ class TextTypes:
         others = cells.any(f"{COMMA_NUMBER}|{POINT_NUMBER}", others, cells.some)
         comma, point, gone = (cells.have(test, others, cells.whole, False)
                               for test in (COMMA_NUMBER, POINT_NUMBER, MISSING))  # fmt: skip
-        counts = map(cells.count, (comma & ~point, point & ~comma, comma & point, gone))
+        masks = comma & ~point, point & ~comma, comma & point, gone
+        counts = (mask.sum(axis=1).tolist() for mask in masks)
         for j, only_comma, only_point, either, marks in zip(others, *counts):
             columns[j].only_comma += only_comma
             columns[j].only_point += only_point

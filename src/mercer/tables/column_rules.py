@@ -144,18 +144,17 @@ def _without_duplicates(found: list[Column], columns: dict, kind: dict) -> list[
     """The columns, where those are duplicates that are equal to an earlier one in every row."""
     rows = len(next(iter(columns.values()), ()))
     some = np.unique(np.linspace(0, max(rows - 1, 0), LOOKED_AT).astype(int))
-    inferred = [c for c in found if c.used and not isinstance(kind.get(c.name), Column)]
-    alike: dict[Any, list[Column]] = {}
-    for column in inferred:
-        rough = (column.distinct, *_fingerprint(columns[column.name][some]))
-        alike.setdefault(rough, []).append(column)
+    alike: dict[Any, list[Any]] = {}
+    for column in found:
+        if column.used and not isinstance(kind.get(column.name), Column):
+            rough = (column.distinct, *_fingerprint(columns[column.name][some]))
+            alike.setdefault(rough, []).append(column.name)
     equal: dict[Any, Any] = {}
-    for group in alike.values():
+    for names in (names for names in alike.values() if len(names) > 1):
         seen: dict[Any, Any] = {}
-        for name in [column.name for column in group] if len(group) > 1 else ():
+        for name in names:
             first = seen.setdefault(_fingerprint(columns[name]), name)
-            if first != name and name not in kind:
-                equal[name] = first
+            equal |= {name: first} if first != name and name not in kind else {}
     return [
         replace(c, kind="duplicate", reason=f"equal to column {equal[c.name]!r} in every row",
                 low=None, high=None, levels=[]) if c.name in equal else c for c in found

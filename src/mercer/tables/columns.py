@@ -173,9 +173,9 @@ def column_notices(columns: list[Column], most: int = LISTED) -> list[str]:
         some = first_of(written, most, separator="; ", counted=True)
         notices.append(f"How numbers and dates are written: {some}.")
     notices += doubt_notices(columns)
+    lacking = [column for column in columns if column.missing and column.used]
     for gap in dict.fromkeys(kind.gap for kind in column_kinds()):
-        names = [str(c.name) for c in columns if c.used and c.of.gap == gap and c.missing]
-        if names:
+        if names := [str(c.name) for c in lacking if c.of.gap == gap]:
             notices.append(f"{gap}: {first_of(names, most, counted=True)}.")
     return notices
 
