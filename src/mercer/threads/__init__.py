@@ -1,7 +1,7 @@
 """Threads: the scheduler that the whole library uses, and the way to stop running work."""
 
 from mercer.threads.blas import blas_threads, paying_threads
-from mercer.threads.clock import Clock, Deadline, affordable_rows
+from mercer.threads.clock import GRACE, Clock, Deadline, affordable_rows
 from mercer.threads.schedule import (
     blas_limit,
     count_jobs,
@@ -13,7 +13,7 @@ from mercer.threads.stop import Stop, raise_if_stopped, stopping
 from mercer.threads.whole_fit import fitting, forget
 
 __all__ = [
-    "Clock", "Deadline", "Stop", "affordable_rows", "blas_limit", "blas_threads", "count_jobs",
-    "fitting", "forget", "jobs_here", "one_thread", "ordered_map", "paying_threads",
+    "GRACE", "Clock", "Deadline", "Stop", "affordable_rows", "blas_limit", "blas_threads",
+    "count_jobs", "fitting", "forget", "jobs_here", "one_thread", "ordered_map", "paying_threads",
     "raise_if_stopped", "stopping",
 ]  # fmt: skip

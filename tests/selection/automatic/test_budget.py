@@ -5,8 +5,11 @@ import time
 import pytest
 
 from mercer.durations import seconds
+from mercer.selection.automatic import KernelClassifier, score_held_out
+from mercer.selection.automatic.machines import Recipe
 from mercer.threads import clock as clocks
 from mercer.threads.clock import Clock
+from selection.automatic.small_searches import RING, TABLE
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,29 @@ def test_a_budget_runs_from_its_making(monkeypatch):
 
 def test_a_budget_may_have_started_earlier():
     assert 4 < Clock(10, time.monotonic() - 5).left() <= 5
+
+
+@pytest.mark.parametrize(("slow", "fits"), [(0.0, 5 + 1), (1.5, 2)])
+def test_a_simple_model_that_takes_long_is_left_out_of_search_and_score(monkeypatch, slow, fits):
+    now, tried = [0.0], []
+
+    def tick():
+        now[0] += 0.01  # so that there is an end for what is learnt until the time is over
+        return now[0]
+
+    def fit(self, *args):
+        if self.machine == "linear":
+            tried.append(self)
+            now[0] += slow
+        return fitted(self, *args)
+
+    fitted = Recipe.fit
+    monkeypatch.setattr(Recipe, "fit", fit)
+    monkeypatch.setattr(clocks, "monotonic", tick)
+    model = KernelClassifier(time=3, only="kernels").fit(TABLE[:200], RING[:200])
+    known = {row["name"] for row in model.leaderboard_}
+    score = score_held_out(model, (TABLE[:200], RING[:200]), (TABLE[200:], RING[200:]))
+    assert len(tried) == fits
+    assert ("linear (spline)" in known) == ("linear (spline)" in score.baselines) == (slow == 0)
+    assert "trivial" in score.versus
+    assert any("'linear (spline)' took too long" in each for each in model.notices_) == (slow > 0)

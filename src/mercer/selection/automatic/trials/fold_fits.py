@@ -21,7 +21,7 @@ from mercer.selection.automatic.trials.forecast import Network
 from mercer.selection.automatic.trials.rungs import SPARED, gathered
 from mercer.selection.automatic.trials.state import SearchState
 from mercer.solvers import RidgeFolds
-from mercer.threads import blas_limit, ordered_map
+from mercer.threads import blas_limit, ordered_map, raise_if_stopped
 
 
 class Judged(NamedTuple):
@@ -134,6 +134,7 @@ class FoldFits:
         M: Any = given.M[rows] if held is None else held
 
         def fitted(f: int) -> tuple[np.ndarray, Machine, Any]:
+            raise_if_stopped()
             own, others = np.flatnonzero(folds == f), np.flatnonzero(folds != f)
             train, learnt = rows[others], kernel
             if each:

@@ -10,8 +10,10 @@ without a clock.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,14 +25,17 @@ from mercer.selection.automatic.trials.finals import HOPE
 from mercer.selection.automatic.trials.fold_fits import FoldFits
 from mercer.selection.automatic.trials.forecast import Forecast, Network
 from mercer.selection.automatic.trials.state import Known, SearchState
-from mercer.threads import Deadline
+from mercer.threads import GRACE, Deadline
 
 #: candidates without a better one, after which the search of a small table ends, and a second rung
 PATIENCE, SECOND_PATIENCE = 8, 5
+SIMPLE_SHARE = 0.3  # of the time, for what the simple models take after the constant
 LAST_PART = 0.5  # of the time after a network, for the last rung
 TURNS = 4  # of the rungs; the first rung of each gets half of the remaining time
 MORE_EXACT = 4  # ridge machines of low rank that a turn tries again on the same rows, exactly
 SMOOTH, LATER = ("gaussian", "metric"), 3  # families; places by which a low rank is deferred
+
+T = TypeVar("T")
 
 
 class Trials:
@@ -253,12 +258,18 @@ class Trials:
 
     def _try_in_time(self, candidate: Candidate, rung: Rung) -> dict | None:
         """`_try`; None if it would not leave the time for the final fit of the best so far."""
-        if not self.state.schedule or not self.clock.limited:
+        if not self.state.schedule:
             return self._try(candidate, rung)
-        deadline = Deadline(self.clock, -self._reserve())
+        return self._within(candidate, self._reserve(), partial(self._try, candidate, rung))
+
+    def _within(self, candidate: Candidate, kept: float, step: Callable[[], T]) -> T | None:
+        """What a step returns; None if it would take the seconds that are kept for others."""
+        if not self.clock.limited:
+            return step()
+        deadline = Deadline(self.clock, -kept)
         try:
             with deadline:
-                return self._try(candidate, rung)
+                return step()
         except KeyboardInterrupt:
             if not deadline.is_over():
                 raise
@@ -274,14 +285,19 @@ class Trials:
         return row
 
     def _try_simple(self, candidate: Candidate, rung: Rung) -> None:
-        """Score a simple model on the first rung, which every search does."""
+        """Score a simple model on the first rung, as every search does that has the time."""
         known = self.state.known_baselines.get(candidate.name)
         if known is not None:
             if known["name"] not in [row["name"] for row in self.state.board.rows]:
                 self.state.board.enter(known | {"place": -1})
             return
         self.report(f"baseline: {candidate.name}", 0, 1)
-        self._judge(candidate, rung)
+        judged = partial(self._judge, candidate, rung)
+        if candidate is self.state.simple[0]:  # the constant takes no time
+            judged()
+            return
+        kept = self.clock.limit - self.clock.part(SIMPLE_SHARE, GRACE)
+        self._within(candidate, kept, judged)
 
     def _judge(
         self, candidate: Candidate, rung: Rung, steps: list | None = None, place: int = -1
