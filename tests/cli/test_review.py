@@ -135,7 +135,7 @@ def test_a_fit_shows_leaks_and_the_order_of_time(capsys):
         capsys, "fit", "t.parquet", "--target", "y", "--trials", 1, "--json", "-o", "a.mercer"
     )
     assert code == 0
-    for part in ("size tells the target", "copy tells the target", "in the order of hour"):
+    for part in ("size reveals the target", "copy reveals the target", "in the order of hour"):
         assert part in said
 
 

@@ -101,9 +101,9 @@ def test_what_speaks_against_a_score_is_said_again_beside_it(capsys):
     X = RANDOM.normal(size=120)
     pl.DataFrame({"a": X, "y": np.where(X > 0, "p", "q")}).write_csv("t.csv")
     out = said(capsys, "fit", "t.csv", "--target", "y", "--trials", 1)
-    assert out.index("a tells the target") < out.index("2 things speak against this score")
-    beside = out[out.index("2 things speak against this score:") :]
-    assert "• a tells the target" in beside
+    assert out.index("a reveals the target") < out.index("2 reasons to doubt this score")
+    beside = out[out.index("2 reasons to doubt this score:") :]
+    assert "• a reveals the target" in beside
     assert "These are few rows." in beside
     report = Path("model.html").read_text("utf-8")  # of few rows, too
     assert report.count('<li class="doubt">') == 2

@@ -169,7 +169,7 @@ def test_frames_of_two_levels_are_converted_when_said():
         (
             two_levels([0, 1, 0], [0, 0, 1]),
             ValueError,
-            r"series 0 do not stand together.*sort_index",
+            r"series 0 do not follow each other.*sort_index",
         ),
         (two_levels([0, 0], [1, 1]), ValueError, "time 1 of series 0 follows 1"),
         (two_levels([0, None], [0, 1]), ValueError, "index of X is missing in row 1"),

@@ -72,7 +72,7 @@ def test_what_is_a_tree_among_other_objects():
         ("", ValueError, r"X\[1\] is a text without brackets"),
         ("(S (NP she)", ValueError, r"X\[1\] has 1 brackets that are not closed"),
         ("(S she))", ValueError, r"X\[1\] has a '\)' at character 7 that closes nothing"),
-        ("(S she) (S he)", ValueError, r"X\[1\] goes on at character 8 after its tree is closed"),
+        ("(S she) (S he)", ValueError, r"X\[1\] continues at character 8 after its tree is closed"),
         (("S", None), TypeError, r"X\[1\] has a node that is missing \(None\)"),
         (("S", 2.5), TypeError, r"X\[1\] has a node that is 2.5"),
         (("S", ()), TypeError, r"X\[1\] has a node that is a tuple"),

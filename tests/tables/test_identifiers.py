@@ -37,7 +37,7 @@ def test_names_that_tell_are_texts():
 def test_names_that_do_not_tell_stay_identifiers():
     _, after = judged(NAMES, RNG.permutation(Y))
     assert after.kind == "identifier"
-    assert "tell nothing of the target" in after.reason
+    assert "say nothing about the target" in after.reason
 
 
 def test_a_counter_of_sorted_rows_stays_an_identifier():

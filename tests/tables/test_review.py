@@ -52,7 +52,7 @@ def reviewed(find, table, *more):
 def test_columns_that_tell_the_target(cells, y, task, how):
     (finding,) = reviewed(find_leaks, {"a": cells}, y, task)
     assert (finding.kind, finding.column) == ("leak", "a")
-    assert finding.text.startswith("a tells the target almost without error: ")
+    assert finding.text.startswith("a reveals the target almost without error: ")
     assert how in finding.text
     assert "--drop a" in finding.text
 

@@ -1,8 +1,8 @@
 """``mercer check``: what is in a table and what is wrong with it, without fitting.
 
-It says what ``mercer fit`` would read each column as, and what a careful person would look at
-before: the classes, ranges, levels that are written in several ways, columns that tell the target,
-rows that are repeated.
+It says what ``mercer fit`` would read each column as, and what a careful person would check first:
+the classes, ranges, levels that are written in several ways, columns that reveal the target,
+repeated rows.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ def _say(screen: Terminal, facts: dict[str, Any], options: DedupOptions) -> None
         )  # fmt: skip
     screen.print(
         f"Near-duplicates removed: {facts['removed']:,}, in {counted(facts['clusters'], 'group')}; "
-        f"each has a similarity of at least {options.threshold:g} to a document that stays. "
+        f"each has a similarity of at least {options.threshold:g} to a kept document. "
         f"Kept: {facts['kept']:,} of {counted(facts['documents'], 'document')}.", soft_wrap=True,
     )  # fmt: skip
     for _, path in options.written:

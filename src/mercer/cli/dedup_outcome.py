@@ -161,7 +161,7 @@ class Job:
             self.corpus.formats[number].source.check_unchanged()
 
     def _pairs(self) -> bytes:
-        """A table of what goes and what stays instead."""
+        """A table of removed documents, with those kept instead."""
         text = io.StringIO(newline="")
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(["cluster", "file", "record", "kept_file", "kept_record", "similarity"])
@@ -254,7 +254,7 @@ class Shown(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """A document that stays, and some of those that go for it."""
+    """A kept document, and some of those removed for it."""
 
     kept: Shown
     size: int  # of all that go
@@ -272,8 +272,8 @@ def page(facts: dict[str, str], clusters: Iterable[Cluster], bands: Bands, thres
         f"<p>Pairs share one of {bands.n_bands} keys, made of {bands.n_hashes} hashes each, with "
         "the probability that the curve shows. Only such pairs are compared, and every removal is "
         f"verified exactly.</p>{_curve(bands, threshold)}"
-        "<h2>Clusters</h2><p>On the left the document that stays, on the right one that goes for "
-        "it. Words of one side alone are marked. The largest clusters come first.</p>"
+        "<h2>Clusters</h2><p>On the left a kept document, on the right one that was removed "
+        "for it. Words of one side alone are marked. The largest clusters come first.</p>"
         f"{body}</html>\n"
     )
 

@@ -54,7 +54,7 @@ class Headed(Lines):
                 )
             self._tell(i, tag.lower(), rest.strip())
         raise TableError(
-            f"{self.source.label} has no line @data, after which the rows would stand: is this a "
+            f"{self.source.label} has no line @data, after which the rows must follow: is this a "
             f"{self.ending} file?"
         )
 

@@ -27,7 +27,7 @@ class JsonLines(Lines):
             check_depth(text)
         except ValueError as error:
             raise TableError(
-                f"{where}: {error}, which no table can hold. Write what is inside as columns."
+                f"{where}: {error}, which no table can hold. Write its content as columns."
             ) from None
 
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:

@@ -222,7 +222,7 @@ def reading_given(given: ReadingOptions) -> Reading:
     separator = None if sep is None else SEPARATORS.get(sep, sep)
     if separator is not None and (len(separator) != 1 or separator in "\r\n\"'" or separator > "~"):
         raise OptionError(
-            f"--sep {sep}: give one character that stands between the fields, such as ';', or tab."
+            f"--sep {sep}: give one character that separates the fields, such as ';', or tab."
         )
     if given.decimal not in (None, ".", ","):
         raise OptionError(f"--decimal {given.decimal}: give . or , (a point or a comma).")

@@ -115,13 +115,13 @@ def _show_order(score: HeldOut, model: Any, screen: Terminal) -> None:
 
 
 def _show_doubts(outcome: Outcome, problem: Problem, screen: Terminal) -> None:
-    """What speaks against the score: the lines with ! have long left the screen by now."""
+    """Reasons to doubt the score: the lines with ! have long left the screen by now."""
     doubts = [*problem.doubts, *outcome.split.doubts]
     if outcome.report is not None:
         doubts = [sentence for fine, sentence in outcome.report.trust if not fine]
     if doubts:
-        these = "One thing speaks" if len(doubts) == 1 else f"{len(doubts)} things speak"
-        screen.print(line(("! ", "yellow"), f"{these} against this score:"))
+        these = "One reason" if len(doubts) == 1 else f"{len(doubts)} reasons"
+        screen.print(line(("! ", "yellow"), f"{these} to doubt this score:"))
     for doubt in doubts:
         screen.print(f"  • {doubt}")
 

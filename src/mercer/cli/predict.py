@@ -289,7 +289,7 @@ def _show_reasons(reasons: Reasons | ColumnReasons, screen: Terminal) -> None:
         return
     which = f"They are among the {counted(reasons.stored, 'row')} that the model has stored"
     if reasons.kind == "centres":
-        which += ", its centres, which stand for the rows around them"
+        which += ", its centres, which represent the rows around them"
     elif reasons.kind == "support vectors":
         which += ", its support vectors"
     screen.print(

@@ -93,7 +93,7 @@ def read_extras(frame: pl.DataFrame, options: FitOptions, path: str) -> tuple[Re
                 f"--group {options.group}: all rows are of one group; give two or more."
             )
     if {options.group, options.weight}.issuperset(frame.columns):
-        raise TableError("no column is left to predict from beside the group and the weight.")
+        raise TableError("without the group and the weight, no column is left to predict from.")
     table = ReadTable.of(frame if options.group is None else frame.drop(options.group))
     if options.weight is not None:
         values = table.columns[options.weight]

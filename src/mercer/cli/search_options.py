@@ -165,7 +165,7 @@ class DedupOptions:
     malformed
         What to do with a record that cannot be read: stop, or skip and count it.
     pairs
-        A CSV file of what is removed, what stays instead, and how similar they are.
+        A CSV file of the removed documents, those kept instead, and their similarity.
     report
         An HTML file that shows clusters side by side.
     work

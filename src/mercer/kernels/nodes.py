@@ -354,6 +354,6 @@ def _node_numbers(X: Any, size: int) -> np.ndarray:
         )
     if X.dtype == np.float32 and size > 2**24:
         raise ValueError(
-            f"X is float32, which cannot tell numbers of {size:,} nodes apart: give integers."
+            f"X is float32, which cannot distinguish numbers of {size:,} nodes: give integers."
         )
     return values.astype(np.intp)

@@ -208,7 +208,7 @@ def _by_index(X: Any) -> list[np.ndarray]:
     again = fresh[~np.isin(np.arange(len(fresh)), np.unique(series[fresh], return_index=True)[1])]
     if len(again):
         raise ValueError(
-            f"the rows of series {names[series[again[0]]]} do not stand together: give "
+            f"the rows of series {names[series[again[0]]]} do not follow each other: give "
             "X.sort_index()."
         )
     moments = times.take(when)

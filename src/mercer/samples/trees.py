@@ -133,7 +133,7 @@ def _of_brackets(text: str, name: str) -> tuple[list, list[int]]:
             children[path[-1]] += 1
         elif labels:
             raise ValueError(
-                f"{name} goes on at character {match.start()} after its tree is closed: give one "
+                f"{name} continues at character {match.start()} after its tree is closed: give one "
                 "tree a text."
             )
         elif token != "(":

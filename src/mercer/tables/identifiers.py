@@ -81,7 +81,7 @@ def _judged(column: Column, values: np.ndarray, targets: np.ndarray, seed: int) 
     texts = as_texts(values[rows], column.name)
     if count_rows(as_texts(values[known], column.name)) or not tell(texts, targets[rows], seed):
         return replace(
-            column, reason=f"{column.reason}, and their characters tell nothing of the target"
+            column, reason=f"{column.reason}, and their characters say nothing about the target"
         )
     return _as_text(column, values, "but their characters tell of the target")
 

@@ -1,7 +1,7 @@
 """A review of a table before anything is fitted: what could make a model worse than its score.
 
 Each function looks for one kind of trouble and returns a `Finding` for each that it sees. They
-guess: a column that tells the target may be a good measurement, and the user is to judge.
+guess: a column that reveals the target may be a good measurement, and the user is to judge.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mercer.tables.forms import LEVELS, MISSING_TEXTS
 from mercer.tables.names import CODE_NAME, LATITUDE_NAME
 from mercer.tables.values import as_numbers, missing_values
 
-FEWEST_ROWS = 30  # with fewer, chance makes a column tell the target
+FEWEST_ROWS = 30  # with fewer, chance makes a column reveal the target
 TELLS = 0.9995  # of the answers, that a leak candidate tells
 LEVEL_ROWS = 3  # on average that a level must have, to tell anything
 MANY_CLASSES = 100
@@ -116,7 +116,7 @@ def review_target(
 def find_leaks(
     columns: list[Column], values: dict[Any, np.ndarray], y: np.ndarray, task: str
 ) -> list[Finding]:
-    """Columns that tell the target almost without error, alone.
+    """Columns that reveal the target almost without error, alone.
 
     A number leaks classes if its values fall into one interval for each class, and numbers if their
     ranks are the same or reversed. A category leaks a target that is the same in all rows of a
@@ -132,7 +132,7 @@ def find_leaks(
         Finding(
             "leak",
             name,
-            f"{name} tells the target almost without error: {how}. If it is known only after the "
+            f"{name} reveals the target almost without error: {how}. If it is known only after the "
             f"answer, leave it out: --drop {shlex.quote(str(name))}.",
         )
         for name, how in told.items()
@@ -141,7 +141,7 @@ def find_leaks(
 
 
 def _tells(column: Column, values: np.ndarray, y: np.ndarray, task: str) -> str:
-    """How a column tells the target; "" if it does not."""
+    """How a column reveals the target; "" if it does not."""
     missing = missing_values(values)
     numbers = None
     if column.of.ordered:

@@ -157,11 +157,11 @@ def test_no_held_out_rows():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"X": X[:600], "y": Y[:600]}, "goes on with the rows of the fit before"),
-        ({"X": X, "y": Y + 1e-3 * (np.arange(700) == 5)}, "goes on with the rows"),
-        ({"X": X + 1e-2 * (np.arange(700) == 5)[:, None], "y": Y}, "goes on with the rows"),
-        ({"X": X[:, :2], "y": Y}, "goes on with the rows"),
-        ({"X": X, "y": Y, "sample_weight": 1.0 + (np.arange(700) == 5)}, "goes on with the rows"),
+        ({"X": X[:600], "y": Y[:600]}, "continues with the rows of the last fit"),
+        ({"X": X, "y": Y + 1e-3 * (np.arange(700) == 5)}, "continues with the rows"),
+        ({"X": X + 1e-2 * (np.arange(700) == 5)[:, None], "y": Y}, "continues with the rows"),
+        ({"X": X[:, :2], "y": Y}, "continues with the rows"),
+        ({"X": X, "y": Y, "sample_weight": 1.0 + (np.arange(700) == 5)}, "continues with the rows"),
         ({"X": X, "y": Y, "width": 16}, "width=16 and hidden=32 with warm_start=True"),
     ],
 )

@@ -211,7 +211,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, K
         if self.kernel_.positive_definite is False:
             raise ValueError(
                 f"kernel={self.kernel_!r} is not positive semidefinite and has no features: give "
-                "another kernel, or KernelPCA, which leaves out what is negative."
+                "another kernel, or KernelPCA, which leaves out negative eigenvalues."
             )
         with blas_limit(self.n_components):
             rows = self._rows(X, check_random_state(self.random_state))

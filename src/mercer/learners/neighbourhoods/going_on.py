@@ -74,8 +74,8 @@ class Earlier:
 
     def _refuse(self) -> None:
         raise ValueError(
-            "warm_start=True goes on with the rows of the fit before, but X, y or sample_weight "
-            "are others now: give the same ones (in any order), or warm_start=False for a new fit."
+            "warm_start=True continues with the rows of the last fit, but X, y or sample_weight "
+            "have changed: give the same ones (in any order), or warm_start=False for a new fit."
         )
 
 

@@ -333,7 +333,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         """
         if member == GIVEN and self._judges is None:
             raise ValueError(
-                "warm_start=True goes on from a fit that was given validation=, whose rows are "
+                "warm_start=True continues a fit that was given validation=, whose rows are "
                 "not known any more: set warm_start=False."
             )
         if self._judges is not None:

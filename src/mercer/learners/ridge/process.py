@@ -63,8 +63,8 @@ def exact_root(K: GramOperator, penalty: float, weights: np.ndarray | None) -> n
     with blas_limit(len(A)):
         if not cholesky_factor(A, K.n_jobs):
             raise ValueError(
-                f"alpha={penalty}: K + alpha I is singular, so that the variance cannot be told "
-                "from rounding: give a larger alpha, the variance of the noise."
+                f"alpha={penalty}: K + alpha I is singular, so that rounding hides the variance: "
+                "give a larger alpha, the variance of the noise."
             )
     return A
 

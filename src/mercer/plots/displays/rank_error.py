@@ -92,6 +92,6 @@ class RankErrorDisplay(Display):
             options = {**style, **kwargs} if name == "centres" else style
             ranks = np.arange(1, len(values) + 1)[shown]
             self.lines_ += self.ax_.loglog(ranks, values[shown], label=name, **options)
-        self.ax_.set(xlabel="Number of centres", ylabel="Part of the trace that is lacking")
+        self.ax_.set(xlabel="Number of centres", ylabel="Missing share of the trace")
         self.ax_.legend()
         return self

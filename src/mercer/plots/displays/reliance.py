@@ -197,7 +197,7 @@ class RelianceDisplay(Display):
         whiskers = np.nan_to_num(np.stack([self.loss - self.low, self.high - self.loss]))
         self.bars_ = self.ax_.barh(at, self.loss, xerr=whiskers, **kwargs)
         self.ax_.set_yticks(at, [str(name) for name in self.columns])
-        self.ax_.set_xlabel(f"{self.measure} lost if the model is not told the column")
+        self.ax_.set_xlabel(f"{self.measure} lost without the column")
         return self
 
 

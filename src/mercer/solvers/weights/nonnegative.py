@@ -125,7 +125,7 @@ def _solved(Q: np.ndarray, c: np.ndarray) -> np.ndarray:
     L = np.array(Q, order="F")
     with blas_limit(len(c)):
         if not cholesky_factor(L):
-            raise ValueError("Q is not positive semidefinite: check the matrix that it is made of.")
+            raise ValueError("Q is not positive semidefinite: check the matrix behind it.")
         return solve_factored(L, c[:, None])[:, 0]
 
 
