@@ -327,8 +327,7 @@ NO_DATA = {
          "FitPath FitsInParts KernelLearner PartFit Survey Training"),
         ("samples", "encoded samples, and what reads them", """Bags Categories EncodedColumns Graphs
          Kind MatrixRows NodeGraph Objects Prepared Ragged Samples Series Sets Strings Table Trees
-         Vectors all_kinds graphs_of joined joined_rows kind_named refuse_missing register_form
-         register_kind
+         Vectors all_kinds graphs_of joined joined_rows kind_named refuse_missing register_kind
          select_columns split_items"""),
         ("search", "interfaces and values", """ALGORITHMS HashFamily Hyperplanes Index
          Sensitivity StableProjections"""),

@@ -8,7 +8,7 @@ from their_package.form import of_named_axes
 import mercer
 from mercer.distances import DTW
 from mercer.kernels import GlobalAlignment, TableKernel
-from mercer.samples import kind_named, read, register_form
+from mercer.samples import kind_named, read
 from mercer.streams import Chunks
 
 rng = np.random.default_rng(0)
@@ -69,6 +69,14 @@ def test_every_door_reads_it(door):
     assert_array_equal(made.predict(NAMED), known.predict(list(SERIES)))
 
 
+def test_the_form_tells_what_else_were_vectors():
+    """Series of one length and one channel."""
+    named = DataArray(SERIES[:, :, 0], ("patient", "time"))
+    assert read(SERIES[:, :, 0])[0].name == "vectors"
+    made = mercer.KernelClassifier(trials=2, random_state=0).fit(named, RISES)
+    assert [column.kind for column in made.columns_] == ["series"]
+
+
 def test_streams_read_it():
     perceptrons = (
         mercer.KernelPerceptron(GlobalAlignment()),
@@ -86,20 +94,13 @@ def test_streams_read_it():
         assert_array_equal(made.predict(NAMED), known.predict(list(SERIES)))
 
 
-def test_a_form_can_be_taken_away():
-    remove = register_form("strings", lambda X: X.split("|") if isinstance(X, str) else None)
-    assert read("ab|c", "strings")[1] == ["ab", "c"]
-    assert read("ab|c")[0].name == "strings"
-    remove()
+def test_a_single_sample_may_have_a_form(monkeypatch):
+    strings = kind_named("strings")
+    with monkeypatch.context() as patch:
+        patch.setattr(strings, "forms", (lambda X: X.split("|") if isinstance(X, str) else None,))
+        assert read("ab|c", "strings") == read("ab|c") == (strings, ["ab", "c"])
     with pytest.raises(TypeError, match="X is a single string; read compares strings"):
         read("ab|c", "strings")
-
-
-def test_what_is_no_form_is_refused():
-    with pytest.raises(TypeError, match="form=3: give a function of X"):
-        register_form("series", 3)
-    with pytest.raises(TypeError, match="there is no kind of sample 'tunes'"):
-        register_form("tunes", of_named_axes)
 
 
 def test_a_table_kernel_names_its_reader():

@@ -21,7 +21,6 @@ from mercer.samples import (
     number_columns,
     select_columns,
 )
-from mercer.samples.raw_data import first_object
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4, 5, 6]})
 FRAMES = {
@@ -302,15 +301,6 @@ def test_descriptions():
     assert describe([{1}, {2}]) == "2 sets"
     assert describe(None) == "None"
     assert describe(np.ones(3)) == "a ndarray of shape (3,)"
-
-
-def test_numbers_and_matrices_have_no_first_object():
-    """Only one-dimensional arrays of objects and texts are columns of objects."""
-    assert first_object(np.array(["a", "b"])) == "a"
-    assert first_object(np.array([1.0, 2.0])) is None
-    assert first_object(np.array([["a"], ["b"]], dtype=object)) is None
-    assert first_object(np.array([], dtype=object)) is None
-    assert first_object([]) is None
 
 
 def test_rows_of_a_matrix_keep_their_own_columns():

@@ -15,6 +15,7 @@ from mercer.distributed.engine import Engine, Partition
 from mercer.distributed.threads_here import ThreadEngine
 from mercer.learners.base import take_rows
 from mercer.samples import check_format, describe
+from mercer.streams import count_rows
 
 FEWEST, MOST = 4096, 2**18  # rows of a partition of an array that lies here
 
@@ -62,7 +63,7 @@ class Rows:
             return on_dask.blocks(self.X, self.y, self.weights, skip=skip)
         if isinstance(self.X, (str, bytes, Mapping, Set)):
             raise TypeError(f"X is {describe(self.X)}: give the rows of data.")
-        n = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
+        n = count_rows(self.X)
         for name, part in (("y", self.y), ("sample_weight", self.weights)):
             if np.ndim(part) and len(part) != n:
                 raise ValueError(f"{name} has {len(part)} rows, and X has {n}: give as many.")
@@ -107,7 +108,7 @@ def aligned(part: Any) -> Any:
 def kept(part: Partition) -> Partition | None:
     """The rows of positive weight; None if there are none."""
     part = replace(part, X=aligned(part.X), y=aligned(part.y), weights=aligned(part.weights))
-    n = len(part.y) if part.X is None else _length(part.X)
+    n = len(part.y) if part.X is None else count_rows(part.X)
     if part.y is not None and len(part.y) != n:
         raise ValueError(
             f"partition {part.number}, from 0: y has {len(part.y)} rows, but X has {n}: give one "
@@ -128,7 +129,3 @@ def kept(part: Partition) -> Partition | None:
     return replace(
         part, X=X, y=None if part.y is None else np.asarray(part.y)[rows], weights=w[rows]
     )
-
-
-def _length(X: Any) -> int:
-    return X.shape[0] if hasattr(X, "shape") else len(X)

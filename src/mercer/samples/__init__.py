@@ -7,8 +7,8 @@ Vectors are plain C-ordered arrays and sparse rows are ``scipy.sparse.csr_array`
 are `Categories`, `Strings`, `Sets`, `Series`, `Bags`, `Graphs`, `Trees`, `Objects`, `Table` and, if
 K itself is given, `MatrixRows`. `Prepared` holds encoded samples together with what a comparison
 has computed once for each of their rows. What learners, tables and reports need to know of a kind
-is one `Kind` object: kind.py says what it answers, strings.py is an example. `register_kind` adds a
-kind from outside, and `register_form` one more form of its samples.
+is one `Kind` object: kind.py says what it answers, strings.py is an example, and `register_kind`
+adds one from outside.
 """
 
 from mercer.samples.bags import Bags
@@ -29,7 +29,6 @@ from mercer.samples.kinds import (
     kind_named,
     kind_of,
     kind_that_holds,
-    register_form,
     register_kind,
 )
 from mercer.samples.matrix_rows import MatrixRows, encode_matrices
@@ -54,7 +53,7 @@ __all__ = [
     "all_kinds", "as_samples", "column_names", "columns_by_kind", "describe", "encode_matrices",
     "float_array", "graphs_of", "is_number", "is_whole", "joined", "joined_rows", "kind_in_cells",
     "kind_named", "kind_of", "kind_that_holds", "largest_column", "number_columns", "read",
-    "refuse_missing", "refuse_objects", "register_form", "register_kind", "select_columns",
+    "refuse_missing", "refuse_objects", "register_kind", "select_columns",
     "series_of", "split_items",
 ]  # fmt: skip
 

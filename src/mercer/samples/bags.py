@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.persistence import fields, floats
 from mercer.samples.kind import Kind
-from mercer.samples.ragged import Ragged, cell_numbers, joined_rows
+from mercer.samples.ragged import Ragged, cell_numbers, points_of_all
 from mercer.samples.raw_data import as_objects, describe
 
 
@@ -56,23 +56,9 @@ class BagsKind(Kind):
 
     def encode(self, X: Any, like: Bags | None, reader: str) -> Bags:
         rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(self.rows(X, reader))]
-        columns = rows[0].shape[1] if like is None else like.columns
-        for i, row in enumerate(rows):
-            if row.shape[1] != columns:
-                first = "those of X[0] have" if like is None else "the bags of the fit have"
-                raise ValueError(
-                    f"the points of X[{i}] have {row.shape[1]} numbers, but {first} {columns}: "
-                    "give bags with the same columns."
-                )
-        starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
-        single = all(row.dtype == np.float32 for row in rows)
-        own = np.float32 if single else np.float64
-        # + 0 makes 0 of -0, so that equal bags have equal bytes
-        values = np.concatenate(rows).astype(np.float64) + 0.0
-        return Bags(values, starts, own if like is None else like.dtype)
-
-    def joined(self, X: Bags, more: Bags) -> Bags:
-        return joined_rows(X, more)
+        said = "the points of X[{}] have {} numbers, but {} {}: give bags with the same columns."
+        first, fitted = "those of X[0] have", "the bags of the fit have"
+        return Bags(*points_of_all(rows, like, said, first if like is None else fitted))
 
     def remedy(self) -> str:
         return (

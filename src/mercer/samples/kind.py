@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mercer.samples.drawing import Drawing
+from mercer.samples.ragged import Ragged, joined_rows
 from mercer.samples.raw_data import as_objects, describe_entry, first_known
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Kind(ABC):
         What `size` counts, in the plural: "characters".
     forms : tuple of callables
         What reads data of other libraries: ``form(X)`` is the samples in a form that `rows` reads,
-        or None if X has another form. `register_form` adds one.
+        or None if X has another form. ``kind_named("series").forms += (form,)`` adds one.
     """
 
     name: ClassVar[str]
@@ -124,7 +125,12 @@ class Kind(ABC):
         return isinstance(X, self.encoded)
 
     def joined(self, X: Any, more: Any) -> Any:
-        """The rows of encoded samples X, then those of ``more``, which were encoded like X."""
+        """The rows of encoded samples X, then those of ``more``, which were encoded like X.
+
+        The default joins `Ragged` rows, and refuses others.
+        """
+        if isinstance(X, Ragged):
+            return joined_rows(X, more)
         raise TypeError(
             f"{type(X).__name__} cannot be given more rows: fit again with all rows together."
         )

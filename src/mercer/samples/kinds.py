@@ -66,41 +66,6 @@ def _remove(kind: Kind) -> None:
             del _ENCODED[each]
 
 
-def register_form(kind: str, form: Callable[[Any], Any]) -> Callable[[], None]:
-    """Make one more form of the samples of a kind known everywhere.
-
-    Parameters
-    ----------
-    kind : str
-        The name of the kind.
-    form : callable
-        ``form(X)`` returns the samples in a form that the kind reads, such as a list or an array;
-        or None if X has another form.
-
-    Returns
-    -------
-    remove : callable
-        A function without arguments, which makes the form unknown again.
-
-    Examples
-    --------
-    >>> from mercer.samples import read
-    >>> remove = register_form("sets", lambda X: X["sets"] if isinstance(X, dict) else None)
-    >>> read({"sets": [{"tea"}, {"rum"}]})
-    (SetsKind(), [{'tea'}, {'rum'}])
-    >>> remove()
-    """
-    if not callable(form):
-        raise TypeError(f"form={form!r}: give a function of X, which returns samples or None.")
-    known = kind_named(kind)
-    known.forms = (form, *known.forms)
-    return partial(_forget_form, known, form)
-
-
-def _forget_form(kind: Kind, form: Callable) -> None:
-    kind.forms = tuple(each for each in kind.forms if each is not form)
-
-
 def all_kinds() -> list[Kind]:
     """All kinds of samples, the latest first."""
     return list(reversed(_KINDS.values()))

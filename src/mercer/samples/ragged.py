@@ -95,6 +95,23 @@ def cell_numbers(row: Any, name: str, reader: str, kind: Any) -> np.ndarray:
     raise TypeError(f"{name} is {what}, but {reader} compares {kind.name}: give {kind.looks}.")
 
 
+def points_of_all(rows: list, like: Any, said: str, others: str) -> tuple:
+    """The points of all samples in one array, where each begins, and their precision.
+
+    ``said`` is the error for a sample whose points have another width than those of the ``others``.
+    """
+    width = rows[0].shape[1] if like is None else like.values.shape[1]
+    for i, row in enumerate(rows):
+        if row.shape[1] != width:
+            raise ValueError(said.format(i, row.shape[1], others, width))
+    starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
+    single = all(row.dtype == np.float32 for row in rows)
+    own = np.float32 if single else np.float64
+    # + 0 makes 0 of -0, so that equal samples have equal bytes
+    values = np.concatenate(rows).astype(np.float64) + 0.0
+    return values, starts, own if like is None else like.dtype
+
+
 def code_objects(rows: list, known: list, noun: str, reader: str) -> tuple[np.ndarray, list]:
     """Codes of all items of all rows in one array, and the item of each code.
 

@@ -35,9 +35,9 @@ def describe(X: Any) -> str:
         return "a single set"
     if X is None:
         return "None"
-    item = first_object(X)
-    if item is not None:
-        count = len(X)
+    items = listed(X)
+    if items:
+        item, count = items[0], len(items)
         for types, noun in (((str,), "string"), ((bytes,), "bytes object"), ((Set,), "set"),
                             ((Mapping,), "dict")):  # fmt: skip
             if isinstance(item, types):
@@ -379,15 +379,3 @@ def _no_number(X: Any, name: str) -> str:
 def first_known(items: list) -> Any:
     """The first item that is not missing; None if there is none."""
     return next((item for item in items if not is_missing_value(item)), None)
-
-
-def first_object(X) -> Any:
-    """The first item of a one-dimensional sequence of objects, or None if X is not one."""
-    if isinstance(X, np.ndarray):
-        one_dimensional = X.ndim == 1 and X.dtype.kind in "OUST"
-        return X[0] if one_dimensional and len(X) else None
-    if isinstance(X, (list, tuple)):
-        return X[0] if len(X) else None
-    if hasattr(X, "to_numpy") and len(getattr(X, "shape", ())) == 1:  # a series
-        return first_object(np.asarray(X.to_numpy()))
-    return None

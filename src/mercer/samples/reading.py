@@ -108,7 +108,7 @@ def recognised(X: Any) -> tuple[Kind, list] | None:
         found = kind.form_of(X)
         if found is not None:
             return kind, kind.rows(found, "read")
-    X = known_form(X)
+    X = plain_array(X)
     items = _objects(X)
     for kind in all_kinds():
         rows = kind.recognise(X, items)
@@ -128,6 +128,8 @@ def known_form(X: Any) -> Any:
 
 def _objects(X: Any) -> list | None:
     """The objects of a list, an array or a column, each of which is one sample; else None."""
+    if isinstance(X, np.ndarray) and X.dtype.names:  # rows with named fields
+        return None
     items = listed(X)
     first: Any = first_known(items or [])
     if items is None or any(kind.holds(first) for kind in all_kinds()):
@@ -140,7 +142,8 @@ def _objects(X: Any) -> list | None:
     if deep > DEEPEST:
         raise ValueError(f"X holds lists in lists of more than {DEEPEST} levels: give fewer.")
     column = not isinstance(X, LISTED)
-    if column or (len(set(map(_length, cells))) > 1 and not _are_whole(cells)):
+    lengths = {len(cell) if isinstance(cell, LISTED) else -1 for cell in cells}
+    if column or (len(lengths) > 1 and not _are_whole(cells)):
         return cells
     return cells if deep == 2 and not _are_images(cells) else None
 
@@ -164,26 +167,18 @@ def _are_whole(cells: list) -> bool:
     return all(isinstance(v, whole) for cell in cells if isinstance(cell, LISTED) for v in cell)
 
 
-def _length(cell: Any) -> int:
-    return len(cell) if isinstance(cell, LISTED) else -1
-
-
 def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
     """Encode raw data as samples of one kind; encoded samples are returned unchanged.
 
     Parameters
     ----------
-    X : array-like, sparse matrix, data frame or sequence of objects
-        Raw data, one row or item per sample.
+    X, reader : see `read`
     kind : str, default="vectors"
-        The name of a `Kind`: "vectors", "categories", "strings", "sets", "objects", or one that was
-        registered. Tables are encoded by the kernels that read them (see
+        The name of a `Kind`. Tables are encoded by the kernels that read them (see
         `mercer.kernels.TableKernel`).
     like : encoded samples, optional
         The training samples, whose codes are used again. A value that is not in them gets a new
         code. None means that X are the training samples.
-    reader : str
-        The name of the kernel that reads the samples, for error messages: "RBF", "Match" ...
 
     Returns
     -------
@@ -193,9 +188,9 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     Raises
     ------
     TypeError
-        If X is a single string, a dict or a set, or another kind of sample.
+        X is a single sample, a dict, or another kind of sample.
     ValueError
-        If X is empty, not two-dimensional, or has NaN or infinite values.
+        X is empty, or has NaN or infinite values.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.persistence import fields, floats
 from mercer.samples.kind import Kind
 from mercer.samples.numbers import is_number
-from mercer.samples.ragged import Ragged, cell_numbers, joined_rows
+from mercer.samples.ragged import Ragged, cell_numbers, points_of_all
 from mercer.samples.raw_data import (
     LISTED,
     as_objects,
@@ -63,21 +63,11 @@ class SeriesKind(Kind):
         if like is not None and like.channels > 1 and isinstance(X, np.ndarray) and X.ndim == 3:
             X = list(X)  # some may have a single point
         rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(self.rows(X, reader))]
-        channels = rows[0].shape[1] if like is None else like.channels
-        for i, row in enumerate(rows):
-            if row.shape[1] != channels:
-                first = "X[0] has" if like is None else "the series it is compared with have"
-                raise ValueError(
-                    f"X[{i}] has {row.shape[1]} channels, but {first} {channels}: give series with "
-                    "the same channels."
-                )
+        said = "X[{}] has {} channels, but {} {}: give series with the same channels."
+        first, fitted = "X[0] has", "the series it is compared with have"
+        points = points_of_all(rows, like, said, first if like is None else fitted)
         _warn_of_turned(rows)
-        starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
-        single = all(row.dtype == np.float32 for row in rows)
-        own = np.float32 if single else np.float64
-        # + 0 makes 0 of -0, so that equal series have equal bytes
-        values = np.concatenate(rows).astype(np.float64) + 0.0
-        return Series(values, starts, own if like is None else like.dtype)
+        return Series(*points)
 
     def rows(self, X: Any, reader: str) -> list:
         return _rows(X, reader)
@@ -88,9 +78,6 @@ class SeriesKind(Kind):
             return _stacked(X)
         known = [item for item in items or [] if not is_missing_value(item)]
         return items if known and are_series(known) else None
-
-    def joined(self, X: Series, more: Series) -> Series:
-        return joined_rows(X, more)
 
     def tag(self, tags: InputTags) -> None:
         super().tag(tags)

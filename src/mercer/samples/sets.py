@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from mercer.persistence import fields, number, whole
 from mercer.samples.kind import Kind, named
-from mercer.samples.ragged import Ragged, code_objects, joined_rows
+from mercer.samples.ragged import Ragged, code_objects
 from mercer.samples.raw_data import (
     LISTED,
     as_objects,
@@ -116,9 +116,6 @@ class SetsKind(Kind):
         lengths = np.array([len(row) for row in rows], np.int64)
         owners = np.repeat(np.arange(len(rows)), lengths)
         return _distinct(owners, codes, len(rows), universe, like)
-
-    def joined(self, X: Sets, more: Sets) -> Sets:
-        return joined_rows(X, more)
 
     def remedy(self) -> str:
         return (

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.persistence import fields, number, one_of, whole
 from mercer.samples.kind import Kind, named
-from mercer.samples.ragged import Ragged, code_objects, joined_rows
+from mercer.samples.ragged import Ragged, code_objects
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
 if TYPE_CHECKING:
@@ -103,9 +103,6 @@ class StringsKind(Kind):
         starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
         training, dtype = (len(alphabet), np.float64) if like is None else (like.known, like.dtype)
         return Strings(codes, starts, alphabet, form, training, dtype)
-
-    def joined(self, X: Strings, more: Strings) -> Strings:
-        return joined_rows(X, more)
 
     def tag(self, tags: InputTags) -> None:
         super().tag(tags)

@@ -12,7 +12,7 @@ from mercer.persistence import fields, whole
 from mercer.samples.drawing import Drawing, tree_drawing
 from mercer.samples.kind import Kind, named
 from mercer.samples.label_hashes import SCALARS, hash_labels
-from mercer.samples.ragged import Ragged, joined_rows
+from mercer.samples.ragged import Ragged
 from mercer.samples.raw_data import as_objects, describe_entry
 
 # Trees as users and other libraries have them: nested tuples, brackets, nltk, ElementTree.
@@ -225,9 +225,6 @@ class TreesKind(Kind):
         values = np.stack([hash_labels(labels), np.array(children, np.uint64)], axis=1)
         dtype = np.float64 if like is None else like.dtype
         return Trees(values, np.array(ends, np.int64), dtype)
-
-    def joined(self, X: Trees, more: Trees) -> Trees:
-        return joined_rows(X, more)
 
     def text(self, item: Any) -> str:
         """Brackets, or the beginning of them."""

@@ -24,7 +24,7 @@ from mercer.samples.raw_data import (
     LISTED,
     check_format,
     describe,
-    first_object,
+    first_known,
     frame_of,
     is_frame,
     is_missing_value,
@@ -251,7 +251,7 @@ def _numbers_of_frame(X: Any) -> Any:
     ]
     if len(frame.columns) == len(others) == 1:
         cells = others[0].to_numpy()
-        if isinstance(first_object(cells), LISTED):
+        if isinstance(first_known(cells.tolist()), LISTED):
             return as_rows(cells)
     untyped = all(column.dtype in (nw.Object, nw.Unknown) for column in others)
     numbers = untyped and all(_are_real(column.to_numpy()) for column in others)
@@ -406,7 +406,7 @@ def largest_column(X: Any) -> tuple[int, float]:
 def refuse_objects(X, reader):
     """Raise an error if X holds strings, sets, other samples that are objects, or columns of text,
     and say how to compare them."""
-    kind = kind_that_holds(first_object(X))
+    kind = kind_that_holds(first_known(listed(X) or []))
     if kind is not None:
         raise TypeError(f"X is {describe(X)}, but {reader} compares vectors. {kind.remedy()}")
     text = _first_text(X)

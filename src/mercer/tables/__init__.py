@@ -49,7 +49,6 @@ from mercer.tables.values import (
     as_dates,
     as_numbers,
     histogram,
-    is_object_list,
     missing_values,
     read_columns,
 )
@@ -66,7 +65,7 @@ __all__ = [
     "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",
     "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_leaks",
     "find_repeated_rows", "find_shared_rows", "form_of", "histogram",
-    "infer_columns", "is_missing_mark", "is_object_list", "is_one_zone", "learn_effects",
+    "infer_columns", "is_missing_mark", "is_one_zone", "learn_effects",
     "level_text", "listed", "misfits", "missing_values", "read_as", "read_columns",
     "review_columns", "review_target", "rows_of", "shared_rows", "spare_telling_texts",
     "spare_worded_texts", "spelled_number", "unreadable", "used_columns", "words_in_order",

@@ -121,8 +121,8 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
 
     if isinstance(X, ReadTable):
         return X.columns
-    X = known_form(X)
     found = recognised(X)
+    X = known_form(X) if found is None else X
     if found is not None:
         columns = {0: _objects(found[1], 0)}
         rows = len(found[1])
@@ -148,11 +148,6 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
                 f"Input X contains infinity in {where}: give a finite number, or a missing value."
             )
     return columns
-
-
-def is_object_list(X: Any) -> bool:
-    """Whether each row of X is one sample, such as a string or a set, and no row of values."""
-    return recognised(X) is not None
 
 
 def _series_values(series: Any, name: Any) -> np.ndarray:

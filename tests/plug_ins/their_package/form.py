@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.samples import register_form
+from mercer.samples import kind_named
 
 PLACES = {"time": 1, "channel": 2}  # of an axis; that of the samples comes first
 
@@ -15,4 +15,4 @@ def of_named_axes(X):
     return list(np.transpose(X.values, np.argsort([PLACES.get(axis, 0) for axis in axes])))
 
 
-register_form("series", of_named_axes)
+kind_named("series").forms += (of_named_axes,)

@@ -23,6 +23,7 @@ from mercer.gram import (
 )
 from mercer.kernels import Kernel
 from mercer.learners.base import bound_gram, check_count, check_positive
+from mercer.streams import count_rows
 
 
 class PermutationTest(NamedTuple):
@@ -140,7 +141,7 @@ def mmd_test(
     """
     check_count("permutations", permutations, optional=False)
     K = bound_gram(kernel, X, Place(memory, n_jobs), Z)
-    both, n = K.shape[0], X.shape[0] if hasattr(X, "shape") else len(X)
+    both, n = K.shape[0], count_rows(X)
     m = both - n
     if min(n, m) < 2:
         raise ValueError(f"X has {n} samples and Z has {m}: give at least two each.")

@@ -9,13 +9,14 @@ import numpy as np
 from mercer.plots.axes import brief
 from mercer.plots.fitted import is_precomputed, kernel_machine
 from mercer.plots.report.contents import ColumnSummary, TargetSummary
-from mercer.tables import Column, histogram, infer_columns, is_object_list, read_columns
+from mercer.samples import recognised
+from mercer.tables import Column, histogram, infer_columns, read_columns
 
 
 def column_summaries(model: Any, X: Any) -> list[ColumnSummary]:
     """The columns of a table, or a list of objects, with their distributions."""
     machine = kernel_machine(model)[1]
-    alone = is_object_list(X)
+    alone = recognised(X) is not None
     if not (alone or len(getattr(X, "shape", ())) == 2) or is_precomputed(machine):
         return []
     table = read_columns(X)

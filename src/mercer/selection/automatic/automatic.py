@@ -27,7 +27,7 @@ from mercer.gram import ApproximationWarning, Place
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
 from mercer.persistence import KeepsRecords, fields, whole
-from mercer.samples import EncodedColumns
+from mercer.samples import EncodedColumns, recognised
 from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
@@ -46,7 +46,6 @@ from mercer.tables import (
     TableEncoder,
     column_notices,
     infer_columns,
-    is_object_list,
     spare_telling_texts,
 )
 from mercer.threads import Clock, fitting, forget, paying_threads
@@ -472,11 +471,15 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     # --- columns ------------------------------------------------------------------------------
 
     def _kinds(self, X, table) -> dict | None:
-        """``kind``; if X is a list of strings instead of a table, the strings are texts."""
-        if self.kind is not None or not is_object_list(X):
+        """``kind``; if X is a list of strings instead of a table, the strings are texts, and if its
+        form tells the kind of its samples, they are of that kind."""
+        found = recognised(X) if self.kind is None else None
+        if found is None:
             return self.kind
-        cells = table.columns[0]
-        return {0: "text"} if cells.dtype == object and isinstance(cells[0], str) else None
+        (kind, _), cells = found, table.columns[0]
+        texts = cells.dtype == object and isinstance(cells[0], str)
+        told = texts or kind.form_of(X) is not None
+        return {0: kind.column} if told and kind.column else None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -24,6 +24,7 @@ from sklearn.utils import _safe_indexing
 
 from mercer.callers import first_outside
 from mercer.selection.grid.plan import Plan, Sharing
+from mercer.streams import count_rows
 
 #: methods of learners that scorers call
 SCORED = {"predict", "predict_proba", "predict_log_proba", "decision_function", "score",
@@ -124,7 +125,7 @@ class FoldByFold:
     def _opened(self, f: int) -> Together:
         """The plan of fold f, with its rows transformed by the steps before the last."""
         start = time.perf_counter()
-        every = np.arange(len(self.y) if self.y is not None else _length(self.X))
+        every = np.arange(len(self.y) if self.y is not None else count_rows(self.X))
         train, test = (every[part] for part in self.splits[f])
         X_train, X_test = _safe_indexing(self.X, train), _safe_indexing(self.X, test)
         y = None if self.y is None else self.y[np.concatenate([train, test])]
@@ -394,7 +395,3 @@ def _stacked(A: Any, B: Any) -> Any:
     if not (isinstance(A, np.ndarray) and isinstance(B, np.ndarray)):
         raise TypeError("they do not give arrays")
     return np.concatenate([A, B])
-
-
-def _length(X: Any) -> int:
-    return X.shape[0] if hasattr(X, "shape") else len(X)

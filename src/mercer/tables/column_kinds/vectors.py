@@ -117,17 +117,10 @@ def vector_lengths(cells: Iterable) -> list[int] | None:
 
 
 def are_vectors(cells: list) -> bool:
-    """Whether the cells of a column are vectors beyond doubt, and no sets of numbers.
-
-    They have one length, and hold what sets of items do not: fractions, or a number twice.
-    """
+    """Whether the cells of a column, lists or texts, are vectors beyond doubt."""
     found = [vector for vector in map(as_vector, cells) if vector is not None]
-    lengths = {len(vector) for vector in found}
-    if len(found) < max(len(cells), 1) or len(lengths) > 1 or min(lengths) < LEAST:
-        return False
-    vectors = np.stack(found)
-    fractions = bool((vectors != np.round(vectors)).any())
-    return fractions or bool((np.diff(np.sort(vectors, axis=1), axis=1) == 0).any())
+    vectors = len(found) == len(cells) > 0 and kind_named("vectors").recognise(found, found)
+    return vectors is found
 
 
 def _first_other(cells: list) -> str:

@@ -20,6 +20,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import ComplementNB
 from sklearn.pipeline import Pipeline
 
+from mercer.distances import dense_rows
 from mercer.learners.margin import LinearSVC
 from mercer.persistence import fields, whole
 from mercer.selection.automatic.candidates import explicit_features
@@ -99,7 +100,7 @@ class LinearMachine(Machine):
         used = np.flatnonzero(model.scale_)
         near = explicit_features(model.kernel_, model.X_fit_)[:, used]
         K = self._features(M)[:, used] * model.scale_[used] @ near.T
-        return (K.toarray() if sp.issparse(K) else K) * model.dual_coef_[:, outputs].T
+        return dense_rows(K) * model.dual_coef_[:, outputs].T
 
     @property
     def description(self) -> str:
@@ -208,7 +209,7 @@ def fit_logistic(F: Any, y: np.ndarray, w: np.ndarray, C: float = COST) -> Fitte
 
 
 def _lasso(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
-    F = _dense(F)
+    F = dense_rows(F)
     learner = LassoCV(cv=3, eps=0.01, max_iter=500, tol=1e-3).fit(F, y, w)
     coef = learner.coef_
     dual = w * (y - learner.predict(F)) / (w.sum() * learner.alpha_)
@@ -220,7 +221,7 @@ def _lasso(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
 
 
 def _few(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
-    F, w = _dense(F), w / w.mean()
+    F, w = dense_rows(F), w / w.mean()
     few = Pipeline([("few", SelectKBest(f_classif)), ("learner", LogisticRegression(max_iter=300))])
     counts = sorted({min(k, F.shape[1]) for k in KEPT_COLUMNS})
     found = GridSearchCV(few, {"few__k": counts}, cv=3).fit(F, y, learner__sample_weight=w)
@@ -241,10 +242,6 @@ def _of_classes(learner: Any, F: Any, y, w, kept: np.ndarray, words: str) -> Fit
     whole, scale = np.zeros((F.shape[1], coef.shape[1])), np.zeros(F.shape[1])
     whole[kept], scale[kept] = coef, 1.0
     return Fitted(whole, intercept, dual, scale, learner.C, words)
-
-
-def _dense(F: Any) -> np.ndarray:
-    return F.toarray() if sp.issparse(F) else F
 
 
 def _steps(F: Any, y: np.ndarray) -> int:
