@@ -560,3 +560,13 @@ def test_a_report_is_written_whole_or_not_at_all(wine, tmp_path, monkeypatch):
     write_report(path, wine[3])
     assert path.read_text("utf-8").startswith("<!doctype html>")
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_of_thousands_of_columns_a_thousand_are_listed(diabetes):
+    data = diabetes[3]
+    for count in (1000, 1200):
+        many = replace(data, columns=(data.columns * 200)[:count])
+        page, _ = read_page(many)
+        assert len(page.of("svg", "sparkline")) == 1000
+        ends = "The list ends after 1,000 of 1,200 columns." in render(many)
+        assert ends == (count > 1000)

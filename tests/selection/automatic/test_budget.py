@@ -9,7 +9,7 @@ from mercer.selection.automatic import KernelClassifier, score_held_out
 from mercer.selection.automatic.machines import Recipe
 from mercer.threads import clock as clocks
 from mercer.threads.clock import Clock
-from selection.automatic.small_searches import RING, TABLE
+from selection.automatic.small_searches import RING, TABLE, search_of
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,13 @@ def test_a_simple_model_that_takes_long_is_left_out_of_search_and_score(monkeypa
     assert ("linear (spline)" in known) == ("linear (spline)" in score.baselines) == (slow == 0)
     assert "trivial" in score.versus
     assert any("'linear (spline)' took too long" in each for each in model.notices_) == (slow > 0)
+
+
+def test_what_was_done_before_takes_no_time_from_the_simple_models(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(clocks, "monotonic", lambda: now[0])
+    search = search_of(KernelClassifier(trials=1).fit(TABLE, RING), RING, seconds=10)
+    now[0] = 5.0  # as after a fit to all rows of a large table
+    search.run(1)
+    names = {row["name"] for row in search.state.board.rows}
+    assert {"trivial", "linear (spline)"} <= names

@@ -29,7 +29,7 @@ from mercer.threads import GRACE, Deadline
 
 #: candidates without a better one, after which the search of a small table ends, and a second rung
 PATIENCE, SECOND_PATIENCE = 8, 5
-SIMPLE_SHARE = 0.3  # of the time, for what the simple models take after the constant
+SIMPLE_SHARE = 0.3  # of the time that is left, for what the simple models take after the constant
 LAST_PART = 0.5  # of the time after a network, for the last rung
 TURNS = 4  # of the rungs; the first rung of each gets half of the remaining time
 MORE_EXACT = 4  # ridge machines of low rank that a turn tries again on the same rows, exactly
@@ -296,7 +296,8 @@ class Trials:
         if candidate is self.state.simple[0]:  # the constant takes no time
             judged()
             return
-        kept = self.clock.limit - self.clock.part(SIMPLE_SHARE, GRACE)
+        left = self.clock.left()
+        kept = left - max(SIMPLE_SHARE * left, GRACE)
         self._within(candidate, kept, judged)
 
     def _judge(
