@@ -49,7 +49,7 @@ from mercer.solvers.additive import row_design
 from mercer.solvers.linear import linear_rows
 from mercer.solvers.ridge import eigenpairs
 from mercer.solvers.ridge.ridge_system import RidgeSystem
-from mercer.solvers.rows import by_operator, rounding, row_source
+from mercer.solvers.rows import by_operator, row_source
 
 RNG = np.random.default_rng(0)
 X, Z, V = RNG.normal(size=(90, 3)), RNG.normal(size=(41, 3)), RNG.normal(size=(90, 2))
@@ -299,7 +299,7 @@ def test_scattered_rows_of_many_strips(small):
     n = 700
     A = RNG.normal(size=(n, 2))
     small(by_operator, TILE=256)
-    small(rounding, SMALL=10)
+    small(by_operator, SMALL=10)
     K = gram(RBF(0.5), A)
     dense = K.dense()
     rows = row_source(K, 8 * 6 * n, 0.0, 1)

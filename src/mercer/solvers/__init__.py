@@ -85,5 +85,4 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.solvers.result import worst
-from mercer.solvers.together import solve_all
+from mercer.solvers.result import solve_all, worst

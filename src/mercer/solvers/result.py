@@ -1,10 +1,10 @@
-"""The result that every solver returns, and the reasons why it stopped."""
+"""The result that every solver returns, why it stopped, and how several are solved in threads."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.callers import first_outside
+from mercer.threads import Stop, ordered_map, stopping
 
 R = TypeVar("R", bound="Result")
 
@@ -102,3 +103,37 @@ class Result:
 def worst(results: Sequence[R]) -> R:
     """The result that stands for all: an interrupted one, else the one with the worst gap."""
     return max(results, key=lambda r: (r.reason is Reason.INTERRUPTED, not r.converged, r.gap))
+
+
+def solve_all(tasks: Sequence[Callable[[], R]], jobs: int) -> list[R]:
+    """The results of all tasks, ``jobs`` at a time.
+
+    After Ctrl-C each task, started or not, returns its best result so far, and at least one result
+    has the reason ``INTERRUPTED``: also where the signal came between the tasks.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, if no solver had begun, or a task has no result without long work.
+    """
+    results: dict[int, R] = {}
+
+    def solve(m: int) -> None:
+        results[m] = tasks[m]()
+        if results[m].reason is Reason.INTERRUPTED and not stopping():
+            raise KeyboardInterrupt
+
+    try:
+        # several tasks at a time, because each transfer to a thread waits for Python's lock
+        step = max(1, len(tasks) // (8 * jobs))
+        parts = [range(s, min(s + step, len(tasks))) for s in range(0, len(tasks), step)]
+        for _ in ordered_map(lambda part: [*map(solve, part)], parts, jobs):
+            pass
+    except KeyboardInterrupt:
+        if not results:
+            raise
+        with Stop() as stop:
+            stop.set()
+            results |= {m: tasks[m]() for m in range(len(tasks)) if m not in results}
+        results[0] = replace(results[0], reason=Reason.INTERRUPTED)
+    return [results[m] for m in range(len(tasks))]

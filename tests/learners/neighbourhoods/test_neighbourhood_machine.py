@@ -15,7 +15,7 @@ import mercer
 from mercer import NeighbourhoodMachineClassifier as Classifier
 from mercer import NeighbourhoodMachineRegressor as Regressor
 from mercer.learners.neighbourhoods.pruning import ladder
-from mercer.solvers.neighbourhoods import rows as draws
+from mercer.solvers.neighbourhoods import network as draws
 from neighbourhood_twin import Twin, smoothed
 
 QUICK = {"steps": 60, "hidden": 32, "scaling": "standard", "random_state": 0}

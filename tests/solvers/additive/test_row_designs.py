@@ -24,7 +24,7 @@ from mercer.solvers.additive import (
 )
 from mercer.solvers.additive.column_pairs import MANY
 from mercer.solvers.additive.evidence import next_penalties
-from mercer.solvers.additive.part_newton import SHARED
+from mercer.solvers.additive.row_ridge import SHARED
 
 rng = np.random.default_rng(0)
 N, LEVELS = 800, 9

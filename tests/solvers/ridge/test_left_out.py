@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer.gram import cholesky_factor, inverse_diagonal
 from mercer.kernels import RBF
-from mercer.solvers.ridge.left_out import left_out_fit
+from mercer.solvers.ridge.cholesky import left_out_fit
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 2)), RNG.normal(size=(40, 3))

@@ -18,7 +18,7 @@ from mercer.solvers.rows import (
     PairGram,
     PairRows,
     add_products,
-    rounding,
+    by_operator,
     row_sources,
 )
 
@@ -229,7 +229,7 @@ def test_an_operator_of_a_users_own_may_choose_another():
 
 @pytest.mark.parametrize("room", [0.0, 1e-6])
 def test_a_part_is_copied_as_rounded_as_the_tolerance_allows(room, monkeypatch):
-    monkeypatch.setattr(rounding, "ROUNDED_ROWS", 100)
+    monkeypatch.setattr(by_operator, "ROUNDED_ROWS", 100)
     chosen = np.arange(140)[::-1]
     part, size = DenseGram(K, symmetric=True).part(chosen), 4 if room else 8
     held = row_source(part, 140 * 140 * size, room, 1)

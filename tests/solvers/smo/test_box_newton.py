@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lanes import examples
-from mercer.solvers.smo.box_newton import newton_steps
+from mercer.solvers.smo.interior_point import newton_steps
 
 DTYPES = [np.float32, np.float64]
 

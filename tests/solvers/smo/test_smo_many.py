@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.gram import gram
 from mercer.kernels import RBF, Polynomial
-from mercer.solvers.smo import SmoSolver, smo_many
+from mercer.solvers.smo import SmoSolver, smo
 from mercer.solvers.smo.dual import DualProblem
-from mercer.solvers.smo.smo_many import solve_many
+from mercer.solvers.smo.smo import solve_many
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
@@ -46,8 +46,8 @@ def test_they_are_those_of_the_solver(nu):
 
 
 def test_what_needs_more_steps_is_left_to_the_solver(monkeypatch):
-    monkeypatch.setattr(smo_many, "STEPS", 1)
-    monkeypatch.setattr(smo_many, "ROUNDS", 1)
+    monkeypatch.setattr(smo, "FIRST_STEPS", 1)
+    monkeypatch.setattr(smo, "ROUNDS", 1)
     rows, made = zip(*problems(None))
     results = solve_many(gram(RBF(0.5), X).dense(), made, rows, [None] * len(made), 1e-10)
     assert not results[-1].converged

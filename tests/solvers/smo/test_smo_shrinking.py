@@ -8,7 +8,7 @@ from mercer import _native
 from mercer.gram import DenseGram, FeatureGram, TiledGram
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.solvers.result import Reason
-from mercer.solvers.rows import rounding
+from mercer.solvers.rows import by_operator
 from mercer.solvers.smo import SmoSolver, smo, smo_state
 from mercer.solvers.smo.dual import DualProblem
 from mercer.threads import Stop
@@ -31,7 +31,7 @@ SHARP = {"tol": 1e-4, "working_set": 32, "whole": 0}
 @pytest.fixture(autouse=True)
 def rows_one_by_one(monkeypatch):
     """Small problems go the way of large ones."""
-    monkeypatch.setattr(rounding, "SMALL", 0)
+    monkeypatch.setattr(by_operator, "SMALL", 0)
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from mercer.solvers import (
     inner_products,
     nonnegative_minimum,
 )
-from mercer.solvers.rows import rounding
+from mercer.solvers.rows import by_operator
 from mercer.solvers.smo.dual import DualProblem
-from mercer.solvers.weights import kernel_products, margin_machines
+from mercer.solvers.weights import kernel_products, margin_weights
 from mercer.solvers.weights.kernel_products import entries
 
 RNG = np.random.default_rng(0)
@@ -260,14 +260,14 @@ def test_derivatives_are_those_of_differences():
 
 def test_few_free_variables_are_followed_where_memory_is_short(monkeypatch):
     wanted = MarginWeights(tol=1e-6).solve(GRAMS, hinge())
-    monkeypatch.setattr(margin_machines, "FREE", 3)
+    monkeypatch.setattr(margin_weights, "FREE", 3)
     found = MarginWeights(tol=1e-6).solve(GRAMS, hinge())
     assert found.objective == pytest.approx(wanted.objective, rel=1e-5)
 
 
 def test_many_rows_are_not_rounded(monkeypatch):
     """Values of machines on rows in float32 differ by more than steps near the minimum gain."""
-    monkeypatch.setattr(rounding, "ROUNDED_ROWS", 2)
+    monkeypatch.setattr(by_operator, "ROUNDED_ROWS", 2)
     assert MarginWeights(tol=1e-6).solve(GRAMS, hinge(1e-7)).converged
 
 

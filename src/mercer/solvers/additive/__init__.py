@@ -1,12 +1,10 @@
 """Sums of functions of single columns and of pairs of columns, from counts of binned rows."""
 
 from mercer.solvers.additive.column_pairs import SCORED, choose_pairs, score_pairs
-from mercer.solvers.additive.count_tables import CountTables, column_parts
 from mercer.solvers.additive.evidence import EvidenceRidge, PartResult
 from mercer.solvers.additive.exact_sum import ExactSum
-from mercer.solvers.additive.part_newton import PartNewton
-from mercer.solvers.additive.row_design import RowDesign
-from mercer.solvers.additive.row_ridge import RowRidge
+from mercer.solvers.additive.row_design import CountTables, RowDesign, column_parts
+from mercer.solvers.additive.row_ridge import PartNewton, RowRidge
 
 __all__ = [
     "SCORED", "CountTables", "EvidenceRidge", "ExactSum", "PartNewton", "PartResult", "RowDesign",

@@ -1,15 +1,181 @@
-"""Functions of columns and of pairs at rows: products with Φ and Φᵀ by reads and sums of codes."""
+"""What a sum of functions of columns and of pairs reads of the rows.
+
+`CountTables` holds counts of rows by the levels of one column and of two, and sums of the targets
+by level. Each number is a sum in the order of the rows, so the tables are the same to the last bit
+in any chunks and with any number of threads. Counts are whole numbers, exact up to 2^53, and so are
+sums of whole weights. `RowDesign` has the functions at rows: products with Φ and Φᵀ by reads and
+sums of codes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
 from mercer import _native
 from mercer.kernels.additive import PairFunctions
-from mercer.solvers.additive.count_tables import column_parts
+from mercer.persistence import fields
 from mercer.threads import ordered_map
+
+ROWS = 2**18  # rows at a time: their codes stay in the cache
+
+
+@fields()
+class CountTables:
+    """Tables of rows that are given by the codes of their levels; ``a + b`` are those of both.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        Number of levels of each column, at most 256.
+    outputs : int
+        Targets of each row.
+
+    Attributes
+    ----------
+    counts : list of ndarray of shape (levels,)
+        Weight of the rows of each level.
+    sums, squares : list of ndarray of shape (outputs, levels)
+        Weighted sums of the targets by level, and of their squares by level of column 0.
+    pairs : dict
+        The table (levels of j, levels of k) of each pair j < k.
+
+    Examples
+    --------
+    >>> tables = CountTables([2, 2], 1)
+    >>> codes = np.array([[0, 0, 1], [0, 1, 1]], np.uint8)
+    >>> tables.add(codes, np.array([[1.0, 2.0, 3.0]]))
+    >>> tables.counts[0], tables.sums[0], tables.pairs[0, 1]
+    (array([2., 1.]), array([[3., 3.]]), array([[1., 1.],
+           [0., 1.]]))
+    """
+
+    counts: list[np.ndarray]
+    sums: list[np.ndarray]
+    squares: np.ndarray
+    packed: list[np.ndarray]  # the pairs, as files have them
+
+    def __init__(self, levels: Sequence[int], outputs: int):
+        self.levels = list(levels)
+        d = len(self.levels)
+        self.counts = [np.zeros(size) for size in levels]
+        self.sums = [np.zeros((outputs, size)) for size in levels]
+        self.squares = np.zeros((outputs, self.levels[0]))
+        self.pairs = {
+            (j, k): np.zeros((levels[j], levels[k])) for j in range(d) for k in range(j + 1, d)
+        }
+
+    @property
+    def rows(self) -> float:
+        """The weight of all rows."""
+        return float(self.counts[0].sum())
+
+    def add(
+        self,
+        codes: np.ndarray,
+        targets: np.ndarray,
+        weights: np.ndarray | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        """Add rows: codes (columns, n), uint8; targets (outputs, n); weights (n,) or None for 1."""
+        n = codes.shape[1]
+        for start in range(0, n, ROWS):
+            rows = slice(start, min(start + ROWS, n))
+            self._add_block(
+                np.ascontiguousarray(codes[:, rows]),
+                np.ascontiguousarray(targets[:, rows]),
+                None if weights is None else np.ascontiguousarray(weights[rows]),
+                n_jobs,
+            )
+
+    def _add_block(self, codes, targets, weights, n_jobs) -> None:
+        w = np.ones(codes.shape[1]) if weights is None else weights
+        weighted = targets if weights is None else targets * w
+
+        def column(j: int) -> None:
+            _native.add_bin_sums(codes[j], w, self.counts[j])
+            for values, sums in zip(weighted, self.sums[j]):
+                _native.add_bin_sums(codes[j], values, sums)
+            if j == 0:
+                for values, squares in zip(weighted * targets, self.squares):
+                    _native.add_bin_sums(codes[0], values, squares)
+            for k in range(j + 1, len(codes)):
+                _native.add_pair_table(codes[j], codes[k], weights, self.pairs[j, k])
+
+        for _ in ordered_map(column, range(len(codes)), n_jobs):
+            pass
+
+    def __add__(self, other: CountTables) -> CountTables:
+        """The tables of the rows of both, which have the same levels and targets."""
+        both = CountTables.__new__(CountTables)
+        both.levels = self.levels
+        both.counts = [a + b for a, b in zip(self.counts, other.counts)]
+        both.sums = [a + b for a, b in zip(self.sums, other.sums)]
+        both.squares = self.squares + other.squares
+        both.pairs = {pair: table + other.pairs[pair] for pair, table in self.pairs.items()}
+        return both
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the tables as a list, since files have no pairs of numbers as keys; whole numbers
+        are in as few bytes as hold them, since tables travel between processes."""
+        state = {name: value for name, value in vars(self).items() if name != "pairs"}
+        return state | {"packed": [packed(table) for table in self.pairs.values()]}
+
+    @cached_property
+    def pairs(self) -> dict[tuple[int, int], np.ndarray]:
+        """The tables of pairs, from those in a file."""
+        places = combinations(range(len(self.levels)), 2)
+        tables = [table.astype(np.float64) for table in self.packed]
+        del self.packed
+        return dict(zip(places, tables, strict=True))
+
+    def gram(self, functions: Sequence[np.ndarray]) -> np.ndarray:
+        """G = Φᵀ Φ over all rows, from the functions (levels, r) of each column."""
+        parts = column_parts(functions)
+        G = np.empty((parts[-1].stop, parts[-1].stop))
+        for j, (here, Phi) in enumerate(zip(parts, functions)):
+            G[here, here] = Phi.T @ (self.counts[j][:, None] * Phi)
+            for k in range(j + 1, len(parts)):
+                block = Phi.T @ (self.pairs[j, k] @ functions[k])
+                G[here, parts[k]], G[parts[k], here] = block, block.T
+        return G
+
+    def projected(self, functions: Sequence[np.ndarray]) -> np.ndarray:
+        """b = Φᵀ y over all rows, (functions, outputs)."""
+        return np.vstack([Phi.T @ sums.T for Phi, sums in zip(functions, self.sums)])
+
+
+def packed(table: np.ndarray) -> np.ndarray:
+    """The same numbers as bytes or other short whole numbers if they are such, and else themselves.
+
+    Examples
+    --------
+    >>> packed(np.array([3.0, 255.0])).dtype, packed(np.array([3.0, 0.5])).dtype
+    (dtype('uint8'), dtype('float64'))
+    """
+    largest = table.max(initial=0)
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if largest <= np.iinfo(kind).max:
+            short = table.astype(kind)
+            return short if np.array_equal(short, table) else table
+    return table
+
+
+def column_parts(functions: Sequence[np.ndarray]) -> list[slice]:
+    """Which functions, of all side by side, belong to each column.
+
+    Examples
+    --------
+    >>> column_parts([np.zeros((4, 2)), np.zeros((3, 1))])
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    ends = np.cumsum([0, *(Phi.shape[1] for Phi in functions)]).tolist()
+    return [slice(*each) for each in pairwise(ends)]
+
 
 STRIP = 4096  # dense rows at a time
 READ = 2**16  # rows of a read at a time

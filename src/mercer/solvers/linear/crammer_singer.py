@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer import _native
-from mercer.solvers.linear.active_set import ActiveSet
+from mercer.solvers.linear.linear_dual import ActiveSet
 from mercer.solvers.linear.linear_rows import FACTORED, LinearRows, conjugate_gradients, solved
 
 CHEAP = 200  # up to this order it is cheap to set up a Newton system, one product per class pair

@@ -15,8 +15,7 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky
 
 from mercer import _native
-from mercer.solvers.linear.active_set import ActiveSet
-from mercer.solvers.linear.linear_dual import LinearResult
+from mercer.solvers.linear.linear_dual import ActiveSet, LinearResult
 from mercer.solvers.linear.linear_rows import LinearRows, solved
 from mercer.solvers.linear.linear_svm import EXACT, POLISH, LinearSolver
 from mercer.solvers.result import Reason

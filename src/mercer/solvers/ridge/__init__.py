@@ -1,6 +1,10 @@
 """(K + λ W⁻¹) a = y: dense, iterative, of low rank, local; and Newton's method for classes."""
 
-from mercer.solvers.ridge.cholesky import CholeskyFactor, CholeskySolver
+from mercer.solvers.ridge.cholesky import (
+    CholeskyFactor,
+    CholeskySolver,
+    left_out_fit,
+)
 from mercer.solvers.ridge.conjugate_gradient import (
     ConjugateGradientSolver,
     NystroemPreconditioner,
@@ -9,19 +13,22 @@ from mercer.solvers.ridge.conjugate_gradient import (
 )
 from mercer.solvers.ridge.eigenpairs import EigenFactor, EigenSolver
 from mercer.solvers.ridge.eigenpro import EigenProSolver
-from mercer.solvers.ridge.left_out import left_out_fit
 from mercer.solvers.ridge.local_ridge import LocalSolver, rounding_of
-from mercer.solvers.ridge.logistic_passes import LogisticPasses, LogisticProgress
-from mercer.solvers.ridge.low_rank import LowRankFactor, LowRankSolver
-from mercer.solvers.ridge.newton_logistic import NewtonLogistic, probabilities
-from mercer.solvers.ridge.normal_equations import (
+from mercer.solvers.ridge.low_rank import (
     GramEigenpairs,
+    LowRankFactor,
+    LowRankSolver,
     RidgeSums,
     SummedFactor,
     products_serve,
 )
-from mercer.solvers.ridge.ridge_folds import RidgeFolds
-from mercer.solvers.ridge.ridge_sweep import RidgeSweep
+from mercer.solvers.ridge.newton_logistic import (
+    LogisticPasses,
+    LogisticProgress,
+    NewtonLogistic,
+    probabilities,
+)
+from mercer.solvers.ridge.ridge_sweep import RidgeFolds, RidgeSweep
 from mercer.solvers.ridge.sketched import SketchedFactor, SketchedSolver
 
 __all__ = [

@@ -1,12 +1,16 @@
 """Rows of K that SMO, the perceptron and k-means read many times, and K of pairs of classes."""
 
-from mercer.solvers.rows.by_operator import CachedRows, FactorRows, row_source
-from mercer.solvers.rows.pairs import PairGram, PairGrams, PairRows
-from mercer.solvers.rows.rounding import (
+from mercer.solvers.rows.by_operator import (
     ROUNDED_ROWS,
     SMALL,
+    CachedRows,
+    FactorRows,
+    PairGram,
+    PairGrams,
+    PairRows,
     rounding_room,
     rounds_to_float32,
+    row_source,
 )
 from mercer.solvers.rows.row_sources import HeldRows, RowSource, add_products
 

@@ -3,8 +3,7 @@
 from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.smo.kernel_perceptron import Machines, PerceptronSolver, Watch
 from mercer.solvers.smo.left_out import LeftOut, leave_out
-from mercer.solvers.smo.smo import SmoResult, SmoSolver, solve_to_gap
-from mercer.solvers.smo.smo_many import solve_many
+from mercer.solvers.smo.smo import SmoResult, SmoSolver, solve_many, solve_to_gap
 
 __all__ = [
     "DualProblem", "LeftOut", "Machines", "PerceptronSolver", "SmoResult", "SmoSolver", "Watch",

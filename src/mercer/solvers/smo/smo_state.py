@@ -10,9 +10,8 @@ import numpy as np
 from mercer import _native
 from mercer.gram import GramOperator
 from mercer.solvers.rows import RowSource, add_products
-from mercer.solvers.smo.box_newton import STEPS, newton_steps
 from mercer.solvers.smo.dual import LAST_DIGITS, DualProblem
-from mercer.solvers.smo.interior_point import interior_point
+from mercer.solvers.smo.interior_point import NEWTON_STEPS, interior_point, newton_steps
 
 INNER_STEPS = 12  # most SMO steps for each variable of the working set, before Newton steps
 REFINEMENTS = 3  # most calls of Newton steps in a round
@@ -395,7 +394,7 @@ class State:
             return  # as an earlier solution has left it
         violation, alpha, g = self.violation(), self.alpha.copy(), self.g.copy()
         block = self.source.block(rows, place)
-        steps = STEPS if block.dtype == np.float64 else 1  # more is useless if K is rounded
+        steps = NEWTON_STEPS if block.dtype == np.float64 else 1  # more is useless if K is rounded
         newton_steps(block, y, self.C[chosen], a, f, split, EXACT, steps)
         if np.array_equal(a, before):
             return

@@ -3,8 +3,7 @@
 from mercer.solvers.weights.alignment_weights import AlignmentWeights
 from mercer.solvers.weights.easy_weights import EasyWeights
 from mercer.solvers.weights.kernel_products import InnerProducts, inner_products
-from mercer.solvers.weights.margin_machines import HingeMachines, RidgeMachine
-from mercer.solvers.weights.margin_weights import MarginWeights
+from mercer.solvers.weights.margin_weights import HingeMachines, MarginWeights, RidgeMachine
 from mercer.solvers.weights.neighbourhood_weights import NeighbourhoodWeights
 from mercer.solvers.weights.nonnegative import equal_if_none, nonnegative_minimum
 
