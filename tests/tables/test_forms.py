@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lanes import examples
 from mercer.tables import ReadTable, TableEncoder, column_notices, infer_columns, read_columns
-from mercer.tables.forms import Numbers, clock_hours, clocks, dates, levels, spelled_date
+from mercer.tables.forms import Numbers, clock_hours, clocks, dates, grammar, levels, spelled_date
 from mercer.tables.forms.clocks import span_seconds
 from mercer.tables.values import as_numbers
 
@@ -398,3 +398,16 @@ def test_a_misfit_far_down_is_named_with_its_row(last):
     else:
         assert [kind for kind, _ in column.doubts] == ["decimal"]
         assert as_numbers(cells, column.numbers)[899_999] == 1234.5
+
+
+@pytest.mark.parametrize(("rows", "most"), [(40, 20), (6000, 1000)])
+def test_what_a_column_is_not_is_told_by_a_few_of_its_texts(rows, most, monkeypatch):
+    """Else a wide table, and a long one, take a try of each form of date for each of its cells."""
+    tried = []
+    monkeypatch.setattr(
+        grammar, "moment_in", lambda text: tried.append(text) or dates.moment_in(text)
+    )
+    texts = [f"w{i} w{i * 7919 % 997} and w{i * 31 % 89}" for i in range(rows)]
+    table = {"note": np.array(texts, dtype=object), "x": np.arange(rows) % 7.0}
+    assert infer_columns(table)[0].kind in ("text", "identifier")
+    assert 0 < len(tried) <= most
