@@ -184,6 +184,55 @@ def test_a_learner_predicts_the_same(kind, form, door):
     np.testing.assert_array_equal(made.predict(X), known.predict(plain))
 
 
+#: kinds that vectors are read from; of others, what compares them is named if nobody gave it
+VECTORS = {"vectors", "images", "indicators", "series of one length"}
+NAMED = {
+    "strings": "Spectrum|TableKernel", "trees": "Spectrum|TableKernel",
+    "sets": "Jaccard|TableKernel",
+    "tokens": "Jaccard.*Spectrum|TableKernel", "series": "GlobalAlignment.*DTW",
+    "series of channels": "GlobalAlignment.*DTW", "bags": "GlobalAlignment.*DTW",
+    "graphs": "WeisfeilerLehman", "tables": "TableKernel",
+}  # fmt: skip
+DEFAULTS = {
+    "SVC": mercer.SVC, "KernelRidge": mercer.KernelRidgeClassifier, "LinearSVC": mercer.LinearSVC,
+    "Perceptron": mercer.Perceptron, "KernelPerceptron": mercer.KernelPerceptron,
+    "MultipleKernel": mercer.MultipleKernelClassifier, "KNeighbors": mercer.KNeighborsClassifier,
+    "NearestNeighbors": mercer.NearestNeighbors, "OneClassSVM": mercer.OneClassSVM,
+    "KernelKMeans": lambda: mercer.KernelKMeans(2, random_state=0),
+    "KernelPCA": lambda: mercer.KernelPCA(2),
+    "Nystroem": lambda: mercer.Nystroem(n_components=4, random_state=0),
+}  # fmt: skip
+
+
+def answers(model, X):
+    """What a fitted model says of its samples."""
+    says = ("predict", "transform", "kneighbors")
+    said = getattr(model, next(name for name in says if hasattr(model, name)))(X)
+    return said[0] if isinstance(said, tuple) else said
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("door", DEFAULTS)
+@pytest.mark.parametrize(("kind", "form"), EACH)
+def test_without_a_kernel_vectors_are_read_and_others_are_told_theirs(kind, form, door):
+    plain, X, _, _ = of(kind, form)
+    if kind not in VECTORS:
+        with pytest.raises(TypeError, match=NAMED[kind]) as told:
+            DEFAULTS[door]().fit(X, Y)
+        assert "all of one length" not in str(told.value)
+        return
+    made, known = (answers(DEFAULTS[door]().fit(rows, Y), rows) for rows in (X, plain))
+    np.testing.assert_allclose(made, known, atol=1e-6)  # 0 is a root of a rounding error
+
+
+def test_a_broken_matrix_among_graphs_is_refused_by_all():
+    broken = sp.csr_array(np.eye(3))
+    broken.indices[0] = 2**30
+    for learner in (mercer.SVC(), mercer.KernelClassifier(trials=1)):
+        with pytest.raises((TypeError, ValueError)):
+            learner.fit([sp.csr_array(np.eye(3)), broken] * 6, Y)
+
+
 #: kinds of which tables have columns of numbers, or that look like another kind there
 NOT_READ = {"bags", "images", "indicators"}
 

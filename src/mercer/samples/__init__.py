@@ -77,9 +77,10 @@ from mercer.samples.raw_data import (
     object_columns,
     reading_numbers,
 )
-from mercer.samples.reading import accepted, known_form, recognised
+from mercer.samples.reading import accepted, known_form, naming_the_kind, recognised
 from mercer.samples.series import are_series
 from mercer.samples.vectors import (
+    as_rows,
     encode_vectors,
     float_range,
     in_float64,

@@ -296,7 +296,7 @@ def is_missing(column: np.ndarray) -> np.ndarray:
 
 def is_missing_value(value: Any) -> bool:
     """Whether a value is None, NaN or NaT (which are not equal to themselves), or pandas.NA."""
-    if value is None or type(value) is str:
+    if value is None or type(value) is str or sp.issparse(value):  # one may be broken
         return value is None
     unequal = value != value
     return bool(unequal) if isinstance(unequal, (bool, np.bool_)) else np.ndim(unequal) == 0

@@ -6,7 +6,8 @@ Each `Kind` says which forms it reads: `Kind.rows` where a comparison names the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from mercer.samples.raw_data import (
     LISTED,
     describe,
     first_known,
+    frame_of,
+    is_frame,
     is_missing_value,
     listed,
     named_fields,
@@ -206,7 +209,35 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     wanted = kind_named(kind)
     if is_encoded(X, wanted, reader):
         return X
-    return wanted.encode(accepted(X, wanted, reader), like, reader)
+    with naming_the_kind(X, wanted, reader):
+        return wanted.encode(accepted(X, wanted, reader), like, reader)
+
+
+@contextmanager
+def naming_the_kind(X: Any, wanted: Kind, reader: str, instead: str = "") -> Iterator[None]:
+    """While X is read as vectors: where it holds samples of another kind, which is beyond doubt,
+    the error names the kernel and the distance that compare them. ``instead`` is said last."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        found = None
+        with suppress(TypeError, ValueError):
+            if wanted.coordinates and not are_numbers(X):
+                found = recognised(_one_column(X))
+        if found is None or found[0] is wanted:
+            raise
+        kind, rows = found
+        raise TypeError(
+            f"X is {len(rows)} {kind.name}, but {reader} compares {wanted.name}. {kind.remedy()}"
+            f"{instead}"
+        ) from error
+
+
+def _one_column(X: Any) -> Any:
+    """The column of a frame or of an array of objects that has only one; all else as it is."""
+    if getattr(X, "shape", ())[1:] != (1,) or sp.issparse(X):
+        return X
+    return frame_of(X).get_column(frame_of(X).columns[0]).to_list() if is_frame(X) else X[:, 0]
 
 
 def is_encoded(X: Any, wanted: Kind, reader: str) -> bool:

@@ -121,7 +121,8 @@ class SetsKind(Kind):
         return (
             "Give a kernel on sets, such as kernel=Jaccard() or DerivedSubsets(), or "
             "where there is metric= a distance on sets, metric=Jaccard(); or make a 0/1 "
-            "matrix with one column for each item by sklearn.preprocessing.MultiLabelBinarizer."
+            "matrix with one column for each item by sklearn.preprocessing.MultiLabelBinarizer. If "
+            "the order of the items matters, give a kernel on strings, such as kernel=Spectrum(2)."
         )
 
     def counter(self, samples: Sets) -> Any:

@@ -11,8 +11,17 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.learners.base.targets import check_targets, check_weights
-from mercer.samples import check_format, reading_numbers
+from mercer.samples import (
+    accepted,
+    as_rows,
+    check_format,
+    kind_named,
+    naming_the_kind,
+    reading_numbers,
+    refuse_objects,
+)
 
+VECTORS = kind_named("vectors")
 FLOATS = [np.float64, np.float32]
 
 
@@ -26,9 +35,7 @@ class LinearLearner(BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, *, numeric: bool, reset: bool = True
     ) -> tuple[Any, np.ndarray, np.ndarray]:
         """The rows of positive weight, dense or CSR, with their targets and their weights."""
-        check_format(X)
-        with reading_numbers(X, type(self).__name__):
-            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
+        X = self._numbers(X, order="C", reset=reset)
         y = check_targets(X, y, type(self).__name__, numeric=numeric)
         y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
         if sp.issparse(X) and not X.has_canonical_format:
@@ -42,9 +49,18 @@ class LinearLearner(BaseEstimator):
     def new_rows(self, X: Any) -> Any:
         """New rows, dense or CSR."""
         check_is_fitted(self)
+        return self._numbers(X, reset=False)
+
+    def _numbers(self, X: Any, **options: Any) -> Any:
+        """Vectors in any form as rows of numbers."""
+        reader = type(self).__name__
         check_format(X)
-        with reading_numbers(X, type(self).__name__):
-            return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        instead = f" {reader} has none: SVC, KernelRidge and the neighbours have."
+        with naming_the_kind(X, VECTORS, reader, instead):
+            rows = as_rows(accepted(X, VECTORS, reader))
+            refuse_objects(rows, reader)
+            with reading_numbers(rows, reader):
+                return validate_data(self, rows, accept_sparse="csr", dtype=FLOATS, **options)
 
     def values_of(self, X: Any) -> np.ndarray:
         """X coefᵀ + intercept of such rows, (n, machines)."""
