@@ -67,11 +67,11 @@ class Cut(Exception):
 def small_blocks(monkeypatch):
     import mercer.learners.additive.classifier as classes
     import mercer.learners.additive.regressor as numbers
-    from mercer.learners.margin import linear_chunks
-    from mercer.learners.ridge import chunked, logistic
-    from mercer.learners.spectral import chunked as spectral
+    from mercer.learners.margin import linear_support_vectors
+    from mercer.learners.ridge import in_parts, logistic
+    from mercer.learners.spectral import pca_solvers
 
-    for module in (linear_chunks, chunked, logistic, spectral):
+    for module in (linear_support_vectors, in_parts, logistic, pca_solvers):
         monkeypatch.setattr(module, "BLOCK", AT["rows"])
     for module in (classes, numbers):
         monkeypatch.setattr(module, "BIN_ROWS", AT["rows"])

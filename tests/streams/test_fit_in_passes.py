@@ -38,10 +38,10 @@ WAYS = [[300], [100] * 3, [1, 0, 148, 151], [249, 1, 1, 49]]
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    from mercer.learners.margin import linear_chunks
+    from mercer.learners.margin import linear_support_vectors
     from mercer.learners.ridge import logistic
 
-    monkeypatch.setattr(linear_chunks, "BLOCK", 90)
+    monkeypatch.setattr(linear_support_vectors, "BLOCK", 90)
     monkeypatch.setattr(logistic, "BLOCK", 90)
 
 

@@ -28,7 +28,7 @@ from mercer.kernels import (  # noqa: E402
     RationalQuadratic,
     Spectrum,
 )
-from mercer.learners.features.random_maps import frequencies, positive_stable, stable  # noqa: E402
+from mercer.learners.features.random_features import frequencies, positive_stable, stable  # noqa: E402
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 3))

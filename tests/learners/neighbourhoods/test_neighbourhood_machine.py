@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import NeighbourhoodMachineClassifier as Classifier
 from mercer import NeighbourhoodMachineRegressor as Regressor
-from mercer.learners.neighbourhoods.pruning import ladder
+from mercer.learners.neighbourhoods.trials import ladder
 from mercer.solvers.neighbourhoods import network as draws
 from neighbourhood_twin import Twin, smoothed
 

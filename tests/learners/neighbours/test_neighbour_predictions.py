@@ -15,7 +15,7 @@ from mercer import (
     RadiusNeighborsRegressor,
 )
 from mercer.distances import Edit, Minkowski
-from mercer.learners.windows.shapes import WINDOWS, window
+from mercer.learners.windows.totals import WINDOWS, window
 from mercer.search import Index
 
 RNG = np.random.default_rng(1)

@@ -15,7 +15,7 @@ import mercer
 from mercer import RadiusNeighborsClassifier, RadiusNeighborsRegressor
 from mercer.distances import Edit, Jaccard, Match, Minkowski, Mixed
 from mercer.kernels import RBF, Spectrum
-from mercer.learners.windows.shapes import WINDOWS, window
+from mercer.learners.windows.totals import WINDOWS, window
 
 RNG = np.random.default_rng(2)
 X, Z = RNG.normal(size=(60, 2)), RNG.normal(size=(25, 2))

@@ -17,8 +17,14 @@ from mercer.distances import (
 from mercer.gram import Place
 from mercer.kernels import RBF, Spectrum
 from mercer.learners.windows import learnt_width
-from mercer.learners.windows.learnt_width import ComputedTerms, KeptTerms, LeftOutLoss
-from mercer.learners.windows.losses import LEAST_PROBABILITY, LogLoss, SquaredErrors
+from mercer.learners.windows.learnt_width import (
+    LEAST_PROBABILITY,
+    ComputedTerms,
+    KeptTerms,
+    LeftOutLoss,
+    LogLoss,
+    SquaredErrors,
+)
 from mercer.learners.windows.totals import SHAPES
 
 rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ import mercer
 from mercer import NadarayaWatson
 from mercer.distances import Edit, Jaccard, Mahalanobis, Minkowski
 from mercer.kernels import RBF
-from mercer.learners.windows.shapes import WINDOWS, window
+from mercer.learners.windows.totals import WINDOWS, window
 from mercer.search import BruteForce
 
 rng = np.random.default_rng(0)

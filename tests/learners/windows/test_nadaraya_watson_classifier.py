@@ -10,7 +10,7 @@ import mercer
 from mercer import NadarayaWatson, NadarayaWatsonClassifier
 from mercer.distances import Edit, Jaccard, KernelDistance, Minkowski, Sum
 from mercer.kernels import RBF, Spectrum
-from mercer.learners.windows.shapes import WINDOWS, window
+from mercer.learners.windows.totals import WINDOWS, window
 
 rng = np.random.default_rng(0)
 X, Z = rng.normal(size=(150, 3)), rng.normal(size=(40, 3))

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 
-from mercer.learners.windows.shapes import ENDLESS, WINDOWS, window
+from mercer.learners.windows.totals import ENDLESS, WINDOWS, window
 
 
 @pytest.mark.parametrize("name", WINDOWS)

@@ -9,7 +9,7 @@ from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.gram import DenseGram, FeatureGram, LowRankGram, gram, pivoted_cholesky
 from mercer.gram.low_rank import pivots_of_some
 from mercer.kernels import RBF
-from mercer.learners.ridge import sketch
+from mercer.learners.ridge import penalty
 from mercer.solvers import LowRankSolver, Reason, SketchedSolver
 from mercer.solvers.ridge import sketched
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_solved_is_said():
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(sketch, "CENTRES", 30)
+    monkeypatch.setattr(penalty, "CENTRES", 30)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -3,10 +3,8 @@ any library."""
 
 from mercer.learners.features.convolutions import Hydra, MiniRocket, MultiRocket
 from mercer.learners.features.nystroem import DIGITS, Nystroem, different_centres, principal_axes
-from mercer.learners.features.random_features import RandomFeatures
-from mercer.learners.features.random_maps import frequencies
-from mercer.learners.features.signature_features import SignatureFeatures
-from mercer.learners.features.warping_features import WarpingFeatures
+from mercer.learners.features.random_features import RandomFeatures, frequencies
+from mercer.learners.features.series_features import SignatureFeatures, WarpingFeatures
 
 __all__ = [
     "DIGITS", "Hydra", "MiniRocket", "MultiRocket", "Nystroem", "RandomFeatures",

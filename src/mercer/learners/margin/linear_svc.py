@@ -18,8 +18,13 @@ from mercer.learners.base import (
     finite_fit,
     weigh_classes,
 )
-from mercer.learners.margin.linear_chunks import Progress, begun, solve_in_passes
-from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine
+from mercer.learners.margin.linear_support_vectors import (
+    LinearFit,
+    LinearMachine,
+    Progress,
+    begun,
+    solve_in_passes,
+)
 from mercer.solvers import worst
 from mercer.solvers.linear import (
     ClassDual,

@@ -10,8 +10,12 @@ from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
 from mercer.learners.base import drawn_seed, finite_fit, unit_of
-from mercer.learners.margin.linear_chunks import Progress, begun, solve_in_passes
-from mercer.learners.margin.linear_support_vectors import LinearMachine
+from mercer.learners.margin.linear_support_vectors import (
+    LinearMachine,
+    Progress,
+    begun,
+    solve_in_passes,
+)
 from mercer.solvers.linear import LinearDual
 from mercer.streams import Keeper, as_chunks
 from mercer.threads import fitting, forget

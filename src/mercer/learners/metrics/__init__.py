@@ -1,6 +1,6 @@
 """Distances that are learnt: feature machines, linear maps, weights of columns."""
 
 from mercer.learners.metrics.feature_metric import Form, learn_metric
-from mercer.learners.metrics.large_margin import LargeMarginNeighbours
+from mercer.learners.metrics.linear_metric import LargeMarginNeighbours
 
 __all__ = ["Form", "LargeMarginNeighbours", "learn_metric"]

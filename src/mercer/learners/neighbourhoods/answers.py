@@ -207,6 +207,6 @@ class NeighbourhoodAnswers(
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
-        tags.input_tags.string = True
+        tags.input_tags.string = tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags

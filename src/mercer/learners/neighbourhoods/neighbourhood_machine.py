@@ -24,11 +24,14 @@ from mercer.learners.base import (
     remember_table,
 )
 from mercer.learners.neighbourhoods.answers import NeighbourhoodAnswers
-from mercer.learners.neighbourhoods.checks import check_parameters, check_validation
-from mercer.learners.neighbourhoods.design import KINDS, Design, usable
-from mercer.learners.neighbourhoods.going_on import Earlier
-from mercer.learners.neighbourhoods.pruning import ladder, rises
-from mercer.learners.neighbourhoods.trials import Trial, mean_loss
+from mercer.learners.neighbourhoods.design import (
+    KINDS,
+    Design,
+    check_parameters,
+    check_validation,
+    usable,
+)
+from mercer.learners.neighbourhoods.trials import Earlier, Trial, ladder, mean_loss, rises
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
 from mercer.solvers.neighbourhoods import (

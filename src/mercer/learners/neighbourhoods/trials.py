@@ -1,4 +1,10 @@
-"""Networks of a learnt neighbourhood: those that are tried, and those that it keeps."""
+"""Networks of a learnt neighbourhood: those that are tried, kept, and continued.
+
+Columns that matter are found by a first network, which reads all columns. How much its held-out
+loss rises when a column's values are permuted says how much the column matters. New networks on the
+best 4, 8, 16, ... columns are then judged by the same held-out rows: a threshold alone may keep far
+too few. `Earlier` is what a fit leaves for one that goes on from it (``warm_start``).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,14 @@ import numpy as np
 from mercer.learners.neighbourhoods.design import Design
 from mercer.samples import EncodedColumns
 from mercer.solvers import Reason
-from mercer.solvers.neighbourhoods import Network, TrainingRows, held_out_loss, smooth
+from mercer.solvers.neighbourhoods import (
+    Checkpoint,
+    NeighbourhoodResult,
+    Network,
+    TrainingRows,
+    held_out_loss,
+    smooth,
+)
 
 
 @dataclass(frozen=True)
@@ -89,3 +102,138 @@ def mean_loss(trials: list[Trial], fit: np.ndarray, held: np.ndarray, n_jobs: in
     values = np.mean([trial.held_values(fit, held, n_jobs) for trial in trials], axis=0)
     new = trials[0].rows.take(held)
     return held_out_loss(values, new.targets, new.weights, new.classes)
+
+
+ROWS, CANDIDATES = 1000, 4000  # held-out rows that are permuted, and rows that vote on them
+LEAST_SHARE, LEAST_RISE = 0.003, 1e-4  # of the largest rise, and of any, to matter
+
+
+def rises(
+    result: NeighbourhoodResult,
+    rows: TrainingRows,
+    held: TrainingRows,
+    sources: list,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> dict[object, float]:
+    """How much the held-out loss rises when each column of the table is permuted."""
+    network, taus = result.network, (result.temperature,)
+    some = rows.take(rng.permutation(rows.count)[:CANDIDATES])
+    held = held.take(np.arange(min(held.count, ROWS)))
+    Z = network.embed(some.numbers, some.extra, n_jobs)
+    order = rng.permutation(held.count)
+    p = held.numbers.shape[1]
+
+    def loss(numbers: np.ndarray, extra: np.ndarray) -> float:
+        queries = network.embed(numbers, extra, n_jobs)
+        values = smooth(queries, Z, some.targets, some.weights, taus, n_jobs)[0]
+        return held_out_loss(values, held.targets, held.weights, held.classes)
+
+    least, found = loss(held.numbers, held.extra), {}
+    for name in dict.fromkeys(sources):
+        numbers, extra = held.numbers.copy(), held.extra.copy()
+        own = [j for j, source in enumerate(sources) if source == name]
+        for j in own:
+            side, k = (numbers, j) if j < p else (extra, j - p)
+            side[:, k] = side[order, k]
+        found[name] = loss(numbers, extra) - least
+    return found
+
+
+def ladder(risen: dict[object, float]) -> list[list]:
+    """Sets of columns to try: the best 4, 8, 16, ..., and those that seem to matter."""
+    order = sorted(risen, key=lambda name: -risen[name])
+    least = max(LEAST_SHARE * max(risen.values()), LEAST_RISE)
+    sizes = {sum(rise > least for rise in risen.values())}
+    size = 4
+    while size < len(order):
+        sizes.add(size)
+        size *= 2
+    return [order[:size] for size in sorted(sizes - {0, len(order)})]
+
+
+CLOSE = 1e-3  # of the largest number in z: another processor's rounding
+CLOSE_SUMS = 1e-5  # of the largest target or weight: sums in another order of the rows
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A fit to the same rows.
+
+    Attributes
+    ----------
+    members : list of Member
+    curves : list of ndarray of shape (checkpoints, 3)
+    steps : list of int
+    targets : ndarray of shape (n, outputs)
+    weights : ndarray of shape (n,)
+    importances : dict or None
+    """
+
+    members: list[Member]
+    curves: list[np.ndarray]
+    steps: list[int]
+    targets: np.ndarray
+    weights: np.ndarray
+    importances: dict | None
+
+    def trials(
+        self, M: EncodedColumns, targets: np.ndarray, weights: np.ndarray, classes: bool,
+        n_jobs: int | None,
+    ) -> list[Trial]:  # fmt: skip
+        """The members as trials, for the same rows encoded again.
+
+        Raises
+        ------
+        ValueError
+            The rows, their targets or their weights are others: some that were held out were
+            trained on then, and could not judge.
+        """
+        same = _close(targets, self.targets, CLOSE_SUMS) and _close(
+            weights, self.weights, CLOSE_SUMS
+        )
+        found = []
+        for member, curve, steps in zip(self.members, self.curves, self.steps):
+            if not (same and member.design.fits(M)):
+                self._refuse()
+            rows = TrainingRows(*member.design.read(M), targets, weights, classes)
+            Z = member.network.embed(rows.numbers, rows.extra, n_jobs)
+            if not _close(Z, member.Z, CLOSE):
+                self._refuse()
+            found.append(Trial(rows, member.design, _result(member, curve, steps), member.split))
+        return found
+
+    def check_sizes(self, width: int, hidden: int) -> None:
+        """Raise ValueError if networks of other sizes are asked for."""
+        network = self.members[0].network
+        if (network.width, network.hidden) != (width, hidden):
+            raise ValueError(
+                f"width={width} and hidden={hidden} with warm_start=True, but the networks to go "
+                f"on from have width={network.width} and hidden={network.hidden}: give these, or "
+                "warm_start=False."
+            )
+
+    def _refuse(self) -> None:
+        raise ValueError(
+            "warm_start=True continues with the rows of the last fit, but X, y or sample_weight "
+            "have changed: give the same ones (in any order), or warm_start=False for a new fit."
+        )
+
+
+def _result(member: Member, curve: np.ndarray, steps: int) -> NeighbourhoodResult:
+    """The result that a member was kept for."""
+    points = [Checkpoint(int(step), float(loss), float(tau)) for step, loss, tau in curve]
+    losses = [point.loss for point in points]
+    loss = np.nan if np.isnan(losses).all() else float(np.nanmin(losses))
+    return NeighbourhoodResult(
+        member.network.parameters, objective=loss, gap=0.0, iterations=steps,
+        reason=Reason.CONVERGED, solver="the neighbourhood solver", certificate="held-out loss",
+        network=member.network, temperature=member.temperature, curve=points,
+    )  # fmt: skip
+
+
+def _close(found: np.ndarray, known: np.ndarray, tolerance: float) -> bool:
+    """Whether arrays are equal up to a part of the largest number."""
+    if found.shape != known.shape:
+        return False
+    return bool(np.abs(found - known).max() <= tolerance * np.abs(known).max())

@@ -1,19 +1,23 @@
-"""What classification and regression by the rows within a radius share."""
+"""Predictions by all training rows within a radius: the sum of their votes or of their targets."""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, finite_values, row_copies
+from mercer.learners.base import Training, finite_fit, finite_values, row_copies
 from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_radius
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.learners.neighbours.neighbour_weights import called
-from mercer.learners.neighbours.predictor import Predictor
+from mercer.learners.neighbours.predictor import ClassColumns, NumberColumns, Predictor
 from mercer.learners.windows import WINDOWS, window
+from mercer.threads import fitting
 
 
 @estimator
@@ -111,3 +115,186 @@ def _copies(X: Any) -> tuple[np.ndarray, np.ndarray] | None:
     n = given.shape[0]
     rows, copies = row_copies(given, np.empty((n, 0)), 0)
     return (rows, copies) if len(rows) <= 0.9 * n else None
+
+
+@estimator
+class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
+    r"""Classification by the rows within a radius:
+    :math:`\arg\max_y \sum_{\rho(x, x_i) \le r} w_i [y_i = y]`.
+
+    Samples are of any kind, with any distance or kernel between them. Samples without
+    neighbours are outliers, which get a label of their own.
+
+    Parameters
+    ----------
+    outlier_label : label, "most_frequent", list of labels or None, default=None
+        The answer for samples without neighbours; a list has one for each output. A label that is
+        not a class of y has probability 0, with a warning. None means an error.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,), or a list of them for several outputs
+    outlier_label_ : list or None
+        The label of outliers for each output.
+    outputs_2d_ : bool
+        Whether y had several columns.
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
+        The same as in `NearestNeighbors`.
+
+    Raises
+    ------
+    ValueError
+        A prediction has samples without neighbours, and there is no ``outlier_label``.
+
+    Notes
+    -----
+    If classes have equal votes, the first one in the order of ``classes_`` wins. A row of weight 2
+    counts as two neighbours.
+
+    See Also
+    --------
+    KNeighborsClassifier : With ``n_neighbors=None`` and a window the nearest row decides for
+        outliers, and the width can be chosen.
+
+    Examples
+    --------
+    >>> from mercer import RadiusNeighborsClassifier
+    >>> from mercer.distances import Edit
+    >>> words = ["haus", "maus", "house", "mouse", "laus"]
+    >>> model = RadiusNeighborsClassifier(1, metric=Edit(), outlier_label="?")
+    >>> model.fit(words, ["de", "de", "en", "en", "de"]).predict(["raus", "moose", "tree"]).tolist()
+    ['de', 'en', '?']
+    """
+
+    _: KW_ONLY
+    outlier_label: Any = None
+
+    @fitting
+    @finite_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        self.check_parameters()
+        training = self.check_classes(self.make_training(X, y, sample_weight, numeric=False))
+        targets = self.keep_classes(training.y)
+        self.outlier_label_ = self._outlier_labels(targets, training.all_weights)
+        self.learn(training, targets)
+        return self
+
+    def _outlier_labels(self, targets: Classes, weights: np.ndarray) -> list | None:
+        """The label of outliers for each output."""
+        given, levels = self.outlier_label, self.levels()
+        if given is None:
+            return None
+        if isinstance(given, str) and given == "most_frequent":
+            votes = targets.split(weights @ targets.columns())
+            return [classes[v.argmax()] for classes, v in zip(levels, votes)]
+        several = isinstance(given, (list, tuple, np.ndarray))
+        labels = list(given) if several else [given] * len(levels)
+        if len(labels) != len(levels):
+            raise ValueError(
+                f"outlier_label={given!r} has {len(labels)} labels, but y has {len(levels)} "
+                "outputs: give one label for each, or a single one for all."
+            )
+        for classes, label in zip(levels, labels):
+            kinds = {np.asarray(label).dtype.kind, classes.dtype.kind}
+            text = len(kinds) > 1 and kinds & {"U", "S"} and "O" not in kinds
+            if np.ndim(label) or text or np.append(classes, label).dtype.kind not in kinds:
+                raise TypeError(
+                    f"outlier_label={label!r}: give a label of the type of the classes "
+                    f"{classes.tolist()[:5]}."
+                )
+        return labels
+
+    def predict_proba(self, X: Any) -> Any:
+        votes, outliers = self._votes(X)
+        shares = []
+        for j, share in enumerate(self._targets.split(votes)):
+            if len(outliers):
+                label = self._outlier_label(j)
+                share[outliers] = self.levels()[j] == label
+                if not share[outliers[0]].any():
+                    warnings.warn(
+                        f"Outlier label {label} is not in training classes. All class "
+                        "probabilities of outliers will be assigned with 0.",
+                        UserWarning,
+                        stacklevel=2,
+                    )
+            total = share.sum(axis=1, keepdims=True)
+            shares.append(share / np.where(total > 0, total, 1))
+        return shares if self.outputs_2d_ else shares[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        votes, outliers = self._votes(X)
+        columns = list(self.labels(self._targets.answers(votes)).reshape(len(votes), -1).T)
+        for j in range(len(columns) if len(outliers) else 0):
+            label = self._outlier_label(j)
+            columns[j] = columns[j].astype(np.append(columns[j], label).dtype)  # of longer texts
+            columns[j][outliers] = label
+        return np.column_stack(columns) if self.outputs_2d_ else columns[0]
+
+    def _votes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The votes for each class of each output, and the samples without any."""
+        check_is_fitted(self)
+        votes = self.sums(X)
+        outliers = np.flatnonzero(self._targets.empty(votes))
+        if len(outliers) and self.outlier_label_ is None:
+            raise ValueError(
+                f"No neighbors found for test samples {outliers[:10].tolist()}"
+                + (f" and {len(outliers) - 10} more" if len(outliers) > 10 else "")
+                + f" within radius={self.radius!r}: give a larger radius, an outlier_label, or "
+                "leave these samples out."
+            )
+        return votes, outliers
+
+    def _outlier_label(self, output: int) -> Any:
+        assert self.outlier_label_ is not None
+        return self.outlier_label_[output]
+
+
+@estimator
+class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
+    r"""Regression by the rows within a radius:
+    :math:`\sum_{\rho(x, x_i) \le r} w_i y_i / \sum_{\rho(x, x_i) \le r} w_i`.
+
+    Samples are of any kind, with any distance or kernel between them.
+
+    Attributes
+    ----------
+    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
+    effective_metric_params_
+        The same as in `NearestNeighbors`.
+
+    Notes
+    -----
+    Where no row within the radius counts, the nearest row decides, and a warning says for how many
+    samples. (scikit-learn answers NaN there.) A row of weight 2 is two neighbours.
+
+    See Also
+    --------
+    NadarayaWatson : With a width that is chosen, and standard errors.
+
+    Examples
+    --------
+    >>> from mercer import RadiusNeighborsRegressor
+    >>> model = RadiusNeighborsRegressor(1.5).fit([[0.0], [1.0], [9.0]], [0.0, 10.0, 90.0])
+    >>> model.predict([[0.5], [8.0]])
+    array([ 5., 90.])
+    """
+
+    @finite_values
+    def predict(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        sums = self.sums(X)
+        empty = np.flatnonzero(self._targets.empty(sums))
+        if len(empty):
+            warnings.warn(
+                f"{len(empty)} of {len(sums)} samples have no row within radius={self.radius!r} "
+                "that counts: the nearest row decides.",
+                UserWarning,
+                stacklevel=3,
+            )
+            Z = None if X is None else self.encode_new(X)[empty]
+            _, near = self.nearest(Z, 1)
+            near = near if Z is not None else near[empty]
+            sums[empty] = self._targets.filled(self._targets.sums(near, 1.0 * (near >= 0)))
+        return self.numbers(self._targets.answers(sums))

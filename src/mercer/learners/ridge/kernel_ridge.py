@@ -21,15 +21,15 @@ from mercer.learners.base import (
     finite_values,
     is_auto,
 )
-from mercer.learners.ridge.chunked import (
+from mercer.learners.ridge.in_parts import (
     Largest,
+    RegressionParts,
     Sums,
     add_rows,
     begin_sums,
     draw_centres,
     solve_sums,
 )
-from mercer.learners.ridge.in_parts import RegressionParts
 from mercer.learners.ridge.penalty import check_penalty
 from mercer.learners.ridge.process import STRIP, Likelihood, exact_root, explained, likelihood
 from mercer.learners.ridge.ridge_learner import RidgeLearner

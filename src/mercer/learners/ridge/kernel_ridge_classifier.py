@@ -21,14 +21,14 @@ from mercer.learners.base import (
     is_auto,
     weigh_classes,
 )
-from mercer.learners.ridge.chunked import (
+from mercer.learners.ridge.in_parts import (
+    ClassificationParts,
     Sums,
     add_rows,
     begin_sums,
     draw_centres,
     solve_sums,
 )
-from mercer.learners.ridge.in_parts import ClassificationParts
 from mercer.learners.ridge.penalty import check_penalty
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.solvers import Result

@@ -37,15 +37,17 @@ from mercer.learners.base import (
 from mercer.learners.ridge.local import leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.ridge.penalty import (
     PenaltyPath,
+    centres_of_some,
     check_penalty,
     least_left_out,
     mixed_outputs,
+    sketch_bytes,
+    sketch_pays,
     solve_by_value,
     solve_densely,
     without_copies,
 )
 from mercer.learners.ridge.process import low_rank_root
-from mercer.learners.ridge.sketch import centres_of_some, sketch_bytes, sketch_pays
 from mercer.solvers import (
     ConjugateGradientSolver,
     EigenFactor,

@@ -26,7 +26,7 @@ from mercer.learners.base import (
     finite_values,
     is_auto,
 )
-from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
+from mercer.learners.spectral.components import PrincipalFeatures, PrincipalLearner
 from mercer.solvers import TopEigenSolver
 from mercer.threads import blas_limit, count_jobs, fitting, forget
 

@@ -24,7 +24,7 @@ from mercer.learners.base import (
     is_auto,
 )
 from mercer.learners.ridge import PENALTIES
-from mercer.learners.spectral.principal import PrincipalFeatures, PrincipalLearner
+from mercer.learners.spectral.components import PrincipalFeatures, PrincipalLearner
 from mercer.samples import float_array
 from mercer.threads import blas_limit, fitting
 

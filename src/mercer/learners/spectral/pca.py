@@ -26,9 +26,14 @@ from mercer.learners.base import (
     is_value,
 )
 from mercer.learners.ridge import KernelRidge
-from mercer.learners.spectral.chunked import Scatter, add_scatter, begin_scatter
 from mercer.learners.spectral.components import Components
-from mercer.learners.spectral.pca_solvers import SOLVERS, ComponentLearner
+from mercer.learners.spectral.pca_solvers import (
+    SOLVERS,
+    ComponentLearner,
+    Scatter,
+    add_scatter,
+    begin_scatter,
+)
 from mercer.learners.spectral.pre_images import (
     PAIRS,
     STARTS,

@@ -2,8 +2,7 @@
 
 from mercer.learners.windows.nadaraya_watson import NadarayaWatson
 from mercer.learners.windows.nadaraya_watson_classifier import NadarayaWatsonClassifier
-from mercer.learners.windows.shapes import ENDLESS, WINDOWS, window
-from mercer.learners.windows.sums import window_sums
+from mercer.learners.windows.totals import ENDLESS, WINDOWS, window, window_sums
 
 __all__ = [
     "ENDLESS", "WINDOWS", "NadarayaWatson", "NadarayaWatsonClassifier", "window", "window_sums",

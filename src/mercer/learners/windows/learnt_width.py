@@ -18,9 +18,53 @@ from scipy.optimize import minimize
 
 from mercer.distances import Distance
 from mercer.gram import Place
-from mercer.learners.windows.losses import Loss
 from mercer.learners.windows.totals import Shape, candidate_widths, window_totals
 from mercer.threads import ordered_map, raise_if_stopped
+
+LEAST_PROBABILITY = 1e-7  # a right class without any vote costs its logarithm
+
+
+class SquaredErrors:
+    """The mean over the outputs of (a - y)²."""
+
+    @staticmethod
+    def values(a: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The loss of each row, from a (..., n, t) and y (n, t): (..., n)."""
+        return ((a - y) ** 2).mean(axis=-1)
+
+    @staticmethod
+    def slopes(a: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """∂ loss / ∂a, (n, t)."""
+        return 2 * (a - y) / y.shape[1]
+
+    @staticmethod
+    def scale(y: np.ndarray, w: np.ndarray) -> float:
+        """The mean loss of the mean over all rows."""
+        return float(np.average(SquaredErrors.values(np.average(y, 0, w), y), weights=w))
+
+
+class LogLoss:
+    """-log p of the right class, where a are the shares of the classes and y their indicators."""
+
+    @staticmethod
+    def values(a: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The loss of each row, from a (..., n, t) and y (n, t): (..., n)."""
+        return -np.log(np.maximum((a * y).sum(axis=-1), LEAST_PROBABILITY))
+
+    @staticmethod
+    def slopes(a: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """∂ loss / ∂a, (n, t); 0 where p is at its floor."""
+        p = (a * y).sum(axis=-1, keepdims=True)
+        return np.where(p > LEAST_PROBABILITY, -y / np.maximum(p, LEAST_PROBABILITY), 0.0)
+
+    @staticmethod
+    def scale(y: np.ndarray, w: np.ndarray) -> float:
+        """1: the loss has a unit of its own."""
+        return 1.0
+
+
+Loss = type[SquaredErrors] | type[LogLoss]
+
 
 ROWS = 2000  # most rows for learning: an evaluation reads all their pairs
 STRIP = 256  # rows at a time

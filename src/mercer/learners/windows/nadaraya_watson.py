@@ -11,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from mercer.distances import dense_rows
 from mercer.estimator import estimator
 from mercer.learners.base import Reasons, finite_fit, finite_values, unit_of
-from mercer.learners.windows.losses import Loss, SquaredErrors
+from mercer.learners.windows.learnt_width import Loss, SquaredErrors
 from mercer.learners.windows.totals import Reduce
 from mercer.learners.windows.window_learner import WindowLearner
 from mercer.samples import is_whole

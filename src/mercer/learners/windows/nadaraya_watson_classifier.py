@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.base import encode_classes, finite_fit, finite_values
-from mercer.learners.windows.losses import LogLoss, Loss
+from mercer.learners.windows.learnt_width import LogLoss, Loss
 from mercer.learners.windows.totals import Reduce
 from mercer.learners.windows.window_learner import WindowLearner
 from mercer.threads import fitting

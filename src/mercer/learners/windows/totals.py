@@ -7,7 +7,7 @@ by underflow: the factor that is taken out stays known as a logarithm.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +15,48 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Distance, tile_edge
 from mercer.gram import Place
-from mercer.learners.windows.shapes import WINDOWS
 from mercer.search import Index
 from mercer.threads import ordered_map, raise_if_stopped
+
+#: K(u) for u >= 0, with ∫ K(|u|) du = 1; all except `ENDLESS` are 0 beyond u = 1
+WINDOWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "rectangular": lambda u: 0.5 * (u <= 1),
+    "triangular": lambda u: np.maximum(1 - u, 0),
+    "epanechnikov": lambda u: 0.75 * np.maximum(1 - u * u, 0),
+    "quartic": lambda u: 15 / 16 * np.maximum(1 - u * u, 0) ** 2,
+    "gaussian": lambda u: np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi),
+    "exponential": lambda u: 0.5 * np.exp(-u),
+    "tricube": lambda u: 70 / 81 * np.maximum(1 - u**3, 0) ** 3,
+}
+
+ENDLESS = ("gaussian", "exponential")  # K(u) > 0 for all u
+
+
+def window(name: str, distances: Any, width: Any) -> np.ndarray:
+    """K(ρ / h) for distances ρ and widths h that broadcast against them.
+
+    At a width of 0, only rows at distance 0 count.
+
+    Raises
+    ------
+    ValueError
+        The name is unknown.
+
+    Examples
+    --------
+    >>> window("triangular", [0.0, 1.0, 4.0], 2.0)
+    array([1. , 0.5, 0. ])
+    """
+    if name not in WINDOWS:
+        raise ValueError(f"window={name!r}: give one of {', '.join(map(repr, WINDOWS))}.")
+    distances = np.asarray(distances)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        u = distances / width
+        if not np.all(width):  # of a width of 0
+            u = np.where(distances > 0, u, 0)
+    # where u would overflow, K is 0 anyway
+    return WINDOWS[name](np.fmin(u, 1000)).astype(u.dtype, copy=False)
+
 
 TRIED = 24  # widths of a choice
 SOME = 512  # rows whose distances give the scale
@@ -314,3 +353,65 @@ def _power(D: np.ndarray, power: float) -> np.ndarray:
     if power != 1:
         D **= power
     return D
+
+
+def window_sums(
+    distance: Distance,
+    Z: Any,
+    X: Any,
+    T: np.ndarray,
+    name: str,
+    widths: Sequence[float],
+    reduce: Callable[[np.ndarray, slice], np.ndarray],
+    *,
+    place: Place,
+) -> np.ndarray:
+    """What ``reduce`` makes of Σ_j K(ρ(z_i, x_j) / h) T[j], for each width h.
+
+    Parameters
+    ----------
+    distance : Distance
+        Bound.
+    Z : encoded samples (q) or None
+        None means the rows of X; no row counts for itself.
+    X : encoded samples (n)
+    T : ndarray of shape (n, columns)
+    name : str
+        Name of a window.
+    widths : sequence of float
+    reduce : callable
+        Takes the sums of some queries, (widths, rows, columns), and which queries they are; returns
+        an array whose second axis are these queries.
+    place : Place
+        Memory and threads.
+
+    Returns
+    -------
+    ndarray
+        The results, joined along the second axis.
+
+    Notes
+    -----
+    q n distances, each computed once for all widths. Memory: some tiles for each thread.
+    """
+    n = X.shape[0]
+    B = distance.prepare(X)
+    A = B if Z is None else distance.prepare(Z, B)
+    q = A.shape[0]
+    room = place.budget() // (place.jobs * 40)
+    edge = int(np.clip(np.sqrt(room), LEAST, EDGE))
+
+    def strip(start: int) -> np.ndarray:
+        rows = slice(start, min(start + edge, q))
+        sums = np.zeros((len(widths), rows.stop - start, T.shape[1]))
+        for s in range(0, n, edge):
+            D = distance.block(A[rows], B[s : s + edge])
+            if not np.isfinite(D).all():
+                raise FloatingPointError("a distance is not finite")
+            if Z is None and s == start:
+                np.fill_diagonal(D, np.inf)
+            for total, width in zip(sums, widths):
+                total += window(name, D, width) @ T[s : s + edge]
+        return reduce(sums, rows)
+
+    return np.concatenate(list(ordered_map(strip, range(0, q, edge), place.n_jobs)), axis=1)

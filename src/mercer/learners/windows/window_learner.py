@@ -17,10 +17,9 @@ from mercer.learners.base import (
     check_count,
     largest_parts,
 )
-from mercer.learners.windows.learnt_width import learn_width
-from mercer.learners.windows.losses import Loss
-from mercer.learners.windows.shapes import ENDLESS
+from mercer.learners.windows.learnt_width import Loss, learn_width
 from mercer.learners.windows.totals import (
+    ENDLESS,
     SHAPES,
     Reduce,
     candidate_widths,
