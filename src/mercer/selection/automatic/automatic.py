@@ -485,7 +485,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
-        tags.input_tags.string = True
+        tags.input_tags.string = tags.input_tags.sparse = True
         return tags
 
 
