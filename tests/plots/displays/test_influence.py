@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.plots import InfluenceDisplay
+from mercer.selection.automatic.candidates import Recipe
 from mercer.selection.automatic.machines.machines import KernelRidgeMachine
-from mercer.selection.automatic.machines.recipes import Recipe
 from mercer.selection.automatic.tasks import BackTransformed, TargetScale
 
 mpl.use("Agg")

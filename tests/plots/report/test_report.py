@@ -31,8 +31,7 @@ from mercer.plots.report.measure import report_data
 from mercer.plots.report.png import levels
 from mercer.plots.report.save import render, write_report
 from mercer.selection.automatic import KernelRegressor, holdout
-from mercer.selection.automatic.comparisons import Comparison
-from mercer.selection.automatic.holdout import score_held_out
+from mercer.selection.automatic.holdout import Comparison, score_held_out
 from mercer.visible import visible
 from plots.report.reports import HOSTILE, classification, hostile, regression, three_rows
 from plots.report.test_drawings import read_png

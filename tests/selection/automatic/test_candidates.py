@@ -81,7 +81,7 @@ def test_other_widths_and_columns_are_kin_and_weights_from_more_rows_are_not():
     "candidate",
     [
         c for c in candidates(TableEncoder().fit(COUNTED).features_, "classification")
-        if not c.reads_columns
+        if not c.kind.reads_columns
     ],
     ids=lambda c: c.name,
 )  # fmt: skip

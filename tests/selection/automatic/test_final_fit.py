@@ -20,8 +20,8 @@ def test_less_time_means_smaller_leaves(clock, left, expected):
     candidate = Candidate("gaussian", machine="local")
     search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
     final = search.state.finals.plan(candidate, 1e-3)
-    assert final["leaf_rows"] == expected
-    assert final["rank"] is None
+    assert final.leaf_rows == expected
+    assert final.rank is None
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_where_leaves_are_tried(rows, outputs, wanted):
 def test_how_long_a_fit_to_all_rows_will_take(plan, expected):
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
     model.final_seconds_ = 4.0
-    model.schedule_ = [plan | {"mean": [{"rank": 300}]}]
+    model.schedule_ = [plan | {"mean": [{"family": "gaussian", "rank": 300}]}]
     assert model.refit_seconds(1.5) == expected
 
 
@@ -47,7 +47,7 @@ def test_few_rows_have_no_centres_however_little_time_is_left(clock):
     search = search_of(model, WAVE, seconds=1e-3, M=np.empty((1000, 1)))
     candidate = Candidate("gaussian")
     search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-6
-    assert search.state.finals.plan(candidate, 1e-3)["rank"] is None
+    assert search.state.finals.plan(candidate, 1e-3).rank is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_less_time_and_memory_mean_fewer_centres(clock, left, memory, expected):
     search = search_of(model, WAVE, seconds=left, memory=memory, M=M)
     candidate = Candidate("gaussian")
     search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
-    assert search.state.finals.plan(candidate, 1e-3)["rank"] == expected
+    assert search.state.finals.plan(candidate, 1e-3).rank == expected
 
 
 @pytest.mark.parametrize(("rows", "left", "exact"), [(5000, 100, True), (5000, 0.5, False)])
@@ -78,8 +78,8 @@ def test_ridge_is_exact_where_there_is_time(clock, rows, left, exact):
     candidate = Candidate("gaussian")
     search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
     final = search.state.finals.plan(candidate, 1e-3)
-    assert final["exact"] == exact
-    assert (final["rank"] is None) == exact
+    assert final.exact == exact
+    assert (final.rank is None) == exact
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_a_machine_of_all_rows_takes_those_that_there_is_time_for(machine, few, 
         search = search_of(model, RING, seconds=left, M=np.empty((100_000, 1)))
         search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
         final = search.state.finals.plan(candidate, 10.0)
-        assert final["penalty"] == (10.0 if machine == "svc" else None)
-        rows = final["rows"]
+        assert final.penalty == (10.0 if machine == "svc" else None)
+        rows = final.rows
         assert rows is None if least is None else least <= rows <= most
 
 
@@ -105,16 +105,15 @@ def told(monkeypatch, sizes):
     class Told(list):
         cut: type[BaseException] | None = KeyboardInterrupt
 
-    told, original = Told(), final_fit.Recipe
+    told, original = Told(), final_fit.Fitter.fit
 
-    class Cut(original):
-        def fit(self, *args):
-            told.append(self)
-            if len(told) == 1 and told.cut is not None:
-                raise told.cut
-            return original.fit(self, *args)
+    def cut(self, candidate, plan, *args):
+        told.append(plan)
+        if len(told) == 1 and told.cut is not None:
+            raise told.cut
+        return original(self, candidate, plan, *args)
 
-    monkeypatch.setattr(final_fit, "Recipe", Cut)
+    monkeypatch.setattr(final_fit.Fitter, "fit", cut)
     sizes(quick_rows=100)
     return told
 
@@ -226,9 +225,9 @@ def test_time_is_kept_to_learn_the_kernel_of_the_final_fit():
     search.state.costs.observe("ridge, learning", 0.01, 0.1)
     before = search.forecast.final_learning(learnt)
     assert search.forecast.reserve(learnt, 1e-3) >= before
-    winner, final = search.run(1)
+    ((winner, final),) = search.run(1)
     assert winner == learnt
-    assert final["learning"] == 600  # of the 240 rows at most
+    assert final.learning == 600  # of the 240 rows at most
     assert search.state.finals.whole(winner, 1e-3, None, before=0.0) is not None
     assert search.state.finals.whole(winner, 1e-3, None, before=1e6) is None
 

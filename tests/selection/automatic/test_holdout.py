@@ -12,8 +12,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.comparisons import Comparison
-from mercer.selection.automatic.holdout import hold_out, score_held_out
+from mercer.selection.automatic.holdout import Comparison, hold_out, score_held_out
 from mercer.selection.automatic.machines import linear
 from mercer.selection.automatic.scores import interval, metric_named
 from mercer.selection.automatic.tasks import Classification, Regression, task_of

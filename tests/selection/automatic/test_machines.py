@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC, KernelRidge, NadarayaWatson
 from mercer.kernels import RBF
+from mercer.selection.automatic.candidates import Recipe
 from mercer.selection.automatic.machines import recipes
 from mercer.selection.automatic.machines.machines import pair_likelihoods
-from mercer.selection.automatic.machines.recipes import Recipe, splits
+from mercer.selection.automatic.machines.recipes import splits
 from mercer.selection.automatic.tasks import Classification, Regression
 
 KERNEL = RBF(0.5)
@@ -184,7 +185,7 @@ def test_a_window_is_that_of_the_learner(kind, weights):
     some = np.arange(9) % task.targets(y).shape[1]
     parts = machine.contributions(Z, some)
     assert_allclose(parts.sum(axis=1), means[np.arange(9), some], atol=1e-6)
-    again = Recipe(**machine.again(0.5)).fit(task, machine.kernel, X, y, weights)
+    again = machine.again(0.5).fit(task, machine.kernel, X, y, weights)
     assert_allclose(again(Z), machine(Z), atol=1e-6)
 
 
@@ -208,7 +209,7 @@ def test_a_local_machine_is_that_of_the_learner(kind, weights):
     assert_allclose(parts.sum(axis=1), (outputs - mean)[np.arange(9), which], atol=1e-7)
     assert machine.kind == "training rows"
     assert machine.description.startswith("kernel ridge, 4 leaves of 15 rows, 9 centres, penalty")
-    again = Recipe(**machine.again(0.5)).fit(task, machine.kernel, X, y, weights)
+    again = machine.again(0.5).fit(task, machine.kernel, X, y, weights)
     assert again.learner.leaf_rows == 20
 
 

@@ -140,7 +140,7 @@ def test_the_report_tells_the_kernel_of_each_machine(eager, tmp_path):
 
 def test_relevance_is_that_of_the_part_that_has_learnt_weights(eager):
     model = fitted(KernelRegressor)
-    learnt = [c.learn for c in model._candidates()]
+    learnt = [candidate.learn for _, candidate, _ in model.parts_]
     assert any(learnt)
     assert set(model.relevance()) <= {"a", "b", "c", "d"}
     assert len(model.relevance()) >= 2

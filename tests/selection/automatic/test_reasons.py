@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.selection.automatic import KernelClassifier, KernelRegressor, shown
+from mercer.selection.automatic.candidates import Recipe
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.final_fit import Fitter
-from mercer.selection.automatic.machines.recipes import Recipe
 from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.tasks import Regression
@@ -96,7 +96,7 @@ def test_a_machine_of_low_rank_names_its_centres():
     features, M = model.encoder_.features_, model.encode(X)
     metric = metric_named("r2", "regression")
     fitter = Fitter(SearchSettings(Regression(), features, M, y, metric, 10**9, 0))
-    model.machine_, model._stored = fitter.fit(Candidate.of(model.winner_), {"rank": 30})
+    model.machine_, model._stored = fitter.fit(Candidate.of(model.winner_), Recipe(rank=30))
     found = model.reasons(X[:5])
     assert (found.kind, found.stored) == ("centres", 30)
     own = model.kernel_.block(model.kernel_.encode(model.encode(X[model.stored_rows_])),

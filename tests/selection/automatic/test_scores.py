@@ -5,7 +5,7 @@ import pytest
 import sklearn.metrics as skm
 from numpy.testing import assert_allclose
 
-from mercer.selection.automatic.comparisons import compared
+from mercer.selection.automatic.holdout import compared
 from mercer.selection.automatic.scores import (
     METRICS,
     decision_weights,

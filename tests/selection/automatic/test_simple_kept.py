@@ -8,8 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer import KernelClassifier, KernelRegressor
 from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
-from mercer.selection.automatic.holdout import score_held_out
+from mercer.selection.automatic.holdout import (
+    Comparison,
+    as_good,
+    compared,
+    score_held_out,
+    verdict,
+)
 from mercer.selection.automatic.scores import METRICS
 from mercer.selection.automatic.trials.state import Leaderboard
 

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import ComplementNB
 from sklearn.svm import LinearSVC
 
 from mercer import KernelClassifier, load, save
-from mercer.selection.automatic.candidates import machine_kinds
+from mercer.selection.automatic.candidates import Recipe, machine_kinds
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.candidates.order import candidates
 from mercer.selection.automatic.machines.linear import (
@@ -17,7 +17,6 @@ from mercer.selection.automatic.machines.linear import (
     fit_bayes,
     fit_margins,
 )
-from mercer.selection.automatic.machines.recipes import Recipe
 from mercer.selection.automatic.tasks import Classification
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder

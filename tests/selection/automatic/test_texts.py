@@ -85,7 +85,7 @@ def test_texts_are_read_in_several_ways_and_combined_with_the_other_columns():
     assert len({c.name for c in tried}) == len(tried)
     assert tried[0].family == "interactions"
     M = TableEncoder().fit(TABLE).transform(TABLE)
-    for candidate in (c for c in tried if not c.reads_columns):
+    for candidate in (c for c in tried if not c.kind.reads_columns):
         kernel, X = candidate.bound(features, M)
         K = kernel.block(X, X)
         assert_allclose(K, K.T, atol=1e-6)

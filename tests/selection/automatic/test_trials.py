@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from lanes import few
 from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.ridge import penalty as ridge_penalty
+from mercer.selection.automatic.candidates import Recipe
 from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.machines.recipes import Recipe
 from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.trials import forecast as forecasts
 from mercer.selection.automatic.trials import rungs as rungs_of_search
@@ -264,7 +264,7 @@ def test_what_seemed_to_take_too_long_has_another_turn(monkeypatch):
     order = [Candidate("gaussian"), Candidate("metric", learn=True, form="full")]
     monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
     search.run()
-    assert [entry["family"] for entry in search.state.schedule[:-1]] == ["gaussian", "metric"]
+    assert [entry["family"] for entry in search.state.schedule] == ["gaussian", "metric"]
 
 
 def test_what_seemed_to_take_too_long_is_measured_again_at_the_end(monkeypatch):
@@ -283,7 +283,7 @@ def test_what_seemed_to_take_too_long_is_measured_again_at_the_end(monkeypatch):
     order = [Candidate("gaussian", 0.3), *order]
     monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
     search.run()
-    tried = [(entry["family"], entry["form"]) for entry in search.state.schedule[:-1]]
+    tried = [(entry["family"], entry["form"]) for entry in search.state.schedule]
     assert [family for family, _ in tried] == ["gaussian", "gaussian", "metric", "metric"]
     assert measured == [1]
 
@@ -350,10 +350,10 @@ def test_progress_is_told_before_each_trial():
     assert [event["trial"] for event in events] == [
         "baseline: trivial", "baseline: linear (spline)",
         "SVC: laplacian of normal scores, scale 3", "SVC: gaussian, scale 2",
-        *(f"final fit: {candidate.name}" for candidate in model._candidates()),
+        *(f"final fit: {candidate.name}" for _, candidate, _ in model.parts_),
     ]  # fmt: skip
     told = [(event["done"], event["of"]) for event in events[2:]]
-    assert told == [(0, 2), (1, 2)] + [(2, 2)] * len(model._candidates())
+    assert told == [(0, 2), (1, 2)] + [(2, 2)] * len(model.parts_)
     assert len(events[3]["leaderboard"]) == 3
 
 
@@ -439,5 +439,5 @@ def test_a_sum_that_was_too_late_on_few_rows_is_tried_on_many(monkeypatch, rungs
     order = [Candidate("gaussian"), Candidate("laplacian"), Candidate("shapes", machine="shapes")]
     monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
     search.run()
-    tried = [(e["rows"], e["machine"]) for e in search.state.schedule[:-1]]
+    tried = [(e["rows"], e["machine"]) for e in search.state.schedule]
     assert [rows for rows, machine in tried if machine == "shapes"] == [max(r for r, _ in tried)]

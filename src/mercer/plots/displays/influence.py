@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from mercer.learners.ridge import KernelRidge
 from mercer.plots.displays.display import Display, square
 from mercer.plots.fitted import row_count, sample_gram, sample_rows, take
 from mercer.plots.held import rows_of
-from mercer.selection.automatic import Classification, KernelRidgeMachine, Recipe, Regression, Task
+from mercer.selection.automatic import Classification, KernelRidgeMachine, Regression, Task
 from mercer.threads import Clock, blas_limit
 
 EXACT_ROWS = 3000  # most rows of an inverse
@@ -196,7 +197,7 @@ def _automatic(
     exact = isinstance(machine, KernelRidgeMachine) and machine.learner.solver_ != "low_rank"
     if exact and len(y) <= EXACT_ROWS:
         return _closed_form(model.kernel_, M, y, task, machine.penalty * len(y))
-    recipe = Recipe(**machine.again(), memory=model.memory, n_jobs=model.n_jobs)
+    recipe = replace(machine.again(), memory=model.memory, n_jobs=model.n_jobs)
     answers = np.empty((len(y), len(model.classes_)) if model.task != "regression" else len(y))
     for train, left_out in _folds(y, model.task == "classification", folds, random_state):
         answers[left_out] = recipe.fit(task, machine.source, M[train], y[train])(M[left_out])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.plots.axes import brief
 from mercer.plots.displays import InfluenceDisplay
-from mercer.selection.automatic import Classification, Metric, Recipe, Regression, Task
+from mercer.selection.automatic import Classification, Metric, Regression, Task
 from mercer.threads import Clock
 
 SHARES = (0.125, 0.25, 0.5)  # shares of the training rows on the learning curve
@@ -100,7 +100,7 @@ def learning_curve(
     def score(size: int) -> float:
         some = np.sort(order[:size])
         again = machine.again(size / len(y))
-        recipe = Recipe(**again, memory=model.memory, n_jobs=model.n_jobs, seed=seed)
+        recipe = replace(again, memory=model.memory, n_jobs=model.n_jobs, seed=seed)
         return metric(holdout[1], recipe.fit(task, machine.source, M[some], y[some])(Z), classes)
 
     sizes = [int(share * len(y)) for share in SHARES if share * len(y) >= FEWEST]

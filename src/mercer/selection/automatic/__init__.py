@@ -1,19 +1,28 @@
 """The automatic estimators, KernelClassifier and KernelRegressor, and the search behind them."""
 
-from mercer.selection.automatic.candidates import least_memory
+from mercer.selection.automatic.candidates import (
+    Candidate,
+    MachineKind,
+    Recipe,
+    least_memory,
+    register_machine,
+)
 from mercer.selection.automatic.classifier import KernelClassifier
-from mercer.selection.automatic.comparisons import Comparison, as_good, compared, verdict
 from mercer.selection.automatic.holdout import (
+    Comparison,
     Coverage,
     HeldOut,
+    as_good,
+    compared,
     hold_out,
     kept_words,
     measure_coverage,
     score_alone,
     score_held_out,
+    verdict,
 )
 from mercer.selection.automatic.kernel_machine import KernelMachine
-from mercer.selection.automatic.machines import KernelRidgeMachine, Recipe
+from mercer.selection.automatic.machines import KernelRidgeMachine, Machine
 from mercer.selection.automatic.regressor import KernelRegressor
 from mercer.selection.automatic.scores import (
     METRICS,
@@ -39,10 +48,11 @@ from mercer.selection.automatic.tasks import (
 )
 
 __all__ = [
-    "LARGEST", "METRICS", "RARE", "Z95", "Classification", "Comparison", "Coverage",
-    "HeldOut", "KernelClassifier", "KernelMachine", "KernelRegressor",
-    "KernelRidgeMachine", "Metric", "Reasons", "Recipe", "Regression", "Task", "as_good",
+    "LARGEST", "METRICS", "RARE", "Z95", "Candidate", "Classification", "Comparison", "Coverage",
+    "HeldOut", "KernelClassifier", "KernelMachine", "KernelRegressor", "KernelRidgeMachine",
+    "Machine", "MachineKind", "Metric", "Reasons", "Recipe", "Regression", "Task", "as_good",
     "compared", "default_metric", "hold_out", "interval", "kept_words", "known_order",
     "least_memory", "levels_in_order", "measure_coverage", "metric_named", "ranks_of",
-    "score_alone", "score_held_out", "task_of", "verdict", "wilson", "with_classes_of",
+    "register_machine", "score_alone", "score_held_out", "task_of", "verdict", "wilson",
+    "with_classes_of",
 ]  # fmt: skip

@@ -28,7 +28,15 @@ from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
 from mercer.persistence import KeepsRecords, fields, whole
 from mercer.samples import EncodedColumns, recognised
-from mercer.selection.automatic.candidates import Candidate, column_weights, least_memory
+from mercer.selection.automatic.candidates import (
+    Candidate,
+    Planned,
+    Recipe,
+    column_weights,
+    final_entry,
+    least_memory,
+    planned_fits,
+)
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
 from mercer.selection.automatic.machines import compressed, mean_name
@@ -227,15 +235,15 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         early = None
         if clock.limited and n > self.sizes.one_rung_rows and reads_all:
             # from here on there is a model
-            early = fitter.fit(EARLY, {"rank": state.finals.affordable(self.sizes.smallest_rank)})
-        winner, final = (
-            search.run(self.trials) if self.replay is None else search.replay(self.replay)
-        )
+            early = fitter.fit(
+                EARLY, Recipe(rank=state.finals.affordable(self.sizes.smallest_rank))
+            )
+        planned = search.run(self.trials) if self.replay is None else search.replay(self.replay)
         began = clock.spent()
         last = FinalFit(search, fitter, early)
-        self.machine_, self._stored = last.run(winner, final)
-        self.leaderboard_, self.schedule_ = state.board.rows, state.schedule
-        self.schedule_[-1] = last.plan
+        self.machine_, self._stored = last.run(planned)
+        self.leaderboard_ = state.board.rows
+        self.schedule_ = [*state.schedule, final_entry(last.planned)]
         self.interrupted_ = "final fit" if last.cut else "search" if state.interrupted else None
         self.notices_ += state.notices + last.notices
         self.winner_ = asdict(last.candidates[0])
@@ -247,10 +255,15 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
 
     def _fit_given(self, machines: list[KernelMachine], settings: SearchSettings) -> None:
         """Fit the machines that a user gave, instead of a search."""
-        given = fit_machines(machines, settings)
-        self.machine_, self._stored = given.fitted
-        self.schedule_, self.leaderboard_ = [given.plan], given.leaderboard
-        self.winner_, self.winner_name_ = asdict(given.candidates[0]), given.name
+        planned, (self.machine_, self._stored) = fit_machines(machines, settings)
+        candidates = [candidate for candidate, _ in planned]
+        self.winner_, self.schedule_ = asdict(candidates[0]), [final_entry(planned)]
+        self.winner_name_ = mean_name([candidate.name for candidate in candidates])
+        self.leaderboard_ = [  # without scores, as nothing was left out
+            {"rank": 1, "name": self.winner_name_,
+             "baseline": all(candidate.simple for candidate in candidates), "rows": len(settings.y)}
+            | dict.fromkeys(("score", "loss", "spread", "seconds"), np.nan)
+        ]  # fmt: skip
         self.searched_ = self.interrupted_ = None
         if settings.task.classes is not None:
             self.decision_weights_ = np.ones(len(settings.task.classes))
@@ -268,18 +281,16 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         return task
 
     @property
-    def parts_(self) -> list[tuple[Any, Candidate, dict]]:
+    def parts_(self) -> list[tuple[Any, Candidate, Recipe]]:
         """Each machine, what it was called in the search, and how it was fitted."""
-        plans = [self.schedule_[-1], *self.schedule_[-1].get("mean", [])]
-        return list(zip(self.machine_.parts, self._candidates(), plans))
+        return [(part, *each) for part, each in zip(self.machine_.parts, self._planned())]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
 
-    def _candidates(self) -> list[Candidate]:
-        """The winner, and its partners if they have a mean."""
-        partners = self.schedule_[-1].get("mean", [])
-        return [Candidate.of(entry) for entry in (self.winner_, *partners)]
+    def _planned(self) -> list[Planned]:
+        """The winner, and its partners if they have a mean, with their final fits."""
+        return planned_fits(self.schedule_[-1], Candidate.of(self.winner_))
 
     def refit(self, X, y, sample_weight=None) -> Self:
         """Fit the winner of the search on other rows of the same table, without a new search.
@@ -295,14 +306,13 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         """`refit`, and return the rows of X, as `fit_and_encode` does."""
         check_is_fitted(self)
         table, task, y, weights, _ = self._read(X, y, sample_weight)
-        features, final = self.encoder_.features_, self.schedule_[-1]
-        candidates = self._candidates()
+        features, planned = self.encoder_.features_, self._planned()
         kernels = [part.kernel if candidate.keeps_kernel else None
-                   for part, candidate in zip(self.machine_.parts, candidates)]  # fmt: skip
+                   for part, candidate, _ in self.parts_]  # fmt: skip
         del self.machine_  # with another encoder it would predict nonsense
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         if self.encoder_.features_ != features:
-            kernels = []
+            kernels = [None] * len(planned)
         rows, task = self.encoder_.encoded(table), self._again(task, y)
         self.row_hashes_ = RowHashes.of(rows, y)
         settings = SearchSettings(
@@ -311,18 +321,15 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             Place(self.memory).budget(), self._seed, weights=weights, n_jobs=self.n_jobs,
         )  # fmt: skip
         fitter = Fitter(settings)
-        plans = [final, *final.get("mean", [])]
-        kernels = kernels or [None] * len(plans)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ApproximationWarning)
-            fitted = list(map(fitter.fit, candidates, plans, kernels))
-        self.machine_, self._stored = mean_of(task, fitted, plans)
+            fitted = [fitter.fit(*each, kernel) for each, kernel in zip(planned, kernels)]
+        self.machine_, self._stored = mean_of(task, fitted, planned)
         return rows
 
     def refit_seconds(self, times: float) -> float:
         """Seconds of a `refit` to so many times the rows of the search, told by its final fits."""
-        plans = [self.schedule_[-1], *self.schedule_[-1].get("mean", [])]
-        linear = all(plan.get("rank") or plan.get("leaf_rows") for plan in plans)
+        linear = all(plan.rank or plan.leaf_rows for _, plan in self._planned())
         return self.final_seconds_ * times ** (1 if linear else 2)
 
     @fitting
@@ -405,11 +412,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         of 0 means that the column does not matter. If columns were chosen, they have equal weights.
         """
         check_is_fitted(self)
-        learnt = [
-            (candidate, part.kernel)
-            for candidate, part in zip(self._candidates(), self.machine_.parts)
-            if candidate.learn
-        ]
+        learnt = [(candidate, part.kernel) for part, candidate, _ in self.parts_ if candidate.learn]
         if not learnt:
             return {}
         weights = column_weights(*learnt[0], self.encoder_.features_)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
 
 from mercer.kernels import TableKernel
 from mercer.selection.automatic.candidates import (
     EFFECTS,
     Candidate,
     MachineKind,
+    Planned,
+    Recipe,
     machine_kind,
     machine_kinds,
 )
 from mercer.selection.automatic.final_fit import Fitted, Fitter, mean_of
-from mercer.selection.automatic.machines import mean_name
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials import FoldFits, SearchState
 from mercer.tables import Feature
@@ -34,7 +32,7 @@ class KernelMachine:
     learner : str
         "ridge", "local", "svc" or "window"; "neighbourhood" or "shapes", a sum of functions of
         columns and pairs, which learn kernels of their own; or a simple model without a kernel:
-        "constant", "linear" or "sparse".
+        "constant", "linear" or "sparse"; or the name of a `MachineKind` of your own.
     kernel : TableKernel, optional
         The kernel. Its columns are named by how they are encoded, such as "age (rank)": see
         ``get_feature_names_out`` of the estimator's ``encoder_``.
@@ -115,14 +113,12 @@ class KernelMachine:
         return Candidate("given", learn=learnt, text=self.name or "a kernel", machine=self.learner)
 
     @property
-    def plan(self) -> dict[str, Any]:
-        """How it is fitted, as the last entry of a schedule says it."""
-        return {
-            "final": True, "rank": self.rank, "exact": self.exact, "penalty": self.penalty,
-            "leaf_rows": self.leaf_rows, "rows": self.rows, "learning": self.learning,
-            "metric_steps": self.steps, "members": self.members,
-            "weight": self.weight,
-        }  # fmt: skip
+    def plan(self) -> Recipe:
+        """How it is fitted."""
+        return Recipe(
+            self.learner, self.penalty, self.rank, self.exact, self.leaf_rows, self.members or 1,
+            rows=self.rows, learning=self.learning, metric_steps=self.steps, weight=self.weight,
+        )  # fmt: skip
 
     def on(self, features: Sequence[Feature]) -> TableKernel | None:
         """The kernel on the numbers of the encoded columns; None if there is none yet."""
@@ -149,40 +145,19 @@ class KernelMachine:
         return TableKernel(parts, self.kernel.combine, self.kernel.weights)
 
 
-@dataclass(frozen=True)
-class GivenFit:
-    """What became of machines that were given."""
-
-    candidates: list[Candidate]
-    plan: dict[str, Any]  # the only entry of the schedule
-    fitted: Fitted
-    rows: int
-
-    @property
-    def name(self) -> str:
-        return mean_name([candidate.name for candidate in self.candidates])
-
-    @property
-    def leaderboard(self) -> list[dict]:
-        """One row without scores, as nothing was left out."""
-        unknown = dict.fromkeys(("score", "loss", "spread", "seconds"), np.nan)
-        simple = all(candidate.simple for candidate in self.candidates)
-        return [{"rank": 1, "name": self.name, "baseline": simple, "rows": self.rows} | unknown]
-
-
-def fit_machines(machines: Sequence[KernelMachine], settings: SearchSettings) -> GivenFit:
+def fit_machines(
+    machines: Sequence[KernelMachine], settings: SearchSettings
+) -> tuple[list[Planned], Fitted]:
     """Fit machines to all rows of a search without a search; of several machines the mean."""
     if not machines or not all(isinstance(each, KernelMachine) for each in machines):
         raise ValueError(f"machines={machines!r}: give a list of KernelMachine, at least one.")
     fits, fitter = FoldFits(SearchState(settings)), Fitter(settings)
-    candidates, plans = [each.candidate for each in machines], [each.plan for each in machines]
+    planned = [(each.candidate, each.plan) for each in machines]
     fitted = []
-    for machine, candidate, plan in zip(machines, candidates, plans):
+    for machine, (candidate, plan) in zip(machines, planned):
         kernel = machine.on(settings.features)
         if machine.metric and not fits.rungs.learns_each(candidate):  # from rows that were spared
             steps = None if machine.steps is None else [machine.steps]
             kernel, _ = fits.shared_kernel(candidate, steps)
         fitted.append(fitter.fit(candidate, plan, kernel))
-    mean = [asdict(candidate) | plan for candidate, plan in zip(candidates[1:], plans[1:])]
-    plan = plans[0] | ({"mean": mean} if mean else {})
-    return GivenFit(candidates, plan, mean_of(settings.task, fitted, plans), len(settings.y))
+    return planned, mean_of(settings.task, fitted, planned)

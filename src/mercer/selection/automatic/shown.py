@@ -10,7 +10,7 @@ import inspect
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from html import escape
 from typing import Any
 
@@ -22,7 +22,7 @@ import mercer.kernels
 from mercer.kernels import TableKernel
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import Reasons, largest_parts
-from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.candidates import Candidate, Recipe, machine_kind
 from mercer.selection.automatic.kernel_machine import KernelMachine
 
 BLOCK = 4_000_000  # numbers of the largest matrix of contributions
@@ -96,9 +96,6 @@ def winner_code(model: Any) -> str:
     writer = Writer()
     writer.imports["mercer"] |= {name, "KernelMachine"}
     given = model.machines or [_as_given(model, *each) for each in model.parts_]
-    if len(given) > 1 and not model.machines:
-        plans = [plan for _, _, plan in model.parts_]
-        given = [replace(each, weight=plan["weight"]) for each, plan in zip(given, plans)]
     machines = []
     for machine, part in zip(given, model.machine_.parts):
         machines += [f"# {part.description}", *_last(writer.written(machine), ",")]
@@ -130,21 +127,17 @@ def winner_code(model: Any) -> str:
     return "\n".join([*writer.import_lines(), "", *lines, ""])
 
 
-def _as_given(model: Any, part: Any, candidate: Candidate, plan: dict) -> KernelMachine:
+def _as_given(model: Any, part: Any, candidate: Candidate, plan: Recipe) -> KernelMachine:
     """One machine of a model as a `KernelMachine`."""
-    learner = "ridge" if plan.get("quick") else candidate.machine
-    if candidate.simple and not plan.get("quick"):
-        return KernelMachine(learner)
-    how = {
-        "rank": plan.get("rank"), "exact": bool(plan.get("exact")), "rows": plan.get("rows"),
-        "leaf_rows": plan.get("leaf_rows"), "penalty": part.penalty if learner == "svc" else None,
-    }  # fmt: skip
-    if plan.get("quick"):
-        how["rows"] = model.sizes.quick_rows
-    if candidate.reads_columns and not plan.get("quick"):
-        return KernelMachine(
-            learner, rows=plan.get("rows"), reads=candidate.columns, members=plan.get("members")
-        )
+    learner, quick = plan.machine, plan.how == "quick"
+    how: dict[str, Any] = {"weight": plan.weight}
+    if candidate.simple and not quick:
+        return KernelMachine(learner, **how)
+    how["rows"] = model.sizes.quick_rows if quick else plan.rows
+    if candidate.kind.reads_columns and not quick:
+        return KernelMachine(learner, reads=candidate.columns, members=plan.members, **how)
+    penalty = part.penalty if machine_kind(learner).keeps_penalty else None
+    how |= {"penalty": penalty, "rank": plan.rank, "exact": plan.exact, "leaf_rows": plan.leaf_rows}
     if candidate.family == "metric":
         (metric, _), *_ = part.kernel.parts
         if np.size(metric.metric.linear_map) > MOST_NUMBERS:
@@ -153,10 +146,9 @@ def _as_given(model: Any, part: Any, candidate: Candidate, plan: dict) -> Kernel
                 if len(entry.get("steps", [])) == 1
                 and Candidate.of(entry).alike == candidate.alike
             ]  # fmt: skip
-            taken = steps[0] if steps else plan.get("metric_steps")
             return KernelMachine(
-                learner, metric=candidate.form, reads=candidate.text, steps=taken,
-                learning=plan.get("learning"), **how,
+                learner, metric=candidate.form, reads=candidate.text, learning=plan.learning,
+                steps=steps[0] if steps else plan.metric_steps, **how,
             )  # fmt: skip
     names = [feature.name for feature in model.encoder_.features_]
     kernel = (

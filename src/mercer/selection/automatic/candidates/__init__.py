@@ -4,11 +4,15 @@ from mercer.selection.automatic.candidates.candidate import (
     CODES,
     EFFECTS,
     Candidate,
+    Planned,
     ReadColumns,
     column_weights,
+    final_entry,
+    planned_fits,
 )
 from mercer.selection.automatic.candidates.kinds import (
     MachineKind,
+    Recipe,
     Trial,
     machine_kind,
     machine_kinds,
@@ -25,7 +29,8 @@ from mercer.selection.automatic.candidates.order import candidates, simple_candi
 from mercer.selection.automatic.candidates.readings import explicit_features
 
 __all__ = [
-    "CODES", "EFFECTS", "LEARNING_STEPS", "Candidate", "Learnt", "MachineKind", "ReadColumns",
-    "Trial", "candidates", "column_weights", "explicit_features", "learn_kernel", "learning_rows",
-    "least_memory", "machine_kind", "machine_kinds", "register_machine", "simple_candidates",
+    "CODES", "EFFECTS", "LEARNING_STEPS", "Candidate", "Learnt", "MachineKind", "Planned",
+    "ReadColumns", "Recipe", "Trial", "candidates", "column_weights", "explicit_features",
+    "final_entry", "learn_kernel", "learning_rows", "least_memory", "machine_kind",
+    "machine_kinds", "planned_fits", "register_machine", "simple_candidates",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from mercer.distances import PairDifferences
 from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
 from mercer.persistence import fields
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.candidates.kinds import MachineKind, machine_kind
+from mercer.selection.automatic.candidates.kinds import MachineKind, Recipe, machine_kind
 from mercer.selection.automatic.candidates.readings import (
     column_parts,
     kernels_of_objects,
@@ -121,7 +121,7 @@ class Candidate:
             return f"sum of many kernels, learnt weights{text}"
         if self.family == "metric":
             return f"learnt metric{' of ' * bool(self.text)}{self.text}, {self.form}"
-        if self.reads_columns:
+        if self.kind.reads_columns:
             few = ", few columns" if self.form == PRUNED else ""
             return f"{self.kind.words}{COLUMNS[self.columns]}{few}"
         if self.family == "dot":
@@ -137,7 +137,7 @@ class Candidate:
         Weights from more rows are a family of their own: on few rows they are as good as others, on
         many R² was up to 0.07 better.
         """
-        how = f"{self.form} {self.columns}" if self.reads_columns else self.form
+        how = f"{self.form} {self.columns}" if self.kind.reads_columns else self.form
         return self.family, how, self.machine, self.more
 
     @property
@@ -157,7 +157,7 @@ class Candidate:
         on the numbers of a "metric" whose metric is known, and ``only`` are the columns of a
         "screened" one.
         """
-        if self.reads_columns:
+        if self.kind.reads_columns:
             near, effects = self.kind.compares_rows, self.columns == EFFECTS
             kind = self.kind.numbers if effects else self.columns
             kinds = (kind, *(CODES if near else CODES[:1]), *("each",) * effects)
@@ -217,16 +217,6 @@ class Candidate:
         read = [j for j in read_as(features, kind) if features[j].label not in coded]
         return read, levels if self.columns in WITH_LEVELS else []
 
-    @property
-    def reads_columns(self) -> bool:
-        """Whether the machine reads columns, and learns a kernel of its own."""
-        return self.kind.reads_columns
-
-    @property
-    def reads_features(self) -> bool:
-        """Whether the machine reads the features of the kernel, and not its matrix."""
-        return self.kind.reads_features
-
     def suits(self, features: list[Feature]) -> bool:
         """Whether there is a column that the kernel reads."""
         return bool(self.kernel(features).parts)
@@ -255,6 +245,23 @@ def _of_one_range(features: list[Feature], scaled: list[int]) -> list[list[int]]
     """The columns of each range."""
     numbers = sorted({features[j].alike for j in scaled} - {-1})
     return [[j for j in scaled if features[j].alike == g] for g in numbers]
+
+
+Planned = tuple[Candidate, Recipe]  # and how it is fitted in the end
+
+
+def planned_fits(final: dict, winner: Candidate) -> list[Planned]:
+    """The final fits that the last entry of a schedule tells: that of the winner comes first."""
+    partners = [(Candidate.of(entry), entry) for entry in final.get("mean", [])]
+    return [(each, Recipe.of(entry, each.machine)) for each, entry in [(winner, final), *partners]]
+
+
+def final_entry(planned: list[Planned]) -> dict:
+    """The last entry of a schedule."""
+    (winner, plan), *partners = planned
+    mean = [asdict(candidate) | own.entry for candidate, own in partners]
+    named = {} if plan.how in ("quick", "early") else {"winner": winner.name}
+    return plan.entry | named | ({"mean": mean} if mean else {})
 
 
 def column_weights(

@@ -1,17 +1,20 @@
 """`MachineKind`: all that a search asks about a machine, in one object for each kind of machine.
 
-How it is fitted, what that costs, how exact the fit to all rows can be, and its words. The kinds of
-this library are in recipes.py; `register_machine` adds one from outside.
+How it is fitted, what that costs, how exact the fit to all rows can be, and its words. Those of the
+library are in recipes.py; `register_machine` adds one from outside, as docs/extending.rst shows.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+
+from mercer.selection.automatic.settings import SearchSettings
 
 
 class Trial(NamedTuple):
@@ -23,6 +26,78 @@ class Trial(NamedTuple):
     rank: int | None  # most centres; None is exact
     each: bool  # whether the kernel is learnt for each fold
     large: bool  # whether an earlier rung had fewer rows
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a machine is fitted: in a trial, a final fit or a mean, or again to other rows."""
+
+    machine: str = "ridge"  # the name of a `MachineKind`
+    penalty: float | None = None  # C of support vectors, or what Bayes adds; None chooses it
+    #: centres of a ridge machine; None is exact for few rows, else the learner's default
+    rank: int | None = None
+    #: Whether a ridge machine is exact for many rows too, by one Cholesky factor. Its λ is chosen
+    #: on 1,400 rows: as the noise of a Gaussian process it does not change with their number.
+    exact: bool = False
+    #: most rows of a leaf of a local machine; None is the learner's default
+    leaf_rows: int | None = None
+    members: int = 1  # networks of a learnt neighbourhood
+    steps: int | None = None  # of each of them; None is the learner's default
+    #: numbers of the rows that judge them and are not trained on; None draws them
+    validation: np.ndarray | None = field(default=None, compare=False)
+    seconds: float | None = None  # in which their steps end, even if there are fewer of them
+    rows: int | None = None  # so many at random, if all would take too long
+    #: most rows from which a kernel is learnt for this fit, and the steps in which a metric is
+    learning: int | None = None
+    metric_steps: int | None = None
+    weight: float | None = None  # what the machine weighs in a mean
+    #: of a final fit: "once" if the trial was it already, else what took the place of one that was
+    #: cut short: "quick", "early" (the machine of the start) or "instead" (few of the rows)
+    how: str = ""
+    memory: int | None = None
+    n_jobs: int | None = None
+    seed: int = 0  # draws centres, and the rows that C and the calibration are judged on
+
+    @classmethod
+    def of(cls, entry: dict[str, Any], machine: str = "ridge") -> Self:
+        """That of a final `entry` of a schedule, of a candidate with this machine."""
+        how = next((key for key in HOW if entry.get(key)), "")
+        own = {key: entry[key] for key in PLANNED if entry.get(key) is not None}
+        if how == "once":
+            own["steps"] = entry["steps"][0]
+        return cls("ridge" if how in ("quick", "early") else machine, how=how, **own)
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """A final fit in a schedule."""
+        own = {name: getattr(self, name) for name in PLANNED}
+        once = {"steps": [self.steps]} if self.how == "once" else {}
+        return {"final": True} | own | once | ({self.how: True} if self.how else {})
+
+    def fit(self, task: Any, kernel: Any, X: Any, y: np.ndarray, weights: Any = None) -> Any:
+        """Fit to the targets of a task. X is an encoded table, or as the kernel reads it.
+
+        A machine that reads columns is given them in place of a kernel.
+        """
+        return machine_kind(self.machine).fit(self, task, kernel, X, y, weights)
+
+    def run(self, given: SearchSettings, kernel: Any, rows: np.ndarray, X: Any = None) -> Any:
+        """Fit to some rows of a search, which may be encoded as X: the door of all its fits."""
+        here = replace(self, memory=given.memory, n_jobs=given.n_jobs, seed=given.seed)
+        if X is None:
+            X = given.M if len(rows) == len(given.M) else given.M[rows]
+        return here.fit(given.task, kernel, X, given.y[rows], given.weights_of(rows))
+
+    def place(self) -> dict[str, Any]:
+        """What learners take of where they are fitted."""
+        return {"memory": self.memory, "n_jobs": self.n_jobs}
+
+
+HOW = ("once", "quick", "early", "instead")
+PLANNED = (
+    "penalty", "rank", "exact", "leaf_rows", "members", "rows", "learning", "metric_steps",
+    "weight",
+)  # fmt: skip
 
 
 class MachineKind(ABC):
@@ -38,7 +113,7 @@ class MachineKind(ABC):
     words : str
         Its learner in words.
     prefix : str
-        What the names of its candidates begin with.
+        What the names of its candidates begin with; of each kind that reads kernels another one.
     simple, family : str
         The name and the family of a simple model, which a kernel machine has to beat; "" for
         others.
@@ -81,26 +156,39 @@ class MachineKind(ABC):
     numbers: str = "scaled"
 
     @abstractmethod
-    def fit(self, recipe: Any, task: Any, kernel: Any, X: Any, y: np.ndarray, weights: Any) -> Any:
+    def fit(
+        self, recipe: Recipe, task: Any, kernel: Any, X: Any, y: np.ndarray, weights: Any
+    ) -> Any:
         """A machine, fitted to the targets of a task as a `Recipe` says."""
 
+    def candidates(self, settings: Any) -> list:
+        """What a search tries of it before all else, for columns that suit the kernels.
+
+        Of the kinds of this library it is nothing: their places are in order.py.
+        """
+        return []
+
     @abstractmethod
+    def seconds(self, finals: Any, candidate: Any, rows: int) -> float:
+        """Predicted seconds of a fit to so many rows, with nothing beside it."""
+
     def trial_seconds(self, finals: Any, candidate: Any, trial: Trial) -> float:
-        """Predicted seconds of a trial, with nothing beside it."""
+        """The same of a trial."""
+        return trial.folds * self.seconds(finals, candidate, trial.train)
 
-    @abstractmethod
-    def final_seconds(self, finals: Any, candidate: Any, plan: dict) -> float:
-        """Predicted seconds of a final fit, with nothing beside it."""
+    def final_seconds(self, finals: Any, candidate: Any, plan: Recipe) -> float:
+        """The same of a final fit."""
+        return self.seconds(finals, candidate, plan.rows or len(finals.settings.M))
 
-    def final(self, finals: Any, candidate: Any, penalty: float) -> dict[str, Any]:
-        """What is planned of a final fit without a limit of time."""
-        return {}
+    def final(self, finals: Any, candidate: Any, penalty: float) -> Recipe:
+        """A final fit without a limit of time."""
+        return Recipe(self.name)
 
-    def shortened(self, finals: Any, candidate: Any, plan: dict, left: float) -> dict[str, Any]:
-        """A plan that takes at most the seconds that are left: the default is one of fewer rows."""
-        n = plan["rows"] or len(finals.settings.M)
+    def shortened(self, finals: Any, candidate: Any, plan: Recipe, left: float) -> Recipe:
+        """A fit that takes at most the seconds that are left: the default is one of fewer rows."""
+        n = plan.rows or len(finals.settings.M)
         rows = int(n * np.sqrt(max(0.0, left / finals.seconds(candidate, plan))))
-        return plan | {"rows": min(n, max(finals.settings.sizes.fewest_rows, rows))}
+        return replace(plan, rows=min(n, max(finals.settings.sizes.fewest_rows, rows)))
 
     def fits(self, finals: Any, candidate: Any) -> bool:
         """Whether the memory holds what the machine needs beside its rows."""
@@ -125,6 +213,12 @@ def register_machine(kind: MachineKind) -> Callable[[], None]:
     """
     if kind.name in _KINDS:
         raise ValueError(f"kind={kind!r}: there is a machine {kind.name!r} already.")
+    others = [each.prefix for each in machine_kinds() if not (each.simple or each.reads_columns)]
+    if kind.prefix in others and not (kind.simple or kind.reads_columns):
+        raise ValueError(
+            f"kind={kind!r}: the names of other candidates begin with prefix={kind.prefix!r} too: "
+            "give it a prefix of its own."
+        )
     _KINDS[kind.name] = kind
     return partial(_KINDS.__delitem__, kind.name)
 
@@ -132,7 +226,10 @@ def register_machine(kind: MachineKind) -> Callable[[], None]:
 def machine_kind(name: str) -> MachineKind:
     """The kind of machine with this name; ValueError if there is none."""
     if name not in _KINDS:
-        raise ValueError(f"machine={name!r}: give one of {list(_KINDS)}.")
+        raise ValueError(
+            f"machine={name!r}: give one of {list(_KINDS)}, or register your own first, by "
+            "register_machine."
+        )
     return _KINDS[name]
 
 

@@ -205,7 +205,7 @@ def candidates(
         *reading[2:],
     ]
     without = [c for c in plain if c.family in RADIAL and c.scale == 1 and c.machine == "ridge"]
-    without += [c for c in plain if c.reads_columns]
+    without += [c for c in plain if c.kind.reads_columns]
     return together + without
 
 

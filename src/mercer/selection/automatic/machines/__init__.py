@@ -14,13 +14,12 @@ from mercer.selection.automatic.machines.recipes import (
     RANKS,
     SMALL,
     TRIED_LEAF,
-    Recipe,
     compressed,
     costs_tried,
 )
 
 __all__ = [
     "FOLDS", "HELD_ROWS", "JUDGED_ROWS", "RANKS", "SMALL", "TRIED_LEAF", "HeldPredictions",
-    "KernelRidgeMachine", "Machine", "MeanMachine", "Recipe", "Weighed", "compressed",
+    "KernelRidgeMachine", "Machine", "MeanMachine", "Weighed", "compressed",
     "costs_tried", "mean_name",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from mercer.learners.additive import (
     joined_levels,
 )
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.candidates import CODES, ReadColumns
+from mercer.selection.automatic.candidates import CODES, ReadColumns, Recipe
 from mercer.selection.automatic.machines.machines import LEAST, Machine
 from mercer.selection.automatic.tasks import Task
 from mercer.tables import TableEncoder
@@ -73,8 +73,8 @@ class AdditiveMachine(Machine):
     def source(self) -> ReadColumns:
         return self.columns
 
-    def again(self, share: float = 1.0) -> dict[str, Any]:
-        return {"machine": "shapes"}
+    def again(self, share: float = 1.0) -> Recipe:
+        return Recipe("shapes")
 
     def outputs(self, M: EncodedColumns) -> np.ndarray:
         X = self.columns.encode(M).matrix.numbers

@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from mercer.distances import dense_rows
 from mercer.learners.margin import LinearSVC
 from mercer.persistence import fields, whole
-from mercer.selection.automatic.candidates import explicit_features
+from mercer.selection.automatic.candidates import Recipe, explicit_features
 from mercer.selection.automatic.machines.machines import Machine
 from mercer.selection.automatic.tasks import Task
 from mercer.spoken import spoken
@@ -82,8 +82,8 @@ class LinearMachine(Machine):
     def _features(self, M: Any) -> Any:
         return explicit_features(self.learner.kernel_, self.learner.encode_new(M))
 
-    def again(self, share: float = 1.0) -> dict[str, Any]:
-        return {"machine": self.machine}
+    def again(self, share: float = 1.0) -> Recipe:
+        return Recipe(self.machine)
 
     @property
     def stored(self) -> np.ndarray:

@@ -16,6 +16,7 @@ from mercer.learners.base import all_pairs, by_pair
 from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
+from mercer.selection.automatic.candidates import Recipe
 from mercer.spoken import spoken
 
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
@@ -55,8 +56,8 @@ class Machine(ABC):
         return self.kernel
 
     @abstractmethod
-    def again(self, share: float = 1.0) -> dict[str, Any]:
-        """The arguments of a `Recipe` that fits a machine like it to a share of the rows."""
+    def again(self, share: float = 1.0) -> Recipe:
+        """How a machine like it is fitted to a share of the rows."""
 
     @property
     @abstractmethod
@@ -102,12 +103,12 @@ class KernelRidgeMachine(Machine):
             out[part.rows] = part.K @ part.coef.astype(np.float64)
         return out + self.offset
 
-    def again(self, share: float = 1.0) -> dict[str, Any]:
+    def again(self, share: float = 1.0) -> Recipe:
         if self.learner.solver_ == "local":
-            return {"machine": "local", "leaf_rows": self.learner.leaf_rows}
+            return Recipe("local", leaf_rows=self.learner.leaf_rows)
         low = self.learner.solver_ == "low_rank"
         rank = max(1, int(len(self.stored) * share)) if low else None
-        return {"machine": "ridge", "rank": rank}
+        return Recipe("ridge", rank=rank)
 
     @property
     def stored(self) -> np.ndarray:
@@ -159,8 +160,8 @@ class MarginMachine(Machine):
         found[:, np.searchsorted(self.classes, met)] = known
         return found
 
-    def again(self, share: float = 1.0) -> dict[str, Any]:
-        return {"machine": "svc", "penalty": self.penalty}
+    def again(self, share: float = 1.0) -> Recipe:
+        return Recipe("svc", self.penalty)
 
     @property
     def stored(self) -> np.ndarray:
@@ -216,8 +217,8 @@ class WindowMachine(Machine):
         distance: Any = self.learner.distance_  # that of the features of the kernel
         return distance.kernel
 
-    def again(self, share: float = 1.0) -> dict[str, Any]:
-        return {"machine": "window"}
+    def again(self, share: float = 1.0) -> Recipe:
+        return Recipe("window")
 
     def outputs(self, M: Any) -> np.ndarray:
         return self.read(self.learner.predict(M))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.persistence import each, fields, floats, whole
-from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.candidates import Candidate, Recipe
 from mercer.selection.automatic.machines.machines import Machine
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.tasks import Task
@@ -65,7 +65,7 @@ class MeanMachine(Machine):
         """That of the best machine."""
         return self.machines[0].source
 
-    def again(self, share: float = 1.0) -> dict[str, Any]:
+    def again(self, share: float = 1.0) -> Recipe:
         """That of the best machine."""
         return self.machines[0].again(share)
 
@@ -123,10 +123,6 @@ class HeldPredictions:
             key not in self._best or row["loss"] < self._best[key][0]["loss"]
         ):
             self._best[key] = row, candidate, predicted
-
-    def best(self) -> list[tuple[dict, Candidate, np.ndarray]]:
-        """The row of the leaderboard, the candidate and the predictions of each family's best."""
-        return list(self._best.values())
 
     def of(self, name: str, rows: int) -> np.ndarray | None:
         """The predictions of a candidate on a rung of so many rows, if they were kept."""

@@ -16,7 +16,7 @@ from mercer.learners.neighbourhoods import (
     NeighbourhoodMachineRegressor,
 )
 from mercer.samples import Categories, EncodedColumns
-from mercer.selection.automatic.candidates import CODES, ReadColumns
+from mercer.selection.automatic.candidates import CODES, ReadColumns, Recipe
 from mercer.selection.automatic.machines.machines import LEAST, Machine
 from mercer.selection.automatic.tasks import Task
 from mercer.spoken import spoken
@@ -114,8 +114,8 @@ class LearntNeighbourhood(Machine):
     def source(self) -> ReadColumns:
         return self.columns
 
-    def again(self, share: float = 1.0) -> dict[str, Any]:
-        return {"machine": "neighbourhood", "members": 1}
+    def again(self, share: float = 1.0) -> Recipe:
+        return Recipe("neighbourhood")
 
     def outputs(self, M: EncodedColumns) -> np.ndarray:
         rows = self.columns.encode(M)

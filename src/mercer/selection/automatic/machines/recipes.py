@@ -1,15 +1,15 @@
 """The kinds of machines of a search: how each is fitted to rows, what that costs, its words.
 
-A `Recipe` fits a machine to the targets of a task, and chooses what is left open: the penalty or
-the width, and the calibration of probabilities. Ridge and windows do both from their leave-one-out
+A fit chooses what its `Recipe` leaves open: the penalty or the width, and the calibration of
+probabilities. Ridge and windows do both from their leave-one-out
 outputs. A support vector machine has none, so it is fitted to a part of the rows first, and judged
 on the others.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
 from mercer.selection.automatic.candidates import (
     MachineKind,
+    Recipe,
     Trial,
     explicit_features,
     machine_kind,
@@ -45,7 +46,7 @@ from mercer.selection.automatic.machines.machines import (
     WindowMachine,
 )
 from mercer.selection.automatic.machines.neighbourhood import LearntNeighbourhood
-from mercer.selection.automatic.tasks import Classification, Task
+from mercer.selection.automatic.tasks import Classification
 from mercer.threads import blas_threads
 
 COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
@@ -63,40 +64,6 @@ MEMBERS = 3  # networks of a learnt neighbourhood; with more the mean is hardly 
 SHAPES = 2**26  # least bytes of memory for an additive model
 WINDOW_ROWS = 20_000  # most rows of windows, each of which a prediction is compared with
 FEATURE = 60  # bytes of a value of sparse features, and of what is made of them
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a machine is fitted."""
-
-    machine: str = "ridge"  # the name of a `MachineKind`
-    penalty: float | None = None  # C of support vectors, or what Bayes adds; None chooses it
-    #: centres of a ridge machine; None is exact for few rows, else the learner's default
-    rank: int | None = None
-    #: Whether a ridge machine is exact for many rows too, by one Cholesky factor. Its λ is chosen
-    #: on 1,400 rows: as the noise of a Gaussian process it does not change with their number.
-    exact: bool = False
-    #: most rows of a leaf of a local machine; None is the learner's default
-    leaf_rows: int | None = None
-    members: int = 1  # networks of a learnt neighbourhood
-    steps: int | None = None  # of each of them; None is the learner's default
-    #: numbers of the rows that judge them and are not trained on; None draws them
-    validation: np.ndarray | None = field(default=None, compare=False)
-    seconds: float | None = None  # in which their steps end, even if there are fewer of them
-    memory: int | None = None
-    n_jobs: int | None = None
-    seed: int = 0  # draws centres, and the rows that C and the calibration are judged on
-
-    def fit(self, task: Task, kernel: Any, X: Any, y: np.ndarray, weights: Any = None) -> Machine:
-        """Fit to the targets of a task. X is an encoded table, or as the kernel reads it.
-
-        A machine that reads columns is given them in place of a kernel.
-        """
-        return machine_kind(self.machine).fit(self, task, kernel, X, y, weights)
-
-    def place(self) -> dict[str, Any]:
-        """What learners take of where they are fitted."""
-        return {"memory": self.memory, "n_jobs": self.n_jobs}
 
 
 # --- kernel machines --------------------------------------------------------------------------
@@ -138,56 +105,60 @@ class Ridge(MachineKind):
         return learner.fit(X, Y - offset, weights), offset, total
 
     def trial_seconds(self, finals, candidate, trial) -> float:
-        costs, entry = finals.costs, finals.entry(candidate)
         if trial.each:
-            return trial.folds * costs.eigenpairs(trial.train, entry)
+            return super().trial_seconds(finals, candidate, trial)
+        costs, entry = finals.costs, finals.entry(candidate)
         if trial.rank is None:
             return trial.folds * costs.exact(trial.train, entry)
         return EACH_FOLDS * costs.loops + costs.low_rank(trial.rows, trial.rank, entry)
 
-    def final(self, finals, candidate, penalty) -> dict:
+    def final(self, finals, candidate, penalty) -> Recipe:
         n, limits = len(finals.settings.M), LIMITS["leave one out"]
-        if finals.exact(n):
-            return {"exact": True}  # one factor takes a tenth of the time of all eigenpairs
+        if finals.exact(n):  # one factor takes a tenth of the time of all eigenpairs
+            return Recipe(self.name, exact=True)
         if n <= limits.exact_rows:
-            return {}
-        return {"rank": finals.affordable(TEXT_RANK if finals.settings.objects else limits.rank)}
+            return Recipe(self.name)
+        most = TEXT_RANK if finals.settings.objects else limits.rank
+        return Recipe(self.name, rank=finals.affordable(most))
+
+    def seconds(self, finals, candidate, rows) -> float:
+        return finals.costs.eigenpairs(rows, finals.entry(candidate))
 
     def final_seconds(self, finals, candidate, plan) -> float:
-        n, entry, rank = len(finals.settings.M), finals.entry(candidate), plan["rank"]
+        n, entry, rank = len(finals.settings.M), finals.entry(candidate), plan.rank
         if rank is not None:
             kept = factor_rows(rank, finals.settings.place, 4) >= n  # of float32
             return finals.costs.low_rank(n, rank, entry, kept)
-        return (finals.costs.exact if plan["exact"] else finals.costs.eigenpairs)(n, entry)
+        return finals.costs.exact(n, entry) if plan.exact else self.seconds(finals, candidate, n)
 
-    def shortened(self, finals, candidate, plan, left) -> dict:
+    def shortened(self, finals, candidate, plan, left) -> Recipe:
         if len(finals.settings.M) <= FEW_ROWS:
             return plan
-        less = plan | {"exact": False}
         for rank in RANKS:
-            less |= {"rank": finals.affordable(rank)}
+            less = replace(plan, exact=False, rank=finals.affordable(rank))
             if finals.seconds(candidate, less) <= left:
                 return less
-        return less | {"rank": finals.affordable(finals.settings.sizes.smallest_rank)}
+        fewest = finals.affordable(finals.settings.sizes.smallest_rank)
+        return replace(plan, exact=False, rank=fewest)
 
 
 class LocalRidge(Ridge):
     name, words, prefix = "local", "local kernel ridge", "local: "
     low_rank, on_many_rows, local = False, "", True
 
-    def trial_seconds(self, finals, candidate, trial) -> float:
-        entry = finals.entry(candidate)
-        return trial.folds * finals.costs.local(trial.train, TRIED_LEAF, entry)
+    def seconds(self, finals, candidate, rows, leaf_rows=TRIED_LEAF) -> float:
+        return finals.costs.local(rows, leaf_rows, finals.entry(candidate))
 
-    def final(self, finals, candidate, penalty) -> dict:
-        return {"leaf_rows": finals.leaf(finals.settings.sizes.leaves[0])}
+    trial_seconds = MachineKind.trial_seconds
+
+    def final(self, finals, candidate, penalty) -> Recipe:
+        return Recipe(self.name, leaf_rows=finals.leaf(finals.settings.sizes.leaves[0]))
 
     def final_seconds(self, finals, candidate, plan) -> float:
-        entry = finals.entry(candidate)
-        return finals.costs.local(len(finals.settings.M), plan["leaf_rows"], entry)
+        return self.seconds(finals, candidate, len(finals.settings.M), plan.leaf_rows)
 
-    def shortened(self, finals, candidate, plan, left) -> dict:
-        sizes = [plan | {"leaf_rows": finals.leaf(n)} for n in finals.settings.sizes.leaves]
+    def shortened(self, finals, candidate, plan, left) -> Recipe:
+        sizes = [replace(plan, leaf_rows=finals.leaf(n)) for n in finals.settings.sizes.leaves]
         return next((p for p in sizes if finals.seconds(candidate, p) <= left), sizes[-1])
 
 
@@ -209,12 +180,11 @@ class Windows(MachineKind):
         values = matrix_seconds(finals, candidate, trial)
         return values + trial.folds * finals.costs.window(trial.train, 0)
 
-    def final(self, finals, candidate, penalty) -> dict:
-        return {"rows": WINDOW_ROWS if len(finals.settings.M) > WINDOW_ROWS else None}
+    def final(self, finals, candidate, penalty) -> Recipe:
+        return Recipe(self.name, rows=WINDOW_ROWS if len(finals.settings.M) > WINDOW_ROWS else None)
 
-    def final_seconds(self, finals, candidate, plan) -> float:
-        n = plan["rows"] or len(finals.settings.M)
-        return finals.costs.window(n, finals.entry(candidate))
+    def seconds(self, finals, candidate, rows) -> float:
+        return finals.costs.window(rows, finals.entry(candidate))
 
 
 class Margin(MachineKind):
@@ -248,11 +218,11 @@ class Margin(MachineKind):
         values = matrix_seconds(finals, candidate, trial)  # C is known of an earlier rung
         return values + trial.folds * finals.costs.margin(trial.train, 0, trial.large)
 
-    def final(self, finals, candidate, penalty) -> dict:
-        return {"penalty": penalty}
+    def final(self, finals, candidate, penalty) -> Recipe:
+        return Recipe(self.name, penalty)
 
-    def final_seconds(self, finals, candidate, plan) -> float:
-        return finals.costs.margin(len(finals.settings.M), finals.entry(candidate), known=True)
+    def seconds(self, finals, candidate, rows) -> float:
+        return finals.costs.margin(rows, finals.entry(candidate), known=True)
 
     def typical(self, penalties) -> float:
         return sorted(penalties)[(len(penalties) - 1) // 2]  # one that was tried
@@ -302,14 +272,13 @@ class OnFeatures(MachineKind):
         row = finals.row(candidate)
         return finals.costs.sparse(self.name, trial.rows, row, trial.folds)
 
-    def final(self, finals, candidate, penalty) -> dict:
+    def final(self, finals, candidate, penalty) -> Recipe:
         n = len(finals.settings.M)
         most = int(finals.settings.memory / (FEATURE * finals.row(candidate).values))
-        return {"rows": max(1, most) if n > most else None}
+        return Recipe(self.name, rows=max(1, most) if n > most else None)
 
-    def final_seconds(self, finals, candidate, plan) -> float:
-        n = plan["rows"] or len(finals.settings.M)
-        return finals.costs.sparse(self.name, n, finals.row(candidate))
+    def seconds(self, finals, candidate, rows) -> float:
+        return finals.costs.sparse(self.name, rows, finals.row(candidate))
 
 
 # --- machines that read columns -----------------------------------------------------------------
@@ -320,24 +289,18 @@ class OnColumns(MachineKind):
 
     reads_columns = True
     most_members = 1
+    seconds: Callable[..., float]
 
-    @abstractmethod
-    def learning(self, finals: Any, candidate: Any, rows: int, members: int = 1) -> float:
-        """Predicted seconds of a fit."""
-
-    def trial_seconds(self, finals, candidate, trial) -> float:
-        return trial.folds * self.learning(finals, candidate, trial.train)
-
-    def final(self, finals, candidate, penalty) -> dict:
-        return {"members": self.most_members}
+    def final(self, finals, candidate, penalty) -> Recipe:
+        return Recipe(self.name, members=self.most_members)
 
     def final_seconds(self, finals, candidate, plan) -> float:
-        rows = plan["rows"] or len(finals.settings.M)
-        return self.learning(finals, candidate, rows, plan["members"])
+        rows = plan.rows or len(finals.settings.M)
+        return self.seconds(finals, candidate, rows, plan.members)
 
-    def shortened(self, finals, candidate, plan, left) -> dict:
-        for members in range(plan["members"] - 1, 0, -1):
-            plan = plan | {"members": members}
+    def shortened(self, finals, candidate, plan, left) -> Recipe:
+        for members in range(plan.members - 1, 0, -1):
+            plan = replace(plan, members=members)
             if finals.seconds(candidate, plan) <= left:
                 return plan
         return super().shortened(finals, candidate, plan, left)
@@ -356,7 +319,7 @@ class Neighbourhood(OnColumns):
             time=recipe.seconds, random_state=recipe.seed, **recipe.place(),
         )  # fmt: skip
 
-    def learning(self, finals, candidate, rows, members=1) -> float:
+    def seconds(self, finals, candidate, rows, members=1) -> float:
         return finals.network_seconds(candidate, rows, members)
 
     def fits(self, finals, candidate) -> bool:
@@ -374,7 +337,7 @@ class Shapes(OnColumns):
     def fit(self, recipe, task, kernel, X, y, weights) -> AdditiveMachine:
         return AdditiveMachine.fitted(task, kernel, X, y, weights, **recipe.place())
 
-    def learning(self, finals, candidate, rows, members=1) -> float:
+    def seconds(self, finals, candidate, rows, members=1) -> float:
         source = candidate.kernel(finals.settings.features)
         return finals.costs.additive(rows, len(source.columns))
 
@@ -395,17 +358,14 @@ class Simple(MachineKind):
     def fit(self, recipe, task, kernel, X, y, weights) -> LinearMachine:
         return fit_linear(self.name, task, kernel, X, y, weights)
 
-    def _seconds(self, finals: Any, candidate: Any, rows: int) -> float:
+    def seconds(self, finals, candidate, rows) -> float:
         if self.counts and finals.settings.objects:
             row = finals.row(candidate)
             return rows * row.seconds + finals.costs.simple(rows, row.values)
         return finals.costs.simple(rows, len(finals.settings.features))
 
     def trial_seconds(self, finals, candidate, trial) -> float:
-        return trial.folds * self._seconds(finals, candidate, trial.rows)
-
-    def final_seconds(self, finals, candidate, plan) -> float:
-        return self._seconds(finals, candidate, len(finals.settings.M))
+        return trial.folds * self.seconds(finals, candidate, trial.rows)
 
 
 for _kind in (

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from mercer.learners.base import SQUARES
 from mercer.learners.neighbourhoods import NeighbourhoodMachineRegressor
 from mercer.learners.ridge import affordable_leaf
-from mercer.selection.automatic.candidates import Candidate
+from mercer.selection.automatic.candidates import Candidate, Recipe
 from mercer.selection.automatic.machines import RANKS
 from mercer.selection.automatic.settings import SearchSettings, least_seconds
 from mercer.selection.automatic.trials.costs import Costs, Row, entry_seconds, row_features
@@ -24,21 +24,7 @@ MEASURED = 300  # rows on which the time of a kernel is measured
 
 
 class Finals:
-    """Plans final fits.
-
-    A plan is the last entry of a schedule, with
-
-    - ``rank``: the centres of a low-rank machine, else None;
-    - ``exact``: whether ridge has one Cholesky factor of all rows;
-    - ``leaf_rows``: of a local machine the most rows of a leaf, else None;
-    - ``penalty``: the C of a support vector machine, else None;
-    - ``members``: networks of a learnt neighbourhood;
-    - ``once``: whether its trial was its final fit already, in so many ``steps``;
-    - ``rows``: so many rows at random, if all would take too long, else None.
-
-    `Trials` adds ``learning``, most rows from which a kernel is learnt for this fit, and
-    ``metric_steps``, in which a metric is.
-    """
+    """Plans final fits."""
 
     def __init__(self, settings: SearchSettings, costs: Costs):
         self.settings, self.costs = settings, costs
@@ -47,29 +33,33 @@ class Finals:
         #: seconds of a step of a learnt neighbourhood, and of all else in a fit
         self.step: tuple[float, float] | None = None
 
-    def plan(self, candidate: Candidate, penalty: float, before: float = 0.0) -> dict:
+    def plan(self, candidate: Candidate, penalty: float, before: float = 0.0) -> Recipe:
         """The best final fit of a candidate that the memory and the time allow.
 
         It begins ``before`` seconds from now.
         """
-        final, left = self._full(candidate, penalty), self.settings.clock.left() - before
+        final, left = (
+            candidate.kind.final(self, candidate, penalty),
+            self.settings.clock.left() - before,
+        )
         in_time = self.seconds(candidate, final) <= left
-        if in_time and (final["rank"] is None or np.isinf(left)):
+        if in_time and (final.rank is None or np.isinf(left)):
             return final
         return candidate.kind.shortened(self, candidate, final, left)
 
     def whole(
         self, candidate: Candidate, penalty: float, rank: int | None, before: float = 0.0
-    ) -> dict | None:
+    ) -> Recipe | None:
         """A final fit with at least ``rank`` centres, of all rows; None if there is no time."""
-        how = self.plan if candidate.reads_columns else self._full  # few networks are enough
-        plan = how(candidate, penalty)
-        if plan["rank"] is None:
+        plan = candidate.kind.final(self, candidate, penalty)
+        if candidate.kind.reads_columns:
+            plan = self.plan(candidate, penalty)  # few networks are enough
+        if plan.rank is None:
             # a stop ends it if it is late, so it may begin with less care than others
             hoped = HOPE * self.seconds(candidate, plan)
             return plan if hoped <= self.settings.clock.left() - before else None
         plan = self.plan(candidate, penalty, before)
-        return plan if plan["rank"] >= (rank or self.affordable(RANKS[0])) else None
+        return plan if (plan.rank or 0) >= (rank or self.affordable(RANKS[0])) else None
 
     def exact(self, n: int) -> bool:
         """Whether ridge on n rows can be exact, by one Cholesky factor."""
@@ -85,7 +75,7 @@ class Finals:
 
     def wanted(self, candidate: Candidate, penalty: float) -> float:
         """Seconds of the best final fit that the memory allows, with care."""
-        return self.seconds(candidate, self._full(candidate, penalty))
+        return self.seconds(candidate, candidate.kind.final(self, candidate, penalty))
 
     def affordable(self, rank: int) -> int:
         """Centres of a final fit: ``rank``, or as many as the memory allows."""
@@ -163,12 +153,7 @@ class Finals:
         some = M[np.arange(0, len(M), max(1, len(M) // MEASURED))]
         return candidate.bound(self.settings.features, some)
 
-    def _full(self, candidate: Candidate, penalty: float) -> dict:
-        """The final fit without a limit of time: as exact as memory and reason allow."""
-        final = {"final": True, "rank": None, "exact": False, "penalty": None, "rows": None}
-        return final | candidate.kind.final(self, candidate, penalty)
-
-    def seconds(self, candidate: Candidate, plan: dict) -> float:
+    def seconds(self, candidate: Candidate, plan: Recipe) -> float:
         """Seconds that a final fit will take, with care."""
         predicted = candidate.kind.final_seconds(self, candidate, plan)
         return self.costs.expected(candidate.machine, predicted)

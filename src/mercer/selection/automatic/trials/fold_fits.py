@@ -7,6 +7,7 @@ scores; a small table has no such rows, so its weights are learnt again for each
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,9 @@ import numpy as np
 from mercer.gram import gram
 from mercer.kernels import Linear, Precomputed, TableKernel
 from mercer.learners.ridge import PENALTIES, affordable, mixed_outputs
-from mercer.selection.automatic.candidates import Candidate, explicit_features
-from mercer.selection.automatic.machines import HELD_ROWS, TRIED_LEAF, Machine, Recipe
+from mercer.selection.automatic.candidates import Candidate, Recipe, explicit_features
+from mercer.selection.automatic.machines import HELD_ROWS, TRIED_LEAF, Machine
 from mercer.selection.automatic.settings import Rung
-from mercer.selection.automatic.trials.forecast import Network
 from mercer.selection.automatic.trials.rungs import SPARED, gathered
 from mercer.selection.automatic.trials.state import SearchState
 from mercer.solvers import RidgeFolds
@@ -117,19 +117,16 @@ class FoldFits:
         learnt from the training rows of each fold.
         """
         given, each = self.settings, self.rungs.learns_each(candidate)
-        recipe = Recipe(
-            candidate.machine, penalty,
-            exact=len(rows) <= given.sizes.exact_rows and not each, leaf_rows=self.leaf_rows,
-            memory=given.memory, n_jobs=given.n_jobs, seed=given.seed,
-        )  # fmt: skip
+        exact = len(rows) <= given.sizes.exact_rows and not each
+        recipe = Recipe(candidate.machine, penalty, exact=exact, leaf_rows=self.leaf_rows)
         kernel: Any = None
         taken: list[int] = []
         if not each:
             kernel, taken = self.shared_kernel(candidate, steps)
         held, reader = None, Precomputed()
-        if candidate.reads_features:
+        if candidate.kind.reads_features:
             held, reader = self._features(candidate.text, kernel, rows), Linear()
-        elif not (each or candidate.simple or candidate.reads_columns):
+        elif not (each or candidate.simple or candidate.kind.reads_columns):
             held = self._held(kernel, rows)
         M: Any = given.M[rows] if held is None else held
 
@@ -139,14 +136,11 @@ class FoldFits:
             train, learnt = rows[others], kernel
             if each:
                 learnt = self.learn(candidate, train, steps[f] if steps else None, f)
-            machine = recipe.fit(
-                given.task, learnt if held is None else reader, M[others], given.y[train],
-                given.weights_of(train),
-            )  # fmt: skip
+            machine = recipe.run(given, learnt if held is None else reader, train, M[others])
             return machine(M[own]), machine, learnt
 
         # learning has threads of its own, and so have factors of many rows; simple models are quick
-        alone = each or candidate.simple or candidate.reads_columns or len(rows) > HELD_ROWS
+        alone = each or candidate.simple or candidate.kind.reads_columns or len(rows) > HELD_ROWS
         jobs = 1 if alone else given.n_jobs
         values, machines, kernels = zip(*ordered_map(fitted, range(folds.max() + 1), jobs))
         if each:
@@ -154,7 +148,7 @@ class FoldFits:
         chosen = candidate.kind.typical([machine.penalty for machine in machines])
         return Judged(gathered(folds, values), kernels[-1], chosen, taken)
 
-    def once(self, candidate: Candidate, network: Network) -> Judged:
+    def once(self, candidate: Candidate, network: Recipe) -> Judged:
         """Predictions of a machine that is fitted to all rows of the table but those that judge it.
 
         All rows vote afterwards, and the machine is kept for the model.
@@ -162,12 +156,9 @@ class FoldFits:
         given, kernel = self.settings, candidate.kernel(self.settings.features)
         _, folds = self.rungs.last()
         judged, left_out = self.rungs.judges()
-        recipe = Recipe(
-            candidate.machine, **network._asdict(), validation=left_out,
-            memory=given.memory, n_jobs=given.n_jobs, seed=given.seed,
-        )  # fmt: skip
-        machine: Any = recipe.fit(given.task, kernel, given.M, given.y, given.weights)
-        self.fitted[candidate.name] = machine, np.arange(len(given.M))[machine.stored]
+        recipe = replace(network, validation=left_out)
+        machine: Any = recipe.run(given, kernel, np.arange(len(given.M)))
+        self.fitted[candidate.name] = machine, machine.stored
         values = machine.left_out()[np.searchsorted(left_out, judged)]
         taken = machine.learner.n_steps_[:1]
         return Judged(gathered(folds, [values]), machine.kernel, machine.penalty, taken)

@@ -7,9 +7,8 @@ best machine so far.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
-from mercer.selection.automatic.candidates import LEARNING_STEPS, Candidate, Trial
+from mercer.selection.automatic.candidates import LEARNING_STEPS, Candidate, Recipe, Trial
 from mercer.selection.automatic.settings import Rung
 from mercer.selection.automatic.trials.state import FIRST_RUNG_SHARE, SearchState
 
@@ -20,16 +19,6 @@ LEARNING = ", learning"  # in the names of kinds of trials
 NETWORK, SLOWER = 0.5, 1.3
 RESERVE, MOST_RESERVED = 0.05, 0.3  # parts of the time that are kept for the final fit
 FEWER_RESERVED = 0.12  # the same, where there is a machine that needs none and others may join it
-
-
-class Network(NamedTuple):
-    """Steps of a network, 0 if there is no time for it, and the seconds in which they end.
-
-    None are as many as the learner takes itself, and no limit.
-    """
-
-    steps: int | None
-    seconds: float | None
 
 
 class Forecast:
@@ -79,17 +68,17 @@ class Forecast:
             return 0.0
         return self.costs.expected(self.kind(candidate), self.predicted(candidate, rung))
 
-    def network(self, candidate: Candidate, reserve: float) -> Network:
+    def network(self, candidate: Candidate, reserve: float) -> Recipe:
         """How long a network is trained whose trial is its final fit: as its part of the time says.
 
-        ``reserve`` are seconds that are kept for other fits.
+        ``reserve`` are seconds that are kept for other fits; it has 0 steps if there is no time.
         """
         if not self.clock.limited:
-            return Network(None, None)
+            return Recipe(candidate.machine)
         left = self.clock.left()
         most = min(NETWORK * left, (left - reserve) / SLOWER)
         steps, seconds = self.finals.steps(candidate, most)
-        return Network(steps, SLOWER * seconds)
+        return Recipe(candidate.machine, steps=steps, seconds=SLOWER * seconds)
 
     def kind(self, candidate: Candidate) -> str:
         """Trials of one kind are slower or faster than predicted in the same way."""

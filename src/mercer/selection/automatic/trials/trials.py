@@ -17,13 +17,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mercer.selection.automatic.candidates import Candidate, candidates
+from mercer.selection.automatic.candidates import (
+    Candidate,
+    Planned,
+    Recipe,
+    candidates,
+    machine_kinds,
+    planned_fits,
+)
 from mercer.selection.automatic.machines import Weighed, mean_name
 from mercer.selection.automatic.scores import decision_weights
 from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.selection.automatic.trials.finals import HOPE
 from mercer.selection.automatic.trials.fold_fits import FoldFits
-from mercer.selection.automatic.trials.forecast import Forecast, Network
+from mercer.selection.automatic.trials.forecast import Forecast
 from mercer.selection.automatic.trials.state import Known, SearchState
 from mercer.threads import GRACE, Deadline
 
@@ -62,15 +69,16 @@ class Trials:
             if entry["steps"] and not self.state.rungs.learns_each(Candidate.of(entry)):
                 self.state.learnt.steps[Candidate.of(entry).alike] = entry["steps"][0]
 
-    def run(self, trials: int | None = None) -> tuple[Candidate, dict]:
+    def run(self, trials: int | None = None) -> list[Planned]:
         """Try as many candidates as the budget allows, or the first ``trials``.
 
-        Returns the winner, and the entry of its final fit in the schedule.
+        Returns the winner and how it is fitted in the end, of a replay its partners too.
         """
         given = self.settings
         local = self.state.finals.local(len(given.M))
         large = self.state.rungs.large(len(given.y))
-        order = candidates(given.features, given.task.name, given.Y.shape[1], local, large)
+        order = [c for kind in machine_kinds() for c in kind.candidates(given)]
+        order += candidates(given.features, given.task.name, given.Y.shape[1], local, large)
         order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))]
         if given.little_memory:  # the counts of k-mers stand beside all rows of a machine
             order = [c for c in order if c.family != "objects" or c.kind.low_rank]
@@ -103,7 +111,10 @@ class Trials:
         except KeyboardInterrupt:
             if not self.state.schedule:
                 raise
-            self._note_interruption()
+            self.state.interrupted, count = True, len(self.state.schedule)
+            self.state.notices.append(
+                f"Interrupted after {count} trials; the best candidate so far was kept."
+            )
         return self._finish()
 
     def _try_late(self, rung: Rung) -> None:
@@ -137,7 +148,7 @@ class Trials:
         if more < len(promoted):  # the best one so far may need less time in the end
             self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done + more)
 
-    def replay(self, schedule: list[dict]) -> tuple[Candidate, dict]:
+    def replay(self, schedule: list[dict]) -> list[Planned]:
         """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
         entries = [entry for entry in schedule if not entry.get("final")]
         for simple in self.state.simple:
@@ -247,13 +258,6 @@ class Trials:
         best = self.state.board.ranked(max(row["rows"] for row in rows))[0]
         return self.forecast.reserve(self.state.candidate(best), best["penalty"])
 
-    def _note_interruption(self) -> None:
-        self.state.interrupted = True
-        count = len(self.state.schedule)
-        self.state.notices.append(
-            f"Interrupted after {count} trials; the best candidate so far was kept."
-        )
-
     # --- one trial ----------------------------------------------------------------------------
 
     def _try_in_time(self, candidate: Candidate, rung: Rung) -> dict | None:
@@ -307,7 +311,7 @@ class Trials:
         began = self.clock.spent()
         kind, expected = self.forecast.kind(candidate), self.forecast.predicted(candidate, rung)
         if self.state.rungs.fits_once(candidate):
-            known = Network(steps[0], None) if steps else None
+            known = Recipe(candidate.machine, steps=steps[0]) if steps else None
             network = known or self.forecast.network(candidate, self._reserve())
             found = self.fits.once(candidate, network)
         else:
@@ -363,26 +367,27 @@ class Trials:
             "seconds": self.clock.spent() - began,
         }
 
-    def _finish(self, final: dict | None = None) -> tuple[Candidate, dict]:
-        """Rank the leaderboard; returns the winner, and the entry of its final fit."""
+    def _finish(self, final: dict | None = None) -> list[Planned]:
+        """Rank the leaderboard; returns the winner with its final fit, of a replay all partners."""
         winner = self._winner(final)
         candidate = self.state.candidate(winner)
         kept = self._try_means(winner)
         if final is not None and "mean" not in final:  # there may have been no time for one
             self.state.mean = None
-        own = {} if self.state.mean is None else {"weight": self.state.mean.weights[0]}
+        weight = None if self.state.mean is None else self.state.mean.weights[0]
         if candidate.learn and not self.state.rungs.learns_each(candidate):
             self.fits.shared_kernel(candidate)  # that of an earlier search is learnt again
-        if final is None and winner["name"] in self.state.fitted:
-            final = self._fitted_once(candidate) | {"winner": candidate.name} | own
-        elif final is None:
+        if final is not None:
+            planned = planned_fits(final, candidate)
+        elif winner["name"] in self.state.fitted:
+            planned = [(candidate, self._fitted_once(candidate, weight))]
+        else:
             before = self.forecast.final_learning(candidate)
-            final = self.state.finals.plan(candidate, winner["penalty"], before)
-            final |= self._final_learning(candidate) | {"winner": candidate.name} | own
+            plan = self.state.finals.plan(candidate, winner["penalty"], before)
+            planned = [(candidate, self._final_learning(candidate, plan, weight))]
         notices = self.room, self.state.board.close(kept), self.state.board.simple(kept)
         self.state.notices += [notice for notice in notices if notice]
-        self.state.schedule.append(dict(final))
-        return candidate, final
+        return planned
 
     def _winner(self, final: dict | None) -> dict:
         """The row of the best candidate, or of the one that a final fit is of."""
@@ -464,35 +469,27 @@ class Trials:
             board.enter(kept)
         board.close(kept)
 
-    def plan_partner(self, number: int) -> dict | None:
-        """The entry of the final fit of a partner; None if there is no time for it."""
+    def plan_partner(self, number: int) -> Planned | None:
+        """A partner and its final fit; None if there is no time for it."""
         mean: Any = self.state.mean
-        candidate, penalty = mean.candidates[number], mean.rows[number]["penalty"]
-        own = asdict(candidate) | {"weight": mean.weights[number]}
+        candidate, weight = mean.candidates[number], mean.weights[number]
         if candidate.name in self.state.fitted:
-            return own | self._fitted_once(candidate)
-        before = self.forecast.final_learning(candidate)
-        plan = self.state.finals.whole(candidate, penalty, self.state.schedule[-2]["rank"], before)
-        if plan is None:
-            return None
-        return own | plan | self._final_learning(candidate)
+            return candidate, self._fitted_once(candidate, weight)
+        before, penalty = self.forecast.final_learning(candidate), mean.rows[number]["penalty"]
+        rank = self.state.schedule[-1]["rank"]
+        plan = self.state.finals.whole(candidate, penalty, rank, before)
+        return plan and (candidate, self._final_learning(candidate, plan, weight))
 
-    def _fitted_once(self, candidate: Candidate) -> dict:
-        """The plan of a machine whose trial was its final fit."""
-        tried = [
-            entry
-            for entry in self.state.schedule
-            if not entry.get("final") and Candidate.of(entry) == candidate
-        ]
-        return {
-            "final": True, "rank": None, "exact": False, "penalty": None, "rows": None,
-            "members": 1, "once": True, "steps": tried[-1]["steps"],
-        }  # fmt: skip
+    def _fitted_once(self, candidate: Candidate, weight: float | None) -> Recipe:
+        """The final fit of a machine whose trial was that."""
+        tried = [entry for entry in self.state.schedule if Candidate.of(entry) == candidate]
+        return Recipe(candidate.machine, steps=tried[-1]["steps"][0], weight=weight, how="once")
 
-    def _final_learning(self, candidate: Candidate) -> dict:
+    def _final_learning(self, candidate: Candidate, plan: Recipe, weight: float | None) -> Recipe:
         """How the kernel of a final fit is learnt: as those that were judged, if it is again."""
         steps = self.state.learnt.kept(candidate) if candidate.family == "metric" else None
-        return {"learning": self.state.rungs.count_learning(candidate), "metric_steps": steps}
+        count = self.state.rungs.count_learning(candidate)
+        return replace(plan, learning=count, metric_steps=steps, weight=weight)
 
     def report(self, name: str, done: int, of: int) -> None:
         """Tell ``progress`` what is tried now, and how much is done."""
