@@ -393,8 +393,7 @@ def encode_groups(
     for comparison, columns in groups:
         encoding = comparison.encoding()
         if not columns:
-            whole = present if before is None else most_columns(like, encoding)
-            columns = tuple(whole)
+            columns = tuple(present) if like is None else most_columns(like, encoding)
         key = encoding, tuple(columns)
         known = None if before is None else before[key]
         try:
