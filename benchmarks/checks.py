@@ -1,4 +1,4 @@
-"""``mercer check`` on wide tables: processor seconds by columns, from 500 to 20,000."""
+"""``mercer check`` on wide and on long tables: processor seconds by columns and by rows."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import polars as pl
 
 from harness import Section, options
 
-ROWS = 40
+FEW_ROWS, FEW_COLUMNS = 40, 20
 WORDS = np.array(["red", "green", "blue", "amber"])
 
 
-def mixed(columns: int) -> pl.DataFrame:
+def mixed(rows: int, columns: int) -> pl.DataFrame:
     """Numbers, integers, levels, dates, texts, sums of money and booleans in turn."""
     rng = np.random.default_rng(0)
     makers = (
-        lambda: rng.normal(size=ROWS).round(4),
-        lambda: rng.integers(0, 1000, ROWS),
-        lambda: rng.choice(WORDS, ROWS),
-        lambda: [f"2020-{m:02d}-{d:02d}" for m, d in rng.integers(1, 13, (ROWS, 2))],
-        lambda: [" ".join(f"w{i}" for i in row) for row in rng.integers(0, 500, (ROWS, 6))],
-        lambda: [f"{v:,.2f}" for v in rng.uniform(0, 1e5, ROWS)],
-        lambda: rng.choice(["yes", "no"], ROWS),
+        lambda: rng.normal(size=rows).round(4),
+        lambda: rng.integers(0, 1000, rows),
+        lambda: rng.choice(WORDS, rows),
+        lambda: [f"2020-{m:02d}-{d:02d}" for m, d in rng.integers(1, 13, (rows, 2))],
+        lambda: [" ".join(f"w{i}" for i in row) for row in rng.integers(0, 500, (rows, 6))],
+        lambda: [f"{v:,.2f}" for v in rng.uniform(0, 1e5, rows)],
+        lambda: rng.choice(["yes", "no"], rows),
     )
     return pl.DataFrame({f"c{j}": makers[j % len(makers)]() for j in range(columns)})
 
@@ -44,20 +44,24 @@ def main() -> None:
     args = options()
     section = Section(
         "checks",
-        f"Processor seconds of `mercer check` on tables of {ROWS} rows and columns of seven kinds.",
-        ["columns", "processor seconds", "milliseconds a column beyond the start"],
+        "Processor seconds of `mercer check` on tables with columns of seven kinds.",
+        ["rows", "columns", "processor seconds", "milliseconds a column beyond the start"],
     )
     widths, spent = ([500, 2000] if args.quick else [500, 2000, 20_000]), []
+    lengths = [20_000] if args.quick else [200_000, 1_000_000]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "t.csv"
-        mixed(7).write_csv(file)
-        start = processor_seconds(file)
-        for width in widths:
-            mixed(width).write_csv(file)
-            seconds = processor_seconds(file)
+        mixed(FEW_ROWS, 7).write_csv(file)
+        start = min(processor_seconds(file) for _ in range(3))
+        shapes = [(FEW_ROWS, width) for width in widths] + [(n, FEW_COLUMNS) for n in lengths]
+        for rows, columns in shapes:
+            mixed(rows, columns).write_csv(file)
+            seconds = min(processor_seconds(file) for _ in range(3 if columns <= 2000 else 1))
             spent.append(seconds - start)
-            section.row(width, f"{seconds:.1f}", f"{1000 * spent[-1] / width:.2f}")
-    exponent = np.log(spent[-1] / spent[0]) / np.log(widths[-1] / widths[0])
+            section.row(f"{rows:,}", f"{columns:,}", f"{seconds:.1f}",
+                        f"{1000 * spent[-1] / columns:.2f}")  # fmt: skip
+    last = len(widths) - 1
+    exponent = np.log(spent[last] / spent[0]) / np.log(widths[last] / widths[0])
     section.note(
         f"start {start:.1f} s; exponent of the rest by the number of columns {exponent:.2f}"
     )
