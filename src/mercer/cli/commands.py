@@ -142,12 +142,10 @@ def dedup(
         JSON lines, CSV, TSV, plain text (a document in each line) or Parquet; text also compressed
         (.gz, .zst, .bz2, .xz); or a pattern such as "part-*.jsonl".
     """
-    from mercer.cli.documents import formats_given
+    from mercer.cli.documents import documents_given
 
     options = replace(options, files=(file, *more))
-    options.check()
-    for files in (options.files, options.against):  # before libraries are loaded
-        formats_given(options, files)
-    from mercer.cli.dedup import deduplicate_files
+    documents = documents_given(options)  # before libraries are loaded
+    from mercer.cli.dedup import deduplicate
 
-    return deduplicate_files(options)
+    return deduplicate(options, *documents)

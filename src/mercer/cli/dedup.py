@@ -24,7 +24,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 import mercer
 from mercer.cli import documents
 from mercer.cli.dedup_outcome import Job, check_output
-from mercer.cli.documents import Format, formats_given
+from mercer.cli.documents import Format, documents_given
 from mercer.cli.errors import DUPLICATES, OK, OptionError, TableError, counted
 from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.options import check_paths
@@ -46,10 +46,13 @@ BATCH = 2**18  # documents of a segment of the index
 
 def deduplicate_files(options: DedupOptions) -> int:
     """Run the command; returns its exit code."""
-    options.check()
+    return deduplicate(options, *documents_given(options))
+
+
+def deduplicate(options: DedupOptions, formats: list[Format], earlier: list[Format]) -> int:
+    """Run the command on files that were found; returns its exit code."""
     index, task = options.opened_index(), options.tasks()
     started = time.monotonic()
-    formats, earlier = (formats_given(options, given) for given in (options.files, options.against))
     inputs = [made.source.path for made in earlier + formats]
     plan = _plan(options, [*earlier, *formats], len(earlier))
     job = hashlib.sha256(json_text.dumps(plan, sort_keys=True).encode()).hexdigest()[:32]

@@ -306,7 +306,16 @@ def format_of(name: str, label: str) -> type[Format]:
     return found[0]
 
 
-def formats_given(options: DedupOptions, given: Sequence[Path]) -> list[Format]:
+def documents_given(options: DedupOptions) -> tuple[list[Format], list[Format]]:
+    """The files of documents, and those of an earlier corpus; an error if an option is wrong.
+
+    It loads little, so that a wrong option or file is named at once.
+    """
+    options.check()
+    return _formats(options, options.files), _formats(options, options.against)
+
+
+def _formats(options: DedupOptions, given: Sequence[Path]) -> list[Format]:
     """The files of documents, each with its format; TableError or OptionError if one is wrong."""
     if STDIN in given:
         raise OptionError("- : documents are read more than once; give them as a file.")

@@ -23,6 +23,7 @@ from mercer.cli.options import (
     Quiet,
     ReadingOptions,
     Whole,
+    check_memory_size,
     check_paths,
     check_seed,
     kinds_given,
@@ -183,11 +184,7 @@ class FitOptions:
             raise OptionError(
                 f"--metric={self.metric!r}: for {task} give one of {', '.join(fitting)}."
             )
-        if self.memory != MEMORY:  # only the learners know it
-            from mercer.gram import Place
-
-            with of_option(OptionError):
-                Place(self.memory)
+        check_memory_size(self.memory)
         kinds_given(self.kind)
         reading_given(self.read)
         inputs = [*self.tables, self.test] if self.test else self.tables

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from mercer.cli.errors import OptionError, TableError, refuse
+from mercer.cli.errors import OptionError, TableError, of_option, refuse
 from mercer.cli.files import STDIN
 
 if TYPE_CHECKING:
@@ -237,6 +237,15 @@ def reading_given(given: ReadingOptions) -> Reading:
         sheet=given.sheet, dates=DATES.get(given.dates or "", ""),
         missing=given.missing, variants=given.keep_variants,
     )  # fmt: skip
+
+
+def check_memory_size(memory: str) -> None:
+    """Refuse a size that is none; only the learners know sizes, and they load what they need."""
+    if memory != MEMORY:
+        from mercer.gram import Place
+
+        with of_option(OptionError):
+            Place(memory)
 
 
 def check_seed(seed: int) -> None:

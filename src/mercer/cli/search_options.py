@@ -26,6 +26,7 @@ from mercer.cli.options import (
     Quiet,
     ReadingOptions,
     Whole,
+    check_memory_size,
     check_paths,
     check_seed,
     kinds_given,
@@ -105,11 +106,7 @@ class NeighborOptions:
             raise OptionError(f"-k {self.k}: give a number of neighbours, at least 1.")
         if self.radius is not None and not 0 <= self.radius < math.inf:
             raise OptionError(f"--radius {self.radius}: give a number, at least 0.")
-        if self.memory != MEMORY:  # only the learners know it
-            from mercer.gram import Place
-
-            with of_option(OptionError):
-                Place(self.memory)
+        check_memory_size(self.memory)
         kinds_given(self.kind)
         both = sorted({*self.columns} & {*self.drop})
         if both:

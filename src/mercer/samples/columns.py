@@ -12,10 +12,10 @@ import numpy as np
 from mercer.samples.kind import named
 from mercer.samples.numbers import is_number
 from mercer.samples.raw_data import (
+    first_known,
     frame_of,
     is_frame,
     is_missing,
-    is_missing_value,
     object_columns,
 )
 from mercer.samples.table import EncodedColumns
@@ -91,7 +91,7 @@ def columns_by_kind(X: Any) -> list[tuple[str, tuple]]:
     numbers, found, levels = [], [], []
     for column in named("mercer.tables:infer_columns")(table):
         name, values, samples = column.name, table[column.name], column.of.samples
-        first = next((v for v in values.tolist() if not is_missing_value(v)), None)
+        first = first_known(values.tolist())
         if str(schema.get(name)).startswith(("Categorical", "Enum")):
             levels.append(name)  # of numbers, too: whoever made them said so
         elif values.dtype.kind == "f":

@@ -17,7 +17,13 @@ from mercer.samples.bags import BagsKind
 from mercer.samples.categories import CategoriesKind
 from mercer.samples.graph_kind import GraphsKind
 from mercer.samples.kind import Kind
-from mercer.samples.kinds import all_kinds, kind_named, kind_of, register_kind
+from mercer.samples.kinds import (
+    all_kinds,
+    kind_named,
+    kind_of,
+    kind_that_holds,
+    register_kind,
+)
 from mercer.samples.matrix_rows import PrecomputedKind
 from mercer.samples.objects import ObjectsKind
 from mercer.samples.raw_data import (
@@ -135,7 +141,7 @@ def _objects(X: Any) -> list | None:
         return None
     items = listed(X)
     first: Any = first_known(items or [])
-    if items is None or any(kind.holds(first) for kind in all_kinds()):
+    if items is None or kind_that_holds(first) is not None:
         return items
     if not isinstance(first, LISTED) and len(getattr(first, "shape", ())) not in (1, 2):
         return None
