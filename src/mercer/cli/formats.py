@@ -1,7 +1,8 @@
-"""Tables in files that know their types: Parquet, Arrow, svmlight and Excel.
+"""Tables in files that know their types: Arrow, svmlight and Excel.
 
 Each class reads one source as frames, at once or in blocks of rows, as `DelimitedText` does.
-`Lines` is the base of those that are read line by line: json_tables.py and headed_files.py.
+`Lines` is the base of those that are read line by line (json_tables.py and headed_files.py), and
+`Whole` of those that a library reads (also parquet.py).
 """
 
 from __future__ import annotations
@@ -145,14 +146,6 @@ class Whole(Typed):
     def _blamed(self, read: Callable[[], Any]) -> Any:
         with blamed(self.source, self.kind):
             return read()
-
-
-class ParquetFile(Whole):
-    kind = "Parquet"
-    sliced: ClassVar = {b"PAR1": partial(pl.scan_parquet, hive_partitioning=False)}
-
-    def _read(self, content: bytes) -> pl.DataFrame:
-        return pl.read_parquet(io.BytesIO(content))
 
 
 class ArrowFile(Whole):
