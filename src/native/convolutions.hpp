@@ -1,5 +1,5 @@
 // Features of time series from convolutions with fixed and with random kernels; called by
-// kernels/convolutions/ through bind_convolutions.cpp.
+// kernels/convolution.py through bind_convolutions.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Loops over tiles of pairs whose value is a polynomial of the products x_j z_j; called by
-// kernels/subsets.py.
+// kernels/dot.py.
 #pragma once
 #include <cstddef>
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from convolution_twin import competing_features, fixed_features, fixed_response
 from mercer import _native
-from mercer.kernels.convolutions import CompetingConvolutions, FixedConvolutions
+from mercer.kernels.convolution import CompetingConvolutions, FixedConvolutions
 
 LENGTHS = [1, 2, 8, 9, 15, 16, 17, 33, 65]
 NONE = np.empty(0, np.int64)

@@ -3,39 +3,30 @@
 from mercer.distances import Meaning
 from mercer.kernels.additive import Additive
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
-from mercer.kernels.alignment import KDTW, GlobalAlignment, SoftDTWRBF
-from mercer.kernels.arc_cosine import ArcCosine
-from mercer.kernels.bags import MeanMap
+from mercer.kernels.alignment import KDTW, EditRBF, GlobalAlignment, SoftDTWRBF
+from mercer.kernels.arc_cosine import ArcCosine, NeuralNetworkGP, NeuralTangent
+from mercer.kernels.bags import Bhattacharyya, GaussianMeanMap, MeanMap
 from mercer.kernels.base import Kernel, Layer, Radial
-from mercer.kernels.categories import Match
-from mercer.kernels.convolutions import Convolutions
-from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels.edit import EditRBF
-from mercer.kernels.formula import Formula
-from mercer.kernels.from_distance import FromDistance
-from mercer.kernels.from_function import FromCallable, FromFunction
-from mercer.kernels.gaussians import Bhattacharyya, GaussianMeanMap
+from mercer.kernels.convolution import Convolutions
+from mercer.kernels.dot import ANOVA, AllSubsets, Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.formula import Formula, Products
+from mercer.kernels.from_function import FromCallable, FromDistance, FromFunction, Precomputed
 from mercer.kernels.graph_counts import VertexHistogram, WeisfeilerLehman, WLOptimalAssignment
 from mercer.kernels.graph_parts import Graphlets, Propagation, ShortestPath
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
-from mercer.kernels.infinite_networks import NeuralNetworkGP, NeuralTangent
 from mercer.kernels.kmers import BlendedSpectrum, Spectrum
-from mercer.kernels.layered import Layered
+from mercer.kernels.layered import Layered, NormalisedGaussian
 from mercer.kernels.matern import Matern
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.names import as_kernel
 from mercer.kernels.nodes import Diffusion, PStepWalk, RegularisedLaplacian
-from mercer.kernels.normalised_gaussian import NormalisedGaussian
-from mercer.kernels.precomputed import Precomputed
-from mercer.kernels.products import Products
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, LpqLaplace, RationalQuadratic
 from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
 from mercer.kernels.signatures import Signature
 from mercer.kernels.subsequences import AllSubsequences, FixedLengthSubsequences, GapWeighted
-from mercer.kernels.subsets import ANOVA, AllSubsets
-from mercer.kernels.tables import On, TableKernel
+from mercer.kernels.tables import Match, On, TableKernel
 from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
 from mercer.kernels.trees import PartialTree, SubsetTree, Subtree
 from mercer.kernels.walks import RandomWalk
@@ -61,6 +52,13 @@ __all__ = [
 from mercer.kernels.algebra import Node
 from mercer.kernels.bags import bag_kernel
 from mercer.kernels.bandwidths import scale_gamma
+from mercer.kernels.convolution import (
+    CompetingConvolutions,
+    FeatureMap,
+    FixedConvolutions,
+    ScaledCounts,
+    WithDifferences,
+)
 from mercer.kernels.graph_counts import colours as node_colours
 from mercer.kernels.graph_counts import graph_distance, graph_kernel, label_counter
 from mercer.kernels.histograms import histogram_gamma

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, OnSameSamples, dense_rows
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import NODES, Kernel
 from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import from_logs
 from mercer.samples import float_array, is_number
@@ -370,3 +370,6 @@ class Convex(Node):
         """The features of all kernels side by side, times the square roots of the weights."""
         roots = np.sqrt(self._weights()).astype(X.dtype)
         return np.hstack([r * dense_rows(k.features(X)) for r, k in zip(roots, self.kernels)])
+
+
+NODES.update({"Sum": Sum, "Product": Product, "Scaled": Scaled, "Power": Power})

@@ -15,10 +15,13 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Comparison, Distance, inner_products, squared_norms
-from mercer.kernels.formula import Formula
+from mercer.kernels.formula import Formula, Products
 from mercer.kernels.mantissas import logarithms
-from mercer.kernels.products import Products
 from mercer.samples import Prepared, as_samples, is_number
+
+#: what the operators and methods of a kernel make, by its name: algebra.py, transforms.py and
+#: tables.py, which import this file, add their classes
+NODES: dict[str, Callable[..., Kernel]] = {}
 
 
 class Kernel(Comparison):
@@ -70,25 +73,20 @@ class Kernel(Comparison):
         new = training if Z is None or Z is X else self.encode(X, like=training)
         return logarithms(self.bind(training).scaled_block(new, training))
 
-    # The algebra. Its classes are in algebra.py and transforms.py. They are imported only when they
-    # are used, because these modules import this one.
+    # The algebra
 
     def __add__(self, other: Kernel) -> Kernel:
-        from mercer.kernels.algebra import Sum
-
-        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+        return NODES["Sum"](self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __radd__(self, other: Any) -> Kernel:
         zero = isinstance(other, int) and other == 0  # sum() starts with 0
         return self if zero else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import Product, Scaled
-
         if isinstance(other, Kernel):
-            return Product(self, other)
+            return NODES["Product"](self, other)
         if is_number(other):
-            scaled = Scaled(self, float(other))
+            scaled = NODES["Scaled"](self, float(other))
             scaled.validate()
             return scaled
         return NotImplemented
@@ -96,23 +94,17 @@ class Kernel(Comparison):
     __rmul__ = __mul__
 
     def __pow__(self, exponent: int) -> Kernel:
-        from mercer.kernels.algebra import Power
-
-        power = Power(self, exponent)
+        power = NODES["Power"](self, exponent)
         power.validate()
         return power
 
     def normalised(self) -> Kernel:
         """k(x, z) / sqrt(k(x, x) k(z, z))."""
-        from mercer.kernels.transforms import Normalised
-
-        return Normalised(self)
+        return NODES["Normalised"](self)
 
     def on(self, *columns: Any) -> Kernel:
         """This kernel on the given columns of a table."""
-        from mercer.kernels.tables import On
-
-        return On(self, columns)
+        return NODES["On"](self, columns)
 
 
 class Radial(Kernel):

@@ -1,14 +1,39 @@
-"""A kernel as data: what another device needs in order to compute it, from one table."""
+"""A kernel as data: what another device needs to compute it, and products with a Gram matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mercer.distances import Distance
+
+
+@dataclass(frozen=True)
+class Products:
+    """K = M[rows][:, columns] of a symmetric M, of which products are known.
+
+    `Kernel.products` returns it, and the Gram operator is made of it.
+
+    Parameters
+    ----------
+    multiply : callable
+        M V in V's dtype for V of shape (size, c), where c is small; threads may call it at a time.
+    size : int
+        The rows of M.
+    rows, columns : ndarray of shape (n,), (m,), int
+        Where the samples are in M.
+    cost : float
+        About how many operations M v takes for one vector.
+    """
+
+    multiply: Callable[[np.ndarray], np.ndarray]
+    size: int
+    rows: np.ndarray
+    columns: np.ndarray
+    cost: float
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Kernels from a user's function: of two objects, or of two whole samples."""
+"""Kernels from what a user has: a function, a distance, or a matrix of values."""
 
 from __future__ import annotations
 
@@ -8,9 +8,121 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances import Meaning, PairFunction, function_name, listed
+from mercer.distances import Distance, Meaning, PairFunction, function_name, listed
 from mercer.kernels.base import Kernel
-from mercer.samples import Objects, check_format
+from mercer.kernels.radial import Falling
+from mercer.samples import MatrixRows, Objects, check_format, is_number
+
+
+class FromDistance(Falling):
+    r"""Kernel from a distance, :math:`k(x, z) = \exp(-\gamma \rho(x, z)^p)`.
+
+    It is positive semidefinite for every γ exactly if :math:`\rho^p` is conditionally negative
+    definite (Schoenberg 1938). ``rho.definite_up_to`` is the largest p for which this is known; for
+    other powers `check_mercer` tests the kernel on a sample.
+
+    Parameters
+    ----------
+    rho : Distance
+        The distance ρ.
+    gamma : float > 0, default=1.0
+        The factor γ.
+    power : float > 0, default=1.0
+        The power p.
+
+    Notes
+    -----
+    It costs as much as the distance, and one exponential for each pair.
+
+    References
+    ----------
+    Schoenberg, "Metric spaces and positive definite functions", Trans. AMS 44, 1938.
+
+    Examples
+    --------
+    >>> from mercer.distances import Match
+    >>> FromDistance(Match())([["red", "s"]], [["red", "m"]]).round(4)
+    array([[0.3679]])
+    """
+
+    meaning = Meaning(
+        "exp(−γ ρ(x, z)^{power})",
+        "1 for equal samples, falling exponentially with their distance: {rho}",
+    )
+
+    def __init__(self, rho: Distance, gamma: float = 1.0, power: float = 1.0):
+        self.rho = rho
+        self.gamma = gamma
+        self.power = power
+
+    @property
+    def rate(self) -> float:
+        return float(self.gamma)
+
+    @property
+    def distance(self) -> Distance:
+        return self.rho
+
+    @property
+    def positive_definite(self) -> bool | None:  # type: ignore[override]
+        return True if self.power <= self.rho.definite_up_to else None
+
+    def validate(self) -> None:
+        if not isinstance(self.rho, Distance):
+            raise TypeError(f"rho={self.rho!r}: FromDistance needs a Mercer distance.")
+        for name in ("gamma", "power"):
+            if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < np.inf):
+                raise ValueError(f"{name}={getattr(self, name)!r}: must be a finite number > 0.")
+        self.rho.validate()
+
+
+class Precomputed(Kernel):
+    """A kernel whose values are given; the same as ``kernel="precomputed"`` of the learners.
+
+    For ``fit``, X is the matrix K between all training samples, of shape (n, n). For predictions,
+    X is the matrix K between m new samples and all training samples, of shape (m, n).
+
+    Parameters
+    ----------
+    positive_definite : bool, optional
+        Whether K is positive semidefinite. None means that it is not known.
+
+    Examples
+    --------
+    >>> from mercer import SVC
+    >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
+    >>> SVC(kernel=Precomputed()).fit(K, [0, 0, 1]).predict([[0.0, 0.0, 2.0]])
+    array([1])
+    """
+
+    meaning = Meaning("K given as a matrix", "a number that was computed elsewhere")
+
+    kind = "precomputed"
+
+    def __init__(self, positive_definite: bool | None = None):
+        self.positive_definite = positive_definite
+
+    def support(self, X: MatrixRows) -> MatrixRows:
+        return X.without_values()
+
+    def matrix(self, X: MatrixRows, Z: MatrixRows) -> tuple[np.ndarray, Any, Any]:
+        if Z.columns is not None and X.matrix is not None:
+            return X.matrix, X.rows, Z.columns
+        if X.columns is not None and Z.matrix is not None:
+            return Z.matrix.T, X.columns, Z.rows
+        raise ValueError(
+            "The values of K between these samples are not known: a precomputed matrix holds K "
+            "between the training samples, or between new samples and the training samples."
+        )
+
+    def block(self, X: MatrixRows, Z: MatrixRows) -> np.ndarray:
+        K, rows, columns = self.matrix(X, Z)
+        return K[np.ix_(rows, columns)]
+
+    def diag(self, X: MatrixRows) -> np.ndarray:
+        K, rows, columns = self.matrix(X, X)
+        return K[rows, columns]
+
 
 PAIRS = (  # the end of error messages: what to do with a function of two objects
     "If the function compares two objects and returns one number, use FromFunction(function). "

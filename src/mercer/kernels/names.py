@@ -11,10 +11,9 @@ from mercer.distances import Distance
 from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels.from_function import FromCallable, FromFunction
+from mercer.kernels.from_function import FromCallable, FromFunction, Precomputed
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.matern import Matern
-from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.sets import Intersection, Jaccard
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.distances import Meaning, dense_rows
 from mercer.kernels.base import Kernel
+from mercer.kernels.formula import Products
 from mercer.kernels.laplacian_functions import (
     LaplacianFunction,
     MultipliedFunction,
@@ -21,7 +22,6 @@ from mercer.kernels.laplacian_functions import (
     exponential,
     inverse,
 )
-from mercer.kernels.products import Products
 from mercer.samples import (
     LAPLACIANS,
     NodeGraph,

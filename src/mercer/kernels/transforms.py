@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, dense_rows
 from mercer.kernels.algebra import Unary, have_features
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import NODES, Kernel
 from mercer.kernels.mantissas import root, values
 from mercer.samples import Prepared, is_number
 
@@ -328,3 +328,6 @@ def check_callable(name: str, function: Any) -> None:
     """Raise a TypeError if a parameter is not a function."""
     if not callable(function):
         raise TypeError(f"{name}={function!r}: give a function of encoded samples.")
+
+
+NODES["Normalised"] = Normalised

@@ -24,7 +24,7 @@ from mercer import (
 )
 from mercer.distances import DTW
 from mercer.kernels import Signature
-from mercer.kernels.convolutions.fixed import spread_dilations
+from mercer.kernels.convolution import spread_dilations
 from mercer.learners.features import series_features
 
 ALL = [

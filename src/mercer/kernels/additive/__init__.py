@@ -2,12 +2,13 @@
 
 from mercer.kernels.additive.additive_kernel import Additive, AdditiveParts
 from mercer.kernels.additive.bins import MOST, ColumnBins, TableBins
-from mercer.kernels.additive.functions_of_levels import laplacian, level_functions
 from mercer.kernels.additive.grids import (
     FITTED,
     CoarseColumn,
     PairFunctions,
     coarse_column,
+    laplacian,
+    level_functions,
     pair_functions,
 )
 

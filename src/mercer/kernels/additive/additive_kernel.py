@@ -9,8 +9,14 @@ import numpy as np
 
 from mercer.distances import Meaning, dense_rows
 from mercer.kernels.additive.bins import MOST, TableBins
-from mercer.kernels.additive.functions_of_levels import laplacian, level_functions
-from mercer.kernels.additive.grids import FITTED, PairFunctions, coarse_column, pair_functions
+from mercer.kernels.additive.grids import (
+    FITTED,
+    PairFunctions,
+    coarse_column,
+    laplacian,
+    level_functions,
+    pair_functions,
+)
 from mercer.kernels.base import Kernel
 from mercer.persistence import fields
 from mercer.samples import Prepared, float_array, is_number, is_whole

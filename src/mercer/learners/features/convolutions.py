@@ -7,12 +7,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 
 from mercer.estimator import estimator
-from mercer.kernels.convolutions import (
-    FeatureMap,
-    FixedConvolutions,
-    ScaledCounts,
-    WithDifferences,
-)
+from mercer.kernels import FeatureMap, FixedConvolutions, ScaledCounts, WithDifferences
 from mercer.learners.base import check_count
 from mercer.learners.features.series_features import SeriesFeatures
 from mercer.samples import Series

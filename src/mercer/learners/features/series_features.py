@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import DTW
 from mercer.estimator import estimator
-from mercer.kernels import Signature
-from mercer.kernels.convolutions import FeatureMap
+from mercer.kernels import FeatureMap, Signature
 from mercer.learners.base import (
     check_count,
     check_positive,
