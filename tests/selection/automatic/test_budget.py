@@ -76,5 +76,5 @@ def test_what_was_done_before_takes_no_time_from_the_simple_models(monkeypatch):
     search = search_of(KernelClassifier(trials=1).fit(TABLE, RING), RING, seconds=10)
     now[0] = 5.0  # as after a fit to all rows of a large table
     search.run(1)
-    names = {row["name"] for row in search.state.board.rows}
+    names = {row.name for row in search.state.board.rows}
     assert {"trivial", "linear (spline)"} <= names

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
 from mercer.selection.automatic import final_fit
-from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.selection.automatic.candidates.candidate import Candidate, Tried
 from mercer.selection.automatic.machines import means
 from mercer.selection.automatic.machines.means import (
     MOST,
@@ -53,7 +53,7 @@ def eager(monkeypatch, sizes):
     original = Leaderboard.settled
 
     def settled(self, rows):
-        means = [row for row in rows if row["name"].startswith("mean of")]
+        means = [row for row in rows if row.name.startswith("mean of")]
         return means[-1] if means else original(self, rows)
 
     monkeypatch.setattr(Leaderboard, "settled", settled)
@@ -153,8 +153,8 @@ def test_there_is_none_without_a_gain(sizes):
     assert not any(row["name"].startswith("mean of") for row in model.leaderboard_)
 
 
-def row(name, loss, rows=4):
-    return {"name": name, "rows": rows, "loss": loss}
+def tried(name, loss, *candidate, rows=4):
+    return Tried(Candidate(*candidate or ("gaussian",)), name, rows, loss=loss)
 
 
 def test_the_weights_are_those_of_the_least_loss():
@@ -189,32 +189,32 @@ def test_weights_of_classes_are_those_of_log_odds():
 def test_the_winner_comes_first_and_the_best_of_each_family_may_join():
     y, parts = np.array([0.0, 1.0, 2.0, 9.0]), np.array([0, 1, 2, -1])
     held = HeldPredictions(SETTINGS)
-    held.keep(row("a", 1.0), Candidate("gaussian"), y + 1)
-    held.keep(row("b", 1.21), Candidate("laplacian"), y - 1.1)
-    held.keep(row("worse", 9.0), Candidate("laplacian", 3.0), y - 1.0)  # of a family that is known
-    held.keep(row("large", 0.1), Candidate("metric"), np.zeros(1000))
-    held.keep(row("few rows", 0.1, 3), Candidate("additive"), np.zeros(3))
-    found = held.weigh(row("a", 1.0), y, parts, None)
+    held.keep(tried("a", 1.0, "gaussian"), y + 1)
+    held.keep(tried("b", 1.21, "laplacian"), y - 1.1)
+    held.keep(tried("worse", 9.0, "laplacian", 3.0), y - 1.0)  # of a family that is known
+    held.keep(tried("large", 0.1, "metric"), np.zeros(1000))
+    held.keep(tried("few rows", 0.1, "additive", rows=3), np.zeros(3))
+    found = held.weigh(tried("a", 1.0), y, parts, None)
     assert found.name == "mean of a + b"
-    assert found.candidates == [Candidate("gaussian"), Candidate("laplacian")]
+    assert [row.candidate for row in found.rows] == [Candidate("gaussian"), Candidate("laplacian")]
     assert_allclose(found.weights, [0.525, 0.475])
     assert_allclose(found.predicted[:3], y[:3] + 0.525 - 1.1 * 0.475)
     assert np.isnan(found.predicted[3])
-    assert held.weigh(row("unknown", 1.0), y, parts, None) is None
-    held.keep(row("a", 0.0), Candidate("gaussian"), y)
-    assert held.weigh(row("a", 0.0), y, parts, None) is None  # nothing helps
+    assert held.weigh(tried("unknown", 1.0), y, parts, None) is None
+    held.keep(tried("a", 0.0, "gaussian"), y)
+    assert held.weigh(tried("a", 0.0), y, parts, None) is None  # nothing helps
 
 
 def test_rows_are_not_scored_with_the_weights_that_they_chose():
     """Each part is predicted with the weights of the others; one part alone has no mean."""
     y, parts = np.zeros(4), np.array([0, 0, 1, 1])
     held = HeldPredictions(SETTINGS)
-    held.keep(row("a", 1.0), Candidate("gaussian"), np.array([1.0, 1.0, 1.0, 1.0]))
-    held.keep(row("b", 1.0), Candidate("laplacian"), np.array([-1.0, -1.0, 2.0, 2.0]))
-    found = held.weigh(row("a", 1.0), y, parts, None)
+    held.keep(tried("a", 1.0, "gaussian"), np.array([1.0, 1.0, 1.0, 1.0]))
+    held.keep(tried("b", 1.0, "laplacian"), np.array([-1.0, -1.0, 2.0, 2.0]))
+    found = held.weigh(tried("a", 1.0), y, parts, None)
     assert_allclose(found.predicted, [1.0, 1.0, 1.5, 1.5])  # the second part has chosen a alone
     assert 0 < found.weights[1] < 0.5  # that of all rows
-    assert held.weigh(row("a", 1.0), y, np.zeros(4, int), None) is None
+    assert held.weigh(tried("a", 1.0), y, np.zeros(4, int), None) is None
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(8), 5)])

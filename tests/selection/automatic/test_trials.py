@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from lanes import few
 from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.ridge import penalty as ridge_penalty
-from mercer.selection.automatic.candidates import Recipe
+from mercer.selection.automatic.candidates import Recipe, Tried
 from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.scores import metric_named
 from mercer.selection.automatic.trials import forecast as forecasts
@@ -226,13 +226,12 @@ def test_those_that_are_promoted_are_the_best_even_if_some_were_left_out(rungs, 
 
 def test_a_winner_that_is_not_the_first_is_explained():
     board = Leaderboard(metric_named("accuracy", "classification"))
-    usual = {"baseline": False, "rows": 100}
-    board.enter(usual | {"name": "a", "score": 0.9, "loss": 0.5, "place": 0})
-    board.enter(usual | {"name": "b", "score": 0.88, "loss": 0.4, "place": 1})
+    board.enter(Tried(None, "a", 100, score=0.9, loss=0.5))
+    board.enter(Tried(None, "b", 100, score=0.88, loss=0.4))
     said = board.close()
     assert said.startswith("The winner is 'b': its accuracy is within one standard error")
-    assert [row["rank"] for row in board.rows] == [1, 2]
-    board.enter(usual | {"name": "b", "score": 0.95, "loss": 0.4, "place": 1})
+    assert [(row["rank"], row["name"]) for row in board.table()] == [(1, "a"), (2, "b")]
+    board.enter(Tried(None, "b", 100, score=0.95, loss=0.4))
     assert board.close() is None
 
 
@@ -264,7 +263,7 @@ def test_what_seemed_to_take_too_long_has_another_turn(monkeypatch):
     order = [Candidate("gaussian"), Candidate("metric", learn=True, form="full")]
     monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
     search.run()
-    assert [entry["family"] for entry in search.state.schedule] == ["gaussian", "metric"]
+    assert [tried.candidate.family for tried in search.state.schedule] == ["gaussian", "metric"]
 
 
 def test_what_seemed_to_take_too_long_is_measured_again_at_the_end(monkeypatch):
@@ -283,8 +282,12 @@ def test_what_seemed_to_take_too_long_is_measured_again_at_the_end(monkeypatch):
     order = [Candidate("gaussian", 0.3), *order]
     monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
     search.run()
-    tried = [(entry["family"], entry["form"]) for entry in search.state.schedule]
-    assert [family for family, _ in tried] == ["gaussian", "gaussian", "metric", "metric"]
+    assert [tried.candidate.family for tried in search.state.schedule] == [
+        "gaussian",
+        "gaussian",
+        "metric",
+        "metric",
+    ]
     assert measured == [1]
 
 
@@ -360,19 +363,12 @@ def test_progress_is_told_before_each_trial():
 def test_coarse_scores_are_settled_by_the_loss():
     model = KernelClassifier(trials=1).fit(TABLE, RING)
     search = search_of(model, RING, "accuracy")
-    rows = [
-        {"score": 0.90, "loss": 0.5, "rows": 100},
-        {"score": 0.88, "loss": 0.4, "rows": 100},
-        {"score": 0.80, "loss": 0.1, "rows": 100},
-    ]
+    scores = [(0.90, 0.5), (0.88, 0.4), (0.80, 0.1)]
+    rows = [Tried(None, "", 100, score=score, loss=loss) for score, loss in scores]
     assert search.state.board.settled(rows) is rows[1]
     search.state.board.metric = metric_named("log_loss", "classification")
-    assert (
-        search.state.board.settled(
-            [{"score": 0.3, "loss": 0.3, "rows": 9}, {"score": 0.2, "loss": 0.2, "rows": 9}]
-        )["score"]
-        == 0.2
-    )
+    rows = [Tried(None, "", 9, score=loss, loss=loss) for loss in (0.3, 0.2)]
+    assert search.state.board.settled(rows) is rows[1]
 
 
 def test_factors_of_the_search_fit_into_a_part_of_the_memory():
@@ -439,5 +435,5 @@ def test_a_sum_that_was_too_late_on_few_rows_is_tried_on_many(monkeypatch, rungs
     order = [Candidate("gaussian"), Candidate("laplacian"), Candidate("shapes", machine="shapes")]
     monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
     search.run()
-    tried = [(e["rows"], e["machine"]) for e in search.state.schedule]
+    tried = [(e.rows, e.candidate.machine) for e in search.state.schedule]
     assert [rows for rows, machine in tried if machine == "shapes"] == [max(r for r, _ in tried)]

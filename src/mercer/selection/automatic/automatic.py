@@ -242,8 +242,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         began = clock.spent()
         last = FinalFit(search, fitter, early)
         self.machine_, self._stored = last.run(planned)
-        self.leaderboard_ = state.board.rows
-        self.schedule_ = [*state.schedule, final_entry(last.planned)]
+        self.leaderboard_ = state.board.table()
+        self.schedule_ = [*(tried.entry for tried in state.schedule), final_entry(last.planned)]
         self.interrupted_ = "final fit" if last.cut else "search" if state.interrupted else None
         self.notices_ += state.notices + last.notices
         self.winner_ = asdict(last.candidates[0])

@@ -152,7 +152,7 @@ class FinalFit:
     def _add_partners(self, planned: list[Planned]) -> None:
         """Fit the partners one after the other, those of a replay as they are ``planned``."""
         mean = self.search.state.mean
-        count = len(planned) or (0 if mean is None else len(mean.candidates) - 1)
+        count = len(planned) or (0 if mean is None else len(mean.rows) - 1)
         for number in range(count):
             partner = planned[number] if planned else self.search.plan_partner(1 + number)
             if partner is None or not self._fit(*partner):
@@ -207,24 +207,20 @@ class FinalFit:
         if self.early is None:
             return False
         settings, board = self.search.settings, self.search.state.board
-        few = [row for row in board.rows if row["name"] == winner.name]
-        if not few:
+        few = board.named(winner.name)
+        if few is None:
             return True
         loss = settings.task.loss(settings.y, _left_out(self.early[0]), settings.weights)
-        return loss <= min(few, key=lambda row: row["rows"])["loss"]
+        return loss <= few.loss
 
     def _with_kernel(self, winner: Candidate) -> Candidate:
         """The winner, or the best candidate with a kernel where it has none, as it has no
         quicker form."""
         if not winner.kind.reads_columns:
             return winner
-        state = self.search.state
-        tried = [Candidate.of(entry) for entry in state.schedule]
-        named = {
-            candidate.name: candidate for candidate in tried if not candidate.kind.reads_columns
-        }
-        ranked = [named[row["name"]] for row in state.board.rows if row["name"] in named]
-        return ranked[0] if ranked else EARLY
+        tried = [row for row in self.search.state.board.rows if row.place >= 0]
+        ranked = (row.candidate for row in tried if not row.candidate.kind.reads_columns)
+        return next(ranked, EARLY)
 
     def _fit_quickly(self, winner: Candidate, plan: Recipe) -> None:
         """The machine of the start, few rows, or few centres of few rows."""

@@ -6,6 +6,7 @@ from mercer.selection.automatic.candidates.candidate import (
     Candidate,
     Planned,
     ReadColumns,
+    Tried,
     column_weights,
     final_entry,
     planned_fits,
@@ -30,7 +31,7 @@ from mercer.selection.automatic.candidates.readings import explicit_features
 
 __all__ = [
     "CODES", "EFFECTS", "LEARNING_STEPS", "Candidate", "Learnt", "MachineKind", "Planned",
-    "ReadColumns", "Recipe", "Trial", "candidates", "column_weights", "explicit_features",
+    "ReadColumns", "Recipe", "Trial", "Tried", "candidates", "column_weights", "explicit_features",
     "final_entry", "learn_kernel", "learning_rows", "least_memory", "machine_kind",
     "machine_kinds", "planned_fits", "register_machine", "simple_candidates",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -245,6 +245,50 @@ def _of_one_range(features: list[Feature], scaled: list[int]) -> list[list[int]]
     """The columns of each range."""
     numbers = sorted({features[j].alike for j in scaled} - {-1})
     return [[j for j in scaled if features[j].alike == g] for g in numbers]
+
+
+ROW = (
+    "name", "baseline", "score", "spread", "loss", "rows", "seconds", "learner", "penalty",
+    "kernel",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trial of a search: what was tried, on how many rows, and what it scored there."""
+
+    candidate: Any  # a `Candidate`; None of a mean
+    name: str
+    rows: int
+    rank: int | None = None  # most centres of ridge
+    steps: list[int] = field(default_factory=list)  # of the learning, for all folds or for each
+    score: float = np.nan
+    loss: float = np.nan
+    spread: float | None = None  # of the score, over the folds
+    seconds: float = 0.0
+    penalty: float = np.nan  # the median of the folds
+    learner: str = ""
+    kernel: str | None = None
+    baseline: bool = False
+    place: int = -1  # in the schedule, which has no simple models and no means
+
+    @classmethod
+    def of(cls, entry: dict, place: int, row: dict | None = None) -> Tried:
+        """That of an entry of a schedule, and of the row of the leaderboard if it has one."""
+        candidate, known = Candidate.of(entry), {k: v for k, v in (row or {}).items() if k in ROW}
+        own = {key: entry[key] for key in ("rows", "rank", "steps")}
+        return cls(**{"candidate": candidate, "name": candidate.name, "place": place} | known | own)
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """An entry of a schedule."""
+        how = {"rows": self.rows, "rank": self.rank, "steps": self.steps}
+        return asdict(self.candidate) | how
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """A row of the leaderboard."""
+        return {name: getattr(self, name) for name in ROW}
 
 
 Planned = tuple[Candidate, Recipe]  # and how it is fitted in the end

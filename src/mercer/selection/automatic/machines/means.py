@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.persistence import each, fields, floats, whole
-from mercer.selection.automatic.candidates import Candidate, Recipe
+from mercer.selection.automatic.candidates import Recipe, Tried
 from mercer.selection.automatic.machines.machines import Machine
 from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.tasks import Task
@@ -112,28 +112,26 @@ class HeldPredictions:
         self.task = settings.task
         self.kernels = settings.only == "kernels"
         self.most = HELD_SHARE * settings.memory
-        self._best: dict[tuple, tuple[dict, Candidate, np.ndarray]] = {}
+        self._best: dict[tuple, tuple[Tried, np.ndarray]] = {}
 
-    def keep(self, row: dict, candidate: Candidate, predicted: np.ndarray) -> None:
+    def keep(self, row: Tried, predicted: np.ndarray) -> None:
         """Keep the predictions of a candidate, if it is the best of its family on these rows."""
-        key = row["rows"], *candidate.kin
-        if self.kernels and candidate.simple:
+        if row.candidate is None or (self.kernels and row.candidate.simple):
             return
+        key = row.rows, *row.candidate.kin
         if predicted.nbytes <= self.most and (
-            key not in self._best or row["loss"] < self._best[key][0]["loss"]
+            key not in self._best or row.loss < self._best[key][0].loss
         ):
-            self._best[key] = row, candidate, predicted
+            self._best[key] = row, predicted
 
     def of(self, name: str, rows: int) -> np.ndarray | None:
         """The predictions of a candidate on a rung of so many rows, if they were kept."""
-        found = [
-            p for row, _, p in self._best.values() if (row["name"], row["rows"]) == (name, rows)
-        ]
+        found = [p for row, p in self._best.values() if (row.name, row.rows) == (name, rows)]
         return found[0] if found else None
 
     def weigh(
         self,
-        winner: dict,
+        winner: Tried,
         y: np.ndarray,
         parts: np.ndarray,
         weights: np.ndarray | None,
@@ -143,16 +141,16 @@ class HeldPredictions:
         ``parts`` are those of the rows, -1 of those that are not judged. The predictions of each
         part are those of weights that the other parts have chosen.
         """
-        here = [kept for kept in self._best.values() if kept[0]["rows"] == winner["rows"]]
-        own = [kept for kept in here if kept[0]["name"] == winner["name"]]
-        others = sorted((k for k in here if k not in own), key=lambda kept: kept[0]["loss"])
+        here = [kept for kept in self._best.values() if kept[0].rows == winner.rows]
+        own = [kept for kept in here if kept[0].name == winner.name]
+        others = sorted((k for k in here if k not in own), key=lambda kept: kept[0].loss)
         if not own or not others:
             return None
         pool = [*own, *others[: POOL - 1]]
         judged = parts >= 0
         if len(np.unique(parts[judged])) < 2:
             return None  # nothing would judge the weights
-        votes = np.array([self.task.votes(predicted[judged]) for _, _, predicted in pool])
+        votes = np.array([self.task.votes(predicted[judged]) for _, predicted in pool])
         y, own_part, w = y[judged], parts[judged], None if weights is None else weights[judged]
 
         def chosen(rows: np.ndarray) -> np.ndarray:
@@ -169,23 +167,22 @@ class HeldPredictions:
         for part in np.unique(own_part):
             rows = own_part == part
             mean[rows] = np.tensordot(chosen(~rows), votes[:, rows], 1)
-        predicted = np.full_like(pool[0][2], np.nan, dtype=np.float64)
+        predicted = np.full_like(pool[0][1], np.nan, dtype=np.float64)
         predicted[judged] = self.task.of_votes(mean)
         rows = [pool[i][0] for i in order]
-        return Weighed(rows, [pool[i][1] for i in order], shares[order].tolist(), predicted)
+        return Weighed(rows, shares[order].tolist(), predicted)
 
 
 class Weighed(NamedTuple):
     """A mean that a search has chosen: the winner first, then by their weights."""
 
-    rows: list[dict]  # of the leaderboard
-    candidates: list[Candidate]
+    rows: list[Tried]
     weights: list[float]
     predicted: np.ndarray  # of each row by weights that other rows have chosen; NaN in no fold
 
     @property
     def name(self) -> str:
-        return mean_name([row["name"] for row in self.rows])
+        return mean_name([row.name for row in self.rows])
 
 
 def greedy_weights(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
 
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.candidates import Candidate, Learnt, learn_kernel, simple_candidates
+from mercer.selection.automatic.candidates import (
+    Candidate,
+    Learnt,
+    Tried,
+    learn_kernel,
+    simple_candidates,
+)
 from mercer.selection.automatic.machines import HeldPredictions, Machine, Weighed
 from mercer.selection.automatic.scores import Metric
 from mercer.selection.automatic.settings import SearchSettings
@@ -21,83 +27,84 @@ from mercer.tables import Related, column_bytes
 
 
 class Leaderboard:
-    """Rows of names, scores and losses: see ``leaderboard_`` of `KernelClassifier`.
+    """The trials that count: see ``leaderboard_`` of `KernelClassifier`.
 
-    Until the end a row has its ``place`` in the schedule too, which is -1 for simple models.
     With ``kernels`` no simple model can win.
     """
 
     def __init__(self, metric: Metric, kernels: bool = False):
         self.metric, self.kernels = metric, kernels
-        self.rows: list[dict] = []
+        self.rows: list[Tried] = []
 
-    def enter(self, row: dict) -> None:
-        """Add a row; it replaces the candidate's row from an earlier rung."""
-        self.rows = [r for r in self.rows if r["name"] != row["name"]] + [row]
+    def enter(self, row: Tried) -> None:
+        """Add a trial; it replaces the candidate's one of an earlier rung."""
+        self.rows = [r for r in self.rows if r.name != row.name] + [row]
 
-    def known(self) -> list[dict]:
-        """The rows that have a score."""
-        return [r for r in self.rows if not np.isnan(r["score"])]
+    def named(self, name: str) -> Tried | None:
+        """The trial of a candidate; None if there was none."""
+        return next((r for r in self.rows if r.name == name), None)
 
-    def ranked(self, rows: int) -> list[dict]:
+    def table(self, known: bool = False) -> list[dict]:
+        """A dict for each trial, with its rank; only those with a score if they are ``known``."""
+        rows = [r for r in self.rows if not (known and np.isnan(r.score))]
+        return [r.row | {"rank": place} for place, r in enumerate(rows, 1)]
+
+    def ranked(self, rows: int) -> list[Tried]:
         """The candidates that may win, of those tried on so many rows, the best one first."""
-        found = [r for r in self.able() if r["rows"] == rows]
+        found = [r for r in self.able() if r.rows == rows]
         best = self.settled(found)
         rest = sorted((r for r in found if r is not best), key=self.key, reverse=True)
         return [best, *rest]
 
-    def winner(self) -> dict:
+    def winner(self) -> Tried:
         """The best candidate of the last rung."""
-        return self.ranked(max(r["rows"] for r in self.able()))[0]
+        return self.ranked(max(r.rows for r in self.able()))[0]
 
-    def able(self) -> list[dict]:
-        """The rows of what may win."""
-        return [r for r in self.rows if not (self.kernels and r["baseline"])]
+    def able(self) -> list[Tried]:
+        """The trials of what may win."""
+        return [r for r in self.rows if not (self.kernels and r.baseline)]
 
-    def settled(self, rows: list[dict]) -> dict:
-        """The best of some rows.
+    def settled(self, rows: list[Tried]) -> Tried:
+        """The best of some trials.
 
         Metrics that count correct rows are not exact: among the rows within one standard error of
         the best score, the one with the smallest loss wins.
         """
         best = max(rows, key=self.key)
-        top, slack = best["score"], 0.0
+        top, slack = best.score, 0.0
         if self.metric.counts_hits and 0 < top < 1:
-            slack = float(np.sqrt(top * (1 - top) / best["rows"]))
-        near = [r for r in rows if r["score"] >= top - slack] or [best]
-        return min(near, key=lambda r: r["loss"]) if self.metric.counts_hits else best
+            slack = float(np.sqrt(top * (1 - top) / best.rows))
+        near = [r for r in rows if r.score >= top - slack] or [best]
+        return min(near, key=lambda r: r.loss) if self.metric.counts_hits else best
 
-    def key(self, row: dict) -> tuple:
+    def key(self, row: Tried) -> tuple:
         """Sort key: first more rows (a later rung), then the score, then the loss."""
-        score = row["score"]
-        return row["rows"], -np.inf if np.isnan(score) else self.metric.sign() * score, -row["loss"]
+        score = -np.inf if np.isnan(row.score) else self.metric.sign() * row.score
+        return row.rows, score, -row.loss
 
-    def close(self, kept: dict | None = None) -> str | None:
-        """Give the rows their ranks; a sentence where the one that is kept is not the first."""
+    def close(self, kept: Tried | None = None) -> str | None:
+        """Put the trials in their order; a sentence where the one that is kept is not the first."""
         winner = kept or self.winner()
         self.rows.sort(key=self.key, reverse=True)
-        for place, row in enumerate(self.rows, 1):
-            row["rank"] = place
-            row.pop("place", None)
         first = self.able()[0]
         if first is winner:
             return None
         return (
-            f"The winner is {winner['name']!r}: its {self.metric.name} is within one standard "
+            f"The winner is {winner.name!r}: its {self.metric.name} is within one standard "
             "error of the best, and its probabilities are better (loss "
-            f"{spoken(winner['loss'])}, and {spoken(first['loss'])} of {first['name']!r})."
+            f"{spoken(winner.loss)}, and {spoken(first.loss)} of {first.name!r})."
         )
 
-    def simple(self, kept: dict) -> str | None:
+    def simple(self, kept: Tried) -> str | None:
         """A sentence where the model that is kept is a simple one."""
-        others = [r for r in self.rows if not r["baseline"] and r["rows"] == kept["rows"]]
-        if not kept["baseline"] or not others:
+        others = [r for r in self.rows if not r.baseline and r.rows == kept.rows]
+        if not kept.baseline or not others:
             return None
         best = max(others, key=self.key)
         return (
-            f"The model that is kept is {kept['name']!r}, a simple one: on rows left out of the "
-            f"fits its {self.metric.name} is {spoken(kept['score'], 4)}, and that of the best "
-            f"kernel machine, {best['name']!r}, {spoken(best['score'], 4)}."
+            f"The model that is kept is {kept.name!r}, a simple one: on rows left out of the "
+            f"fits its {self.metric.name} is {spoken(kept.score, 4)}, and that of the best "
+            f"kernel machine, {best.name!r}, {spoken(best.score, 4)}."
         )
 
 
@@ -176,22 +183,27 @@ class Known:
             )
         return self
 
-    def trials(self) -> list[tuple[dict, dict | None]]:
-        """The entries of the schedule in their order, and the row of each or None.
+    def trials(self) -> list[Tried]:
+        """Those of the schedule in their order; without a score if the leaderboard has none.
 
         A candidate that was tried on two rungs has one row, that of the last.
         """
         entries = [entry for entry in self.schedule if not entry.get("final")]
         rows = {(row["name"], row["rows"]): row for row in self.leaderboard}
         found = []
-        for entry in reversed(entries):
+        for place, entry in reversed(list(enumerate(entries))):
             row = rows.pop((Candidate.of(entry).name, entry["rows"]), None)
-            found.append((entry, None if row is None else dict(row)))
+            found.append(Tried.of(entry, place, row))
         return found[::-1]
 
-    def baselines(self) -> dict[str, dict]:
-        """Name -> row of each baseline."""
-        return {row["name"]: dict(row) for row in self.leaderboard if row["baseline"]}
+    def baselines(self, simple: list[Candidate]) -> dict[str, Tried]:
+        """Name -> trial of each of the simple models that were tried."""
+        rows = {row["name"]: row for row in self.leaderboard if row["baseline"]}
+        how = {"rank": None, "steps": []}
+        return {
+            c.name: Tried.of(asdict(c) | rows[c.name] | how, -1, rows[c.name])
+            for c in simple if c.name in rows
+        }  # fmt: skip
 
 
 def fingerprint(
@@ -229,18 +241,11 @@ class SearchState:
         if settings.little_memory and settings.objects:
             self.simple = self.simple[:1]
         self.board = Leaderboard(settings.metric, settings.only == "kernels")
-        self.schedule: list[dict] = []  # the candidates in the order in which they were tried
+        self.schedule: list[Tried] = []  # in the order in which they were tried
         self.notices: list[str] = []
         #: name -> a machine whose trial was its final fit, and the rows that it has stored
         self.fitted: dict[str, tuple[Machine, np.ndarray]] = {}
         self.decision_weights: dict[str, np.ndarray] = {}  # name -> factors of the probabilities
         self.mean: Weighed | None = None  # that is better than the winner
-        self.known_baselines: dict[str, dict] = {}  # name -> row of an earlier leaderboard
+        self.known_baselines: dict[str, Tried] = {}  # name -> that of an earlier search
         self.interrupted = False  # whether Ctrl-C ended the search
-
-    def candidate(self, row: dict) -> Candidate:
-        """The candidate of a row of the leaderboard."""
-        place = row["place"]
-        if place >= 0:
-            return Candidate.of(self.schedule[place])
-        return next(each for each in self.simple if each.name == row["name"])

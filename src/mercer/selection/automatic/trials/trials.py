@@ -11,7 +11,7 @@ without a clock.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from mercer.selection.automatic.candidates import (
     Candidate,
     Planned,
     Recipe,
+    Tried,
     candidates,
     machine_kinds,
     planned_fits,
@@ -61,13 +62,13 @@ class Trials:
 
     def remember(self, known: Known) -> None:
         """Take over the trials of an earlier search of the same rows."""
-        self.state.known_baselines = known.baselines()
-        for entry, row in known.trials():
-            if row is not None:
-                self.state.board.enter(row | {"place": len(self.state.schedule)})
-            self.state.schedule.append(entry)
-            if entry["steps"] and not self.state.rungs.learns_each(Candidate.of(entry)):
-                self.state.learnt.steps[Candidate.of(entry).alike] = entry["steps"][0]
+        self.state.known_baselines = known.baselines(self.state.simple)
+        for tried in known.trials():
+            self.state.schedule.append(tried)
+            if tried.learner:
+                self.state.board.enter(tried)
+            if tried.steps and not self.state.rungs.learns_each(tried.candidate):
+                self.state.learnt.steps[tried.candidate.alike] = tried.steps[0]
 
     def run(self, trials: int | None = None) -> list[Planned]:
         """Try as many candidates as the budget allows, or the first ``trials``.
@@ -141,7 +142,7 @@ class Trials:
         if len(promoted) < 2:
             return  # there is nothing to choose from
         if rows == rung[0]:  # the same rows: ridge is exact now, the other machines were
-            here = [Candidate.of(e) for e in self.state.schedule if (e["rows"], e["rank"]) == rung]
+            here = [t.candidate for t in self.state.schedule if (t.rows, t.rank) == rung]
             promoted = [c for c in promoted if c.kind.low_rank and c not in here]
             promoted = promoted[:MORE_EXACT]
         more = self._try_all(promoted, rung, 1.0, SECOND_PATIENCE, done)
@@ -150,13 +151,12 @@ class Trials:
 
     def replay(self, schedule: list[dict]) -> list[Planned]:
         """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
-        entries = [entry for entry in schedule if not entry.get("final")]
+        entries = [Tried.of(e, i) for i, e in enumerate(schedule) if not e.get("final")]
         for simple in self.state.simple:
-            self._try_simple(simple, (entries[0]["rows"], entries[0]["rank"]))
+            self._try_simple(simple, (entries[0].rows, entries[0].rank))
         for i, entry in enumerate(entries):
-            candidate = Candidate.of(entry)
-            self.report(candidate.name, i, len(entries))
-            self._try(candidate, (entry["rows"], entry["rank"]), list(entry["steps"]))
+            self.report(entry.name, i, len(entries))
+            self._try(entry.candidate, (entry.rows, entry.rank), list(entry.steps))
         final = next((entry for entry in schedule if entry.get("final")), None)
         return self._finish(final)
 
@@ -164,12 +164,10 @@ class Trials:
         """Try a winner of an earlier search again: thresholds and means need its predictions."""
         state = self.state
         winner = state.board.winner()
-        if state.held.of(winner["name"], winner["rows"]) is None and state.known_baselines:
-            entry = state.schedule[winner["place"]] if winner["place"] >= 0 else winner
-            again = self._judge if winner["place"] < 0 else self._try
-            candidate = state.candidate(winner)
-            steps = entry["steps"] if state.rungs.fits_once(candidate) else None
-            again(candidate, (entry["rows"], entry.get("rank")), steps)
+        if state.held.of(winner.name, winner.rows) is None and state.known_baselines:
+            again = self._judge if winner.place < 0 else self._try
+            steps = winner.steps if state.rungs.fits_once(winner.candidate) else None
+            again(winner.candidate, (winner.rows, winner.rank), steps)
 
     def _promoted(self, rows: int) -> list[Candidate]:
         """All candidates of a rung, those first that are likely to make the model.
@@ -179,9 +177,9 @@ class Trials:
         at once if its kernel is smooth.
         """
         ranked = self.state.board.ranked(rows)
-        order = [self.state.candidate(row) for row in ranked]
+        order = [row.candidate for row in ranked]
         mean = self._weighed(ranked[0])
-        partners = [] if mean is None else mean.candidates[1:]
+        partners = [] if mean is None else [row.candidate for row in mean.rows[1:]]
         first = {candidate.kin: candidate for candidate in reversed(order)}
         families = [candidate for candidate in order if candidate is first[candidate.kin]]
         # on more rows a kernel machine gains more than a simple model
@@ -204,11 +202,11 @@ class Trials:
         skipped: list[Candidate] = []
         if not done:
             self.late = skipped
-        before = [{k: v for k, v in entry.items() if k != "steps"} for entry in self.state.schedule]
+        before = {(t.candidate, t.rows, t.rank) for t in self.state.schedule}
         for i, candidate in enumerate(order):
             once = self.state.rungs.fits_once(candidate)
             here = self.last if once else rung
-            if asdict(candidate) | {"rows": here[0], "rank": here[1]} in before:
+            if (candidate, *here) in before:
                 tried += 1
                 continue  # it is known from an earlier search
             if once:  # as many steps as there is time for
@@ -229,14 +227,14 @@ class Trials:
             tried += 1
             if once and self.clock.limited:  # others are to join it on the last rung
                 share = min(share, 1 - LAST_PART * self.clock.left() / self.clock.limit)
-            if abs(row["score"] - self.metric.best) < 1e-6 and i + 1 < len(order):
+            if abs(row.score - self.metric.best) < 1e-6 and i + 1 < len(order):
                 self.room, self.perfect = "", here == self.last
                 self.state.notices.append(
                     f"{candidate.name!r} makes no error in cross-validation, so no more candidates "
                     "were tried."
                 )
                 return tried
-            since = row["place"] - max(self.state.board.winner()["place"], start)
+            since = row.place - max(self.state.board.winner().place, start)
             if since >= patience:
                 if not done:
                     self.room = ""
@@ -252,15 +250,15 @@ class Trials:
     def _reserve(self) -> float:
         """Seconds that are kept for the final fit of the best machine so far."""
         fitted = self.state.fitted  # those need no time any more
-        rows = [row for row in self.state.board.able() if row["name"] not in fitted]
+        rows = [row for row in self.state.board.able() if row.name not in fitted]
         if not self.state.schedule or not rows:
             return self.forecast.reserve(None, 0.0)
-        best = self.state.board.ranked(max(row["rows"] for row in rows))[0]
-        return self.forecast.reserve(self.state.candidate(best), best["penalty"])
+        best = self.state.board.ranked(max(row.rows for row in rows))[0]
+        return self.forecast.reserve(best.candidate, best.penalty)
 
     # --- one trial ----------------------------------------------------------------------------
 
-    def _try_in_time(self, candidate: Candidate, rung: Rung) -> dict | None:
+    def _try_in_time(self, candidate: Candidate, rung: Rung) -> Tried | None:
         """`_try`; None if it would not leave the time for the final fit of the best so far."""
         if not self.state.schedule:
             return self._try(candidate, rung)
@@ -280,20 +278,18 @@ class Trials:
         self.state.notices.append(f"{candidate.name!r} took too long to be tried within the time.")
         return None
 
-    def _try(self, candidate: Candidate, rung: Rung, steps: list | None = None) -> dict:
+    def _try(self, candidate: Candidate, rung: Rung, steps: list | None = None) -> Tried:
         """Score a candidate on a rung, and add it to the leaderboard and the schedule."""
-        row, taken = self._judge(candidate, rung, steps, len(self.state.schedule))
-        self.state.schedule.append(
-            asdict(candidate) | {"rows": rung[0], "rank": rung[1], "steps": taken}
-        )
-        return row
+        tried = self._judge(candidate, rung, steps, len(self.state.schedule))
+        self.state.schedule.append(tried)
+        return tried
 
     def _try_simple(self, candidate: Candidate, rung: Rung) -> None:
         """Score a simple model on the first rung, as every search does that has the time."""
         known = self.state.known_baselines.get(candidate.name)
         if known is not None:
-            if known["name"] not in [row["name"] for row in self.state.board.rows]:
-                self.state.board.enter(known | {"place": -1})
+            if self.state.board.named(known.name) is None:
+                self.state.board.enter(known)
             return
         self.report(f"baseline: {candidate.name}", 0, 1)
         judged = partial(self._judge, candidate, rung)
@@ -306,8 +302,8 @@ class Trials:
 
     def _judge(
         self, candidate: Candidate, rung: Rung, steps: list | None = None, place: int = -1
-    ) -> tuple[dict, list[int]]:
-        """Score a candidate on a rung; its row, and the steps in which its kernel was learnt."""
+    ) -> Tried:
+        """Score a candidate on a rung, and add it to the leaderboard."""
         began = self.clock.spent()
         kind, expected = self.forecast.kind(candidate), self.forecast.predicted(candidate, rung)
         if self.state.rungs.fits_once(candidate):
@@ -321,27 +317,27 @@ class Trials:
             candidate.name not in self.state.fitted
         ):  # whose steps were as many as there was time for
             self.state.costs.observe(kind, expected, self.clock.spent() - began)
-        row = self._row(candidate.name, *self.state.rungs.folds(rung[0]), found.predicted, began)
-        row |= {
-            "learner": candidate.kind.words, "penalty": found.penalty, "place": place,
-            "kernel": None if candidate.simple else repr(found.kernel),
-            "baseline": candidate.simple,
-        }  # fmt: skip
+        row = replace(
+            self._row(candidate.name, *self.state.rungs.folds(rung[0]), found.predicted, began),
+            candidate=candidate, rank=rung[1], steps=found.steps, place=place,
+            learner=candidate.kind.words, penalty=found.penalty, baseline=candidate.simple,
+            kernel=None if candidate.simple else repr(found.kernel),
+        )  # fmt: skip
         self.state.board.enter(row)
-        self.state.held.keep(row, candidate, found.predicted)
-        return row, found.steps
+        self.state.held.keep(row, found.predicted)
+        return row
 
     def _penalty_before(self, candidate: Candidate, rows: int) -> float | None:
         """What an earlier rung chose, for a machine that would take long to choose it again."""
         if not candidate.kind.keeps_penalty or not self.state.rungs.large(rows):
             return None
-        known = [r["penalty"] for r in self.state.board.rows if r["name"] == candidate.name]
-        return known[0] if known else None
+        known = self.state.board.named(candidate.name)
+        return known.penalty if known else None
 
     # --- scores -------------------------------------------------------------------------------
 
-    def _row(self, name, rows, folds, predicted, began) -> dict:
-        """A row of the leaderboard: the score of all rows in folds, and its spread over folds."""
+    def _row(self, name, rows, folds, predicted, began) -> Tried:
+        """The score of all rows in folds, and its spread over folds."""
         given, task = self.settings, self.settings.task
         y, w, classes = given.y[rows], given.weights_of(rows), task.classes
         judged = folds >= 0
@@ -357,20 +353,17 @@ class Trials:
 
         each = np.array([score(folds == f) for f in range(folds.max() + 1)])
         known = each[~np.isnan(each)]
-        return {
-            "name": name,
-            "baseline": False,
-            "score": score(judged),
-            "spread": float(known.std()) if len(known) > 1 else None,
-            "loss": task.loss(y[judged], predicted[judged], None if w is None else w[judged]),
-            "rows": len(rows),
-            "seconds": self.clock.spent() - began,
-        }
+        return Tried(
+            None, name, len(rows), score=score(judged),
+            spread=float(known.std()) if len(known) > 1 else None,
+            loss=task.loss(y[judged], predicted[judged], None if w is None else w[judged]),
+            seconds=self.clock.spent() - began,
+        )  # fmt: skip
 
     def _finish(self, final: dict | None = None) -> list[Planned]:
         """Rank the leaderboard; returns the winner with its final fit, of a replay all partners."""
         winner = self._winner(final)
-        candidate = self.state.candidate(winner)
+        candidate = winner.candidate
         kept = self._try_means(winner)
         if final is not None and "mean" not in final:  # there may have been no time for one
             self.state.mean = None
@@ -379,44 +372,41 @@ class Trials:
             self.fits.shared_kernel(candidate)  # that of an earlier search is learnt again
         if final is not None:
             planned = planned_fits(final, candidate)
-        elif winner["name"] in self.state.fitted:
+        elif winner.name in self.state.fitted:
             planned = [(candidate, self._fitted_once(candidate, weight))]
         else:
             before = self.forecast.final_learning(candidate)
-            plan = self.state.finals.plan(candidate, winner["penalty"], before)
+            plan = self.state.finals.plan(candidate, winner.penalty, before)
             planned = [(candidate, self._final_learning(candidate, plan, weight))]
         notices = self.room, self.state.board.close(kept), self.state.board.simple(kept)
         self.state.notices += [notice for notice in notices if notice]
         return planned
 
-    def _winner(self, final: dict | None) -> dict:
-        """The row of the best candidate, or of the one that a final fit is of."""
-        wanted = None if final is None else final.get("winner")
-        named = [row for row in self.state.board.rows if row["name"] == wanted]
-        return named[0] if named else self.state.board.winner()
+    def _winner(self, final: dict | None) -> Tried:
+        """The trial of the best candidate, or of the one that a final fit is of."""
+        wanted = "" if final is None else final.get("winner", "")
+        return self.state.board.named(wanted) or self.state.board.winner()
 
-    def _try_means(self, winner: dict) -> dict:
+    def _try_means(self, winner: Tried) -> Tried:
         """Weigh a mean of the winner and others, which is kept if it is better out of fold.
 
-        Returns the row of the mean, or of the winner without one.
+        Returns the trial of the mean, or of the winner without one.
         """
-        began, (rows, folds) = self.clock.spent(), self.state.rungs.folds(winner["rows"])
+        began, (rows, folds) = self.clock.spent(), self.state.rungs.folds(winner.rows)
         mean = self._weighed(winner)
         if mean is None:
             return winner
         row = self._row(mean.name, rows, folds, mean.predicted, began)
         if self.state.board.settled([winner, row]) is not row:
             return winner  # a smaller loss alone is not asked for
-        for key in ("learner", "kernel"):
-            row[key] = "; ".join(each[key] for each in mean.rows if each[key])
-        row |= {"penalty": winner["penalty"]}
+        row = _of_members(row, mean.rows)
         self.state.board.enter(row)
         self.state.mean = mean
         return row
 
-    def _weighed(self, winner: dict) -> Weighed | None:
+    def _weighed(self, winner: Tried) -> Weighed | None:
         """The mean of `HeldPredictions.weigh`, if its loss is 1% smaller than the winner's."""
-        rows, parts = self.state.rungs.folds(winner["rows"])
+        rows, parts = self.state.rungs.folds(winner.rows)
         if parts.max() == 0:  # the rows of the one fold choose for each other
             parts = self.state.rungs.divided(rows, parts)
         y, weights = self.settings.y[rows], self.settings.weights_of(rows)
@@ -425,7 +415,7 @@ class Trials:
             return None
         w = None if weights is None else weights[judged]
         loss = self.settings.task.loss(y[judged], mean.predicted[judged], w)
-        return mean if loss < (1 - self.settings.sizes.gain) * winner["loss"] else None
+        return mean if loss < (1 - self.settings.sizes.gain) * winner.loss else None
 
     def left_out(
         self, members: list[Candidate], weights: list[float]
@@ -434,14 +424,16 @@ class Trials:
 
         None where these predictions were not kept.
         """
-        tried = [row["rows"] for row in self.state.board.rows if row["name"] == members[0].name]
-        found = [self.state.held.of(each.name, *tried) for each in members if tried]
-        known = [predicted for predicted in found if predicted is not None]
-        if not known or len(known) < len(members):
+        tried = self.state.board.named(members[0].name)
+        if tried is None:
             return None
-        rows, folds = self.state.rungs.folds(*tried)
+        found = [self.state.held.of(each.name, tried.rows) for each in members]
+        known = [predicted for predicted in found if predicted is not None]
+        if len(known) < len(members):
+            return None
+        rows, folds = self.state.rungs.folds(tried.rows)
         mean = self.state.mean
-        if mean is not None and members == mean.candidates:
+        if mean is not None and members == [row.candidate for row in mean.rows]:
             predicted = mean.predicted
         else:
             predicted = self.settings.task.mean(known, weights)
@@ -454,36 +446,34 @@ class Trials:
         left_out = self.left_out(members, weights)
         if whole is None or left_out is None or name == whole.name:
             return
-        unkept = next(row for row in board.rows if row["name"] == whole.name)
-        kept = next(row for row in board.rows if row["name"] == members[0].name)
+        unkept: Any = board.named(whole.name)
         board.rows.remove(unkept)
+        own: list[Any] = [board.named(each.name) for each in members]
+        kept = own[0]
         if len(members) > 1:
-            rows, folds = self.state.rungs.folds(unkept["rows"])
+            rows, folds = self.state.rungs.folds(kept.rows)
             predicted = np.full((len(rows), *left_out[1].shape[1:]), np.nan)
             predicted[folds >= 0] = left_out[1]
-            own = {row["name"]: row for row in board.rows}
-            kept = self._row(name, rows, folds, predicted, self.clock.spent())
-            kept |= {"penalty": unkept["penalty"], "seconds": unkept["seconds"]}
-            for key in ("learner", "kernel"):
-                kept[key] = "; ".join(t for each in members if (t := own[each.name][key]))
+            kept = _of_members(self._row(name, rows, folds, predicted, self.clock.spent()), own)
+            kept = replace(kept, seconds=unkept.seconds)
             board.enter(kept)
         board.close(kept)
 
     def plan_partner(self, number: int) -> Planned | None:
         """A partner and its final fit; None if there is no time for it."""
         mean: Any = self.state.mean
-        candidate, weight = mean.candidates[number], mean.weights[number]
+        candidate, weight = mean.rows[number].candidate, mean.weights[number]
         if candidate.name in self.state.fitted:
             return candidate, self._fitted_once(candidate, weight)
-        before, penalty = self.forecast.final_learning(candidate), mean.rows[number]["penalty"]
-        rank = self.state.schedule[-1]["rank"]
+        before, penalty = self.forecast.final_learning(candidate), mean.rows[number].penalty
+        rank = self.state.schedule[-1].rank
         plan = self.state.finals.whole(candidate, penalty, rank, before)
         return plan and (candidate, self._final_learning(candidate, plan, weight))
 
     def _fitted_once(self, candidate: Candidate, weight: float | None) -> Recipe:
         """The final fit of a machine whose trial was that."""
-        tried = [entry for entry in self.state.schedule if Candidate.of(entry) == candidate]
-        return Recipe(candidate.machine, steps=tried[-1]["steps"][0], weight=weight, how="once")
+        tried = [each for each in self.state.schedule if each.candidate == candidate]
+        return Recipe(candidate.machine, steps=tried[-1].steps[0], weight=weight, how="once")
 
     def _final_learning(self, candidate: Candidate, plan: Recipe, weight: float | None) -> Recipe:
         """How the kernel of a final fit is learnt: as those that were judged, if it is again."""
@@ -494,5 +484,13 @@ class Trials:
     def report(self, name: str, done: int, of: int) -> None:
         """Tell ``progress`` what is tried now, and how much is done."""
         if self.settings.progress is not None:
-            told = {"trial": name, "done": done, "of": of, "leaderboard": self.state.board.known()}
+            known = self.state.board.table(known=True)
+            told = {"trial": name, "done": done, "of": of, "leaderboard": known}
             self.settings.progress(told)
+
+
+def _of_members(mean: Tried, members: list[Tried]) -> Tried:
+    """The trial of a mean, with what it has of its machines, the best one first."""
+    learner, kernel = ("; ".join(filter(None, each)) for each in
+                       zip(*((m.learner, m.kernel) for m in members)))  # fmt: skip
+    return replace(mean, learner=learner, kernel=kernel, penalty=members[0].penalty)
