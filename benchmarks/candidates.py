@@ -17,13 +17,10 @@ from scipy.special import softmax
 
 from harness import Section, data_folder, options
 from mercer import KernelDiscriminant, KNeighborsClassifier, KNeighborsRegressor, NadarayaWatson
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.candidates.learning import learn_kernel
-from mercer.selection.automatic.candidates.order import candidates
-from mercer.selection.automatic.machines.recipes import Recipe
-from mercer.selection.automatic.scores import metric_named
-from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.machines import Classification, Recipe, Regression, SearchSettings, metric_named
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.candidates.learning import learn_kernel
+from mercer.machines.candidates.order import candidates
 from mercer.selection.automatic.trials.rungs import gathered
 from mercer.selection.automatic.trials.trials import Trials
 from mercer.tables.encoding import TableEncoder

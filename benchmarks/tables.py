@@ -31,9 +31,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from commands import Splits, beside, command_on_rows
 from harness import Section, data_folder, known, options
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.machines import Recipe
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.machines import Classification, Recipe, Regression
+from mercer.machines.candidates.candidate import Candidate
 from mercer.tables.encoding import TableEncoder
 
 try:  # which needs torch

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 import mercer
 from cli.runner import command
 from lanes import few
-from mercer.selection.automatic.holdout import hold_out
+from mercer.machines.holdout import hold_out
 
 PENGUINS = files("mercer").joinpath("data/penguins.csv")
 FIT = ("fit", "penguins.csv", "--target", "species")

@@ -11,7 +11,7 @@ import pytest
 
 import mercer
 from cli.runner import command
-from mercer.selection.automatic.holdout import hold_out
+from mercer.machines.holdout import hold_out
 
 N = 120
 RANDOM = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from cli.runner import command, printed
 from mercer.cli.fit_options import FitOptions
 from mercer.cli.problem import read_problem
 from mercer.cli.terminal import Terminal
-from mercer.selection.automatic.holdout import hold_out
+from mercer.machines.holdout import hold_out
 
 N = 90
 RANDOM = np.random.default_rng(0)

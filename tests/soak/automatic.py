@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.scores import METRICS
+from mercer.machines.scores import METRICS
 from soak.fits import WORDS, choice
 from soak.leaks import KINDS, random_table, targets_of
 

@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.candidates.order import candidates
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.machines.candidates.order import candidates
+from mercer.machines.tasks import Classification, Regression
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns

@@ -27,7 +27,8 @@ LIBRARY, OWN_NODE = "mercer.", "OwnNode"
 #: where the classes are of which models are made
 ROOMS = (
     "deep", "dedup", "distances", "distributed", "explain", "gram", "kernels", "learners", "link",
-    "samples", "search", "selection", "solvers", "speech", "streams.checkpoint", "tables",
+    "machines", "samples", "search", "selection", "solvers", "speech", "streams.checkpoint",
+    "tables",
 )  # fmt: skip
 
 

@@ -10,10 +10,10 @@ import sklearn.kernel_ridge
 from numpy.testing import assert_allclose
 
 import mercer
+from mercer.machines.candidates import Recipe
+from mercer.machines.machines import KernelRidgeMachine
+from mercer.machines.tasks import BackTransformed, TargetScale
 from mercer.plots import InfluenceDisplay
-from mercer.selection.automatic.candidates import Recipe
-from mercer.selection.automatic.machines.machines import KernelRidgeMachine
-from mercer.selection.automatic.tasks import BackTransformed, TargetScale
 
 mpl.use("Agg")
 

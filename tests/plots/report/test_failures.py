@@ -16,6 +16,8 @@ from sklearn.metrics import (
 )
 
 import mercer
+from mercer.machines.holdout import score_held_out
+from mercer.machines.scores import metric_named
 from mercer.plots import save_report
 from mercer.plots.held import RawRows
 from mercer.plots.report.advice import LearningCurve, learning_curve, suspects
@@ -30,8 +32,6 @@ from mercer.plots.report.failures import (
 )
 from mercer.plots.report.measure import report_data
 from mercer.plots.report.save import render
-from mercer.selection.automatic.holdout import score_held_out
-from mercer.selection.automatic.scores import metric_named
 from mercer.tables import column_kind
 from mercer.threads import Clock, Stop, raise_if_stopped
 from plots.displays.test_influence import planted

@@ -24,14 +24,15 @@ from sklearn.metrics import (
 )
 from sklearn.svm import SVC
 
+from mercer.machines import holdout
+from mercer.machines.holdout import Comparison, score_held_out
 from mercer.plots.report.advice import Suspicion
 from mercer.plots.report.contents import Contender, Score
 from mercer.plots.report.failures import calibration
 from mercer.plots.report.measure import report_data
 from mercer.plots.report.png import levels
 from mercer.plots.report.save import render, write_report
-from mercer.selection.automatic import KernelRegressor, holdout
-from mercer.selection.automatic.holdout import Comparison, score_held_out
+from mercer.selection.automatic import KernelRegressor
 from mercer.visible import visible
 from plots.report.reports import HOSTILE, classification, hostile, regression, three_rows
 from plots.report.test_drawings import read_png

@@ -6,8 +6,8 @@ import pytest
 
 from mercer.learners.base.parameters import LIMITS, Limits
 from mercer.learners.neighbourhoods import neighbourhood_machine
+from mercer.machines.settings import REFERENCE, Speed
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.settings import REFERENCE, Speed
 from mercer.solvers.neighbourhoods import training
 from mercer.threads import clock as clocks
 

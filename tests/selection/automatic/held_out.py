@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.scores import Metric
-from mercer.selection.automatic.settings import SearchSettings
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.scores import Metric
+from mercer.machines.settings import SearchSettings
 from mercer.selection.automatic.trials.trials import Trials
 from selection.automatic.simple_models import simple_names
 

@@ -1,7 +1,7 @@
 """Simple models of encoded rows, fitted by their names as a search does."""
 
-from mercer.selection.automatic.candidates import Recipe, machine_kinds, simple_candidates
-from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.machines.candidates import Recipe, machine_kinds, simple_candidates
+from mercer.machines.candidates.candidate import Candidate
 
 
 def simple_names(features):

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 from numpy.testing import assert_array_equal
 
-from mercer.selection.automatic.machines.additive import AdditiveMachine
-from mercer.selection.automatic.machines.neighbourhood import LearntNeighbourhood
-from mercer.selection.automatic.scores import metric_named
-from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.machines.additive import AdditiveMachine
+from mercer.machines.neighbourhood import LearntNeighbourhood
+from mercer.machines.scores import metric_named
+from mercer.machines.settings import SearchSettings
+from mercer.machines.tasks import Classification, Regression
 from mercer.selection.automatic.trials import Trials
 from mercer.threads import clock as clocks
 

@@ -13,7 +13,7 @@ from mercer import (
     KernelMachine,
     KernelRegressor,
 )
-from mercer.selection.automatic.candidates import candidates
+from mercer.machines.candidates import candidates
 from mercer.tables import TableEncoder
 
 RNG = np.random.default_rng(0)

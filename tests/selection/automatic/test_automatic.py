@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 import mercer
 from lanes import few
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.machines.candidates.candidate import Candidate
 
 RNG = np.random.default_rng(0)
 N = 120

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from mercer.durations import seconds
+from mercer.machines.candidates import Recipe
 from mercer.selection.automatic import KernelClassifier, score_held_out
-from mercer.selection.automatic.candidates import Recipe
 from mercer.threads import clock as clocks
 from mercer.threads.clock import Clock
 from selection.automatic.small_searches import RING, TABLE, search_of

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelClassifier
-from mercer.selection.automatic.candidates import machine_kind, machine_kinds, register_machine
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.candidates.order import candidates
+from mercer.machines.candidates import machine_kind, machine_kinds, register_machine
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.candidates.order import candidates
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 import mercer
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
 from mercer.kernels import RBF, Laplacian, TableKernel
-from mercer.selection.automatic.candidates.candidate import Candidate
+from mercer.machines.candidates.candidate import Candidate
 
 N = 90
 RNG = np.random.default_rng(0)

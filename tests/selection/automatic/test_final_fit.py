@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
+from mercer.machines.candidates.candidate import Candidate
 from mercer.selection.automatic import final_fit
-from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.trials import trials
 from mercer.threads import clock as clocks
 from mercer.threads import raise_if_stopped

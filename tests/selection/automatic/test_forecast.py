@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import KernelRegressor
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.machines import linear
-from mercer.selection.automatic.settings import REFERENCE, Speed
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.machines import linear
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.settings import REFERENCE, Speed
+from mercer.machines.tasks import Classification, Regression
 from mercer.selection.automatic.trials import costs
 from mercer.selection.automatic.trials.costs import AT_FIRST, CARE, LAST, Costs
 from mercer.selection.automatic.trials.forecast import FIRST_RUNG_SHARE, PROMOTED, Forecast

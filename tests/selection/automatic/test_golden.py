@@ -14,7 +14,7 @@ import pytest
 
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
 from mercer.kernels import RBF, Laplacian, TableKernel
-from mercer.selection.automatic.candidates import Candidate, candidates, simple_candidates
+from mercer.machines.candidates import Candidate, candidates, simple_candidates
 from mercer.tables.encoding import TableEncoder
 
 GOLDEN = Path(__file__).parent / "golden"

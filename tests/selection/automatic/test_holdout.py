@@ -12,10 +12,10 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.holdout import Comparison, hold_out, score_held_out
-from mercer.selection.automatic.machines import linear
-from mercer.selection.automatic.scores import interval, metric_named
-from mercer.selection.automatic.tasks import Classification, Regression, task_of
+from mercer.machines import linear
+from mercer.machines.holdout import Comparison, hold_out, score_held_out
+from mercer.machines.scores import interval, metric_named
+from mercer.machines.tasks import Classification, Regression, task_of
 from mercer.tables.encoding import TableEncoder
 from selection.automatic.simple_models import simple_model
 

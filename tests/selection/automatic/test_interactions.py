@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF, Kernel, Laplacian, On, Spectrum, TableKernel
-from mercer.selection.automatic.candidates.learning import _error_and_slope, learn_interactions
+from mercer.machines.candidates.learning import _error_and_slope, learn_interactions
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.uniform(size=(60, 3))

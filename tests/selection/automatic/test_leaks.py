@@ -13,10 +13,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.candidates.order import candidates
-from mercer.selection.automatic.holdout import hold_out, score_held_out
-from mercer.selection.automatic.settings import Sizes
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.machines.candidates.order import candidates
+from mercer.machines.holdout import hold_out, score_held_out
+from mercer.machines.settings import Sizes
+from mercer.machines.tasks import Classification, Regression
 from mercer.tables.encoding import TableEncoder
 from selection.automatic.held_out import HeldOutPredictions
 from selection.automatic.simple_models import simple_model, simple_names

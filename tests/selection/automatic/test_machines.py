@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC, KernelRidge, NadarayaWatson
 from mercer.kernels import RBF
-from mercer.selection.automatic.candidates import Recipe
-from mercer.selection.automatic.machines import recipes
-from mercer.selection.automatic.machines.machines import pair_likelihoods
-from mercer.selection.automatic.machines.recipes import splits
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.machines import recipes
+from mercer.machines.candidates import Recipe
+from mercer.machines.machines import pair_likelihoods
+from mercer.machines.recipes import splits
+from mercer.machines.tasks import Classification, Regression
 
 KERNEL = RBF(0.5)
 rng = np.random.default_rng(0)

@@ -10,17 +10,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
-from mercer.selection.automatic import final_fit
-from mercer.selection.automatic.candidates.candidate import Candidate, Tried
-from mercer.selection.automatic.machines import means
-from mercer.selection.automatic.machines.means import (
+from mercer.machines import means
+from mercer.machines.candidates.candidate import Candidate, Tried
+from mercer.machines.means import (
     MOST,
     HeldPredictions,
     greedy_weights,
     mean_name,
 )
-from mercer.selection.automatic.settings import Sizes
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.machines.settings import Sizes
+from mercer.machines.tasks import Classification, Regression
+from mercer.selection.automatic import final_fit
 from mercer.selection.automatic.trials.rungs import Rungs
 from mercer.selection.automatic.trials.state import Leaderboard
 from mercer.tables import Related

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
-from mercer.selection.automatic.candidates import Candidate, candidates
+from mercer.machines.candidates import Candidate, candidates
 from mercer.selection.automatic.trials import finals
 from mercer.tables import TableEncoder
 

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.candidates import candidates
-from mercer.selection.automatic.candidates.readings import (
+from mercer.machines.candidates import candidates
+from mercer.machines.candidates.readings import (
     SEQUENCES,
     VECTORS,
     kernels_of_objects,

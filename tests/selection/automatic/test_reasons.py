@@ -6,13 +6,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
+from mercer.machines.candidates import Recipe
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.scores import metric_named
+from mercer.machines.settings import SearchSettings
+from mercer.machines.tasks import Regression
 from mercer.selection.automatic import KernelClassifier, KernelRegressor, shown
-from mercer.selection.automatic.candidates import Recipe
-from mercer.selection.automatic.candidates.candidate import Candidate
 from mercer.selection.automatic.final_fit import Fitter
-from mercer.selection.automatic.scores import metric_named
-from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.tasks import Regression
 
 
 def blobs(classes, n=120):

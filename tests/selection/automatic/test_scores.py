@@ -5,8 +5,8 @@ import pytest
 import sklearn.metrics as skm
 from numpy.testing import assert_allclose
 
-from mercer.selection.automatic.holdout import compared
-from mercer.selection.automatic.scores import (
+from mercer.machines.holdout import compared
+from mercer.machines.scores import (
     METRICS,
     decision_weights,
     default_metric,

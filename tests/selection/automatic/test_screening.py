@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.candidates.learning import dependence
-from mercer.selection.automatic.tasks import Classification, Regression
+from mercer.machines.candidates.learning import dependence
+from mercer.machines.tasks import Classification, Regression
 from selection.automatic.simple_models import simple_model, simple_names
 
 RNG = np.random.default_rng(3)
@@ -44,7 +44,7 @@ def test_blocks_of_columns_scales_and_order_change_nothing(monkeypatch):
     wanted = dependence(X, y)
     order = RNG.permutation(50)
     assert_allclose(dependence(X[order] * 1e5 + 3, y[order] * 1e-5), wanted, rtol=1e-3)
-    monkeypatch.setattr("mercer.selection.automatic.candidates.learning.BLOCK", 1)
+    monkeypatch.setattr("mercer.machines.candidates.learning.BLOCK", 1)
     assert_allclose(dependence(X, y), wanted, rtol=1e-6)
 
 

@@ -7,15 +7,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.selection.automatic.candidates import Candidate
-from mercer.selection.automatic.holdout import (
+from mercer.machines.candidates import Candidate
+from mercer.machines.holdout import (
     Comparison,
     as_good,
     compared,
     score_held_out,
     verdict,
 )
-from mercer.selection.automatic.scores import METRICS
+from mercer.machines.scores import METRICS
 from mercer.selection.automatic.trials.state import Leaderboard
 
 RNG = np.random.default_rng(0)

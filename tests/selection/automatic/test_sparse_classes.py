@@ -9,15 +9,15 @@ from sklearn.naive_bayes import ComplementNB
 from sklearn.svm import LinearSVC
 
 from mercer import KernelClassifier, load, save
-from mercer.selection.automatic.candidates import Recipe, machine_kinds
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.candidates.order import candidates
-from mercer.selection.automatic.machines.linear import (
+from mercer.machines.candidates import Recipe, machine_kinds
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.candidates.order import candidates
+from mercer.machines.linear import (
     SPARSE_CLASSES,
     fit_bayes,
     fit_margins,
 )
-from mercer.selection.automatic.tasks import Classification
+from mercer.machines.tasks import Classification
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 import mercer
 from mercer import KernelClassifier, KernelRegressor, MultipleKernelRegressor
 from mercer.kernels import RBF, Laplacian, TableKernel
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.candidates.learning import learn_sum
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.candidates.learning import learn_sum
 from mercer.tables.encoding import TableEncoder
 
 RNG = np.random.default_rng(7)

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor, load, save
 from mercer.kernels import Spectrum
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.candidates.order import candidates
+from mercer.machines.candidates.readings import TEXTS
 from mercer.samples import EncodedColumns, Sets, Strings, as_samples
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.candidates.order import candidates
-from mercer.selection.automatic.candidates.readings import TEXTS
 from mercer.tables.cells import as_items, as_texts, separator_of, words_of
 from mercer.tables.encoding import Feature, TableEncoder
 

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from lanes import few
 from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.ridge import penalty as ridge_penalty
-from mercer.selection.automatic.candidates import Recipe, Tried
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.scores import metric_named
+from mercer.machines.candidates import Recipe, Tried
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.scores import metric_named
 from mercer.selection.automatic.trials import forecast as forecasts
 from mercer.selection.automatic.trials import rungs as rungs_of_search
 from mercer.selection.automatic.trials import trials as trials_of_search

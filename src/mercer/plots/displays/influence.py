@@ -14,10 +14,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from mercer.gram import gram
 from mercer.learners.base import is_auto
 from mercer.learners.ridge import KernelRidge
+from mercer.machines import Classification, KernelRidgeMachine, Regression, Task
 from mercer.plots.displays.display import Display, square
 from mercer.plots.fitted import row_count, sample_gram, sample_rows, take
 from mercer.plots.held import rows_of
-from mercer.selection.automatic import Classification, KernelRidgeMachine, Regression, Task
 from mercer.threads import Clock, blas_limit
 
 EXACT_ROWS = 3000  # most rows of an inverse

@@ -12,10 +12,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.learners.ridge import KernelRidge
+from mercer.machines import Z95, Classification, KernelRidgeMachine, Recipe, Regression
 from mercer.plots.displays.display import Display
 from mercer.plots.fitted import row_count, sample_rows, take
 from mercer.plots.held import ModelRows, rows_of, typical_row
-from mercer.selection.automatic import Z95, Classification, KernelRidgeMachine, Recipe, Regression
 from mercer.tables import as_numbers
 from mercer.threads import Clock, blas_limit
 

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from mercer.machines import Z95
 from mercer.plots.displays.display import Display
 from mercer.plots.fitted import row_count, sample_rows, take
 from mercer.plots.held import ModelRows, rows_of
-from mercer.selection.automatic import Z95
 from mercer.tables import as_numbers
 from mercer.threads import Clock
 

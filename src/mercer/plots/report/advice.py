@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.machines import Classification, Metric, Regression, Task
 from mercer.plots.axes import brief
 from mercer.plots.displays import InfluenceDisplay
-from mercer.selection.automatic import Classification, Metric, Regression, Task
 from mercer.threads import Clock
 
 SHARES = (0.125, 0.25, 0.5)  # shares of the training rows on the learning curve

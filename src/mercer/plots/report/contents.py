@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.machines import Comparison, Coverage, as_good, verdict
 from mercer.plots.displays import (
     Dependence,
     EmbeddingDisplay,
@@ -33,7 +34,6 @@ from mercer.plots.report.kernel_words import KernelWords
 from mercer.plots.report.pieces import TextPieces
 from mercer.plots.report.shapes import AddedShapes
 from mercer.samples import Drawing
-from mercer.selection.automatic import Comparison, Coverage, as_good, verdict
 from mercer.spoken import spoken
 from mercer.tables import FEW_GROUPS, column_kind
 

@@ -17,11 +17,11 @@ from sklearn.metrics import (
     roc_curve,
 )
 
+from mercer.machines import wilson, with_classes_of
 from mercer.plots.axes import brief
 from mercer.plots.fitted import sample_rows
 from mercer.plots.held import ModelRows
 from mercer.samples import kind_that_holds
-from mercer.selection.automatic import wilson, with_classes_of
 from mercer.tables import ColumnKind, as_numbers, missing_values
 
 BINS = 10  # bins of the calibration curve

@@ -17,6 +17,18 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 import mercer
 from mercer.learners.spectral import KernelPCA
+from mercer.machines import (
+    METRICS,
+    HeldOut,
+    Metric,
+    compared,
+    interval,
+    kept_words,
+    measure_coverage,
+    metric_named,
+    ranks_of,
+    score_held_out,
+)
 from mercer.plots.displays import (
     EmbeddingDisplay,
     GramDisplay,
@@ -41,19 +53,6 @@ from mercer.plots.report.kernel_words import KernelWords, kernel_words
 from mercer.plots.report.pieces import TextPieces, text_pieces
 from mercer.plots.report.shapes import added_shapes
 from mercer.plots.report.summaries import column_summaries, target_summary
-from mercer.selection.automatic import (
-    METRICS,
-    HeldOut,
-    KernelRegressor,
-    Metric,
-    compared,
-    interval,
-    kept_words,
-    measure_coverage,
-    metric_named,
-    ranks_of,
-    score_held_out,
-)
 from mercer.threads import Clock, affordable_rows, blas_threads
 
 TEXTS = 3  # most text columns whose words are measured
@@ -201,7 +200,7 @@ def report_data(
     if scorer.power:  # the classes of the least expected loss
         chosen = np.eye(len(classes))[scorer.choice(predicted)]
     coverage = None if scored is None else scored.coverage
-    if scored is None and isinstance(model, KernelRegressor):
+    if scored is None and hasattr(model, "leaderboard_"):
         coverage = measure_coverage(model, X_test, y_test)
     data = ReportData(
         target=target,

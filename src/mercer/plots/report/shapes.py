@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.machines import Z95
 from mercer.plots.displays import Dependence, direction
-from mercer.selection.automatic import Z95
 from mercer.tables import column_kind
 
 MOST, MOST_LEVELS = 6, 12  # functions that are shown, and levels of one of them

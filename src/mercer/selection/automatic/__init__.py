@@ -1,51 +1,46 @@
 """The automatic estimators, KernelClassifier and KernelRegressor, and the search behind them."""
 
-from mercer.selection.automatic.candidates import (
-    Candidate,
-    MachineKind,
-    Recipe,
-    least_memory,
-    register_machine,
-)
-from mercer.selection.automatic.classifier import KernelClassifier
-from mercer.selection.automatic.holdout import (
-    Comparison,
-    Coverage,
-    HeldOut,
-    as_good,
-    compared,
-    hold_out,
-    kept_words,
-    measure_coverage,
-    score_alone,
-    score_held_out,
-    verdict,
-)
-from mercer.selection.automatic.kernel_machine import KernelMachine
-from mercer.selection.automatic.machines import KernelRidgeMachine, Machine
-from mercer.selection.automatic.regressor import KernelRegressor
-from mercer.selection.automatic.scores import (
+from mercer.machines import (
+    LARGEST,
     METRICS,
     RARE,
     Z95,
+    Candidate,
+    Classification,
+    Comparison,
+    Coverage,
+    HeldOut,
+    KernelRidgeMachine,
+    Machine,
+    MachineKind,
     Metric,
+    Recipe,
+    Regression,
+    Task,
+    as_good,
+    compared,
     default_metric,
+    hold_out,
     interval,
+    kept_words,
+    known_order,
+    least_memory,
+    levels_in_order,
+    measure_coverage,
     metric_named,
+    ranks_of,
+    register_machine,
+    score_alone,
+    score_held_out,
+    task_of,
+    verdict,
     wilson,
     with_classes_of,
 )
+from mercer.selection.automatic.classifier import KernelClassifier
+from mercer.selection.automatic.kernel_machine import KernelMachine
+from mercer.selection.automatic.regressor import KernelRegressor
 from mercer.selection.automatic.shown import Reasons
-from mercer.selection.automatic.tasks import (
-    LARGEST,
-    Classification,
-    Regression,
-    Task,
-    known_order,
-    levels_in_order,
-    ranks_of,
-    task_of,
-)
 
 __all__ = [
     "LARGEST", "METRICS", "RARE", "Z95", "Candidate", "Classification", "Comparison", "Coverage",

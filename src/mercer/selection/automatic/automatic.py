@@ -26,9 +26,18 @@ from mercer.estimator import estimator
 from mercer.gram import ApproximationWarning, Place
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
-from mercer.persistence import KeepsRecords, fields, whole
-from mercer.samples import EncodedColumns, recognised
-from mercer.selection.automatic.candidates import (
+from mercer.machines import (
+    REFERENCE,
+    SearchSettings,
+    Sizes,
+    Speed,
+    Task,
+    compressed,
+    default_metric,
+    mean_name,
+    metric_named,
+)
+from mercer.machines.candidates import (
     Candidate,
     Planned,
     Recipe,
@@ -37,13 +46,11 @@ from mercer.selection.automatic.candidates import (
     least_memory,
     planned_fits,
 )
+from mercer.persistence import KeepsRecords, fields, whole
+from mercer.samples import EncodedColumns, recognised
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
-from mercer.selection.automatic.machines import compressed, mean_name
-from mercer.selection.automatic.scores import default_metric, metric_named
-from mercer.selection.automatic.settings import REFERENCE, SearchSettings, Sizes, Speed
 from mercer.selection.automatic.shown import Reasons, find_reasons, fitted_html, winner_code
-from mercer.selection.automatic.tasks import Task
 from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
     Column,

@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from mercer.estimator import estimator
+from mercer.machines import Classification, levels_in_order, metric_named, ranks_of
 from mercer.selection.automatic.automatic import AutomaticKernel
-from mercer.selection.automatic.scores import metric_named
-from mercer.selection.automatic.tasks import Classification, levels_in_order, ranks_of
 
 
 @estimator

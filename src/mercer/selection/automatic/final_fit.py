@@ -12,16 +12,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.candidates import (
+from mercer.machines import Machine, MeanMachine, SearchSettings, Task
+from mercer.machines.candidates import (
     Candidate,
     Planned,
     Recipe,
     learn_kernel,
     learning_rows,
 )
-from mercer.selection.automatic.machines import Machine, MeanMachine
-from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.tasks import Task
 from mercer.selection.automatic.trials import Trials
 from mercer.threads import Deadline
 

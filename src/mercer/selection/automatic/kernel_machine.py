@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.candidates import (
+from mercer.machines import SearchSettings
+from mercer.machines.candidates import (
     EFFECTS,
     Candidate,
     MachineKind,
@@ -16,7 +17,6 @@ from mercer.selection.automatic.candidates import (
     machine_kinds,
 )
 from mercer.selection.automatic.final_fit import Fitted, Fitter, mean_of
-from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials import FoldFits, SearchState
 from mercer.tables import Feature
 

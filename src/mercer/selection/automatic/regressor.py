@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import check_coverage, check_levels
+from mercer.machines import Regression, SearchSettings, Task
 from mercer.selection.automatic.automatic import AutomaticKernel
-from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.spread import learn_spread
 from mercer.selection.automatic.target_scales import choose_scale, scale_named
-from mercer.selection.automatic.tasks import Regression, Task
 
 
 @estimator

@@ -22,7 +22,7 @@ import mercer.kernels
 from mercer.kernels import TableKernel
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import Reasons, largest_parts
-from mercer.selection.automatic.candidates import Candidate, Recipe, machine_kind
+from mercer.machines.candidates import Candidate, Recipe, machine_kind
 from mercer.selection.automatic.kernel_machine import KernelMachine
 
 BLOCK = 4_000_000  # numbers of the largest matrix of contributions

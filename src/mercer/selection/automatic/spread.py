@@ -24,11 +24,10 @@ from scipy.stats import kruskal
 from mercer.kernels import RBF
 from mercer.learners.base import ScoreQuantiles
 from mercer.learners.ridge import KernelRidge
+from mercer.machines import SearchSettings, TargetScale
+from mercer.machines.candidates import Candidate, candidates
 from mercer.persistence import fields, floats, whole
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.candidates import Candidate, candidates
-from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.tasks import TargetScale
 from mercer.tables import TableEncoder, read_as
 
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])  # whose losses are compared

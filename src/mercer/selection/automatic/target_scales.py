@@ -15,9 +15,8 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from mercer.learners.ridge import KernelRidge
-from mercer.selection.automatic.candidates import Candidate, candidates
-from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.tasks import Regression, TargetScale
+from mercer.machines import Regression, SearchSettings, TargetScale
+from mercer.machines.candidates import Candidate, candidates
 
 ROWS = 500  # that scales are tried on, at most
 FEWEST = 50

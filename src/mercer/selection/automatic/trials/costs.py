@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.learners.base import LIMITS, PENALTY_ROWS
-from mercer.selection.automatic.machines import FOLDS, JUDGED_ROWS, SMALL, costs_tried
-from mercer.selection.automatic.settings import REFERENCE, Speed, least_seconds
+from mercer.machines import FOLDS, JUDGED_ROWS, REFERENCE, SMALL, Speed, costs_tried, least_seconds
 
 AT_FIRST = 1.5  # factor before anything was observed
 FACTORS = (0.3, 10.0)  # between which it is believed

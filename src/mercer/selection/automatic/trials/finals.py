@@ -10,9 +10,8 @@ from sklearn.base import clone
 from mercer.learners.base import SQUARES
 from mercer.learners.neighbourhoods import NeighbourhoodMachineRegressor
 from mercer.learners.ridge import affordable_leaf
-from mercer.selection.automatic.candidates import Candidate, Recipe
-from mercer.selection.automatic.machines import RANKS
-from mercer.selection.automatic.settings import SearchSettings, least_seconds
+from mercer.machines import RANKS, SearchSettings, least_seconds
+from mercer.machines.candidates import Candidate, Recipe
 from mercer.selection.automatic.trials.costs import Costs, Row, entry_seconds, row_features
 
 MOST_OUTPUTS = 100  # targets of a local machine, each of which takes time in each leaf

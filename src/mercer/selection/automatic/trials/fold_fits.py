@@ -15,9 +15,8 @@ import numpy as np
 from mercer.gram import gram
 from mercer.kernels import Linear, Precomputed, TableKernel
 from mercer.learners.ridge import PENALTIES, affordable, mixed_outputs
-from mercer.selection.automatic.candidates import Candidate, Recipe, explicit_features
-from mercer.selection.automatic.machines import HELD_ROWS, TRIED_LEAF, Machine
-from mercer.selection.automatic.settings import Rung
+from mercer.machines import HELD_ROWS, TRIED_LEAF, Machine, Rung
+from mercer.machines.candidates import Candidate, Recipe, explicit_features
 from mercer.selection.automatic.trials.rungs import SPARED, gathered
 from mercer.selection.automatic.trials.state import SearchState
 from mercer.solvers import RidgeFolds

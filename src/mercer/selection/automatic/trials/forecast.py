@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mercer.selection.automatic.candidates import LEARNING_STEPS, Candidate, Recipe, Trial
-from mercer.selection.automatic.settings import Rung
+from mercer.machines import Rung
+from mercer.machines.candidates import LEARNING_STEPS, Candidate, Recipe, Trial
 from mercer.selection.automatic.trials.state import FIRST_RUNG_SHARE, SearchState
 
 PROMOTED = 3  # candidates for which the first rung leaves time in the second one

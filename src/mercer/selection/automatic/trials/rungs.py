@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mercer.selection.automatic.candidates import Candidate, learning_rows
-from mercer.selection.automatic.settings import Rung, SearchSettings
+from mercer.machines import Rung, SearchSettings
+from mercer.machines.candidates import Candidate, learning_rows
 from mercer.selection.automatic.trials.finals import Finals
 from mercer.tables import read_as
 

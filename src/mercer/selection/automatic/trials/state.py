@@ -9,16 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.kernels import TableKernel
-from mercer.selection.automatic.candidates import (
+from mercer.machines import HeldPredictions, Machine, Metric, SearchSettings, Weighed
+from mercer.machines.candidates import (
     Candidate,
     Learnt,
     Tried,
     learn_kernel,
     simple_candidates,
 )
-from mercer.selection.automatic.machines import HeldPredictions, Machine, Weighed
-from mercer.selection.automatic.scores import Metric
-from mercer.selection.automatic.settings import SearchSettings
 from mercer.selection.automatic.trials.costs import Costs
 from mercer.selection.automatic.trials.finals import Finals
 from mercer.selection.automatic.trials.rungs import Rungs

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mercer.selection.automatic.candidates import (
+from mercer.machines import Rung, SearchSettings, Weighed, decision_weights, mean_name
+from mercer.machines.candidates import (
     Candidate,
     Planned,
     Recipe,
@@ -26,9 +27,6 @@ from mercer.selection.automatic.candidates import (
     machine_kinds,
     planned_fits,
 )
-from mercer.selection.automatic.machines import Weighed, mean_name
-from mercer.selection.automatic.scores import decision_weights
-from mercer.selection.automatic.settings import Rung, SearchSettings
 from mercer.selection.automatic.trials.finals import HOPE
 from mercer.selection.automatic.trials.fold_fits import FoldFits
 from mercer.selection.automatic.trials.forecast import Forecast

@@ -15,10 +15,10 @@ from mercer.learners.neighbourhoods import (
     NeighbourhoodMachineClassifier,
     NeighbourhoodMachineRegressor,
 )
+from mercer.machines.candidates import CODES, ReadColumns, Recipe
+from mercer.machines.machines import LEAST, Machine
+from mercer.machines.tasks import Task
 from mercer.samples import Categories, EncodedColumns
-from mercer.selection.automatic.candidates import CODES, ReadColumns, Recipe
-from mercer.selection.automatic.machines.machines import LEAST, Machine
-from mercer.selection.automatic.tasks import Task
 from mercer.spoken import spoken
 
 SPREAD_ROWS = 500  # of which distances are measured

@@ -22,10 +22,10 @@ from sklearn.pipeline import Pipeline
 
 from mercer.distances import dense_rows
 from mercer.learners.margin import LinearSVC
+from mercer.machines.candidates import Recipe, explicit_features
+from mercer.machines.machines import Machine
+from mercer.machines.tasks import Task
 from mercer.persistence import fields, whole
-from mercer.selection.automatic.candidates import Recipe, explicit_features
-from mercer.selection.automatic.machines.machines import Machine
-from mercer.selection.automatic.tasks import Task
 from mercer.spoken import spoken
 from mercer.threads import blas_threads
 

@@ -12,15 +12,15 @@ import numpy as np
 from mercer.distances import Match as MatchDistance
 from mercer.distances import PairDifferences
 from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
-from mercer.persistence import fields
-from mercer.samples import EncodedColumns
-from mercer.selection.automatic.candidates.kinds import MachineKind, Recipe, machine_kind
-from mercer.selection.automatic.candidates.readings import (
+from mercer.machines.candidates.kinds import MachineKind, Recipe, machine_kind
+from mercer.machines.candidates.readings import (
     column_parts,
     kernels_of_objects,
     readings,
     spline_parts,
 )
+from mercer.persistence import fields
+from mercer.samples import EncodedColumns
 from mercer.tables import (
     EncodedRows,
     Feature,

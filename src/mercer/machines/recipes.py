@@ -22,7 +22,8 @@ from mercer.learners.margin import SVC
 from mercer.learners.neighbourhoods import NeighbourhoodMachineRegressor
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
-from mercer.selection.automatic.candidates import (
+from mercer.machines.additive import AdditiveMachine
+from mercer.machines.candidates import (
     MachineKind,
     Recipe,
     Trial,
@@ -30,8 +31,7 @@ from mercer.selection.automatic.candidates import (
     machine_kind,
     register_machine,
 )
-from mercer.selection.automatic.machines.additive import AdditiveMachine
-from mercer.selection.automatic.machines.linear import (
+from mercer.machines.linear import (
     IN_WORDS,
     SPARSE_CLASSES,
     LinearMachine,
@@ -39,14 +39,14 @@ from mercer.selection.automatic.machines.linear import (
     fit_linear,
     of_all_classes,
 )
-from mercer.selection.automatic.machines.machines import (
+from mercer.machines.machines import (
     KernelRidgeMachine,
     Machine,
     MarginMachine,
     WindowMachine,
 )
-from mercer.selection.automatic.machines.neighbourhood import LearntNeighbourhood
-from mercer.selection.automatic.tasks import Classification
+from mercer.machines.neighbourhood import LearntNeighbourhood
+from mercer.machines.tasks import Classification
 from mercer.threads import blas_threads
 
 COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.machines.candidates import Recipe, Tried
+from mercer.machines.machines import Machine
+from mercer.machines.settings import SearchSettings
+from mercer.machines.tasks import Task
 from mercer.persistence import each, fields, floats, whole
-from mercer.selection.automatic.candidates import Recipe, Tried
-from mercer.selection.automatic.machines.machines import Machine
-from mercer.selection.automatic.settings import SearchSettings
-from mercer.selection.automatic.tasks import Task
 
 HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
 MOST, LEAST_SHARE = 4, 0.03  # machines of a mean, whose predictions take as long as those of all
@@ -194,7 +194,7 @@ def greedy_weights(
 
     Examples
     --------
-    >>> from mercer.selection.automatic.tasks import Regression
+    >>> from mercer.machines.tasks import Regression
     >>> y = np.zeros(3)
     >>> greedy_weights(Regression(), np.array([y + 1, y - 3, y + 9]), y).tolist()
     [0.75, 0.25, 0.0]

@@ -13,9 +13,9 @@ from mercer import _native
 from mercer.gram import Place, gram
 from mercer.kernels import On, TableKernel
 from mercer.learners.metrics import Form, learn_metric
+from mercer.machines.candidates.candidate import Candidate
+from mercer.machines.settings import SearchSettings
 from mercer.samples import Table
-from mercer.selection.automatic.candidates.candidate import Candidate
-from mercer.selection.automatic.settings import SearchSettings
 from mercer.solvers import AlignmentWeights
 from mercer.solvers.weights import equal_if_none
 from mercer.tables import read_as

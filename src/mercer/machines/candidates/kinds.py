@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from mercer.selection.automatic.settings import SearchSettings
+from mercer.machines.settings import SearchSettings
 
 
 class Trial(NamedTuple):

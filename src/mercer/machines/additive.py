@@ -17,10 +17,10 @@ from mercer.learners.additive import (
     Surface,
     joined_levels,
 )
+from mercer.machines.candidates import CODES, ReadColumns, Recipe
+from mercer.machines.machines import LEAST, Machine
+from mercer.machines.tasks import Task
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.candidates import CODES, ReadColumns, Recipe
-from mercer.selection.automatic.machines.machines import LEAST, Machine
-from mercer.selection.automatic.tasks import Task
 from mercer.tables import TableEncoder
 
 

@@ -13,9 +13,9 @@ import scipy.linalg
 
 from mercer.gram import Place
 from mercer.learners.base import LEAF_ROWS
+from mercer.machines.scores import Metric
+from mercer.machines.tasks import Task
 from mercer.samples import EncodedColumns
-from mercer.selection.automatic.scores import Metric
-from mercer.selection.automatic.tasks import Task
 from mercer.tables import Feature, Related
 from mercer.threads import Clock
 

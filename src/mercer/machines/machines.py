@@ -1,6 +1,6 @@
 """The machines of the search: a kernel learner, and what makes predictions of its outputs.
 
-How they are fitted is in `mercer.selection.automatic.machines.recipes`.
+How they are fitted is in `mercer.machines.recipes`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mercer.learners.base import all_pairs, by_pair
 from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
-from mercer.selection.automatic.candidates import Recipe
+from mercer.machines.candidates import Recipe
 from mercer.spoken import spoken
 
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from mercer.samples import EncodedColumns
-from mercer.selection.automatic.candidates import Recipe, simple_candidates
-from mercer.selection.automatic.scores import (
+from mercer.machines.candidates import Recipe, simple_candidates
+from mercer.machines.scores import (
     Metric,
     decision_weights,
     drawn_rows,
@@ -28,7 +27,8 @@ from mercer.selection.automatic.scores import (
     metric_named,
     wilson,
 )
-from mercer.selection.automatic.tasks import Classification, Regression, Task, ranks_of
+from mercer.machines.tasks import Classification, Regression, Task, ranks_of
+from mercer.samples import EncodedColumns
 from mercer.spoken import spoken
 
 LEVEL = 0.05
@@ -70,7 +70,7 @@ def compared(
 
     Examples
     --------
-    >>> from mercer.selection.automatic.scores import METRICS
+    >>> from mercer.machines.scores import METRICS
     >>> y = np.arange(40.0)
     >>> compared(METRICS["mae"], y, y + 0.1, y[::-1]).outcome
     'better'

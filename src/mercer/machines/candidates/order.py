@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from mercer.selection.automatic.candidates.candidate import EFFECTS, PRUNED, Candidate
-from mercer.selection.automatic.candidates.readings import readings, spline_parts
+from mercer.machines.candidates.candidate import EFFECTS, PRUNED, Candidate
+from mercer.machines.candidates.readings import readings, spline_parts
 from mercer.tables import Feature, read_as
 
 RADIAL = ("gaussian", "laplacian", "metric", "screened")

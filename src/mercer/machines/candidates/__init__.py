@@ -1,6 +1,6 @@
 """What a search tries: kernels of the columns, with or without learnt weights, in a machine."""
 
-from mercer.selection.automatic.candidates.candidate import (
+from mercer.machines.candidates.candidate import (
     CODES,
     EFFECTS,
     Candidate,
@@ -11,7 +11,7 @@ from mercer.selection.automatic.candidates.candidate import (
     final_entry,
     planned_fits,
 )
-from mercer.selection.automatic.candidates.kinds import (
+from mercer.machines.candidates.kinds import (
     MachineKind,
     Recipe,
     Trial,
@@ -19,15 +19,15 @@ from mercer.selection.automatic.candidates.kinds import (
     machine_kinds,
     register_machine,
 )
-from mercer.selection.automatic.candidates.learning import (
+from mercer.machines.candidates.learning import (
     LEARNING_STEPS,
     Learnt,
     learn_kernel,
     learning_rows,
     least_memory,
 )
-from mercer.selection.automatic.candidates.order import candidates, simple_candidates
-from mercer.selection.automatic.candidates.readings import explicit_features
+from mercer.machines.candidates.order import candidates, simple_candidates
+from mercer.machines.candidates.readings import explicit_features
 
 __all__ = [
     "CODES", "EFFECTS", "LEARNING_STEPS", "Candidate", "Learnt", "MachineKind", "Planned",

@@ -1,0 +1,80 @@
+"""What a search tries and fits, and how it is scored: tasks, metrics, candidates and machines.
+
+The search of the automatic estimators and the displays, which fit machines too, both stand on it.
+"""
+
+from mercer.machines.candidates import (
+    Candidate,
+    MachineKind,
+    Recipe,
+    least_memory,
+    register_machine,
+)
+from mercer.machines.holdout import (
+    Comparison,
+    Coverage,
+    HeldOut,
+    as_good,
+    compared,
+    hold_out,
+    kept_words,
+    measure_coverage,
+    score_alone,
+    score_held_out,
+    verdict,
+)
+from mercer.machines.machines import KernelRidgeMachine, Machine
+from mercer.machines.means import HeldPredictions, MeanMachine, Weighed, mean_name
+from mercer.machines.recipes import (
+    FOLDS,
+    HELD_ROWS,
+    JUDGED_ROWS,
+    RANKS,
+    SMALL,
+    TRIED_LEAF,
+    compressed,
+    costs_tried,
+)
+from mercer.machines.scores import (
+    METRICS,
+    RARE,
+    Z95,
+    Metric,
+    decision_weights,
+    default_metric,
+    interval,
+    metric_named,
+    wilson,
+    with_classes_of,
+)
+from mercer.machines.settings import (
+    REFERENCE,
+    Rung,
+    SearchSettings,
+    Sizes,
+    Speed,
+    least_seconds,
+)
+from mercer.machines.tasks import (
+    LARGEST,
+    Classification,
+    Regression,
+    TargetScale,
+    Task,
+    known_order,
+    levels_in_order,
+    ranks_of,
+    task_of,
+)
+
+__all__ = [
+    "FOLDS", "HELD_ROWS", "JUDGED_ROWS", "LARGEST", "METRICS", "RANKS", "RARE", "REFERENCE",
+    "SMALL", "TRIED_LEAF", "Z95", "Candidate", "Classification", "Comparison", "Coverage",
+    "HeldOut", "HeldPredictions", "KernelRidgeMachine", "Machine", "MachineKind", "MeanMachine",
+    "Metric", "Recipe", "Regression", "Rung", "SearchSettings", "Sizes", "Speed", "TargetScale",
+    "Task", "Weighed", "as_good", "compared", "compressed", "costs_tried", "decision_weights",
+    "default_metric", "hold_out", "interval", "kept_words", "known_order", "least_memory",
+    "least_seconds", "levels_in_order", "mean_name", "measure_coverage", "metric_named",
+    "ranks_of", "register_machine", "score_alone", "score_held_out", "task_of", "verdict",
+    "wilson", "with_classes_of",
+]  # fmt: skip
