@@ -23,10 +23,10 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import polars as pl
 
+from mercer.cli.columnar import check_parquet
 from mercer.cli.errors import OptionError, TableError, no_column
 from mercer.cli.files import STDIN, Source, find_sources
 from mercer.cli.formats import blamed
-from mercer.cli.parquet import check_source
 from mercer.cli.search_options import DedupOptions
 from mercer.cli.text_layout import separator_of
 from mercer.persistence import read_json
@@ -252,7 +252,8 @@ class Parquet(Format):
         super().__init__(source, column, keep, separator)
         if not source.plain:
             raise TableError(f"{source.label}: give Parquet as a file that is not compressed.")
-        check_source(source)
+        with blamed(source, "Parquet"), source.path.open("rb") as file:
+            check_parquet(file)
         self.names = self.scan().collect_schema().names()
         for option, name in (("--column", column), ("--keep", keep)):
             if name is not None and name not in self.names:

@@ -1,8 +1,8 @@
-"""Tables in files that know their types: Arrow, svmlight and Excel.
+"""Tables in files that know their types: svmlight and Excel.
 
 Each class reads one source as frames, at once or in blocks of rows, as `DelimitedText` does.
 `Lines` is the base of those that are read line by line (json_tables.py and headed_files.py), and
-`Whole` of those that a library reads (also parquet.py).
+`Whole` of those that a library reads (also columnar.py).
 """
 
 from __future__ import annotations
@@ -146,18 +146,6 @@ class Whole(Typed):
     def _blamed(self, read: Callable[[], Any]) -> Any:
         with blamed(self.source, self.kind):
             return read()
-
-
-class ArrowFile(Whole):
-    """Arrow's file format, which Feather is too, and its stream format."""
-
-    kind = "Arrow"
-    sliced: ClassVar = {b"ARROW1": partial(pl.scan_ipc, hive_partitioning=False)}
-
-    def _read(self, content: bytes) -> pl.DataFrame:
-        if content.startswith(b"ARROW1"):
-            return pl.read_ipc(io.BytesIO(content), use_pyarrow=False)
-        return pl.read_ipc_stream(io.BytesIO(content), use_pyarrow=False)
 
 
 class SvmlightFile(Whole):

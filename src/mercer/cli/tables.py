@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from mercer.cli.columnar import ArrowFile, ParquetFile
 from mercer.cli.delimited import DelimitedText
 from mercer.cli.errors import TableError, counted
 from mercer.cli.files import STDIN, Source, find_sources
-from mercer.cli.formats import ArrowFile, ExcelFile, Lines, SvmlightFile, Typed
+from mercer.cli.formats import ExcelFile, Lines, SvmlightFile, Typed
 from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
 from mercer.cli.headed_files import ArffFile, TimeSeriesFile
 from mercer.cli.json_tables import JsonFile, JsonLines
-from mercer.cli.parquet import ParquetFile
 from mercer.cli.text_types import TextTypes
 from mercer.spoken import first_of
 from mercer.tables import Column, Hints
