@@ -9,6 +9,7 @@ import pytest
 import mercer
 from cli.runner import command
 from mercer.machines.holdout import hold_out
+from mercer.threads import Clock
 
 N = 90
 RANDOM = np.random.default_rng(0)
@@ -95,3 +96,32 @@ def score_by_hand(seed):
     draw = np.random.default_rng(seed)
     again = [loss[draw.integers(0, len(loss), len(loss))].mean() for _ in range(500)]
     return loss.mean(), np.percentile(again, [2.5, 97.5])
+
+
+def test_of_many_rows_a_smaller_part_is_held_out(folder, capsys, monkeypatch):
+    monkeypatch.setattr("mercer.cli.problem.MOST_HELD", 9)
+    score = json.loads(fit(capsys, "--json")[1])["score"]
+    assert score["rows"] == 9
+
+
+def test_rows_that_there_is_no_time_to_predict_are_not_scored(folder, capsys, monkeypatch):
+    monkeypatch.setattr("mercer.cli.fit.affordable_rows", lambda *_, **__: 11)
+    code, out, _ = fit(capsys)
+    assert code == 0
+    assert "on 11 rows held out" in out
+    said = "There was no time to predict all 18 rows that were held out: the score is that of 11"
+    page = (folder / "model.html").read_text("utf-8")
+    assert said in " ".join(out.split())
+    assert said in page
+    assert "11 rows" in page
+
+
+def test_a_simple_model_that_takes_long_on_all_rows_is_not_compared(folder, capsys, monkeypatch):
+    within = Clock.within
+    late = iter([False, True])
+    monkeypatch.setattr(Clock, "within", lambda *args: None if next(late, False) else within(*args))
+    code, out, _ = fit(capsys)
+    assert code == 0
+    assert "'linear (spline)' was not compared on the rows held out" in " ".join(out.split())
+    assert "baseline trivial" in out
+    assert "baseline linear" not in out.split("Winner")[1]

@@ -37,15 +37,17 @@ from mercer.selection.automatic import (
     score_alone,
     score_held_out,
 )
-from mercer.threads import Clock, Deadline, paying_threads
+from mercer.threads import Clock, Deadline, affordable_rows, paying_threads
 
 SEARCH_SHARE = 0.6  # share of --time for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of
 REPORT_SHARE, LEAST_REPORT = 0.1, 1.0  # share of --time, and seconds, for what the report measures
 LATE_REPORT = 0.2  # seconds for it where the time is over
 #: of --time, and least seconds, that the fit to all rows leaves to the report and its pictures; on
-#: a slow machine these take as long as loading the libraries, if that is more
-KEPT_SHARE, LEAST_KEPT = 0.1, 1.5
+#: a slow machine these take as long as loading the libraries, and of a wide table a part of the
+#: time of reading, if that is more
+KEPT_SHARE, LEAST_KEPT, AS_READING = 0.1, 1.5, 0.5
+PREDICTED_SHARE = 0.4  # of the time that is left, in which the rows held out are predicted once
 CARE = 1.1  # the fit on all rows begins only if so many times its predicted time is left
 
 
@@ -64,9 +66,10 @@ def fit_table(options: FitOptions, started: float | None = None, *, warned: bool
     problem = read_problem(options, screen)
     split = split_rows(problem, options, screen)
     options.check_memory(len(split.y_train))
+    reading = budget.spent() - loading
     skops_io()  # what saving needs, a second on a slow machine: before the search plans its time
     with SearchBar(screen, budget.limit, problem.metric) as bar:
-        kept = budget.part(KEPT_SHARE, max(LEAST_KEPT, loading))
+        kept = budget.part(KEPT_SHARE, max(LEAST_KEPT, loading, AS_READING * reading))
         steps = Steps(bar, timed=options.trials is None, kept=kept)
         outcome = search_and_refit(problem, split, options, screen, steps, budget)
         save(outcome.final, options.output)  # before anything that may fail
@@ -105,7 +108,7 @@ def search_and_refit(
     before = None
     if options.compress is not None:
         split, before = _compress(model, split, options.compress)
-    split, score = _score(model, split, options, steps)
+    split, score = _score(model, split, options, steps, budget)
     if options.compress is not None:
         model.notices_.append(_loss(before, score, options.compress))
     final, table = _refit(model, problem, split, options, steps, budget)
@@ -193,19 +196,39 @@ def _earlier(file: Path, model: Any) -> Any:
 
 
 def _score(
-    model: Any, split: Split, options: FitOptions, steps: Steps
+    model: Any, split: Split, options: FitOptions, steps: Steps, budget: Clock
 ) -> tuple[Split, HeldOut | None]:
     """The split with encoded rows, and the score on those that are held out.
 
-    It is None without any, or where it was interrupted.
+    It is None without any, or where it was interrupted. Rows that there is no time to predict are
+    held out no longer.
     """
     if split.X_held is None:
         return split, None
+    clock = Clock(budget.left() - steps.kept) if steps.timed else Clock()
 
     def scored() -> tuple[Split, HeldOut]:
-        both = replace(split, X_held=model.encode_table(split.X_held))
+        new = model.encode_table(split.X_held)
+        both, order = replace(split, X_held=new), np.random.default_rng(0).permutation(len(new))
+        rows = affordable_rows(
+            lambda count: model.machine_(new.matrix[order[:count]]), len(order),
+            clock.share(PREDICTED_SHARE), power=1,
+        )  # fmt: skip
+        if rows < len(order):
+            both = both.scored_on(np.sort(order[:rows]))
+            model.notices_.append(
+                f"There was no time to predict all {len(order):,} rows that were held out: the "
+                f"score is that of {rows:,} of them. Give more --time."
+            )
         train, held = (both.X_train, both.y_train), (both.X_held, both.y_held)
-        return both, score_held_out(model, train, held, options.seed, split.groups_held)
+        score = score_held_out(model, train, held, options.seed, both.groups_held, clock)
+        late = [row["name"] for row in model.leaderboard_
+                if row["baseline"] and row["name"] not in score.baselines]  # fmt: skip
+        model.notices_ += [
+            f"{name!r} was not compared on the rows held out: its fit to all rows took too long."
+            for name in late
+        ]
+        return both, score
 
     return steps.take("score", "there is no score and no report", scored) or (split, None)
 

@@ -126,7 +126,9 @@ def _times(values: np.ndarray, name: str) -> np.ndarray:
     return numbers
 
 
-HELD = 0.2  # part of the rows that are held out, where they have groups or times
+#: part of the rows that are held out, and about the most of them: a score on so many errs by less
+#: than one hundredth, and all that is measured on them takes time
+HELD, MOST_HELD = 0.2, 20_000
 MANY = 0.1  # different values, by rows, of a column that tells rows apart
 SHARED = 0.02  # share of rows to score on that are in the other table too, to be mentioned
 FEWEST_ROWS = 10  # with fewer rows, nothing is held out
@@ -175,6 +177,15 @@ class Split:
     y_held: Any = None
     groups_held: np.ndarray | None = None  # those of the rows that are held out, if they have some
     doubts: list[str] = field(default_factory=list)
+
+    def scored_on(self, rows: np.ndarray) -> Split:
+        """The same with some of the rows that are held out."""
+        assert self.X_held is not None
+        groups, (train, held) = self.groups_held, self.numbers
+        return replace(
+            self, X_held=self.X_held[rows], y_held=self.y_held[rows],
+            groups_held=None if groups is None else groups[rows], numbers=(train, held[rows]),
+        )  # fmt: skip
 
 
 def check_names(options: FitOptions) -> None:
@@ -360,7 +371,8 @@ def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     if related is None:
         from mercer.selection.automatic import hold_out
 
-        rows, others = hold_out(len(X), y, problem.task, seed=options.seed)
+        share = min(HELD, MOST_HELD / len(X))
+        rows, others = hold_out(len(X), y, problem.task, share, options.seed)
     else:
         rows, others = related.hold_out(HELD, options.seed)
         _check_parts(y, rows, others, problem.task, options)

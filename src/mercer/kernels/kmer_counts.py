@@ -19,6 +19,7 @@ from mercer import _native
 from mercer.distances import mirrored
 from mercer.persistence import fields, number, offsets, whole
 from mercer.samples import Ragged, Strings
+from mercer.threads import raise_if_stopped
 
 DENSE = 2**23  # most numbers in a pair of dense tables of counts
 KEPT = 2**27  # most bytes of counts that are kept for later blocks
@@ -219,6 +220,7 @@ def count(pattern: Pattern, *samples: Windows) -> list[Counts]:
     windows, limit = numbered(pattern, *samples)
     found = []
     for sample, numbers in zip(samples, windows):
+        raise_if_stopped()
         rows, counts = sample.rows(pattern), np.empty(len(numbers))
         size = _native.kmer_count(numbers, rows, counts)
         keys, rows, counts = (array[:size].copy() for array in (numbers, rows, counts))

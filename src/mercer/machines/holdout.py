@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from mercer.machines.candidates import Recipe, simple_candidates
+from mercer.machines.candidates import Candidate, Recipe, simple_candidates
 from mercer.machines.scores import (
     Metric,
     decision_weights,
@@ -30,10 +30,12 @@ from mercer.machines.scores import (
 from mercer.machines.tasks import Classification, Regression, Task, ranks_of
 from mercer.samples import EncodedColumns
 from mercer.spoken import spoken
+from mercer.threads import Clock
 
 LEVEL = 0.05
 MOST_DRAWS, LEAST_DRAWS = 500, 100
 DRAWN, SLOWLY_DRAWN = 1e6, 2e4  # rows in all draws, where each costs a product or a score
+BASELINE_SHARE = 0.5  # of the time that is left, for a baseline that is fitted to all rows
 
 
 @dataclass(frozen=True)
@@ -330,15 +332,22 @@ def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0
 
 
 def score_held_out(
-    model: Any, train: tuple, held_out: tuple, seed: int = 0, groups: Any = None
+    model: Any,
+    train: tuple,
+    held_out: tuple,
+    seed: int = 0,
+    groups: Any = None,
+    clock: Clock | None = None,
 ) -> HeldOut:
     """Score a fitted automatic estimator and the baselines on held-out rows, and compare them.
 
     ``train`` and ``held_out`` are pairs (X, y) that the model was fitted on, and to score on. X is
     a table, or its encoded rows, which ``fit_and_encode`` and ``encode`` of the model return.
     ``groups`` are those of the held-out rows, if they have some: intervals and comparisons are of
-    draws of whole groups.
+    draws of whole groups. A baseline whose fit would take more than half of what a ``clock`` has
+    left is not compared.
     """
+    clock = clock or Clock()
     units = None if groups is None else np.unique(groups, return_inverse=True)[1]
     task = _task(model)
     metric = metric_named(model.metric_, model.task).on(task.ranks)
@@ -357,11 +366,19 @@ def score_held_out(
         if name == model.winner_name_:
             scores[name], answers[name] = score, predicted
             continue
-        fitted = Recipe(candidate.machine).fit(task, candidate.kernel(features), M_train, y_train)
-        answers[name] = other = fitted(M)
-        if metric.counts_hits:
-            factors = decision_weights(metric, y_train, fitted(M_train), task.classes)
-            other = metric.decided(other, factors)
+
+        def answered(_: Clock, candidate: Candidate = candidate) -> tuple[np.ndarray, Any]:
+            recipe, kernel = Recipe(candidate.machine), candidate.kernel(features)
+            fitted = recipe.fit(task, kernel, M_train, y_train)
+            if not metric.counts_hits:
+                return fitted(M), None
+            return fitted(M), decision_weights(metric, y_train, fitted(M_train), task.classes)
+
+        found = clock.share(BASELINE_SHARE).within(answered)
+        if found is None:
+            continue
+        answers[name], factors = found
+        other = answers[name] if factors is None else metric.decided(answers[name], factors)
         scores[name] = metric(y, other, task.classes)
         if model.winner_name_ not in scores:  # what is left is not simpler than the model
             versus[name] = compared(metric, y, decided, other, task.classes, seed, units)

@@ -27,7 +27,7 @@ from mercer.machines.machines import Machine
 from mercer.machines.tasks import Task
 from mercer.persistence import fields, whole
 from mercer.spoken import spoken
-from mercer.threads import blas_threads
+from mercer.threads import blas_threads, raise_if_stopped
 
 KEPT_COLUMNS = (3, 10, 30, 100)  # features of a sparse model of classes
 SPARSE_VALUES = 2_000_000  # of the rows that a sparse model is fitted to
@@ -75,6 +75,7 @@ class LinearMachine(Machine):
         n = M.shape[0]
         found = np.tile(model.intercept_, (n, 1))
         for start in range(0, n if model.coef_ is not None else 0, AT_ONCE):
+            raise_if_stopped()
             some = slice(start, start + AT_ONCE)
             found[some] += self._features(M[some]) @ model.coef_
         return found

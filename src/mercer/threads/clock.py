@@ -53,8 +53,11 @@ class Clock:
         return Clock(part * self.left())
 
     def within(self, step: Callable[[Clock], T]) -> T | None:
-        """What a step returns for this clock; None if it was stopped since its time is over."""
-        deadline = Deadline(self, GRACE)
+        """What a step returns for this clock; None if it was stopped since its time is over.
+
+        A step that nothing has timed may exceed it once, by at most two seconds.
+        """
+        deadline = Deadline(self, min(GRACE, self.limit))
         try:
             with deadline:
                 return step(self)
@@ -79,11 +82,11 @@ class Deadline(Stop):
         return self.is_over() or super().is_set()
 
 
-def affordable_rows(matrix: Callable[[int], Any], most: int, clock: Clock) -> int:
-    """The most rows for which ``matrix(rows)``, whose time grows with their square, is in time."""
+def affordable_rows(step: Callable[[int], Any], most: int, clock: Clock, power: int = 2) -> int:
+    """The most rows for which ``step(rows)``, whose time grows with a power of them, is in time."""
     if not clock.limited or most <= PILOT:
         return most
     begun = clock.spent()
-    matrix(PILOT)
+    step(PILOT)
     seconds = max(clock.spent() - begun, 1e-6)
-    return int(np.clip(PILOT * np.sqrt(clock.left() / seconds), PILOT, most))
+    return int(np.clip(PILOT * (clock.left() / seconds) ** (1 / power), PILOT, most))

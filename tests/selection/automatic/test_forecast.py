@@ -121,6 +121,16 @@ def test_a_slow_kernel_is_measured_on_few_rows(each, power, rows, monkeypatch):
     assert asked == rows
 
 
+@pytest.mark.parametrize(("each", "rows"), [(1e-2, 16), (3e-3, 64), (1e-4, 192)])
+def test_slow_features_are_measured_on_few_rows(each, rows, monkeypatch):
+    """Those of 300 long texts were computed four times before a search began."""
+    asked = []
+    kernel = SimpleNamespace(features=lambda X: asked.append(len(X)) or np.ones((len(X), 7)))
+    monkeypatch.setattr(costs, "least_seconds", lambda step: (step(), each * asked[-1])[1])
+    assert_allclose(costs.row_features(kernel, np.zeros((192, 1))), (each, 7))
+    assert max(asked) == rows
+
+
 def test_the_speed_is_measured_where_the_clock_decides(monkeypatch):
     measured = Speed.measured()
     assert 1e7 < measured.operations < 1e14

@@ -18,7 +18,7 @@ from mercer.machines import Classification, KernelRidgeMachine, Regression, Task
 from mercer.plots.displays.display import Display, square
 from mercer.plots.fitted import row_count, sample_gram, sample_rows, take
 from mercer.plots.held import rows_of
-from mercer.threads import Clock, blas_limit
+from mercer.threads import Clock, blas_limit, raise_if_stopped
 
 EXACT_ROWS = 3000  # most rows of an inverse
 PILOT = 400  # rows that are measured first where the time is limited
@@ -200,6 +200,7 @@ def _automatic(
     recipe = replace(machine.again(), memory=model.memory, n_jobs=model.n_jobs)
     answers = np.empty((len(y), len(model.classes_)) if model.task != "regression" else len(y))
     for train, left_out in _folds(y, model.task == "classification", folds, random_state):
+        raise_if_stopped()
         answers[left_out] = recipe.fit(task, machine.source, M[train], y[train])(M[left_out])
     return answers, None
 
@@ -269,6 +270,7 @@ def _cloned(
     classes: Any = getattr(estimator, "classes_", None)
     answers = np.zeros((len(y), len(classes)) if classifier else len(y))
     for train, left_out in _folds(y, classifier, folds, random_state):
+        raise_if_stopped()
         fit: Any = fresh(estimator).fit(take(X, train), y[train])
         Z = take(X, left_out)
         if not classifier:

@@ -65,6 +65,8 @@ from mercer.tables import (
 )
 from mercer.threads import Clock, fitting, forget, paying_threads
 
+EARLY_SHARE = 0.3  # of the time, for a machine of all rows before the search
+
 
 @fields(_stored=whole())
 @estimator
@@ -242,9 +244,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         early = None
         if clock.limited and n > self.sizes.one_rung_rows and reads_all:
             # from here on there is a model
-            early = fitter.fit(
-                EARLY, Recipe(rank=state.finals.affordable(self.sizes.smallest_rank))
-            )
+            plan = Recipe(rank=state.finals.affordable(self.sizes.smallest_rank))
+            early = clock.share(EARLY_SHARE).within(lambda _: fitter.fit(EARLY, plan))
         planned = search.run(self.trials) if self.replay is None else search.replay(self.replay)
         began = clock.spent()
         last = FinalFit(search, fitter, early)

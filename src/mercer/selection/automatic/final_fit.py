@@ -100,6 +100,13 @@ class FinalFit:
         winner, plan = planned[0]
         if plan.how in ("quick", "early", "instead"):
             self._fit_quickly(self._with_kernel(winner), plan)
+        elif not self.search.state.schedule and self._early_is_better(winner):
+            self.notices.append(
+                "There was no time to try a candidate: the model is the machine that was fitted to "
+                "all rows at the start."
+            )
+            rank = self.search.state.finals.affordable(self.sizes.smallest_rank)
+            self._fit_quickly(winner, Recipe(rank=rank, how="early"))
         elif self._fit(winner, plan):
             self._add_partners(planned[1:])
         else:

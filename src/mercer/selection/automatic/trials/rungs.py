@@ -34,6 +34,7 @@ class Rungs:
         n, features = len(settings.y), settings.features
         columns = len(features) - len(read_as(features, "scaled", "normal", "level"))
         self.order = np.random.default_rng(seed).permutation(n)  # a rung has the first of them
+        self.most = n  # rows of the first rung, of which a short search has fewer than planned
         # each learning step makes a pass over all columns
         some = sizes.learning_rows * min(1.0, np.sqrt(20 / columns))
         most = int(min(some, learning_rows(settings.memory)))
@@ -50,9 +51,11 @@ class Rungs:
         """All rungs, the smallest first."""
         n, sizes = len(self.settings.y), self.settings.sizes
         if n <= sizes.one_rung_rows:
-            rungs: list[Rung] = [(n, min(n, self._affordable_rank(n, sizes.rungs[-1][1])))]
+            few = min(n, self.most)
+            rungs: list[Rung] = [(few, self._affordable_rank(few, sizes.rungs[-1][1]))]
             return rungs + ([(n, None)] if n > sizes.rungs[-1][1] and self.finals.exact(n) else [])
-        counts = n if n <= sizes.all_rows else sizes.rungs[0][0], min(n, sizes.rungs[1][0])
+        most = n if n <= sizes.all_rows else sizes.rungs[0][0]
+        counts = min(most, self.most), min(n, sizes.rungs[1][0])
         ranks = [rank for _, rank in sizes.rungs]
         first, last = [(rows, self._affordable_rank(rows, k)) for rows, k in zip(counts, ranks)]
         return [first, (n, None) if self.finals.exact(n) else last]

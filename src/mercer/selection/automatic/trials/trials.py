@@ -36,6 +36,7 @@ from mercer.threads import GRACE, Deadline
 #: candidates without a better one, after which the search of a small table ends, and a second rung
 PATIENCE, SECOND_PATIENCE = 8, 5
 SIMPLE_SHARE = 0.3  # of the time that is left, for what the simple models take after the constant
+FIRST_PART, FEWEST_TRIED = 0.5, 500  # of that time, and rows, of the first candidate
 LAST_PART = 0.5  # of the time after a network, for the last rung
 TURNS = 4  # of the rungs; the first rung of each gets half of the remaining time
 MORE_EXACT = 4  # ridge machines of low rank that a turn tries again on the same rows, exactly
@@ -83,6 +84,8 @@ class Trials:
             order = [c for c in order if c.family != "objects" or c.kind.low_rank]
         order = [c for c in order if c.kind.fits(self.state.finals, c)]
         order = order[:trials]
+        if order and not self.state.schedule:
+            self._shorten(order[0])
         first, *rest = self.state.rungs.plan()
         self.last = rest[-1] if rest else first
         try:
@@ -115,6 +118,14 @@ class Trials:
                 f"Interrupted after {count} trials; the best candidate so far was kept."
             )
         return self._finish()
+
+    def _shorten(self, candidate: Candidate) -> None:
+        """Give the first rung as few rows as let its first candidate be tried in the time."""
+        rungs, most = self.state.rungs, FIRST_PART * self.clock.left()
+        while not rungs.fits_once(candidate) and rungs.plan()[0][0] > FEWEST_TRIED:
+            if self.forecast.expected(candidate, rungs.plan()[0]) <= most:
+                break
+            rungs.most = rungs.plan()[0][0] // 2
 
     def _try_late(self, rung: Rung) -> None:
         """Try what seemed to take too long once more, where nothing else is left to try.
@@ -150,8 +161,9 @@ class Trials:
     def replay(self, schedule: list[dict]) -> list[Planned]:
         """Repeat the trials of a schedule, without a time limit; returns the same as `run`."""
         entries = [Tried.of(e, i) for i, e in enumerate(schedule) if not e.get("final")]
+        first = (entries[0].rows, entries[0].rank) if entries else self.state.rungs.plan()[0]
         for simple in self.state.simple:
-            self._try_simple(simple, (entries[0].rows, entries[0].rank))
+            self._try_simple(simple, first)
         for i, entry in enumerate(entries):
             self.report(entry.name, i, len(entries))
             self._try(entry.candidate, (entry.rows, entry.rank), list(entry.steps))
@@ -249,7 +261,7 @@ class Trials:
         """Seconds that are kept for the final fit of the best machine so far."""
         fitted = self.state.fitted  # those need no time any more
         rows = [row for row in self.state.board.able() if row.name not in fitted]
-        if not self.state.schedule or not rows:
+        if not rows:
             return self.forecast.reserve(None, 0.0)
         best = self.state.board.ranked(max(row.rows for row in rows))[0]
         return self.forecast.reserve(best.candidate, best.penalty)
@@ -258,9 +270,12 @@ class Trials:
 
     def _try_in_time(self, candidate: Candidate, rung: Rung) -> Tried | None:
         """`_try`; None if it would not leave the time for the final fit of the best so far."""
-        if not self.state.schedule:
+        if not self.state.board.able():  # without it there would be no model
             return self._try(candidate, rung)
-        return self._within(candidate, self._reserve(), partial(self._try, candidate, rung))
+        kept = self._reserve()
+        if not self.state.schedule:  # which nothing has timed: it has two seconds at least
+            kept = min(kept, self.clock.limit - self.clock.spent() - GRACE)
+        return self._within(candidate, kept, partial(self._try, candidate, rung))
 
     def _within(self, candidate: Candidate, kept: float, step: Callable[[], T]) -> T | None:
         """What a step returns; None if it would take the seconds that are kept for others."""
