@@ -17,10 +17,12 @@ from scipy.special import softmax
 
 from harness import Section, data_folder, options
 from mercer import KernelDiscriminant, KNeighborsClassifier, KNeighborsRegressor, NadarayaWatson
-from mercer.machines import Classification, Recipe, Regression, SearchSettings, metric_named
 from mercer.machines.candidates.candidate import Candidate
-from mercer.machines.candidates.learning import learn_kernel
 from mercer.machines.candidates.order import candidates
+from mercer.machines.recipes import Recipe
+from mercer.machines.scores import metric_named
+from mercer.machines.settings import SearchSettings
+from mercer.machines.tasks import Classification, Regression
 from mercer.selection.automatic.trials.rungs import gathered
 from mercer.selection.automatic.trials.trials import Trials
 from mercer.tables.encoding import TableEncoder
@@ -136,7 +138,7 @@ def together(search: Trials, machine: str, fold: int, train, new):
     """Predictions with the sum of many kernels."""
     given, spared = search.settings, search.state.rungs.spared
     rows = (train if spared is None else spared)[:1000]
-    k = learn_kernel(MANY, given, rows).kernel
+    k = MANY.learnt(given, rows).kernel
     fitted = Recipe(machine, exact=True).fit(given.task, k, given.M[train], given.y[train])
     return fitted(given.M[new])
 

@@ -103,9 +103,8 @@ def compared(
         changed = np.abs([difference(y, *swap) for swap in swaps]), abs(found)
     low, high = np.nanpercentile(sampled, [2.5, 97.5])
     p = (1 + np.sum(changed[0] >= changed[1] * (1 - 1e-12))) / (1 + draws)
-    if (
-        metric.name == "accuracy" and groups is None
-    ):  # the number of changes is that of a coin's heads
+    # the number of changes is that of a coin's heads
+    if metric.name == "accuracy" and groups is None:
         ours, theirs = (int(np.sum(losses[i] < losses[1 - i])) for i in (0, 1))
         p = binomtest(ours, ours + theirs).pvalue if ours + theirs else 1.0
     if p >= LEVEL:  # what the test does not tell apart, the interval does not either

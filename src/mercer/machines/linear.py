@@ -90,10 +90,6 @@ class LinearMachine(Machine):
     def stored(self) -> np.ndarray:
         return self.rows
 
-    @property
-    def kind(self) -> str:
-        return "training rows"
-
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         model = self.learner
         if model.coef_ is None:
@@ -116,7 +112,7 @@ class Fitted(NamedTuple):
     dual: np.ndarray  # (n, outputs)
     scale: np.ndarray  # (p,)
     penalty: float
-    words: str
+    words: str = ""
 
 
 def fit_linear(
@@ -260,16 +256,7 @@ _HOW = {
 TOLERANCE = 1e-2  # of the support vector machine
 
 
-class Weighed(NamedTuple):
-    """What a fit to explicit features has found."""
-
-    coef: np.ndarray  # (p, outputs)
-    intercept: np.ndarray  # (outputs,)
-    dual: np.ndarray  # (n, outputs)
-    scale: np.ndarray  # (p,)
-
-
-def fit_margins(F: Any, y: np.ndarray, w: np.ndarray, C: float) -> Weighed:
+def fit_margins(F: Any, y: np.ndarray, w: np.ndarray, C: float) -> Fitted:
     """One linear support vector machine against the rest for each class, with squared losses."""
     learner = LinearSVC(C=C, tol=TOLERANCE, random_state=0).fit(F, y, w)
     coef, intercept = learner.coef_.T, learner.intercept_
@@ -278,10 +265,10 @@ def fit_margins(F: Any, y: np.ndarray, w: np.ndarray, C: float) -> Weighed:
     signs = np.where(y[:, None] == learner.classes_, 1.0, -1.0)
     beyond = np.maximum(0, 1 - signs * (F @ coef + intercept))
     dual = 2 * C * w[:, None] * signs * beyond  # where the derivative of the objective is 0
-    return Weighed(coef, intercept, dual, np.ones(F.shape[1]))
+    return Fitted(coef, intercept, dual, np.ones(F.shape[1]), C)
 
 
-def fit_bayes(F: Any, y: np.ndarray, w: np.ndarray, alpha: float) -> Weighed:
+def fit_bayes(F: Any, y: np.ndarray, w: np.ndarray, alpha: float) -> Fitted:
     """Complement naive Bayes, whose counts have ``alpha`` added.
 
     A row adds to the output of its class, in first order, the products of its values and those of
@@ -291,7 +278,7 @@ def fit_bayes(F: Any, y: np.ndarray, w: np.ndarray, alpha: float) -> Weighed:
     k = len(learner.classes_)
     dual = w[:, None] * ((y[:, None] == learner.classes_) - 1 / k)
     scale = 1 / (learner.feature_all_ + alpha)
-    return Weighed(learner.feature_log_prob_.T, np.zeros(k), dual, scale)
+    return Fitted(learner.feature_log_prob_.T, np.zeros(k), dual, scale, alpha)
 
 
 #: machine -> how it is fitted with a setting, and the settings it chooses from

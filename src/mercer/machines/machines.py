@@ -65,9 +65,9 @@ class Machine(ABC):
         """Of the rows that new rows are compared with, the numbers among the rows of the fit."""
 
     @property
-    @abstractmethod
     def kind(self) -> str:
         """What the stored rows are: "training rows", "support vectors" or "centres"."""
+        return "training rows"
 
     @abstractmethod
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
@@ -230,10 +230,6 @@ class WindowMachine(Machine):
     @property
     def stored(self) -> np.ndarray:
         return np.arange(len(self.targets))
-
-    @property
-    def kind(self) -> str:
-        return "training rows"
 
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         """What each row adds to the mean of the targets, (n, stored)."""

@@ -22,7 +22,6 @@ from mercer.learners.margin import SVC
 from mercer.learners.neighbourhoods import NeighbourhoodMachineRegressor
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
-from mercer.machines.additive import AdditiveMachine
 from mercer.machines.candidates import (
     MachineKind,
     Recipe,
@@ -31,6 +30,7 @@ from mercer.machines.candidates import (
     machine_kind,
     register_machine,
 )
+from mercer.machines.columns import AdditiveMachine, LearntNeighbourhood
 from mercer.machines.linear import (
     IN_WORDS,
     SPARSE_CLASSES,
@@ -45,7 +45,6 @@ from mercer.machines.machines import (
     MarginMachine,
     WindowMachine,
 )
-from mercer.machines.neighbourhood import LearntNeighbourhood
 from mercer.machines.tasks import Classification
 from mercer.threads import blas_threads
 
@@ -190,6 +189,7 @@ class Windows(MachineKind):
 class Margin(MachineKind):
     name, words, prefix = "svc", "support vector machine", "SVC: "
     keeps_penalty = good_on_few = True
+    most_classes = 100  # their pairs are too many
 
     def fit(self, recipe, task, kernel, X, y, weights) -> Machine:
         if len(np.unique(y)) == 1:  # rows of one class have nothing to separate
@@ -333,6 +333,7 @@ class Neighbourhood(OnColumns):
 class Shapes(OnColumns):
     name, words = "shapes", "sum over columns and pairs"
     slow_on_few = True
+    most_classes = 2  # each Newton step solves a system of all classes
 
     def fit(self, recipe, task, kernel, X, y, weights) -> AdditiveMachine:
         return AdditiveMachine.fitted(task, kernel, X, y, weights, **recipe.place())

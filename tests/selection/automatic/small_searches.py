@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.testing import assert_array_equal
 
-from mercer.machines.additive import AdditiveMachine
-from mercer.machines.neighbourhood import LearntNeighbourhood
+from mercer.machines.columns import AdditiveMachine, LearntNeighbourhood
 from mercer.machines.scores import metric_named
 from mercer.machines.settings import SearchSettings
 from mercer.machines.tasks import Classification, Regression

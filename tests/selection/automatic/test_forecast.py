@@ -15,7 +15,7 @@ from mercer.machines.settings import REFERENCE, Speed
 from mercer.machines.tasks import Classification, Regression
 from mercer.selection.automatic.trials import costs
 from mercer.selection.automatic.trials.costs import AT_FIRST, CARE, LAST, Costs
-from mercer.selection.automatic.trials.forecast import FIRST_RUNG_SHARE, PROMOTED, Forecast
+from mercer.selection.automatic.trials.state import FIRST_RUNG_SHARE, PROMOTED, Forecast
 from mercer.tables.encoding import TableEncoder
 from selection.automatic.simple_models import simple_model
 

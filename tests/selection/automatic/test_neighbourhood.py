@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
 from mercer.machines.candidates import Candidate, candidates
-from mercer.selection.automatic.trials import finals
+from mercer.selection.automatic.trials import costs
 from mercer.tables import TableEncoder
 
 RNG = np.random.default_rng(0)
@@ -228,14 +228,14 @@ def test_it_learns_nothing_from_the_groups_and_times_that_judge_it(rungs, how):
 
 
 def test_a_network_has_as_many_steps_as_its_part_of_the_time_holds(rungs, clock, monkeypatch):
-    monkeypatch.setattr(finals, "LEAST_STEPS", 30)
-    monkeypatch.setattr(finals.Finals, "_measured_step", lambda *_: (0.1, 0.2))
+    monkeypatch.setattr(costs, "LEAST_STEPS", 30)
+    monkeypatch.setattr(costs.Finals, "_measured_step", lambda *_: (0.1, 0.2))
     few, many = (KernelRegressor(time=T).fit(LARGE, HEIGHT) for T in (20, 200))
     first, *_ = (e["steps"][0] for e in few.schedule_[:-1] if e["machine"] == "neighbourhood")
     all_, *_ = (e["steps"][0] for e in many.schedule_[:-1] if e["machine"] == "neighbourhood")
     assert 30 <= first <= 130 < all_ == 204
     again = KernelRegressor(replay=few.schedule_).fit(LARGE, HEIGHT)
     assert_array_equal(again.predict(LARGE), few.predict(LARGE))
-    monkeypatch.setattr(finals.Finals, "_measured_step", lambda *_: (5.0, 0.2))
+    monkeypatch.setattr(costs.Finals, "_measured_step", lambda *_: (5.0, 0.2))
     none = KernelRegressor(time=20).fit(LARGE, HEIGHT)  # there is no time for so many steps
     assert all(e.get("machine") != "neighbourhood" for e in none.schedule_)

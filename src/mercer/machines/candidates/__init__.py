@@ -5,7 +5,6 @@ from mercer.machines.candidates.candidate import (
     EFFECTS,
     Candidate,
     Planned,
-    ReadColumns,
     Tried,
     column_weights,
     final_entry,
@@ -20,18 +19,16 @@ from mercer.machines.candidates.kinds import (
     register_machine,
 )
 from mercer.machines.candidates.learning import (
-    LEARNING_STEPS,
     Learnt,
-    learn_kernel,
     learning_rows,
     least_memory,
 )
 from mercer.machines.candidates.order import candidates, simple_candidates
-from mercer.machines.candidates.readings import explicit_features
+from mercer.machines.candidates.readings import ReadColumns, explicit_features
 
 __all__ = [
-    "CODES", "EFFECTS", "LEARNING_STEPS", "Candidate", "Learnt", "MachineKind", "Planned",
+    "CODES", "EFFECTS", "Candidate", "Learnt", "MachineKind", "Planned",
     "ReadColumns", "Recipe", "Trial", "Tried", "candidates", "column_weights", "explicit_features",
-    "final_entry", "learn_kernel", "learning_rows", "least_memory", "machine_kind",
+    "final_entry", "learning_rows", "least_memory", "machine_kind",
     "machine_kinds", "planned_fits", "register_machine", "simple_candidates",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -13,22 +13,22 @@ from mercer.distances import Match as MatchDistance
 from mercer.distances import PairDifferences
 from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
 from mercer.machines.candidates.kinds import MachineKind, Recipe, machine_kind
+from mercer.machines.candidates.learning import (
+    COLUMNS_CHOSEN,
+    FEW_WEIGHTS,
+    METRICS,
+    SUMS,
+    WEIGHTS,
+    Learning,
+)
 from mercer.machines.candidates.readings import (
+    ReadColumns,
     column_parts,
     kernels_of_objects,
     readings,
     spline_parts,
 )
-from mercer.persistence import fields
-from mercer.samples import EncodedColumns
-from mercer.tables import (
-    EncodedRows,
-    Feature,
-    LevelEffect,
-    TableEncoder,
-    learn_effects,
-    read_as,
-)
+from mercer.tables import Feature, read_as
 
 WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many
 PRUNED = "pruned"  # the form of such a machine that leaves out columns
@@ -49,18 +49,57 @@ WITH_DIFFERENCES = ("differences", "pairs")
 CODES = ("code", "level")  # of categories, and of integers of few values
 
 
+def _splines(features: list[Feature]) -> list:
+    return spline_parts(features) or _of_objects(features)
+
+
+def _of_objects(features: list[Feature]) -> list:
+    return kernels_of_objects(features, readings(features)[0])
+
+
+@dataclass(frozen=True)
+class Family:
+    """The kernels of one family: what they read, how they are learnt, and their words."""
+
+    words: str = "{family}{columns}, scale {scale:g}"  # of a `Candidate`
+    radial: Any = None  # the kernel of all numbers together, times one of all categories
+    parts: Callable[[list[Feature]], list] | None = None  # those of a sum, if nothing is chosen
+    combine: str = "sum"  # of kernels of each column and each object
+    total: float = 1.0  # of its weights before they are learnt
+    of_objects: bool = False  # whether it reads texts and other objects alone
+    of_all: bool = False  # whether kernels of all columns take part
+    learning: Learning = WEIGHTS
+    wide: bool = False  # whether it suits many columns
+    smooth: bool = False
+    given: bool = False  # whether a user has given the kernel, which is called as its text says
+
+
+#: the families of kernels; those of machines that read columns are no kernels
+FAMILIES = {
+    "interactions": Family("interactions, {weights} weights{more}{width}{comma_text}",
+                           combine="interactions", total=1.4, learning=FEW_WEIGHTS),
+    "additive": Family("additive{comma_text}"),
+    "many": Family("sum of many kernels, learnt weights{comma_text}", of_all=True, learning=SUMS),
+    "objects": Family("{text}", of_objects=True),
+    "gaussian": Family(radial=RBF, wide=True, smooth=True),
+    "laplacian": Family(radial=Laplacian, wide=True),
+    "metric": Family("learnt metric{of_text}, {form}", radial=RBF, smooth=True, learning=METRICS),
+    "screened": Family("gaussian of {kept} columns, scale {scale:g}", radial=RBF,
+                       learning=COLUMNS_CHOSEN),
+    "given": Family("{text}", radial=RBF, given=True),
+    "dot": Family("linear kernel", parts=column_parts),
+    "columns": Family(parts=lambda features: column_parts(features) or _of_objects(features)),
+    "splines": Family(parts=_splines),
+    # the constant reads nothing, but a kernel reads something
+    "trivial": Family(parts=lambda features: _splines(features)[:1]),
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Candidate:
     """One entry of the search."""
 
-    #: "interactions", "gaussian", "laplacian", "metric", "screened", "dot" (the inner product of
-    #: all columns), "additive", "many" or "objects"; "neighbourhood" or "shapes" if its machine
-    #: learns kernels of its own; "given" if its kernel was given by a user and is called ``text``;
-    #: or of simple models "trivial", "splines" or "columns". "objects" is a sum of kernels on texts
-    #: and sets; "gaussian", "laplacian", "metric", "screened", "dot", "neighbourhood" and
-    #: "shapes" use no texts and sets. "screened" is a Gaussian kernel on few columns, "many" a sum
-    #: of kernels of each column and of all columns with several widths.
-    family: str
+    family: str  # one of `FAMILIES`, or "neighbourhood" or "shapes", which learn their own kernels
     scale: float = 1.0  # bandwidth divided by the default of the family
     learn: bool = False  # whether the weights of the columns, or which columns count, are learnt
     #: how texts, sequences, vectors and other objects are read; see `readings`. A "metric" is one
@@ -95,9 +134,14 @@ class Candidate:
         return machine_kind(self.machine)
 
     @property
+    def kernels(self) -> Family:
+        """What kernels of its family are."""
+        return FAMILIES.get(self.family, FAMILIES["splines"])
+
+    @property
     def keeps_kernel(self) -> bool:
         """Whether a fit to other rows has the same kernel: it was learnt, or given by a user."""
-        return self.learn or self.family == "given"
+        return self.learn or self.kernels.given
 
     @property
     def simple(self) -> bool:
@@ -107,28 +151,16 @@ class Candidate:
     @property
     def kernel_name(self) -> str:
         """The kernel in words; candidates with the same one differ in the machine."""
-        text = f", {self.text}" if self.text else ""
-        if self.family in ("objects", "given"):
-            return self.text
-        if self.family == "interactions":
-            width = "" if self.scale == 1 else f", scale {self.scale:g}"
-            weights = "learnt" if self.learn else "equal"
-            more = " from more rows" if self.more else ""
-            return f"interactions, {weights} weights{more}{width}{text}"
-        if self.family == "additive":
-            return f"additive{text}"
-        if self.family == "many":
-            return f"sum of many kernels, learnt weights{text}"
-        if self.family == "metric":
-            return f"learnt metric{' of ' * bool(self.text)}{self.text}, {self.form}"
         if self.kind.reads_columns:
             few = ", few columns" if self.form == PRUNED else ""
             return f"{self.kind.words}{COLUMNS[self.columns]}{few}"
-        if self.family == "dot":
-            return "linear kernel"
-        if self.family == "screened":
-            return f"gaussian of {self.kept} columns, scale {self.scale:g}"
-        return f"{self.family}{COLUMNS[self.columns]}, scale {self.scale:g}"
+        return self.kernels.words.format(
+            text=self.text, comma_text=f", {self.text}" if self.text else "",
+            of_text=f" of {self.text}" if self.text else "", columns=COLUMNS[self.columns],
+            family=self.family, form=self.form, scale=self.scale, kept=self.kept,
+            width="" if self.scale == 1 else f", scale {self.scale:g}",
+            weights="learnt" if self.learn else "equal", more=" from more rows" * self.more,
+        )  # fmt: skip
 
     @property
     def kin(self) -> tuple[str, str, str, bool]:
@@ -162,26 +194,20 @@ class Candidate:
             kind = self.kind.numbers if effects else self.columns
             kinds = (kind, *(CODES if near else CODES[:1]), *("each",) * effects)
             return ReadColumns.of(features, kinds, self.form == PRUNED, near, effects)
-        if self.simple:
-            own = column_parts if self.family == "columns" else spline_parts
-            parts: list = own(features) or kernels_of_objects(features, readings(features)[0])
-            # the constant reads nothing, but a kernel reads something
-            return TableKernel(parts if self.family != "trivial" else parts[:1], "sum")
-        if self.family == "dot":
-            return TableKernel(column_parts(features), "sum")
+        family = self.kernels
+        if family.parts is not None:
+            return TableKernel(family.parts(features), "sum")
         ranks = read_as(features, "rank")
         codes = read_as(features, "code")
-        parts = []
-        if self.family in ("interactions", "additive", "many"):
-            parts += [(Laplacian(self.scale), [j]) for j in ranks]
-            parts += [(Match(), [j]) for j in codes]
-        if self.family == "many":
-            parts += self._of_all(features)
-        if self.family in ("interactions", "additive", "many", "objects"):
+        parts: list = []
+        if family.radial is None:
+            if not family.of_objects:
+                parts += [(Laplacian(self.scale), [j]) for j in ranks]
+                parts += [(Match(), [j]) for j in codes]
+            if family.of_all:
+                parts += self._of_all(features)
             parts += kernels_of_objects(features, self.text)
-            combine = "interactions" if self.family == "interactions" else "sum"
-            weight = 1.4 / len(parts) if combine == "interactions" else 1 / len(parts)
-            return TableKernel(parts, combine, [weight] * len(parts))
+            return TableKernel(parts, family.combine, [family.total / len(parts)] * len(parts))
         # Two standardised columns differ by 2 in squared distance and by about 1.1 in absolute
         # value on average; a mismatch of categories counts like one typical squared difference.
         scaled, levels = self._numbers(features)
@@ -197,8 +223,7 @@ class Candidate:
         if scaled and learnt is not None:
             parts.append((learnt, scaled))
         elif scaled:
-            radial = Laplacian if self.family == "laplacian" else RBF
-            parts.append((radial(self.scale / width), scaled))
+            parts.append((family.radial(self.scale / width), scaled))
         if codes:
             parts.append((FromDistance(MatchDistance(), self.scale / width), codes))
         return TableKernel(parts, "product")
@@ -209,7 +234,7 @@ class Candidate:
 
     def _numbers(self, features: list[Feature]) -> tuple[list[int], list[int]]:
         """The columns of numbers that a radial kernel reads, and those of their levels."""
-        if self.family == "metric" and self.text:
+        if self.form and self.text:
             return read_as(features, self.text)[:1], []
         levels = read_as(features, "level")
         coded = {features[j].label for j in levels} if self.columns == "codes" else set()
@@ -311,121 +336,9 @@ def final_entry(planned: list[Planned]) -> dict:
 def column_weights(
     candidate: Candidate, kernel: TableKernel, features: list[Feature]
 ) -> dict[str, float]:
-    """The weight of each column that the kernel of a candidate reads.
-
-    Columns that were chosen count alike. Of a metric, the parts of the sum of its squares. Columns
-    that one kernel of a sum reads together share its weight.
-    """
-    if candidate.family == "metric":
-        (metric, columns), *_ = kernel.parts
-        squares = np.square(metric.metric.linear_map)
-        squares = squares if squares.ndim == 1 else squares.sum(axis=0)
-        shares = (squares / (squares.sum() or 1.0)).tolist()
-        return {features[j].label: w for j, w in zip(columns, shares)}
-    if candidate.family == "screened":
-        sizes = np.array([len(columns) for _, columns in kernel.parts])
-        weights = sizes / sizes.sum()
-    else:
-        weights = kernel.weights
+    """The weight of each column that the kernel of a candidate reads."""
     found: dict[str, float] = {}
-    for (_, columns), w in zip(kernel.parts, weights):
-        for j in columns:
-            label = features[j].label
-            found[label] = found.get(label, 0.0) + float(w) / len(columns)
+    for j, share in candidate.kernels.learning.shares(kernel):
+        label = features[j].label
+        found[label] = found.get(label, 0.0) + share
     return found
-
-
-@fields()
-class ReadColumns:
-    """Some columns of an encoded table, for a machine that makes its own kernel of them.
-
-    It is bound and encodes as a kernel does, so that a search treats both alike. ``pruned`` says
-    whether the machine finds out which columns matter, and ``effects``, if they are not None, that
-    levels are read by their effects: those that were `learnt`, by the places of their columns.
-    """
-
-    def __init__(
-        self,
-        columns: list[int],
-        features: list[Feature],
-        pruned: bool = False,
-        effects: dict[int, LevelEffect] | None = None,
-    ):
-        self.columns, self.features, self.pruned = columns, features, pruned
-        self.effects = effects
-
-    @classmethod
-    def of(
-        cls,
-        features: Sequence[Feature],
-        kinds: Collection[str],
-        pruned: bool = False,
-        differences: bool = False,
-        effects: bool = False,
-    ) -> ReadColumns:
-        """The columns of these kinds; with ``differences`` those of one range too."""
-        columns = [
-            j
-            for j, feature in enumerate(features)
-            if feature.kind in kinds or (differences and feature.alike >= 0)
-        ]
-        return cls(columns, [features[j] for j in columns], pruned, {} if effects else None)
-
-    def learnt(
-        self, M: EncodedColumns, Y: np.ndarray, weights: Any = None
-    ) -> tuple[ReadColumns, EncodedRows]:
-        """The same with effects of the levels on the targets, (n, outputs), if it reads levels so,
-        and the rows from which a machine is to learn: none has an effect of its own target."""
-        if self.effects is None:
-            return self, self.encode(M)
-        given = dict(zip(self.columns, self.features))
-        for i in self.effects:  # of other rows
-            given[self.columns[i]] = replace(self.features[i], kind="each")
-        found = learn_effects(M, [*given], [*given.values()], Y, weights)
-        source = ReadColumns(found.columns, found.features, self.pruned, found.effects)
-        return source, source._rows(found.numbers, M)
-
-    @property
-    def parts(self) -> list[int]:
-        """What is read; nothing if the columns suit no such machine."""
-        return self.columns
-
-    @property
-    def words(self) -> str:
-        """Which levels are read by their effects, as the end of a sentence; nothing if none are."""
-        read = list(dict.fromkeys(self.features[i].label for i in self.effects or {}))
-        return f"; levels of {', '.join(read)} count by their effects on the target" if read else ""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Those of a learnt neighbourhood that follow from the columns."""
-        kinds = {feature.kind for feature in self.features}
-        return {"scaling": "normal" if "normal" in kinds else "standard", "prune": self.pruned}
-
-    def encode(self, M: EncodedColumns, like: Any = None) -> EncodedRows:
-        """Rows of the columns."""
-        return self._rows(self.replaced(M.numbers[:, self.columns]), M)
-
-    def replaced(self, X: np.ndarray) -> np.ndarray:
-        """These columns of a matrix with effects in place of levels."""
-        X = np.array(X)
-        for i, effect in (self.effects or {}).items():
-            X[:, i] = effect(X[:, i])
-        return X
-
-    def in_units(self, encoder: TableEncoder, i: int, values: Any) -> list:
-        """Values of one of the columns in the units of the table; effects in those of targets."""
-        if self.effects and i in self.effects:
-            return [float(self.effects[i].spread * value) for value in values]
-        return encoder.in_units(self.features[i], values)
-
-    def _rows(self, numbers: np.ndarray, M: EncodedColumns) -> EncodedRows:
-        coded = [
-            i for i, j in enumerate(self.columns)
-            if j in M.objects and i not in (self.effects or {})
-        ]  # fmt: skip
-        objects = {i: M.objects[self.columns[i]] for i in coded}
-        return EncodedRows(EncodedColumns(numbers, objects), self.features)
-
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> ReadColumns:
-        return self

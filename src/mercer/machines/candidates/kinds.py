@@ -135,6 +135,8 @@ class MachineKind(ABC):
         The machine that takes its place where rows are many; "" for none.
     compares_rows : bool
         Whether a machine that reads columns compares rows: then levels and differences count too.
+    most_classes : float
+        With more classes it is not tried, as it would take too long.
     numbers : str
         How a machine that reads columns reads their numbers where nothing else is said.
     """
@@ -153,6 +155,7 @@ class MachineKind(ABC):
     good_on_few: bool = False
     on_many_rows: str = ""
     compares_rows: bool = False
+    most_classes: float = np.inf
     numbers: str = "scaled"
 
     @abstractmethod

@@ -13,7 +13,6 @@ from mercer import _native
 from mercer.gram import Place, gram
 from mercer.kernels import On, TableKernel
 from mercer.learners.metrics import Form, learn_metric
-from mercer.machines.candidates.candidate import Candidate
 from mercer.machines.settings import SearchSettings
 from mercer.samples import Table
 from mercer.solvers import AlignmentWeights
@@ -307,43 +306,104 @@ class Learnt(NamedTuple):
     kept: int
 
 
-def learn_kernel(
-    candidate: Candidate,
-    settings: SearchSettings,
-    rows: np.ndarray,
-    *,
-    steps: int | None = None,
-    on_step: Callable[[int, float], bool | None] | None = None,
-) -> Learnt:
-    """The kernel of a candidate with weights learnt from some rows, in random order.
+@dataclass(frozen=True)
+class Learning:
+    """How the kernels of a family are learnt: here the weights of interactions."""
 
-    ``steps`` are those of a metric, all of which are taken; None chooses their number. ``on_step``
-    is called with (step, error) after each step; if it returns True, the learning ends.
-    """
-    features, M, Y = settings.features, settings.M[rows], settings.Y[rows]
-    weights, memory, n_jobs = settings.weights_of(rows), settings.memory, settings.n_jobs
-    if candidate.family == "metric":
-        numbers, n = candidate.numbers(features), len(M)
+    few: bool = False  # whether few rows tell them as a rule
+    maps: bool = False  # whether a metric is learnt, of which other rows choose the step
+    quick: bool = False  # whether it takes no time worth saving
+
+    def learn(
+        self,
+        candidate: Any,
+        given: SearchSettings,
+        rows: np.ndarray,
+        steps: int | None,
+        on_step: Any,
+    ) -> Learnt:
+        """The kernel of a `Candidate`, learnt from some rows, which are in random order.
+
+        ``steps`` are those of a metric, all of which are taken; None chooses their number.
+        ``on_step`` is called with (step, error) after each step; if it returns True, the learning
+        ends.
+        """
+        kernel, X = candidate.bound(given.features, given.M[rows])
+        jobs = learning_jobs(given.memory, len(rows), given.n_jobs)
+        learnt = learn_interactions(
+            kernel, X, given.Y[rows], given.weights_of(rows), steps=LEARNING_STEPS, n_jobs=jobs,
+            on_step=on_step,
+        )  # fmt: skip
+        return Learnt(_brief_weights(learnt.kernel), len(learnt.errors), len(learnt.errors))
+
+    def seconds(self, finals: Any, candidate: Any, rows: int, count: int) -> float:
+        """Predicted seconds of it, from ``count`` of some rows."""
+        return finals.costs.interactions(count, finals.entry(candidate), LEARNING_STEPS)
+
+    def shares(self, kernel: TableKernel) -> list[tuple[int, float]]:
+        """Columns and what each weighs; those that one kernel reads together share its weight."""
+        parts = zip(kernel.parts, kernel.weights)
+        return [(j, float(w) / len(columns)) for (_, columns), w in parts for j in columns]
+
+
+class _Sums(Learning):
+    """The weights of a sum."""
+
+    def learn(self, candidate, given, rows, steps, on_step) -> Learnt:
+        kernel, X = candidate.bound(given.features, given.M[rows])
+        found = learn_sum(
+            kernel, X, given.Y[rows], given.weights_of(rows), memory=given.memory,
+            n_jobs=given.n_jobs,
+        )  # fmt: skip
+        return Learnt(_brief_sum(found), 1, 1)
+
+    def seconds(self, finals, candidate, rows, count) -> float:
+        parts = len(candidate.kernel(finals.settings.features).parts)
+        return finals.costs.alignment(count, finals.entry(candidate), parts)
+
+
+class _Metrics(Learning):
+    """A metric of the numbers; a column weighs its part of the sum of the map's squares."""
+
+    def learn(self, candidate, given, rows, steps, on_step) -> Learnt:
+        features, M, n = given.features, given.M[rows], len(rows)
         found = learn_metric(
-            M.select(numbers), Y, weights, form=FORMS[candidate.form],
-            steps=METRIC_STEPS if steps is None else steps, chosen=steps is None,
-            held=n // (2 if n > LEARNING_ROWS else 5), on_step=on_step,
+            M.select(candidate.numbers(features)), given.Y[rows], given.weights_of(rows),
+            form=FORMS[candidate.form], steps=METRIC_STEPS if steps is None else steps,
+            chosen=steps is None, held=n // (2 if n > LEARNING_ROWS else 5), on_step=on_step,
         )  # fmt: skip
         kernel = candidate.kernel(features, _brief_map(found.kernel))
         return Learnt(kernel.bind(kernel.encode(M)), len(found.errors), found.step)
-    if candidate.family == "screened":
-        columns = read_as(features, "scaled", "code")
-        kernel = candidate.kernel(features, only=foremost(M, columns, Y, weights, candidate.kept))
+
+    def seconds(self, finals, candidate, rows, count) -> float:
+        return finals.costs.metric(count, len(candidate.numbers(finals.settings.features)))
+
+    def shares(self, kernel: TableKernel) -> list[tuple[int, float]]:
+        (metric, columns), *_ = kernel.parts
+        squares = np.square(metric.metric.linear_map)
+        squares = squares if squares.ndim == 1 else squares.sum(axis=0)
+        return list(zip(columns, (squares / (squares.sum() or 1.0)).tolist()))
+
+
+class _Columns(Learning):
+    """Which columns count; those that do weigh alike."""
+
+    def learn(self, candidate, given, rows, steps, on_step) -> Learnt:
+        M, columns = given.M[rows], read_as(given.features, "scaled", "code")
+        kept = foremost(M, columns, given.Y[rows], given.weights_of(rows), candidate.kept)
+        kernel = candidate.kernel(given.features, only=kept)
         return Learnt(kernel.bind(kernel.encode(M)), 1, 1)
-    kernel, X = candidate.bound(features, M)
-    if candidate.family == "many":
-        found = learn_sum(kernel, X, Y, weights, memory=memory, n_jobs=n_jobs)
-        return Learnt(_brief_sum(found), 1, 1)
-    jobs = learning_jobs(memory, len(M), n_jobs)
-    learnt = learn_interactions(
-        kernel, X, Y, weights, steps=LEARNING_STEPS, n_jobs=jobs, on_step=on_step
-    )
-    return Learnt(_brief_weights(learnt.kernel), len(learnt.errors), len(learnt.errors))
+
+    def seconds(self, finals, candidate, rows, count) -> float:
+        return finals.costs.screening(rows, len(finals.settings.features))
+
+    def shares(self, kernel: TableKernel) -> list[tuple[int, float]]:
+        columns = [j for _, some in kernel.parts for j in some]
+        return [(j, 1 / len(columns)) for j in columns]
+
+
+WEIGHTS, FEW_WEIGHTS, SUMS = Learning(), Learning(few=True), _Sums()
+METRICS, COLUMNS_CHOSEN = _Metrics(maps=True), _Columns(quick=True)
 
 
 def _brief_weights(kernel: TableKernel) -> TableKernel:

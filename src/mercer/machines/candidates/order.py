@@ -11,22 +11,14 @@ from dataclasses import replace
 from functools import partial
 
 from mercer.machines.candidates.candidate import EFFECTS, PRUNED, Candidate
+from mercer.machines.candidates.kinds import machine_kind
 from mercer.machines.candidates.readings import readings, spline_parts
 from mercer.tables import Feature, read_as
 
-RADIAL = ("gaussian", "laplacian", "metric", "screened")
-WITHOUT = ("gaussian", "laplacian")  # of these, that are tried where columns are many
 SCREENED_FROM = 30  # with more columns, the most informative are tried alone
-SCREENED = (
-    (5, 1.0),
-    (20, 1.0),
-    (10, 0.3),
-    (3, 1.0),
-    (5, 0.3),
-    (40, 1.0),
-)  # how many, and the scale
+#: how many, and the scale
+SCREENED = ((5, 1.0), (20, 1.0), (10, 0.3), (3, 1.0), (5, 0.3), (40, 1.0))
 MANY_CLASSES = 9  # with more classes, a Gaussian kernel is the first that is tried
-MOST_CLASSES = 100  # with more classes, there are no support vector machines
 MOST_COLUMNS = 100  # with more columns, there are no candidates with a kernel for each column
 #: machines of classes that read the features of these views alone, the quicker one first
 ON_FEATURES = {
@@ -161,17 +153,14 @@ def candidates(
     numbers = kinds["rank"] + kinds["code"]
     by_column = numbers > 0 and 1 < numbers + len(objects) <= MOST_COLUMNS
     order = _suitable(task, kinds, classes, local)
-    plain = [c for c in order if numbers and (by_column or c.family in WITHOUT)]
+    plain = [c for c in order if numbers and (by_column or c.kernels.wide)]
     if kinds["each"] and numbers <= MOST_COLUMNS:
         plain[:0] = [Candidate(m, columns=EFFECTS, machine=m) for m in ("shapes", "neighbourhood")]
-    if classes > 2:  # each Newton step solves a system of all classes
-        plain = [c for c in plain if c.machine != "shapes"]
-    if classes > MOST_CLASSES:
-        plain = [c for c in plain if c.machine != "svc"]
+    plain = [c for c in plain if classes <= c.kind.most_classes]
     if large:
-        networks = [c for c in plain if c.machine == "neighbourhood"]
+        networks = [c for c in plain if c.kind.holds_rows_out]
         networks.sort(key=lambda c: c.form != PRUNED)  # it learns on all columns first
-        plain = [c for c in plain if c.machine != "neighbourhood"]
+        plain = [c for c in plain if not c.kind.holds_rows_out]
         for place, network in zip(NETWORKS, networks):
             plain.insert(place, network)
     if numbers > SCREENED_FROM:
@@ -184,7 +173,7 @@ def candidates(
         return plain
     ways = readings(features)
     first = ways[0]
-    margin = task == "classification" and classes <= MOST_CLASSES
+    margin = task == "classification" and classes <= machine_kind("svc").most_classes
     reading = [Candidate("objects", text=way) for way in ways]
     if margin:
         reading = [*(replace(each, machine="svc") for each in reading), *reading[:3]]
@@ -204,7 +193,7 @@ def candidates(
         Candidate("interactions", 3.0, learn=True, text=first),
         *reading[2:],
     ]
-    without = [c for c in plain if c.family in RADIAL and c.scale == 1 and c.machine == "ridge"]
+    without = [c for c in plain if c.kernels.radial and c.scale == 1 and c.kind.low_rank]
     without += [c for c in plain if c.kind.reads_columns]
     return together + without
 

@@ -11,7 +11,8 @@ a vector its direction. Each of these kernels is the inner product of its ``feat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +33,16 @@ from mercer.kernels import (
     Spectrum,
     WeightedDegree,
 )
-from mercer.samples import Categories, Kind, kind_named
-from mercer.tables import Feature, read_as
+from mercer.persistence import fields
+from mercer.samples import Categories, EncodedColumns, Kind, kind_named
+from mercer.tables import (
+    EncodedRows,
+    Feature,
+    LevelEffect,
+    TableEncoder,
+    learn_effects,
+    read_as,
+)
 
 
 class Substrings(NamedTuple):
@@ -307,3 +316,99 @@ def explicit_features(kernel: Any, X: Any) -> Any:
 def _is_counted(kind: Kind) -> bool:
     """Whether samples of a kind have parts that can be counted."""
     return type(kind).counter is not Kind.counter
+
+
+@fields()
+class ReadColumns:
+    """Some columns of an encoded table, for a machine that makes its own kernel of them.
+
+    It is bound and encodes as a kernel does, so that a search treats both alike. ``pruned`` says
+    whether the machine finds out which columns matter, and ``effects``, if they are not None, that
+    levels are read by their effects: those that were `learnt`, by the places of their columns.
+    """
+
+    def __init__(
+        self,
+        columns: list[int],
+        features: list[Feature],
+        pruned: bool = False,
+        effects: dict[int, LevelEffect] | None = None,
+    ):
+        self.columns, self.features, self.pruned = columns, features, pruned
+        self.effects = effects
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[Feature],
+        kinds: Collection[str],
+        pruned: bool = False,
+        differences: bool = False,
+        effects: bool = False,
+    ) -> ReadColumns:
+        """The columns of these kinds; with ``differences`` those of one range too."""
+        columns = [
+            j
+            for j, feature in enumerate(features)
+            if feature.kind in kinds or (differences and feature.alike >= 0)
+        ]
+        return cls(columns, [features[j] for j in columns], pruned, {} if effects else None)
+
+    def learnt(
+        self, M: EncodedColumns, Y: np.ndarray, weights: Any = None
+    ) -> tuple[ReadColumns, EncodedRows]:
+        """The same with effects of the levels on the targets, (n, outputs), if it reads levels so,
+        and the rows from which a machine is to learn: none has an effect of its own target."""
+        if self.effects is None:
+            return self, self.encode(M)
+        given = dict(zip(self.columns, self.features))
+        for i in self.effects:  # of other rows
+            given[self.columns[i]] = replace(self.features[i], kind="each")
+        found = learn_effects(M, [*given], [*given.values()], Y, weights)
+        source = ReadColumns(found.columns, found.features, self.pruned, found.effects)
+        return source, source._rows(found.numbers, M)
+
+    @property
+    def parts(self) -> list[int]:
+        """What is read; nothing if the columns suit no such machine."""
+        return self.columns
+
+    @property
+    def words(self) -> str:
+        """Which levels are read by their effects, as the end of a sentence; nothing if none are."""
+        read = list(dict.fromkeys(self.features[i].label for i in self.effects or {}))
+        return f"; levels of {', '.join(read)} count by their effects on the target" if read else ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of a learnt neighbourhood that follow from the columns."""
+        kinds = {feature.kind for feature in self.features}
+        return {"scaling": "normal" if "normal" in kinds else "standard", "prune": self.pruned}
+
+    def encode(self, M: EncodedColumns, like: Any = None) -> EncodedRows:
+        """Rows of the columns."""
+        return self._rows(self.replaced(M.numbers[:, self.columns]), M)
+
+    def replaced(self, X: np.ndarray) -> np.ndarray:
+        """These columns of a matrix with effects in place of levels."""
+        X = np.array(X)
+        for i, effect in (self.effects or {}).items():
+            X[:, i] = effect(X[:, i])
+        return X
+
+    def in_units(self, encoder: TableEncoder, i: int, values: Any) -> list:
+        """Values of one of the columns in the units of the table; effects in those of targets."""
+        if self.effects and i in self.effects:
+            return [float(self.effects[i].spread * value) for value in values]
+        return encoder.in_units(self.features[i], values)
+
+    def _rows(self, numbers: np.ndarray, M: EncodedColumns) -> EncodedRows:
+        coded = [
+            i for i, j in enumerate(self.columns)
+            if j in M.objects and i not in (self.effects or {})
+        ]  # fmt: skip
+        objects = {i: M.objects[self.columns[i]] for i in coded}
+        return EncodedRows(EncodedColumns(numbers, objects), self.features)
+
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> ReadColumns:
+        return self

@@ -17,7 +17,6 @@ from mercer.machines.candidates import (
     Candidate,
     Planned,
     Recipe,
-    learn_kernel,
     learning_rows,
 )
 from mercer.selection.automatic.trials import Trials
@@ -66,7 +65,8 @@ class Fitter:
         given = self.settings
         order = np.random.default_rng(given.seed).permutation(len(numbers))
         rows = numbers[order[: plan.learning or learning_rows(given.memory)]]
-        return learn_kernel(candidate, given, rows, steps=plan.metric_steps).kernel
+        learning = candidate.kernels.learning
+        return learning.learn(candidate, given, rows, plan.metric_steps, None).kernel
 
 
 def mean_of(task: Task, fitted: list[Fitted], planned: list[Planned]) -> Fitted:

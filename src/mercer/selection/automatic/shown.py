@@ -138,7 +138,7 @@ def _as_given(model: Any, part: Any, candidate: Candidate, plan: Recipe) -> Kern
         return KernelMachine(learner, reads=candidate.columns, members=plan.members, **how)
     penalty = part.penalty if machine_kind(learner).keeps_penalty else None
     how |= {"penalty": penalty, "rank": plan.rank, "exact": plan.exact, "leaf_rows": plan.leaf_rows}
-    if candidate.family == "metric":
+    if candidate.kernels.learning.maps:
         (metric, _), *_ = part.kernel.parts
         if np.size(metric.metric.linear_map) > MOST_NUMBERS:
             steps = [

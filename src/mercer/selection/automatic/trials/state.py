@@ -1,24 +1,24 @@
-"""What a search knows so far: what its steps took, what was learnt, and what was tried."""
+"""What a search knows so far: what its steps took and will take, what was learnt and tried."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
 
 from mercer.kernels import TableKernel
-from mercer.machines import HeldPredictions, Machine, Metric, SearchSettings, Weighed
+from mercer.machines import HeldPredictions, Machine, Metric, Rung, SearchSettings, Weighed
 from mercer.machines.candidates import (
     Candidate,
     Learnt,
+    Recipe,
+    Trial,
     Tried,
-    learn_kernel,
     simple_candidates,
 )
-from mercer.selection.automatic.trials.costs import Costs
-from mercer.selection.automatic.trials.finals import Finals
+from mercer.selection.automatic.trials.costs import Costs, Finals
 from mercer.selection.automatic.trials.rungs import Rungs
 from mercer.spoken import spoken
 from mercer.tables import Related, column_bytes
@@ -139,6 +139,7 @@ class LearntKernels:
     ) -> TableKernel:
         """Learn from some rows, at most ``steps`` steps; None goes on until the time is over."""
         key, given = (candidate.alike, fold), self.settings
+        learning = candidate.kernels.learning
         if key in self._found:
             return self._found[key].kernel
 
@@ -147,7 +148,7 @@ class LearntKernels:
                 return step + 1 >= steps
             return given.clock.spent() > FIRST_RUNG_SHARE * given.clock.limit
 
-        self._found[key] = learn_kernel(candidate.alike, given, rows, on_step=enough)
+        self._found[key] = learning.learn(candidate.alike, given, rows, None, enough)
         return self._found[key].kernel
 
 
@@ -247,3 +248,90 @@ class SearchState:
         self.mean: Weighed | None = None  # that is better than the winner
         self.known_baselines: dict[str, Tried] = {}  # name -> that of an earlier search
         self.interrupted = False  # whether Ctrl-C ended the search
+
+
+PROMOTED = 3  # candidates for which the first rung leaves time in the second one
+LEARNING = ", learning"  # in the names of kinds of trials
+#: part of the time that is left for a network whose trial is its final fit, and by how much its
+#: steps may take longer than predicted
+NETWORK, SLOWER = 0.5, 1.3
+RESERVE, MOST_RESERVED = 0.05, 0.3  # parts of the time that are kept for the final fit
+FEWER_RESERVED = 0.12  # the same, where there is a machine that needs none and others may join it
+
+
+class Forecast:
+    """Predicted seconds of the trials of one search, and the seconds that are left."""
+
+    def __init__(self, state: SearchState):
+        self.state, self.clock = state, state.settings.clock
+        self.finals, self.learnt, self.rungs = state.finals, state.learnt, state.rungs
+        self.costs = state.costs
+
+    def predicted(self, candidate: Candidate, rung: Rung) -> float:
+        """Seconds of a trial on a machine with nothing beside it."""
+        if self.rungs.fits_once(candidate):
+            return self.finals.network_seconds(candidate, len(self.state.settings.M))
+        rows, rank = rung
+        folds, each = self.rungs.count_folds(rows), self.rungs.learns_each(candidate)
+        train = rows * (folds - 1) // folds if folds > 1 else 3 * rows // 4
+        learning = 0.0
+        if candidate.learn and not self.learnt.known(candidate):
+            learning = (folds if each else 1) * self._learning(candidate, rows)
+        trial = Trial(rows, folds, train, rank, each, self.rungs.large(rows))
+        return learning + candidate.kind.trial_seconds(self.finals, candidate, trial)
+
+    def _learning(self, candidate: Candidate, rows: int) -> float:
+        """Seconds in which a kernel is learnt once."""
+        count = min(self.rungs.count_learning(candidate), self.rungs.learning_rows)
+        return candidate.kernels.learning.seconds(self.finals, candidate, rows, count)
+
+    def final_learning(self, candidate: Candidate) -> float:
+        """Seconds, with care, in which a kernel is learnt again for the final fit."""
+        if not self.rungs.learns_each(candidate):
+            return 0.0
+        seconds = self._learning(candidate, len(self.state.settings.M))
+        return self.costs.expected(candidate.machine + LEARNING, seconds)
+
+    def expected(self, candidate: Candidate, rung: Rung) -> float:
+        """Seconds of a trial, with care; 0 without a limit."""
+        if not self.clock.limited:
+            return 0.0
+        return self.costs.expected(self.kind(candidate), self.predicted(candidate, rung))
+
+    def network(self, candidate: Candidate, reserve: float) -> Recipe:
+        """How long a network is trained whose trial is its final fit: as its part of the time says.
+
+        ``reserve`` are seconds that are kept for other fits; it has 0 steps if there is no time.
+        """
+        if not self.clock.limited:
+            return Recipe(candidate.machine)
+        left = self.clock.left()
+        most = min(NETWORK * left, (left - reserve) / SLOWER)
+        steps, seconds = self.finals.steps(candidate, most)
+        return Recipe(candidate.machine, steps=steps, seconds=SLOWER * seconds)
+
+    def kind(self, candidate: Candidate) -> str:
+        """Trials of one kind are slower or faster than predicted in the same way."""
+        learns = candidate.learn and not self.learnt.known(candidate)
+        return candidate.machine + (LEARNING if learns else "")
+
+    def first_share(self, order: list[Candidate], rung: Rung) -> float:
+        """Part of the time for the first rung: what the second one is sure to leave."""
+        if not self.clock.limited:
+            return 1.0
+        longest = max(
+            self.expected(replace(c, learn=False), rung)
+            for c in order
+            if not self.rungs.fits_once(c)
+        )
+        left = 1 - PROMOTED * longest / self.clock.limit
+        return max(FIRST_RUNG_SHARE, left)
+
+    def reserve(self, best: Candidate | None, penalty: float) -> float:
+        """Seconds that are kept for final fits of the best candidate so far and of a partner."""
+        least = RESERVE * self.clock.limit
+        if best is None or not self.clock.limited or self.rungs.fits_once(best):
+            return least
+        wanted = self.final_learning(best) + 2 * self.finals.wanted(best, penalty)
+        most = MOST_RESERVED if not self.state.fitted else FEWER_RESERVED
+        return max(least, min(wanted, most * self.clock.limit))

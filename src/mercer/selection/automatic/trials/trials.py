@@ -27,10 +27,9 @@ from mercer.machines.candidates import (
     machine_kinds,
     planned_fits,
 )
-from mercer.selection.automatic.trials.finals import HOPE
-from mercer.selection.automatic.trials.fold_fits import FoldFits
-from mercer.selection.automatic.trials.forecast import Forecast
-from mercer.selection.automatic.trials.state import Known, SearchState
+from mercer.selection.automatic.trials.costs import HOPE
+from mercer.selection.automatic.trials.rungs import FoldFits
+from mercer.selection.automatic.trials.state import Forecast, Known, SearchState
 from mercer.threads import GRACE, Deadline
 
 #: candidates without a better one, after which the search of a small table ends, and a second rung
@@ -40,7 +39,7 @@ FIRST_PART, FEWEST_TRIED = 0.5, 500  # of that time, and rows, of the first cand
 LAST_PART = 0.5  # of the time after a network, for the last rung
 TURNS = 4  # of the rungs; the first rung of each gets half of the remaining time
 MORE_EXACT = 4  # ridge machines of low rank that a turn tries again on the same rows, exactly
-SMOOTH, LATER = ("gaussian", "metric"), 3  # families; places by which a low rank is deferred
+LATER = 3  # places by which a low rank is deferred, if its kernel is not smooth
 
 T = TypeVar("T")
 
@@ -81,7 +80,7 @@ class Trials:
         order += candidates(given.features, given.task.name, given.Y.shape[1], local, large)
         order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))]
         if given.little_memory:  # the counts of k-mers stand beside all rows of a machine
-            order = [c for c in order if c.family != "objects" or c.kind.low_rank]
+            order = [c for c in order if not c.kernels.of_objects or c.kind.low_rank]
         order = [c for c in order if c.kind.fits(self.state.finals, c)]
         order = order[:trials]
         if order and not self.state.schedule:
@@ -203,7 +202,7 @@ class Trials:
         ridge = [place for place, c in enumerate(found) if c.kind.on_many_rows]
         if ridge:
             best = found[ridge[0]]
-            local.insert(ridge[0] + (1 if best.family in SMOOTH else LATER), best)
+            local.insert(ridge[0] + (1 if best.kernels.smooth else LATER), best)
         return local
 
     def _try_all(self, order, rung, share: float, patience: int, done: int = 0) -> int:
@@ -326,9 +325,8 @@ class Trials:
         else:
             penalty = self._penalty_before(candidate, rung[0])
             found = self.fits.judge(candidate, rung, steps, penalty)
-        if (
-            candidate.name not in self.state.fitted
-        ):  # whose steps were as many as there was time for
+        # the steps of a fitted one were as many as there was time for
+        if candidate.name not in self.state.fitted:
             self.state.costs.observe(kind, expected, self.clock.spent() - began)
         row = replace(
             self._row(candidate.name, *self.state.rungs.folds(rung[0]), found.predicted, began),
@@ -490,7 +488,8 @@ class Trials:
 
     def _final_learning(self, candidate: Candidate, plan: Recipe, weight: float | None) -> Recipe:
         """How the kernel of a final fit is learnt: as those that were judged, if it is again."""
-        steps = self.state.learnt.kept(candidate) if candidate.family == "metric" else None
+        maps = candidate.kernels.learning.maps
+        steps = self.state.learnt.kept(candidate) if maps else None
         count = self.state.rungs.count_learning(candidate)
         return replace(plan, learning=count, metric_steps=steps, weight=weight)
 
