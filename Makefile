@@ -8,11 +8,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 EDITABLE := --no-build-isolation --editable
 NATIVE := CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help build demo test quick test-all test-torch test-oldest wheel bench docs trapped asan fuzz
-.PHONY: soak mutants clean
+.PHONY: help build demo test quick quick-lane test-all test-torch test-oldest wheel bench docs
+.PHONY: trapped asan fuzz soak mutants clean
 help:
 	@echo "make demo    fit, explain and use a model of throws at a basket"
 	@echo "make test    lint, spelling, types, import direction, doctests, and the tests of the quick lane"
+	@echo "make quick FILE=src/mercer/gram/tiled.py   the tests that this file touches; without FILE, those"
+	@echo "             that the files touch which git says have changed"
 	@echo "make test-all     these, and then everything else: every pair, scikit-learn's tests, soak, fuzzing"
 	@echo "make test-torch   what needs torch, which it installs; the other two leave it out"
 	@echo "make test-oldest  the quick lane with the oldest versions of what Mercer needs"
@@ -59,8 +61,12 @@ test: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/pyright
 	$(PYTEST)
 
-quick: build $(VENV)/.test
+quick-lane: build $(VENV)/.test
 	$(PYTEST)
+
+FILE :=
+quick: build $(VENV)/.test
+	@tests=$$($(BIN)/python tests/touched.py $(FILE)) && $(PYTEST) $$tests
 
 # What the quick lane leaves out (tests/lanes.py), and generated tests with all their examples.
 test-all: test
@@ -84,7 +90,7 @@ test-torch: build $(VENV)/.torch
 test-oldest:
 	@mkdir -p build
 	@$(PYTHON) tests/oldest.py >build/oldest.txt
-	@$(MAKE) quick VENV=build/oldest CONSTRAINTS=build/oldest.txt
+	@$(MAKE) quick-lane VENV=build/oldest CONSTRAINTS=build/oldest.txt
 
 # The wheel is built from the source archive, which is thereby whole, and tried outside the sources in
 # an environment that holds nothing else. Only what has passed gets into dist/.
