@@ -1,4 +1,4 @@
-"""What `make quick` runs for a changed file. Whatever reads all imports is left to the full lane."""
+"""What `make quick` runs for a changed file. What reads all imports is left to the full lane."""
 
 import subprocess
 import sys
