@@ -47,7 +47,8 @@ LATE_REPORT = 0.2  # seconds for it where the time is over
 #: a slow machine these take as long as loading the libraries, and of a wide table a part of the
 #: time of reading, if that is more
 KEPT_SHARE, LEAST_KEPT, AS_READING = 0.1, 1.5, 0.5
-PREDICTED_SHARE = 0.4  # of the time that is left, in which the rows held out are predicted once
+#: least part of --time for the score, and the part of what is left for one prediction of its rows
+LEAST_SCORED, PREDICTED_SHARE = 0.05, 0.4
 CARE = 1.1  # the fit on all rows begins only if so many times its predicted time is left
 
 
@@ -205,7 +206,8 @@ def _score(
     """
     if split.X_held is None:
         return split, None
-    clock = Clock(budget.left() - steps.kept) if steps.timed else Clock()
+    left = max(budget.left() - steps.kept, budget.part(LEAST_SCORED, 0.0))
+    clock = Clock(left if steps.timed else None)
 
     def scored() -> tuple[Split, HeldOut]:
         new = model.encode_table(split.X_held)

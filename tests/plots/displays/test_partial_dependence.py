@@ -108,3 +108,15 @@ def test_the_planted_column_is_the_most_relevant_beside_its_copy(task):
     display = RelevanceDisplay.measured(model, X[:300], y[:300], X[300:], y[300:])
     assert display.columns[0] == "matters"
     assert display.loss[0] > 0.2
+
+
+def test_few_values_at_once_give_the_same_curves(monkeypatch):
+    """All rows of a wide table at all values of a column took gigabytes."""
+    X, y = table()
+    model = mercer.KernelRegressor(trials=1).fit(X, y)
+    whole = PartialDependenceDisplay.measured(model, X)
+    monkeypatch.setattr("mercer.plots.displays.partial_dependence.AT_ONCE", 1)
+    for one, other in zip(
+        PartialDependenceDisplay.measured(model, X).dependences, whole.dependences, strict=True
+    ):
+        assert_allclose(one.mean, other.mean, rtol=1e-5)

@@ -26,6 +26,7 @@ from sklearn.svm import SVC
 
 from mercer.machines import holdout
 from mercer.machines.holdout import Comparison, score_held_out
+from mercer.plots.report import summaries
 from mercer.plots.report.advice import Suspicion
 from mercer.plots.report.contents import Contender, Score
 from mercer.plots.report.failures import calibration
@@ -566,7 +567,16 @@ def test_of_thousands_of_columns_a_thousand_are_listed(diabetes):
     data = diabetes[3]
     for count in (1000, 1200):
         many = replace(data, columns=(data.columns * 200)[:count])
-        page, _ = read_page(many)
-        assert len(page.of("svg", "sparkline")) == 1000
+        page, numbers = read_page(many)
+        assert len(page.of("svg", "sparkline")) == len(numbers["columns"]) == 1000
+        assert numbers["n_columns"] == count
         ends = "The list ends after 1,000 of 1,200 columns." in render(many)
         assert ends == (count > 1000)
+
+
+def test_columns_that_no_page_lists_cost_no_distribution(diabetes, monkeypatch):
+    model, (X, *_) = diabetes[0], diabetes[1]
+    monkeypatch.setattr(summaries, "LISTED_COLUMNS", 3)
+    found = summaries.column_summaries(model, X)
+    assert [bool(column.counts) for column in found] == [True] * 3 + [False] * (len(found) - 3)
+    assert found[-1].shown.endswith("different")

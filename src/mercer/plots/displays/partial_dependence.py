@@ -18,6 +18,7 @@ DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 DATE_PARTS = 2  # parts of a date that are shown: those that change the predictions most
 LEVELS = 12  # most values of a column that is not numeric
 FLAT = 0.1  # share of the predictions' standard deviation below which nothing changes
+AT_ONCE = 2**23  # numbers of the rows that are predicted in one call
 CLEAR = 0.7  # a curve rises if its end is above its beginning by this part of its range
 OUTER = 0.02  # the grid of numbers is between this quantile and the opposite one
 
@@ -232,11 +233,18 @@ def _all_answers(
     holders: np.ndarray,
     label: str | None = None,
 ) -> np.ndarray:
-    """The answers at all values in one call, (values, n, answers); with a label, of a part."""
-    n = len(some)
-    every: Any = some[np.tile(np.arange(n), len(holders))]
-    changed = every.with_cells(name, rows, np.repeat(holders, n), label)
-    return _answers(model, changed).reshape(len(holders), n, -1)
+    """The answers at all values, (values, n, answers); with a label, of a part.
+
+    One call has as many values as some memory holds: of a wide table few.
+    """
+    n, found = len(some), []
+    step = max(1, AT_ONCE // some.data.numbers.size)
+    for start in range(0, len(holders), step):
+        own = holders[start : start + step]
+        every: Any = some[np.tile(np.arange(n), len(own))]
+        changed = every.with_cells(name, rows, np.repeat(own, n), label)
+        found.append(_answers(model, changed).reshape(len(own), n, -1))
+    return np.concatenate(found)
 
 
 def _date_dependences(

@@ -55,6 +55,7 @@ FEW_ROWS = 100  # held-out rows with which a score is uncertain
 #: part of the training rows that repeat, from which on it may be chance that new rows do, and how
 #: many times this part of the new rows may
 REPEATED, MORE = 0.1, 1.5
+LISTED_COLUMNS = 1000  # columns that a page describes, the first ones
 RARE = 0.1  # a class with a smaller share of the rows is rare
 
 
@@ -362,9 +363,12 @@ class ReportData:
     def numbers(self) -> dict[str, Any]:
         """The whole report in types of JSON, for the block that is embedded in the page.
 
-        The Gram matrix is left out: its picture in the page has it to 1/255 of its range.
+        The Gram matrix is left out: its picture in the page has it to 1/255 of its range. Of many
+        columns it has those that the page lists, and their number.
         """
-        out = {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        listed = replace(self, columns=self.columns[:LISTED_COLUMNS])
+        out = {f.name: plain(getattr(listed, f.name)) for f in dataclasses.fields(self)}
+        out["n_columns"] = len(self.columns)
         out["verdict"], out["simpler"] = self.verdict, self.simpler
         return out
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from mercer.plots.axes import brief
 from mercer.plots.fitted import is_precomputed, kernel_machine
-from mercer.plots.report.contents import ColumnSummary, TargetSummary
+from mercer.plots.report.contents import LISTED_COLUMNS, ColumnSummary, TargetSummary
 from mercer.samples import recognised
 from mercer.tables import Column, histogram, infer_columns, read_columns
 
 
 def column_summaries(model: Any, X: Any) -> list[ColumnSummary]:
-    """The columns of a table, or a list of objects, with their distributions."""
+    """The columns of a table, or a list of objects; those that a page lists, with distributions."""
     machine = kernel_machine(model)[1]
     alone = recognised(X) is not None
     if not (alone or len(getattr(X, "shape", ())) == 2) or is_precomputed(machine):
@@ -26,11 +26,15 @@ def column_summaries(model: Any, X: Any) -> list[ColumnSummary]:
         inferred = infer_columns(table)
     if alone and not automatic and hasattr(machine, "kernel_"):  # which may read texts as trees
         inferred = [c for c in inferred if c.of.samples is machine.kernel_.reads]
-    return [_column(c, table[c.name], automatic) for c in inferred]
+    shown = [_column(c, table[c.name], automatic) for c in inferred[:LISTED_COLUMNS]]
+    return shown + [_column(c, None, automatic) for c in inferred[LISTED_COLUMNS:]]
 
 
-def _column(column: Column, values: np.ndarray, automatic: bool) -> ColumnSummary:
-    counts, low, high, levels, curve, drawing = column.of.distribution(column, values)
+def _column(column: Column, values: np.ndarray | None, automatic: bool) -> ColumnSummary:
+    """A column with the distribution of its values, where they are given."""
+    counts, low, high, levels, curve, drawing = (
+        ([], None, None, [], [], None) if values is None else column.of.distribution(column, values)
+    )
     if not counts:
         shown = f"{column.distinct:,} different"
     elif low is None or high is None:
