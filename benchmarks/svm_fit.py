@@ -19,7 +19,7 @@ import sklearnex.svm
 
 from harness import Section, data_folder, options
 from mercer import SVC
-from mercer.gram.memory import available_memory
+from mercer.gram.place import available_memory
 from svm_problems import Problem, a9a, hard, ijcnn_like, letter_like, mnist, unscaled
 
 LIBRARIES = {"scikit-learn": sklearn.svm.SVC, "intelex": sklearnex.svm.SVC, "mercer": SVC}

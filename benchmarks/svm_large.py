@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import Section, options, peak_memory
-from mercer.gram.memory import memory_budget
+from mercer.gram.place import memory_budget
 from svm_problems import ijcnn_like, letter_like, smooth
 
 #: the part before the line "measured" is the baseline: samples, and what a first fit imports

@@ -19,7 +19,7 @@ import mercer.learners.perceptrons.perceptron
 from mercer import search
 from mercer.dedup import signing
 from mercer.distances import Minkowski, comparison, tiles
-from mercer.gram import DenseGram, TiledGram, factored, factors, gram, low_rank, operator, tiled
+from mercer.gram import DenseGram, TiledGram, factored, gram, lapack, low_rank, operator, tiled
 from mercer.gram.operator import MatrixPart
 from mercer.kernels import (
     RBF,
@@ -271,8 +271,8 @@ def test_wide_products_of_many_strips():
 def test_the_condition_is_that_of_all_strips(small, jobs):
     A = np.asfortranarray(X @ X.T + np.eye(90))
     wanted = np.abs(A).sum(axis=0).max()
-    small(factors, STRIP=7)
-    assert_allclose(factors._largest_sum(A, jobs), wanted, rtol=1e-14)
+    small(lapack, STRIP=7)
+    assert_allclose(lapack._largest_sum(A, jobs), wanted, rtol=1e-14)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -1,5 +1,5 @@
 // Min-wise hashes of sets, and distances of listed pairs; called by search/minhash.py and
-// search/listed.py through bind_hashing.cpp.
+// search/lsh.py through bind_hashing.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>

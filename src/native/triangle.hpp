@@ -1,4 +1,4 @@
-// Products with the upper triangle of a symmetric matrix; called by gram/triangle.py.
+// Products with the upper triangle of a symmetric matrix; called by gram/tiled.py.
 #pragma once
 #include <cstddef>
 

@@ -20,7 +20,7 @@ from mercer import AdditiveRegressor, Checkpoint, Chunks
 from mercer.dedup import CorpusIndex
 from mercer.distances import Minkowski
 from mercer.plots import save_report
-from mercer.search import BruteForce, skeleton
+from mercer.search import BruteForce, files
 from mercer.speech import write_audio
 
 resource = pytest.importorskip("resource")
@@ -66,7 +66,7 @@ def run(*arguments):
 
 def whole_index(path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skeleton, "LARGE", 0)
+        patch.setattr(files, "LARGE", 0)
         BruteForce(Minkowski()).fit(X).save(path)
 
 

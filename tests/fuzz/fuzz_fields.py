@@ -29,7 +29,7 @@ from fuzz.driver import Source, fuzz
 from mercer import deep
 from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, SlicedWasserstein
 from mercer.persistence import ModelFileError
-from mercer.search import BruteForce, Index, KDTree, KnownNeighbours, MetricTree, skeleton
+from mercer.search import BruteForce, Index, KDTree, KnownNeighbours, MetricTree, files
 
 METHODS = ["predict", "predict_proba", "decision_function", "transform", "kneighbors",
            "score_samples", "radius_neighbors", "kneighbors_graph"]  # fmt: skip
@@ -337,13 +337,13 @@ def forge(holder: Any, place: Place, way: str, at: int = 0) -> Any:
 
 def outcome(forged: Any, asked: Any, folder: str, apart: bool) -> str:
     """What becomes of a forged object that is written and read again, and asked."""
-    large, skeleton.LARGE = skeleton.LARGE, 0 if apart else skeleton.LARGE
+    large, files.LARGE = files.LARGE, 0 if apart else files.LARGE
     try:
         write(forged, Path(folder, "file"))
     except Exception:  # such a file cannot be made in this way
         return "not written"
     finally:
-        skeleton.LARGE = large
+        files.LARGE = large
     try:
         loaded = read(forged, Path(folder, "file"))
     except ModelFileError as error:

@@ -23,9 +23,9 @@ from mercer.gram import (
     TriangleGram,
     gram,
     held_for_products,
-    memory,
     pivoted_cholesky,
-    triangle,
+    place,
+    tiled,
 )
 from mercer.gram.operator import require
 from mercer.kernels import (
@@ -229,7 +229,7 @@ def test_a_triangle_has_the_products_of_the_matrix(columns):
 def test_short_strips_of_a_triangle_are_as_good(monkeypatch):
     V = np.random.default_rng(0).normal(size=(len(LONG32), 5)).astype(np.float32)
     whole = TriangleGram(gram(RBF(0.1), LONG32))
-    monkeypatch.setattr(triangle, "STRIP", 7)
+    monkeypatch.setattr(tiled, "PANEL", 7)
     short = TriangleGram(gram(RBF(0.1), LONG32, place=Place(n_jobs=2)))
     assert_array_equal(short.dense(), whole.dense())
     assert_allclose(short @ V, whole @ V, atol=1e-4)
@@ -366,7 +366,7 @@ def test_budgets_that_are_none_are_named(given):
 
 
 def test_the_default_is_half_of_what_is_free(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(place, "available_memory", lambda: 10_000)
     assert Place().budget() == 5000
 
 
@@ -387,17 +387,17 @@ def test_a_container_limits_what_is_free(tmp_path, monkeypatch, line, limit, use
         files[f"/sys/fs/cgroup/{name}"] = tmp_path / name.replace("/", "-")
     for file, text in zip(files.values(), (f"9:pids:/x\n{line}\n", "3000\n", "1000\n")):
         file.write_text(text)
-    read = memory.Path.read_text
-    monkeypatch.setattr(memory.Path, "read_text", lambda p: read(files.get(str(p), p)))
-    assert memory.available_memory() == 2000
+    read = place.Path.read_text
+    monkeypatch.setattr(place.Path, "read_text", lambda p: read(files.get(str(p), p)))
+    assert place.available_memory() == 2000
     files[f"/sys/fs/cgroup/{limit}"].write_text("max\n")
-    assert memory.available_memory() > 2000
+    assert place.available_memory() > 2000
     files[f"/sys/fs/cgroup/{limit}"].write_text("500\n")
-    assert memory.available_memory() == 0
+    assert place.available_memory() == 0
     stat = tmp_path / "stat"
     stat.write_text("anon 7\ninactive_file 600\n")
     files[f"/sys/fs/cgroup/{limit.rpartition('/')[0]}/memory.stat".replace("//", "/")] = stat
-    assert memory.available_memory() == 100
+    assert place.available_memory() == 100
 
 
 def test_no_columns():

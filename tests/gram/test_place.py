@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.gram import DenseGram, Place, TiledGram, gram, memory, register
+from mercer.gram import DenseGram, Place, TiledGram, gram, place, register
 from mercer.kernels import RBF, Linear
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -49,7 +49,7 @@ def test_an_approximation_for_lack_of_memory_is_said():
 
 
 def test_little_is_there_without_looking(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: pytest.fail("it was asked"))
+    monkeypatch.setattr(place, "available_memory", lambda: pytest.fail("it was asked"))
     assert Place().holds(10**6)
     assert Place().beside(10**6) == Place()
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import mercer
 from mercer import SVC, KernelKMeans, KernelPCA, KernelRidge, KernelRidgeClassifier
-from mercer.gram import MultipliedGram, gram, multiplied
+from mercer.gram import MultipliedGram, combined, gram
 from mercer.kernels import Diffusion, Products, PStepWalk, RegularisedLaplacian, nodes
 from mercer.samples import NodeGraph
 from mercer.testing import GramContract
@@ -86,8 +86,8 @@ class TestMultipliedGram(GramContract):
     @pytest.fixture(params=["all", "some", "float32", "held"])
     def pair(self, kernel, request, large, monkeypatch):
         if request.param != "held":
-            monkeypatch.setattr(multiplied, "FEW", 0)
-        monkeypatch.setattr(multiplied, "MOST", 3)
+            monkeypatch.setattr(combined, "FEW", 0)
+        monkeypatch.setattr(combined, "MOST", 3)
         X = kernel.encode(EVERY.astype(np.float32) if request.param == "float32" else EVERY)
         Z = kernel.encode(EVERY[[4, 70, 4, 5, 6, 7, 8, 11]]) if request.param == "some" else X
         K = gram(kernel, X, Z)
@@ -127,7 +127,7 @@ REST = np.setdiff1d(np.arange(300), SOME)
 def test_conjugate_gradients_on_a_large_graph(kernel, monkeypatch):
     exact = KernelRidge(0.1, kernel=kernel).fit(X[SOME], SIDE[SOME])
     monkeypatch.setattr(nodes, "SMALL", 1)
-    monkeypatch.setattr(multiplied, "FEW", 0)
+    monkeypatch.setattr(combined, "FEW", 0)
     assert exact.solver_ == "cholesky"
     for solver in ("auto", "conjugate_gradient"):
         model = KernelRidge(0.1, kernel=kernel, tol=1e-10, solver=solver).fit(X[SOME], SIDE[SOME])
@@ -141,7 +141,7 @@ def test_conjugate_gradients_on_a_large_graph(kernel, monkeypatch):
 def test_more_rows_than_for_an_exact_fit_are_multiplied(large, monkeypatch):
     from mercer.learners import base
 
-    monkeypatch.setattr(multiplied, "FEW", 0)
+    monkeypatch.setattr(combined, "FEW", 0)
     limits = base.LIMITS["ridge"]._replace(exact_rows=10)
     monkeypatch.setitem(base.LIMITS, "ridge", limits)
     model = KernelRidge(0.1, kernel=Diffusion(PARTS)).fit(X[SOME], SIDE[SOME])
@@ -155,7 +155,7 @@ def test_components_and_clusters_on_a_large_graph(monkeypatch):
     exact = KernelPCA(3, kernel=kernel).fit(X)
     labels = KernelKMeans(2, kernel=kernel, random_state=0).fit(X)
     monkeypatch.setattr(nodes, "SMALL", 1)
-    monkeypatch.setattr(multiplied, "FEW", 0)
+    monkeypatch.setattr(combined, "FEW", 0)
     model = KernelPCA(3, kernel=kernel, eigen_solver="krylov", random_state=0).fit(X)
     assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-5)
     found = KernelKMeans(2, kernel=kernel, random_state=0).fit(X)
@@ -171,7 +171,7 @@ def test_support_vectors_on_few_nodes_of_a_large_graph(monkeypatch):
     monkeypatch.setattr(nodes, "SMALL", 1)
     model = SVC(kernel=kernel).fit(X[SOME], SIDE[SOME])
     assert_allclose(model.decision_function(X), small.decision_function(X), atol=1e-3)
-    monkeypatch.setattr(multiplied, "FEW", 0)
+    monkeypatch.setattr(combined, "FEW", 0)
     with pytest.raises(TypeError, match=r"'rows'.*not cheap for MultipliedGram"):
         SVC(kernel=kernel).fit(X[SOME], SIDE[SOME])
 

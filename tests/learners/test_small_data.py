@@ -16,7 +16,7 @@ from mercer import (
     OneClassSVM,
     kernels,
 )
-from mercer.gram import memory
+from mercer.gram import place
 from mercer.samples import vectors
 
 X, Y = load_iris(return_X_y=True)
@@ -49,5 +49,5 @@ def test_samples_are_checked_once(learner, monkeypatch):
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_nobody_asks_how_much_memory_is_free_for_few_rows(learner, monkeypatch):
     """To ask takes as long as the fit."""
-    monkeypatch.setattr(memory, "available_memory", lambda: pytest.fail("it was asked"))
+    monkeypatch.setattr(place, "available_memory", lambda: pytest.fail("it was asked"))
     learner.fit(X, Y).predict(X)

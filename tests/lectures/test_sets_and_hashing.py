@@ -18,7 +18,7 @@ from mercer.search import (
     MinHash,
     StableProjections,
 )
-from mercer.search.amplification import s_curve
+from mercer.search.families import s_curve
 
 UNIVERSE = range(6)
 SETS = [set(), {0}, {0, 1, 2}, {1, 2, 3, 4}, {5}, {0, 1, 2, 3, 4, 5}, {0, 1, 2}]

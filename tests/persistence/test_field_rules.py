@@ -38,7 +38,7 @@ from mercer.persistence import (
     unread,
     whole,
 )
-from mercer.search import BruteForce, Index, MetricTree, skeleton
+from mercer.search import BruteForce, Index, MetricTree, files
 
 # fitted by torch, which is not there in every environment; what they keep are plain floats
 OF_TORCH = [
@@ -206,7 +206,7 @@ def put(path, index, way, value):
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_columns_of_sparse_rows_in_index_files(apart, tmp_path, monkeypatch):
-    monkeypatch.setattr(skeleton, "LARGE", 0 if apart else 2**16)
+    monkeypatch.setattr(files, "LARGE", 0 if apart else 2**16)
     rows = sp.csr_array(X * (X > 0))
     index = BruteForce(Minkowski(1)).fit(rows)
     columns, starts = rows.indices.copy(), rows.indptr.copy()

@@ -18,7 +18,6 @@ from mercer.kernels import (
     Spectrum,
     bags,
     check_mercer,
-    gaussians,
 )
 from mercer.samples import Bags, as_samples
 from mercer.tables import infer_columns
@@ -158,7 +157,7 @@ def test_kernels_of_gaussians_are_positive_semidefinite_in_any_number_of_runs(ke
     assert single.dtype == np.float32
     assert_allclose(single, K, atol=1e-5)
     assert_allclose(kernel.bind(read(BAGS)).diag(read(BAGS)), K.diagonal())
-    monkeypatch.setattr(gaussians, "VALUES", 40)
+    monkeypatch.setattr(bags, "VALUES", 40)
     assert_allclose(kernel(BAGS), K)
 
 

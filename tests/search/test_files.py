@@ -15,7 +15,7 @@ import cases
 import mercer
 from mercer.distances import Edit, Jaccard, Mahalanobis, Minkowski
 from mercer.persistence import ModelFileError
-from mercer.search import BruteForce, Index, files, skeleton
+from mercer.search import BruteForce, Index, files
 
 SPARSE = sp.random_array((60, 30), density=0.2, format="csr", rng=np.random.default_rng(0))
 STORED = [c for c in cases.DISTANCES if c[0].kind != "objects"]
@@ -24,8 +24,8 @@ STORED = [c for c in cases.DISTANCES if c[0].kind != "objects"]
 @pytest.fixture(params=[0, 100], ids=["all apart", "some apart"])
 def large(request, monkeypatch):
     """Which arrays and lists are kept apart from the skeleton; the contract saves them as it is."""
-    monkeypatch.setattr(skeleton, "LARGE", request.param)
-    monkeypatch.setattr(skeleton, "LONG", request.param // 50)
+    monkeypatch.setattr(files, "LARGE", request.param)
+    monkeypatch.setattr(files, "LONG", request.param // 50)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_same_answers_for_every_kind_of_samples(case, path, large):
 
 
 def test_large_arrays_stay_in_the_file(path, monkeypatch):
-    monkeypatch.setattr(skeleton, "LARGE", 2**12)
+    monkeypatch.setattr(files, "LARGE", 2**12)
     X = np.random.default_rng(0).normal(size=(2000, 30))
     for distance, samples in (
         (Mahalanobis(), X),
@@ -83,7 +83,7 @@ def test_large_arrays_stay_in_the_file(path, monkeypatch):
         loaded = BruteForce.load(path)
         rows = loaded._training.X
         for array in [rows] if isinstance(rows, np.ndarray) else vars(rows).values():
-            if isinstance(array, np.ndarray) and array.nbytes > skeleton.LARGE:
+            if isinstance(array, np.ndarray) and array.nbytes > files.LARGE:
                 assert mapped(array)
                 assert not array.flags.writeable
                 assert array.flags.aligned

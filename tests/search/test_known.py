@@ -17,7 +17,7 @@ from mercer import (
     NearestNeighbors,
 )
 from mercer.distances import Minkowski
-from mercer.distances.precomputed import Precomputed
+from mercer.distances.from_function import Precomputed
 from mercer.search import BruteForce, KnownNeighbours, fit_index
 from mercer.testing import check_index
 

@@ -16,7 +16,7 @@ from mercer.distances import (
     Match,
     Minkowski,
 )
-from mercer.search import BruteForce, amplification, fit_index, listed
+from mercer.search import BruteForce, families, fit_index, lsh
 from mercer.testing import check_index
 
 
@@ -174,9 +174,9 @@ def test_threads_pieces_and_orders_change_nothing(monkeypatch):
     X = vectors(3000)
     runs = [LSHIndex(Minkowski(), near=0.5, n_jobs=jobs).fit(X) for jobs in (1, 2, 4)]
     first = runs[0].query(k=4) + runs[0].query_radius(radius=0.5)
-    monkeypatch.setattr(listed, "LEAST", 50)
+    monkeypatch.setattr(lsh, "LEAST", 50)
     runs.append(LSHIndex(Minkowski(), near=0.5, memory="40MB").fit(X))
-    monkeypatch.setattr(listed, "refuse_beyond", lambda *_: None)
+    monkeypatch.setattr(lsh, "refuse_beyond", lambda *_: None)
     runs[-1].memory = 1000  # pieces of one query
     for run in runs[1:]:
         for a, b in zip(first, run.query(k=4) + run.query_radius(radius=0.5)):
@@ -196,17 +196,17 @@ def test_rows_that_are_all_equal_and_single_rows():
 
 def test_the_cheapest_reach_the_recall():
     """The least number of tables for each number of hashes, by the formula."""
-    costs = amplification.Costs(1.0, 50.0, 4.0, 20.0, 10_000)
+    costs = families.Costs(1.0, 50.0, 4.0, 20.0, 10_000)
     near, far = np.array([0.1]), np.linspace(0.3, 1, 500)
-    plan = amplification.cheapest(lambda d: 1 - d, near, far, 0.95, costs, 1000)
+    plan = families.cheapest(lambda d: 1 - d, near, far, 0.95, costs, 1000)
     p = 0.9**plan.n_hashes
     assert 1 - (1 - p) ** plan.n_tables >= 0.95 > 1 - (1 - p) ** (plan.n_tables - 1)
     dear = costs._replace(pair=1e5)
-    longer = amplification.cheapest(lambda d: 1 - d, near, far, 0.95, dear, 1000)
+    longer = families.cheapest(lambda d: 1 - d, near, far, 0.95, dear, 1000)
     assert longer.n_hashes > plan.n_hashes
-    assert amplification.cheapest(lambda d: 1 - d, near, far, 0.95, dear, 2).n_tables <= 2
-    assert amplification.cheapest(lambda d: 0 * d, near, far, 0.95, costs, 1000) is None
-    assert_allclose(amplification.s_curve([0, 1e-9, 0.5, 1], 2, 3), [0, 3e-18, 1 - 0.75**3, 1])
+    assert families.cheapest(lambda d: 1 - d, near, far, 0.95, dear, 2).n_tables <= 2
+    assert families.cheapest(lambda d: 0 * d, near, far, 0.95, costs, 1000) is None
+    assert_allclose(families.s_curve([0, 1e-9, 0.5, 1], 2, 3), [0, 3e-18, 1 - 0.75**3, 1])
 
 
 def test_by_its_name():

@@ -6,14 +6,11 @@ from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.binary import Binary
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
 from mercer.distances.comparison import Comparison, Composite
-from mercer.distances.differences import PairDifferences
-from mercer.distances.from_function import FromFunction
+from mercer.distances.from_function import FromFunction, KernelDistance
 from mercer.distances.graphs import GraphEdit
-from mercer.distances.kernel_distance import KernelDistance
-from mercer.distances.mapped import MappedMinkowski
+from mercer.distances.mapped import MappedMinkowski, PairDifferences
 from mercer.distances.meaning import Meaning
-from mercer.distances.missing import NanEuclidean
-from mercer.distances.mixed import Mixed
+from mercer.distances.mixed import Mixed, NanEuclidean
 from mercer.distances.products import dense_rows
 from mercer.distances.series import DTW, ERP, MSM, TWED, SoftDTW
 from mercer.distances.sets import Dice, Jaccard
@@ -37,11 +34,8 @@ __all__ = [
 # what other rooms use, and no user needs
 from mercer.distances.categories import column_weights, match_counts
 from mercer.distances.comparison import Member, encode_groups, most_columns
-from mercer.distances.cosine_gap import CorrelationGap, CosineGap
-from mercer.distances.from_function import PairFunction, function_name, listed
-from mercer.distances.left_out import Answers, are_classes, nearest_left_out
+from mercer.distances.from_function import PairFunction, Precomputed, function_name, listed
 from mercer.distances.mixed import check_columns, check_parts
-from mercer.distances.precomputed import Precomputed
 from mercer.distances.products import (
     check_weights,
     cosines,
@@ -55,5 +49,7 @@ from mercer.distances.products import (
 )
 from mercer.distances.series import all_pairs, own_pairs, path_sums, signature_sums
 from mercer.distances.sets import ReadsSets, overlaps, shared_items
+from mercer.distances.sphere import CorrelationGap, CosineGap
 from mercer.distances.sums import OnSameSamples
 from mercer.distances.tiles import EDGE, WORK, by_strips, fill, mirrored, tile_edge
+from mercer.distances.weights import Answers, are_classes, nearest_left_out

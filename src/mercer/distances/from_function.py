@@ -1,20 +1,202 @@
-"""A distance of any objects, from a function of two of them."""
+"""Distances from what a user has: a function of two objects, a kernel, or a matrix of values."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
 
-from mercer.distances.base import Distance
+from mercer.distances.base import Distance, Rooted
 from mercer.distances.comparison import Comparison
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows
-from mercer.samples import Objects
+from mercer.samples import (
+    MatrixRows,
+    Objects,
+    Prepared,
+    accepted,
+    check_format,
+    check_square,
+    float_array,
+    reading_numbers,
+)
 from mercer.threads import count_jobs, raise_if_stopped
+
+
+class KernelDistance(Rooted):
+    r"""Distance between the features φ(x) and φ(z) of a kernel,
+    :math:`\rho(x, z)^2 = k(x, x) + k(z, z) - 2 k(x, z)`; if rounding makes it negative, it is 0.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Any symmetric positive semidefinite kernel.
+
+    Notes
+    -----
+    It is a metric if different samples have different features, otherwise a pseudometric. It costs
+    as much as the kernel.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> KernelDistance(Linear())([[0.0, 0.0]], [[3.0, 4.0]])
+    array([[5.]])
+    """
+
+    meaning = Meaning(
+        "√(k(x, x) − 2 k(x, z) + k(z, z)), k = {kernel}",
+        "the distance of two samples in the features of a kernel",
+    )
+
+    exponent = 2.0
+
+    def __init__(self, kernel: Any):
+        self.kernel = kernel
+
+    @property
+    def definite_up_to(self) -> float:  # type: ignore[override]
+        return 2.0 if self.kernel.positive_definite is True else 0.0
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return self.kernel.kind
+
+    def validate(self) -> None:
+        if not isinstance(self.kernel, Comparison) or not hasattr(self.kernel, "diag"):
+            raise TypeError(f"kernel={self.kernel!r}: KernelDistance needs a Mercer kernel object.")
+        self.kernel.validate()
+        if not self.kernel.symmetric:
+            raise TypeError(
+                f"kernel={self.kernel!r} is not symmetric, but a distance needs k(x, z) = k(z, x): "
+                "give a kernel that is."
+            )
+
+    def encoding(self) -> Hashable:
+        return self.kernel.encoding()
+
+    def encode(self, X: Any, like: Any = None) -> Any:
+        return self.kernel.encode(X, like)
+
+    def prepare(self, X: Any, like: Any = None) -> Prepared:
+        if isinstance(X, Prepared):
+            return X
+        X = self.kernel.prepare(X, None if like is None else like.parts[0])
+        return Prepared((X, self.kernel.diag(X)))
+
+    def raw(self, X: Any, Z: Any) -> np.ndarray:
+        X, Z = self.sides(X, Z)
+        (x, x_squares), (z, z_squares) = X.parts, Z.parts
+        D = self.kernel.block(x, z)
+        D *= -2
+        D += x_squares[:, None]
+        D += z_squares
+        return np.maximum(D, 0, out=D)
+
+
+FLOATS: Any = [np.float64, np.float32]
+
+
+class Precomputed(Distance):
+    """A distance whose values are given; the same as ``metric="precomputed"`` of the learners.
+
+    For ``fit``, X is the matrix D of the distances between all training samples, of shape (n, n).
+    For new samples, X has their distances to all training samples, shape (m, n).
+
+    A sparse matrix holds the distances to some neighbours of each sample, as
+    ``kneighbors_graph(mode="distance")`` writes them. What it leaves out is farther away, and a
+    stored 0 is the distance 0. It need not be symmetric. Searches read it; learners that compare
+    all pairs refuse it.
+
+    Raises
+    ------
+    ValueError
+        The matrix is not square or (where it is dense) not symmetric in ``fit``, or has another
+        width later, or holds NaN, infinities or negative numbers.
+
+    Examples
+    --------
+    >>> from mercer import NearestNeighbors
+    >>> D = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]])
+    >>> NearestNeighbors(n_neighbors=1, metric=Precomputed()).fit(D).kneighbors()[1].ravel()
+    array([1, 0, 1])
+    """
+
+    meaning = Meaning("D given as a matrix", "a number that was computed elsewhere")
+
+    kind = "precomputed"
+    metric = False  # it is not known
+    reflexive = False
+
+    def encode(self, X: Any, like: Any = None) -> MatrixRows:
+        if isinstance(X, MatrixRows):
+            return X
+        shape = getattr(X, "shape", None) or float_array("X", X).shape
+        if len(shape) == 2 and like is None and shape[0] != shape[1]:
+            raise ValueError(
+                f"X has shape {shape}: Precomputed matrix must be square in fit, with the distance "
+                "of each training sample to each; give samples and another metric otherwise."
+            )
+        if len(shape) == 2 and like is not None and shape[1] != like.width:
+            raise ValueError(
+                f"X has shape {shape}, but X has to be (m, {like.width}): give the distances of m "
+                f"new samples to all {like.width} training samples."
+            )
+        if sp.issparse(X):
+            rows = _some_neighbours(X, like)
+            least = rows.matrix.data.min(initial=0)
+        else:
+            X = accepted(X, self.reads, type(self).__name__)
+            with reading_numbers(X, type(self).__name__):
+                D = np.asarray(check_array(X, dtype=FLOATS, input_name="X"))
+            if like is None:
+                rows = MatrixRows.of(check_square(D, "distance"))
+            else:
+                rows = MatrixRows(D, np.arange(len(D)), None, like.width, D.dtype)
+            least = D.min()
+        if least < 0:
+            i, j = (int(place[0]) for place in (rows.matrix == least).nonzero())
+            raise ValueError(
+                f"Negative values in data passed to a precomputed distance: X[{i}, {j}] = "
+                f"{least:.6g}; give distances >= 0."
+            )
+        return rows
+
+    def known(self, X: MatrixRows, Z: MatrixRows) -> sp.csr_array | None:
+        if not sp.issparse(X.matrix):
+            return None
+        return X.matrix[X.rows][:, Z.columns]
+
+    def block(self, X: MatrixRows, Z: MatrixRows) -> np.ndarray:
+        if Z.columns is None or X.matrix is None:
+            raise ValueError(
+                "The distances between these samples are not known: the matrix holds those to the "
+                "training samples; give another metric, and the samples."
+            )
+        if sp.issparse(X.matrix):
+            raise ValueError(
+                "X is a sparse matrix, which holds the distances to some neighbours, but all of "
+                "them are needed here: give the full matrix, or the samples and a distance."
+            )
+        return X.matrix[np.ix_(X.rows, Z.columns)]
+
+
+def _some_neighbours(X: Any, like: Any) -> MatrixRows:
+    """Training samples from a square sparse matrix, or new samples from their rows."""
+    check_format(X)
+    csr: Any = "csr"
+    graph: Any = sp.csr_array(check_array(X, accept_sparse=csr, dtype=FLOATS, input_name="X"))
+    if not graph.has_canonical_format:  # entries given twice are added, as in scipy
+        graph = graph.copy()
+        graph.sum_duplicates()
+    every = np.arange(graph.shape[0])
+    return MatrixRows(graph, every, every if like is None else None, graph.shape[1], graph.dtype)
+
 
 # The common part of kernels and distances that call a user's function of two objects.
 

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.distances.balls import log_unit_ball, unit_sphere
 from mercer.distances.base import Coordinates, Distance, Norm, Rooted
-from mercer.distances.covariance import least_left_out, ledoit_wolf
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
     check_weights,
@@ -28,6 +27,7 @@ from mercer.distances.products import (
     squared_norms,
     unit_rows,
 )
+from mercer.distances.weights import least_left_out, ledoit_wolf
 from mercer.samples import Prepared, float_array, is_number, largest_column, safe_unit
 
 #: p -> index of the norm, and the norm of a difference in words

@@ -1,23 +1,20 @@
 """Gram matrices as operators, with memory, tiles, threads and low rank. Use `gram` to make one.
 
-memory.py says what ``memory=`` means, place.py asks and refuses, and build.py asks the makers. What
-is kept in memory and what is streamed is decided in operator.py (`fits`, `held`).
+place.py says what ``memory=`` means, and refuses; build.py asks the makers. What is kept in
+memory and what is streamed is decided in operator.py (`fits`, `held`).
 """
 
 from mercer.gram.build import gram, register
 from mercer.gram.centred import CentredGram, Means, ShiftedGram
 from mercer.gram.columns import Columns
-from mercer.gram.combined import CombinedGram
+from mercer.gram.combined import CombinedGram, LabelledGram, MultipliedGram
 from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
-from mercer.gram.factors import GramFactor
-from mercer.gram.labelled import LabelledGram
+from mercer.gram.lapack import GramFactor
 from mercer.gram.local import Leaves, LocalGram, grow_leaves
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
-from mercer.gram.multiplied import MultipliedGram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require
 from mercer.gram.place import ApproximationWarning, Place
-from mercer.gram.tiled import TiledGram
-from mercer.gram.triangle import TriangleGram, held_for_products
+from mercer.gram.tiled import TiledGram, TriangleGram, held_for_products
 
 __all__ = [
     "CentredGram", "Columns", "CombinedGram", "CrossFeatureGram", "DenseGram", "FactoredGram",
@@ -30,10 +27,10 @@ __all__ = [
 
 # what other rooms use, and no user needs
 from mercer.gram.build import made_here
-from mercer.gram.factors import refuse_overflow
 from mercer.gram.lapack import (
     cholesky_factor,
     inverse_diagonal,
+    refuse_overflow,
     solve_factored,
     symmetric_product,
     whitened,

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from mercer.gram.columns import Columns
+from mercer.gram.combined import MultipliedGram
 from mercer.gram.factored import CrossFeatureGram, FeatureGram
 from mercer.gram.low_rank import low_rank_gram
-from mercer.gram.multiplied import MultipliedGram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram

@@ -17,8 +17,7 @@ import numpy as np
 
 from mercer.distances import EDGE
 from mercer.gram.columns import Columns
-from mercer.gram.factors import GramFactor, LapackFactor, eigenpairs
-from mercer.gram.lapack import symmetric_product
+from mercer.gram.lapack import GramFactor, LapackFactor, eigenpairs, symmetric_product
 from mercer.gram.place import Place
 from mercer.threads import ordered_map
 

@@ -2,11 +2,10 @@
 
 `Index` (index.py) is the interface of all indexes, and says how to add one; `BruteForce` (brute.py)
 compares everything; `fit_index` (choose.py) takes one by its name. Searches are divided into tiles
-in compare.py and rows.py, and files are written and read in files.py and skeleton.py.
+in compare.py and rows.py, and files are written and read in files.py.
 
-`LSHIndex` (lsh.py) finds candidates by the hash functions of families.py and minhash.py, as many as
-amplification.py says. readings.py turns samples into the rows that they hash, and listed.py
-compares lists of candidates. `GraphIndex` (graph.py) gets them from another library.
+`LSHIndex` (lsh.py) finds candidates by the hash functions of families.py and minhash.py, which
+readings.py turns samples into rows for. `GraphIndex` (graph.py) gets them from another library.
 """
 
 from mercer.search.brute import BruteForce
@@ -33,6 +32,6 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.search.amplification import Costs, cheapest, s_curve
+from mercer.search.families import Costs, cheapest, s_curve
 from mercer.search.metric_tree import check_leaf_size
 from mercer.search.readings import SetReading

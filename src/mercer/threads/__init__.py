@@ -5,12 +5,13 @@ from mercer.threads.clock import GRACE, Clock, Deadline, affordable_rows
 from mercer.threads.schedule import (
     blas_limit,
     count_jobs,
+    fitting,
+    forget,
     jobs_here,
     one_thread,
     ordered_map,
 )
 from mercer.threads.stop import Stop, raise_if_stopped, stopping
-from mercer.threads.whole_fit import fitting, forget
 
 __all__ = [
     "GRACE", "Clock", "Deadline", "Stop", "affordable_rows", "blas_limit", "blas_threads",

@@ -1,23 +1,25 @@
 """The scheduler: it runs tasks on a thread pool, and limits BLAS to one thread meanwhile.
 
 Results are used in the order of the tasks, so that sums do not depend on the number of threads.
-Only a few results wait at the same time, so that memory stays bounded.
+Only a few results wait at the same time, so that memory stays bounded. `fitting` allows one fit of
+an object at a time, and limits BLAS to ``n_jobs`` threads during it.
 """
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from itertools import chain, islice
 from numbers import Integral
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mercer.threads.blas import blas_threads
 from mercer.threads.stop import Stop
@@ -195,3 +197,52 @@ def _threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound=Any)
+
+_lock = threading.Lock()
+_fitted_by: dict[int, int] = {}  # the thread that fits an object, by the object's id
+
+
+def fitting(fit: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Decorate the ``fit`` of an estimator with a parameter ``n_jobs``.
+
+    Two fits of one object at the same time would mix their results, so the second one raises
+    RuntimeError. BLAS keeps to ``n_jobs`` as well: see `blas_share`.
+    """
+
+    @functools.wraps(fit)
+    def alone(self: S, *arguments: P.args, **options: P.kwargs) -> R:
+        with _claimed(self), blas_share(getattr(self, "n_jobs", None)):
+            return fit(self, *arguments, **options)
+
+    return alone
+
+
+def forget(estimator: Any, kept: Collection[str] = ()) -> None:
+    """Drop what an earlier fit found: mixed with a fit that was cut short it is not a model."""
+    for name in [n for n in vars(estimator) if n.endswith("_") and n not in kept]:
+        delattr(estimator, name)
+
+
+@contextmanager
+def _claimed(estimator: Any) -> Iterator[None]:
+    me, key = threading.get_ident(), id(estimator)
+    with _lock:
+        other = _fitted_by.get(key)
+        if other is None:
+            _fitted_by[key] = me
+    if other is not None and other != me:
+        raise RuntimeError(
+            f"{type(estimator).__name__} is being fitted by another thread: fit an object of its "
+            "own in each thread, sklearn.base.clone(estimator)."
+        )
+    try:
+        yield
+    finally:
+        if other is None:
+            with _lock:
+                del _fitted_by[key]

@@ -27,9 +27,9 @@ from mercer.distances import (
     Minkowski,
     Mixed,
     correlation_weights,
-    left_out,
+    weights,
 )
-from mercer.distances.left_out import Answers, nearest_left_out
+from mercer.distances.weights import Answers, nearest_left_out
 from mercer.learners.metrics import linear_metric
 from mercer.plots import NoiseFeatureDisplay
 
@@ -197,7 +197,7 @@ def error_by_definition(D, y, k):
 
 @pytest.mark.parametrize("target", ["classes", "texts", "numbers"])
 def test_the_leave_one_out_error(target, monkeypatch):
-    monkeypatch.setattr(left_out, "STRIP", 7)
+    monkeypatch.setattr(weights, "STRIP", 7)
     goal = {"classes": y, "texts": np.array(list("abc"))[y], "numbers": X[:, 0] + 0.5}[target]
     D = Minkowski(1)(X).astype(np.float32)
     (nearest,) = nearest_left_out(lambda rows: [D[rows]], len(X), 5)

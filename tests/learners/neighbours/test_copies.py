@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer.distances import Edit, Jaccard, Match, Minkowski
 from mercer.samples import copies_of
-from mercer.search import BruteForce, KDTree, MetricTree, amplification
+from mercer.search import BruteForce, KDTree, MetricTree, families
 from mercer.search.readings import VectorReading
 from mercer.search.vectors import Question, SummedRows
 
@@ -207,9 +207,9 @@ def test_a_density_does_not_tell_what_distances_do_not_resolve(gap):
 
 def test_hashes_of_equal_rows_are_not_chosen_for_long(monkeypatch):
     tried = []
-    real = amplification.s_curve
-    monkeypatch.setattr(amplification, "s_curve", lambda *args: tried.append(1) or real(*args))
-    costs = amplification.Costs(1.0, 1.0, 1.0, 1.0, 1000)
-    plan = amplification.cheapest(lambda d: np.exp(-d), np.zeros(9), np.zeros(9), 0.9, costs, 1000)
+    real = families.s_curve
+    monkeypatch.setattr(families, "s_curve", lambda *args: tried.append(1) or real(*args))
+    costs = families.Costs(1.0, 1.0, 1.0, 1.0, 1000)
+    plan = families.cheapest(lambda d: np.exp(-d), np.zeros(9), np.zeros(9), 0.9, costs, 1000)
     assert plan[:2] == (1, 1)
     assert len(tried) < 5
