@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 import mercer
 from mercer import distances, kernels
-from mercer.streams import join_rows
+from mercer.streams import Chunks, join_rows, take_rows
 from mercer.tables import read_columns
 
 N = 12
@@ -182,6 +182,65 @@ def test_a_learner_predicts_the_same(kind, form, door):
     make = DOORS[door]
     known, made = make(kernel, distance).fit(plain, Y), make(kernel, distance).fit(X, Y)
     np.testing.assert_array_equal(made.predict(X), known.predict(plain))
+
+
+def ridge_in_chunks(X, kernel, **kwargs):
+    """A learner that is fitted in chunks, of which the last is shorter."""
+    learner = mercer.KernelRidgeClassifier(0.1, kernel=kernel, rank=6, random_state=0)
+    return learner.fit_chunks(X, **kwargs)
+
+
+def perceptron_in_parts(X, kernel, _):
+    learner = mercer.KernelPerceptron(kernel)
+    for rows in PARTS:
+        learner.partial_fit(take_rows(X, rows), Y[rows], classes=[0, 1])
+    return learner.predict(X)
+
+
+def from_a_checkpoint(X, kernel, folder):
+    """A checkpoint compares the rows of each reading with those of the one before."""
+    checkpoint = mercer.Checkpoint(folder / "fit.mercer", 0)
+    return ridge_in_chunks(Chunks(X, Y, rows=5), kernel, checkpoint=checkpoint).predict(X)
+
+
+def pieces(X):
+    return [(take_rows(X, rows), Y[rows]) for rows in PARTS]
+
+
+PARTS = np.arange(5), np.arange(5, 10), np.arange(10, N)
+STREAMS = {
+    "Chunks": lambda X, kernel, _: ridge_in_chunks(Chunks(X, Y, rows=5), kernel).predict(X),
+    "pieces": lambda X, kernel, _: ridge_in_chunks(Chunks(pieces(X)), kernel).predict(X),
+    "Checkpoint": from_a_checkpoint,
+    "partial_fit": perceptron_in_parts,
+    "mmd_test": lambda X, kernel, _: mercer.mmd_test(
+        kernel, take_rows(X, np.arange(6)), take_rows(X, np.arange(6, N)), random_state=0
+    ).permuted,
+}  # fmt: skip
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("door", STREAMS)
+@pytest.mark.parametrize(("kind", "form"), EACH)
+def test_a_stream_reads_the_same(kind, form, door, tmp_path):
+    plain, X, kernel, _ = of(kind, form)
+    made, known = (STREAMS[door](rows, kernel, tmp_path) for rows in (X, plain))
+    np.testing.assert_allclose(made, known, rtol=1e-9, atol=1e-12)
+
+
+def test_a_stream_of_a_single_column_needs_no_targets():
+    for X in (pd.Series(WORDS), pl.Series(WORDS), pa.array(WORDS), objects(WORDS)):
+        features = mercer.Nystroem(kernels.Spectrum(2), n_components=4, random_state=0)
+        known = mercer.Nystroem(kernels.Spectrum(2), n_components=4, random_state=0)
+        made = features.fit_chunks(Chunks(X, rows=5)).transform(X)
+        np.testing.assert_allclose(made, known.fit_chunks(Chunks(WORDS, Y, rows=5)).transform(X))
+
+
+def test_two_graphs_of_json_are_no_graph_of_grakel():
+    graphs = [nx.node_link_data(g, edges="links") for g in GRAPHS[:2]]
+    np.testing.assert_array_equal(
+        kernels.WeisfeilerLehman(2)(graphs), kernels.WeisfeilerLehman(2)(GRAPHS[:2])
+    )
 
 
 #: kinds that vectors are read from; of others, what compares them is named if nobody gave it
@@ -396,3 +455,27 @@ def test_a_kind_that_is_asked_for_refuses_what_it_cannot_read():
         mercer.KernelClassifier(kind={"x": "tree"}).fit(
             pd.DataFrame({"x": ["no tree", *TREES[1:]]}), Y
         )
+
+
+def additive(X):
+    return mercer.AdditiveRegressor(pairs=0).fit(X, Y).predict(X)
+
+
+@pytest.mark.parametrize(
+    "form", [form for form in FORMS["vectors"][0] if not form.startswith("cs")]
+)
+def test_an_additive_model_reads_numbers_in_any_form(form):
+    plain, X, _, _ = of("vectors", form)
+    np.testing.assert_allclose(additive(X), additive(plain), atol=1e-9)
+
+
+@pytest.mark.parametrize("form", FORMS["tables"][0])
+def test_an_additive_model_reads_a_table_in_any_form(form):
+    plain, X, _, _ = of("tables", form)
+    np.testing.assert_allclose(additive(X), additive(plain), atol=1e-9)
+
+
+def test_an_additive_model_refuses_graphs_in_a_column():
+    for X in (pd.DataFrame({"a": EVEN[:, 0], "g": GRAPHS}), pd.DataFrame({"g": GRAPHS})):
+        with pytest.raises(TypeError, match=r"'g' of X holds graphs.*WeisfeilerLehman"):
+            additive(X)

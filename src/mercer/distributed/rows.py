@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,8 +14,8 @@ from mercer.distributed import on_dask
 from mercer.distributed.engine import Engine, Partition
 from mercer.distributed.threads_here import ThreadEngine
 from mercer.learners.base import take_rows
-from mercer.samples import check_format, describe
-from mercer.streams import count_rows
+from mercer.samples import check_format
+from mercer.streams import count_rows, plain_form
 
 FEWEST, MOST = 4096, 2**18  # rows of a partition of an array that lies here
 
@@ -44,7 +44,7 @@ class Rows:
         self.X, self.y, self.weights = X, y, weights
         self.far = on_dask.is_collection(X)
         if not self.far:
-            self.X, self.y, self.weights = sliceable(X), self._here(y), self._here(weights)
+            self.X, self.y, self.weights = plain_form(X), self._here(y), self._here(weights)
 
     @staticmethod
     def _here(part: Any) -> Any:
@@ -61,8 +61,6 @@ class Rows:
         """A function for each partition that makes it; ``skip`` leaves out X of a collection."""
         if self.far:
             return on_dask.blocks(self.X, self.y, self.weights, skip=skip)
-        if isinstance(self.X, (str, bytes, Mapping, Set)):
-            raise TypeError(f"X is {describe(self.X)}: give the rows of data.")
         n = count_rows(self.X)
         for name, part in (("y", self.y), ("sample_weight", self.weights)):
             if np.ndim(part) and len(part) != n:

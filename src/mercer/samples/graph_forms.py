@@ -250,7 +250,7 @@ def _is_grakel(item: Any) -> bool:
     if sp.issparse(edges) or (isinstance(edges, np.ndarray) and edges.ndim == 2):
         right = edges.shape[0] == edges.shape[1] or edges.shape[1] == 2
     elif isinstance(edges, Mapping):
-        right = True
+        right = edges.keys().isdisjoint(GRAPH)  # two graphs of JSON in a list
     else:
         right = isinstance(edges, (list, tuple, Set)) and _pairs(edges, SCALARS)
         right = right and (bool(edges) or isinstance(edges, Set) or isinstance(labels, Mapping))

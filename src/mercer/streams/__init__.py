@@ -4,9 +4,15 @@ from mercer.streams.checkpoint import Checkpoint, Keeper
 from mercer.streams.chunk_checks import told
 from mercer.streams.chunks import Chunk, Chunks, as_chunks
 from mercer.streams.drawn_rows import Drawn, draw_numbers, draw_rows
-from mercer.streams.kept_rows import count_rows, join_rows, plain_columns, take_rows
+from mercer.streams.kept_rows import (
+    count_rows,
+    join_rows,
+    plain_columns,
+    plain_form,
+    take_rows,
+)
 
 __all__ = [
     "Checkpoint", "Chunk", "Chunks", "Drawn", "Keeper", "as_chunks", "count_rows",
-    "draw_numbers", "draw_rows", "join_rows", "plain_columns", "take_rows", "told",
+    "draw_numbers", "draw_rows", "join_rows", "plain_columns", "plain_form", "take_rows", "told",
 ]  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import check_format, frame_of, is_frame
-from mercer.streams.kept_rows import count_rows
+from mercer.samples import column_names, frame_of, is_frame
+from mercer.streams.kept_rows import count_rows, plain_form
 from mercer.streams.sources import Piece
 
 
@@ -33,13 +33,8 @@ def checked(piece: Piece, first: int, missing: bool) -> Piece:
         Numbers of rows differ, or there is a number that is NaN or infinite; in X NaN is allowed if
         ``missing``.
     """
-    X, y, w, place = piece
-    check_format(X)
-    if isinstance(X, (str, dict, set)) or not (hasattr(X, "shape") or hasattr(X, "__len__")):
-        raise TypeError(f"it is a {type(X).__name__}: give rows, as an array, a list or a frame.")
+    X, y, w, place = plain(piece)
     n = count_rows(X)
-    y = None if y is None else np.asarray(y)
-    w = None if w is None else np.asarray(w, np.float64)
     for name, values in (("y", y), ("weights", w)):
         if values is not None and len(values) != n:
             raise ValueError(
@@ -59,6 +54,13 @@ def checked(piece: Piece, first: int, missing: bool) -> Piece:
                 "numbers >= 0."
             )
     return Piece(X, y, w, place)
+
+
+def plain(piece: Piece) -> Piece:
+    """A piece with X in a plain form, and its targets and weights as arrays."""
+    X, y, w, place = piece
+    y = None if y is None else np.asarray(y)
+    return Piece(plain_form(X), y, None if w is None else np.asarray(w, np.float64), place)
 
 
 class Common:
@@ -101,22 +103,21 @@ def _form(X: Any) -> str:
         return "a data frame"
     if sp.issparse(X):
         return "a sparse matrix"
-    return f"an array of {X.ndim} dimensions" if hasattr(X, "ndim") else "a list"
+    return "a list" if isinstance(X, list) else f"an array of {X.ndim} dimensions"
 
 
 def _columns(X: Any) -> Any:
     if is_frame(X):
-        return list(X.columns) if not hasattr(X, "column_names") else list(X.column_names)
-    return list(X.shape[1:]) if hasattr(X, "shape") else "those of a list"
+        return column_names(X)
+    return "those of a list" if isinstance(X, list) else list(X.shape[1:])
 
 
 def _precision(X: Any) -> str:
-    dtype = getattr(X, "dtype", None)
-    if is_frame(X) or not isinstance(dtype, np.dtype):
+    if isinstance(X, list) or is_frame(X):
         return "that of its columns"
-    if dtype.kind in "biuf":  # whole numbers are as good as floats
-        return "float32" if dtype == np.float32 else "float64"
-    return "that of texts" if dtype.kind in "US" else "that of objects"
+    if X.dtype.kind in "biuf":  # whole numbers are as good as floats
+        return "float32" if X.dtype == np.float32 else "float64"
+    return "that of texts" if X.dtype.kind in "UST" else "that of objects"
 
 
 def _shown(value: Any) -> str:

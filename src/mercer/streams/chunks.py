@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.samples import is_whole
-from mercer.streams.chunk_checks import Common, checked, told
+from mercer.streams.chunk_checks import Common, checked, plain, told
 from mercer.streams.kept_rows import count_rows, join_rows, row_range, take_rows
 from mercer.streams.row_digest import Digest, difference, with_rows, with_targets
 from mercer.streams.sources import Piece, Source, as_source
@@ -155,7 +155,7 @@ class Chunks:
         for number, piece in enumerate(self._source.read()):
             with told(f"chunk {number} of the stream, from 0{piece.place}"):
                 known = begin > rows and rows + count_rows(piece.X) <= begin
-                X, y, w, _ = piece = _plain(piece) if known else checked(piece, rows, missing)
+                X, y, w, _ = piece = plain(piece) if known else checked(piece, rows, missing)
                 n = count_rows(X)
                 if not n:
                     continue
@@ -308,12 +308,6 @@ def _with_end(chunks: Iterator[Chunk]) -> Iterator[Chunk | None]:
     """The chunks, and then None."""
     yield from chunks
     yield None
-
-
-def _plain(piece: Piece) -> Piece:
-    """A piece that was checked before."""
-    y, w = (None if part is None else np.asarray(part) for part in (piece.y, piece.weights))
-    return piece._replace(y=y, weights=None if w is None else w.astype(np.float64))
 
 
 def _joined(chunks: list[Chunk]) -> Chunk:

@@ -11,21 +11,68 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import _safe_indexing
 
 from mercer.persistence import read_json
-from mercer.samples import frame_of, is_frame, known_form, listed
+from mercer.samples import (
+    LISTED,
+    check_format,
+    describe,
+    frame_of,
+    is_frame,
+    kind_of,
+    known_form,
+    listed,
+)
+
+
+def plain_form(X: Any) -> Any:
+    """Raw samples of any library as an array, CSR rows, a data frame or a list of samples.
+
+    All that reads streams, or takes, joins or counts raw rows, reads these four forms. A column
+    becomes an array of objects; encoded samples stay as they are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> plain_form(pd.Series(["tea", "milk"]))
+    array(['tea', 'milk'], dtype=object)
+
+    Raises
+    ------
+    TypeError, ValueError
+        X has no rows that can be counted, or is a broken sparse matrix.
+    """
+    X = known_form(X)
+    if hasattr(X, "__array__") and not hasattr(X, "__len__"):
+        X = np.asarray(X)
+    if sp.issparse(X):
+        check_format(X)
+        return sp.csr_array(X)
+    if isinstance(X, (list, np.ndarray)) or is_frame(X) or kind_of(X) is not None:
+        return X
+    items = listed(X)
+    if items is None:
+        raise TypeError(f"X is {describe(X)}: give rows, as an array, a list or a data frame.")
+    return items if isinstance(X, LISTED) else as_cells(items)
+
+
+def as_cells(items: list) -> np.ndarray:
+    """Items as an array of objects, also where they are lists of one length."""
+    return np.fromiter(items, object, len(items))
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of an array, a list, a column or a data frame.
+    """Some rows of raw samples.
 
     Examples
     --------
     >>> take_rows(["a", "b", "c"], np.array([0, 2]))
     ['a', 'c']
     """
-    return X[rows] if isinstance(X, np.ndarray) or sp.issparse(X) else _safe_indexing(X, rows)
+    X = plain_form(X)
+    if isinstance(X, list):
+        return [X[i] for i in rows]
+    return frame_of(X)[np.asarray(rows), :].to_native() if is_frame(X) else X[rows]
 
 
 def join_rows(*parts: Any) -> Any:
@@ -40,20 +87,21 @@ def join_rows(*parts: Any) -> Any:
            [0., 1.],
            [1., 1.]])
     """
-    parts = tuple(map(known_form, parts))
+    last = plain_form(parts[-1])
+    parts = *(X if isinstance(X, dict) else plain_form(X) for X in parts[:-1]), last
     if len(parts) == 1:
-        return parts[0]
+        return last
     if any(map(sp.issparse, parts)):
         return sp.csr_array(sp.vstack(parts))
-    if is_frame(parts[-1]):
+    if is_frame(last):
         import narwhals as nw
 
-        last = frame_of(parts[-1])
-        frames = [_like(part, last) if isinstance(part, dict) else frame_of(part) for part in parts]
+        like = frame_of(last)
+        frames = [_like(part, like) if isinstance(part, dict) else frame_of(part) for part in parts]
         return nw.concat(frames).to_native()
-    if all(hasattr(rows, "dtype") and np.ndim(rows) > 1 for rows in parts):
-        return np.concatenate([np.asarray(part) for part in parts])
-    return [row for part in parts for row in (listed(part) or part)]
+    if all(isinstance(rows, np.ndarray) for rows in parts):
+        return np.concatenate(parts)
+    return [row for part in parts for row in part]
 
 
 def plain_columns(X: Any) -> Any:
@@ -79,11 +127,8 @@ def plain_columns(X: Any) -> Any:
 
 def _packed(items: list) -> str | np.ndarray:
     """Cells as one text of JSON, which is read a thousand times as fast as objects in a file."""
-    if {*map(type, items)} <= {str, int, bool, type(None)}:
-        return json.dumps(items)
-    cells = np.empty(len(items), object)
-    cells[:] = items
-    return cells
+    plain = {*map(type, items)} <= {str, int, bool, type(None)}
+    return json.dumps(items) if plain else as_cells(items)
 
 
 def _like(columns: dict, other: Any) -> Any:
@@ -91,12 +136,13 @@ def _like(columns: dict, other: Any) -> Any:
     import narwhals as nw
 
     pandas_like, found = other.implementation.is_pandas_like(), {}
+    known = dict(zip(other.columns, other.iter_columns()))  # other[name] fails for a number
     for name, (cells, kind) in columns.items():
         plain = not isinstance(cells, str) and cells.dtype != object
         if not plain:
             items = read_json(cells) if isinstance(cells, str) else cells.tolist()
-            cells = np.array([*items, None], object)[:-1] if pandas_like else items
-        like, column = other[name], nw.new_series(name, cells, backend=other.implementation)
+            cells = as_cells(items) if pandas_like else items
+        like, column = known[name], nw.new_series(name, cells, backend=other.implementation)
         column = column.to_native()
         if not plain and kind == type(like.dtype).__name__:
             column = _cast(column, like)
@@ -106,9 +152,10 @@ def _like(columns: dict, other: Any) -> Any:
 
 def _cast(column: Any, like: Any) -> Any:
     """A native column of the type of another one, as far as this holds all of its values."""
-    dtype = like.to_native().dtype
-    if not hasattr(column, "astype"):
-        return column.cast(dtype)
+    native = like.to_native()
+    if not like.implementation.is_pandas_like():
+        return column.cast(getattr(native, "dtype", None) or native.type)
+    dtype = native.dtype
     levels = getattr(dtype, "categories", None)
     if levels is not None and not column.dropna().isin(levels).all():
         return column.astype("category")  # of more levels

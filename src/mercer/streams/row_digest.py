@@ -62,7 +62,7 @@ def _parts(X: Any) -> dict[str, Any]:
 
 def _crc(values: Any, begin: int) -> int:
     """The CRC of values of a row each, after some others."""
-    if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):
+    if hasattr(values, "to_numpy"):  # a column of a data frame
         values = values.to_numpy()
     if isinstance(values, np.ndarray) and values.dtype.kind not in "OUST":
         if values.dtype.kind in "biuf" and values.dtype != np.float32:

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from mercer.samples import check_format, frame_of, is_frame
-from mercer.streams.kept_rows import count_rows, row_range
+from mercer.samples import frame_of, is_frame
+from mercer.streams.kept_rows import count_rows, plain_form, row_range
 
 PARQUET, ARROW, NUMPY = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".npy",)
 READ = 'a Parquet file (".parquet"), an Arrow file (".arrow", ".feather") or an array (".npy")'
@@ -50,7 +49,7 @@ class HeldRows(Source):
     """An array, a memory-mapped array, a list or a data frame, so many rows at a time."""
 
     def __init__(self, X: Any, y: Any, weights: Any, rows: int):
-        self.X, self.y, self.weights, self.rows = X, y, weights, rows
+        self.X, self.y, self.weights, self.rows = plain_form(X), y, weights, rows
         for name, values in (("target", y), ("weights", weights)):
             if values is not None and count_rows(values) != count_rows(X):
                 raise ValueError(
@@ -195,19 +194,19 @@ class IteratedSource(Source):
 def as_source(source: Any, target: Any, weights: Any, rows: int) -> Source:
     """The source for an argument of the user."""
     named = [name for name in (target, weights) if isinstance(name, str)]
-    arrays = [part for part in (target, weights) if part is not None and part not in named]
+    arrays = [part for part in (target, weights) if not (part is None or isinstance(part, str))]
     held = isinstance(source, (str, os.PathLike)) and Path(source).suffix.lower() in NUMPY
     if held:
         if not os.path.exists(source):
             raise FileNotFoundError(f"There is no file {str(source)!r}.")
         source = np.load(source, mmap_mode="r")
-    if arrays or held or isinstance(source, np.ndarray) or sp.issparse(source):
+    typed = any(hasattr(source, name) for name in ("dtype", "type"))  # an array or a column
+    if arrays or held or (typed and not is_frame(source)):
         if named:
             raise ValueError(
                 f"{named[0]!r} is the name of a column, which only data frames and files have: "
                 "give an array of one number for each row."
             )
-        check_format(source, "source")
         return HeldRows(source, target, weights, rows)
     paths = _paths(source)
     if paths is not None:

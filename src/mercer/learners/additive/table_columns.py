@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,20 @@ from sklearn.utils.validation import validate_data
 
 from mercer.persistence import fields
 from mercer.samples import (
+    LISTED,
+    as_amounts,
+    as_rows,
     column_names,
     describe,
     frame_of,
     is_frame,
     is_missing,
+    kind_in_cells,
     object_columns,
     read,
     reading_numbers,
 )
+from mercer.streams import plain_form
 
 MOST_LEVELS = 255  # of a category; codes are bytes, and one stands for what is missing
 
@@ -58,8 +64,8 @@ class TableColumns:
         for j, cells in enumerate(object_columns(X)):
             if j in self.levels:
                 rows[:, j] = _codes(cells, self.levels[j])
-            elif _is_numeric(cells):
-                rows[:, j] = _numbers(cells)
+            elif (amounts := _amounts(cells)) is not None:
+                rows[:, j] = amounts
             else:
                 raise ValueError(
                     f"column {self.names[j]!r} of X held numbers in the training table, and now "
@@ -98,7 +104,15 @@ class LevelCounts:
                 f"{names[:20]}."
             )
         cells = object_columns(X)
-        numeric = [n not in wanted and _is_numeric(column) for n, column in zip(names, cells)]
+        for name, column in zip(names, cells):
+            objects = column[~is_missing(column)].tolist() if column.dtype.kind == "O" else []
+            kind = kind_in_cells(objects)
+            if kind is not None:
+                raise TypeError(
+                    f"column {name!r} of X holds {kind.name}, but an additive model reads numbers "
+                    f"and levels. {kind.remedy()}"
+                )
+        numeric = [n not in wanted and _amounts(c) is not None for n, c in zip(names, cells)]
         counts = [
             None if number and column.dtype.kind != "O" else _counted(column)
             for number, column in zip(numeric, cells)
@@ -139,6 +153,9 @@ def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
             f"X is a sparse matrix, but {type(learner).__name__} reads columns of a table. Sparse "
             "data was passed, but dense data is required: give X.toarray()."
         )
+    X = plain_form(X)
+    if not is_frame(X) or X.shape[1] == 1:  # images, or vectors in the cells of one column
+        X = as_rows(X)
     if is_frame(X):
         frame_of(X)  # which refuses columns of one name
         validate_data(learner, X, skip_check_array=True, reset=reset)
@@ -146,11 +163,8 @@ def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
             raise ValueError("X has no rows: give at least one.")
         return X
     name = type(learner).__name__
-    dtype = getattr(X, "dtype", None)  # those of polars are their own
-    kind = dtype.kind if isinstance(dtype, np.dtype) else "O"
-    texts = kind in "OUS" and _has_texts(X)
-    if texts:
-        _, X = read(np.asarray(X, object) if kind in "US" else X, "table", reader=name)
+    if _has_others(X):
+        _, X = read(X, "table", reader=name)
         validate_data(learner, X, skip_check_array=True, reset=reset)
         if not len(X):
             raise ValueError(f"X has no rows, 0 sample(s): {describe(X)}; give at least one.")
@@ -161,34 +175,20 @@ def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
         )
 
 
-def _has_texts(X: Any) -> bool:
-    rows = X if isinstance(X, (list, tuple, np.ndarray)) else []
-    first = rows[0] if len(rows) else ()
-    if not isinstance(first, (list, tuple, np.ndarray)):
-        return False
-    column = (cell for row in rows for cell in row)
-    return any(isinstance(cell, str) for cell in column)
+def _has_others(X: Any) -> bool:
+    """Whether some values of an array or of a list of rows are neither numbers nor missing."""
+    if isinstance(X, np.ndarray) and X.dtype.kind != "O":
+        return X.dtype.kind in "USTMm"
+    listed = isinstance(X, LISTED) and getattr(X, "ndim", 1) and len(X)
+    rows: Any = X if listed and isinstance(X[0], LISTED) else []
+    return any(isinstance(cell, (str, date, timedelta)) for row in rows for cell in row)
 
 
-def _is_numeric(cells: np.ndarray) -> bool:
-    """Whether cells are numbers or times, as far as they are not missing."""
-    if cells.dtype.kind != "O":
-        return cells.dtype.kind in "fiuM"
-    known = cells[~is_missing(cells)].tolist()
-    return all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in known)
-
-
-def _numbers(cells: np.ndarray) -> np.ndarray:
-    """Numbers as floats, times in days since 1970; missing ones are NaN."""
-    if cells.dtype.kind == "M":
-        days = cells.astype("datetime64[us]").astype(np.int64) / 86_400e6
-        return np.where(np.isnat(cells), np.nan, days)
-    if cells.dtype.kind != "O":
-        return cells.astype(np.float64)
-    missing = is_missing(cells)
-    values = np.full(len(cells), np.nan)
-    values[~missing] = cells[~missing].astype(np.float64)
-    return values
+def _amounts(cells: np.ndarray) -> np.ndarray | None:
+    """Numbers as floats, times in days since 1970, NaN where they are missing; None for levels."""
+    if cells.dtype.kind == "O" and any(isinstance(cell, (str, bool)) for cell in cells):
+        return None
+    return None if cells.dtype.kind in "bUST" else as_amounts(cells)
 
 
 def _plain(cells: np.ndarray) -> list:

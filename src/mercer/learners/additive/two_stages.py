@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -16,7 +15,8 @@ from mercer.kernels import Laplacian
 from mercer.learners.additive.regressor import AdditiveRegressor
 from mercer.learners.base import check_targets, check_weights, take_rows
 from mercer.learners.ridge import KernelRidge
-from mercer.samples import check_format, is_frame, read
+from mercer.samples import read
+from mercer.streams import plain_form
 from mercer.threads import forget
 
 
@@ -70,10 +70,8 @@ class TwoStageRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         forget(self)
         first, second = self._stages()
-        check_format(X)
-        if not (is_frame(X) or sp.issparse(X) or isinstance(X, (list, tuple))):
-            X = np.asarray(X)  # of other libraries, too
-        if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim)):
+        X = plain_form(X)
+        if isinstance(X, list):
             _, X = read(X, "table", reader=type(self).__name__)
         y = check_targets(X, y, type(self).__name__)
         w = check_weights(X, sample_weight)

@@ -32,7 +32,7 @@ from mercer.learners.perceptrons.perceptron_learner import (
     partial_classes,
 )
 from mercer.persistence import fields, whole
-from mercer.samples import plain_rows
+from mercer.samples import plain_rows, read
 from mercer.solvers import Reason
 from mercer.solvers.smo import Machines, PerceptronSolver
 from mercer.streams import plain_columns
@@ -256,7 +256,9 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         kind = self.kernel_.reads
         if kind.pairwise:
             return training.rows
-        return plain_rows(training.X) if kind.coordinates else take_rows(X, training.rows)
+        if kind.coordinates:
+            return plain_rows(training.X)
+        return take_rows(read(X, kind, reader=type(self).__name__)[1], training.rows)
 
     def _joined(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, Any]:
         """The support vectors and the new samples of positive weight."""
@@ -270,10 +272,8 @@ class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
         w = check_weights(encoded, sample_weight)
         training = Training(encoded, y, None, np.arange(len(y)), encoded.shape)
         training = training if w is None else training.weighed(w)
-        if self.kernel_.reads.coordinates:
-            raw = joined = join_rows(self._raw_support, plain_rows(training.X))
-        else:
-            raw = join_rows(self._raw_support, take_rows(X, training.rows))
+        raw = joined = join_rows(self._raw_support, self._raw(X, training))
+        if not self.kernel_.reads.coordinates:
             joined = self.kernel_.encode(raw, self.X_fit_)
         return training._replace(X=joined, weights=training.all_weights), raw
 
