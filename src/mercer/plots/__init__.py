@@ -1,44 +1,21 @@
-"""Display classes, which draw computed arrays with matplotlib, and the report."""
+"""Display classes, which draw computed arrays with matplotlib, and the report.
 
-from mercer.plots.displays import (
-    AttentionDisplay,
-    CanonicalCorrelationDisplay,
-    ClusterDisplay,
-    ConvergenceDisplay,
-    DecisionSurfaceDisplay,
-    EmbeddingDisplay,
-    GramDisplay,
-    GraphDisplay,
-    HashingDisplay,
-    InfluenceDisplay,
-    KernelWeightsDisplay,
-    LayerDisplay,
-    LeaveOneOutDisplay,
-    LevelSetDisplay,
-    MarginDisplay,
-    MistakeDisplay,
-    NeighbourhoodDisplay,
-    NoiseFeatureDisplay,
-    PartialDependenceDisplay,
-    RankErrorDisplay,
-    RecallTimeDisplay,
-    RelevanceDisplay,
-    RelianceDisplay,
-    ShapeDisplay,
-    SpectrogramDisplay,
-    SpectrumDisplay,
-    StretchDisplay,
-    half_axes,
-)
-from mercer.plots.report import save_report
+Each is imported on first use, so that a report imports only the displays that it shows.
+"""
 
-__all__ = [
-    "AttentionDisplay", "CanonicalCorrelationDisplay", "ClusterDisplay", "ConvergenceDisplay",
-    "DecisionSurfaceDisplay", "EmbeddingDisplay", "GramDisplay", "GraphDisplay", "HashingDisplay",
-    "InfluenceDisplay", "KernelWeightsDisplay", "LayerDisplay", "LeaveOneOutDisplay",
-    "LevelSetDisplay", "MarginDisplay", "MistakeDisplay", "NeighbourhoodDisplay",
-    "NoiseFeatureDisplay",
-    "PartialDependenceDisplay", "RankErrorDisplay", "RecallTimeDisplay", "RelevanceDisplay",
-    "RelianceDisplay", "ShapeDisplay", "SpectrogramDisplay", "SpectrumDisplay", "StretchDisplay",
-    "half_axes", "save_report",
-]  # fmt: skip
+from typing import Any
+
+from mercer.plots import displays
+
+__all__ = [name for name in displays.__all__ if name.endswith("Display")]
+__all__ += ["half_axes", "save_report"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "save_report":
+        from mercer.plots.report import save_report
+
+        return save_report
+    return getattr(displays, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.axes import Axis, padded
 from mercer.plots.classes import INK, class_handles, colour, diverging, legend_below, mark
-from mercer.plots.displays.display import Display, drawable
+from mercer.plots.displays.display import ARRAY, MATRIX, Display
 from mercer.plots.displays.plane import (
     as_given,
     axis_names,
@@ -23,6 +24,7 @@ from mercer.plots.displays.plane import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class DecisionSurfaceDisplay(Display):
     r"""A classifier, regressor or one-class machine over its two features, with the training rows.
 
@@ -94,32 +96,25 @@ class DecisionSurfaceDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        x: Any,
-        y: Any,
-        values: Any,
-        *,
-        points: Any,
-        target: Any = None,
-        classes: Sequence | None = None,
-        support: Any = None,
-        boundary: float | None = None,
-        margins: tuple[float, ...] = (),
-        limits: tuple[float, float] | None = None,
-        label: str = "f(x)",
-        names: tuple[str, str] = ("$x_1$", "$x_2$"),
-        title: str = "",
-    ):
-        self.x, self.y, self.values = np.asarray(x), np.asarray(y), np.asarray(values)
-        self.points = drawable("points", points, 2)
+    x: Any = field(metadata=ARRAY)
+    y: Any = field(metadata=ARRAY)
+    values: Any = field(metadata=ARRAY)
+    _: KW_ONLY
+    points: Any = field(metadata=MATRIX)
+    target: Any = field(default=None, metadata=ARRAY)
+    classes: Sequence | None = None
+    support: Any = field(default=None, metadata=ARRAY)
+    boundary: float | None = None
+    margins: tuple[float, ...] = ()
+    limits: tuple[float, float] | None = None
+    label: str = "f(x)"
+    names: tuple[str, str] = ("$x_1$", "$x_2$")
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.points.shape[1] != 2:
             raise ValueError(f"points has the shape {self.points.shape}: give two columns.")
-        self.target = None if target is None else np.asarray(target)
-        self.classes = classes
-        self.support = None if support is None else np.asarray(support)
-        self.boundary, self.margins, self.limits = boundary, margins, limits
-        self.label, self.names, self.title = label, names, title
         self.levels = _levels([self])
 
     @classmethod

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mercer.plots.classes import class_codes, class_handles, colour, legend_below, mark
-from mercer.plots.displays.display import Display, drawable
+from mercer.plots.displays.display import ARRAY, MATRIX, Display
 
 
+@dataclass(eq=False, repr=False)
 class EmbeddingDisplay(Display):
     """Scores of samples on two components, as a scatter plot.
 
@@ -35,26 +37,22 @@ class EmbeddingDisplay(Display):
     array(['a', 'b'], dtype='<U1')
     """
 
-    def __init__(
-        self,
-        scores: Any,
-        labels: Any = None,
-        names: tuple[str, str] = ("First component", "Second component"),
-        classes: Any = None,
-    ):
-        self.scores = drawable("scores", scores, 2)
-        if self.scores.ndim != 2 or self.scores.shape[1] != 2:
+    scores: Any = field(metadata=MATRIX)
+    labels: Any = field(default=None, metadata=ARRAY)
+    names: tuple[str, str] = ("First component", "Second component")
+    classes: Any = field(default=None, metadata=ARRAY)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scores.shape[1] != 2:
             raise ValueError(f"scores has shape {self.scores.shape}: give two columns.")
-        self.labels = None if labels is None else np.asarray(labels)
         if self.labels is not None and self.labels.shape != self.scores.shape[:1]:
             raise ValueError(
                 f"labels has shape {self.labels.shape}: give one for each of the "
                 f"{len(self.scores)} samples."
             )
-        self.names = names
-        if classes is None and self.labels is not None and self.labels.dtype.kind != "f":
-            classes = np.unique(self.labels)
-        self.classes = None if classes is None else np.asarray(classes)
+        if self.classes is None and self.labels is not None and self.labels.dtype.kind != "f":
+            self.classes = np.unique(self.labels)
 
     @classmethod
     def from_estimator(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.display import Display, square
+from mercer.plots.displays.display import ARRAY, SQUARE, Display, square
 from mercer.plots.fitted import sample_gram, take
 
 
+@dataclass(eq=False, repr=False)
 class GramDisplay(Display):
     """K between random rows, with the rows of a class side by side, or by ascending target.
 
@@ -44,10 +46,12 @@ class GramDisplay(Display):
     (array([1. , 0.9, 0.2]), array([2, 1]), 0.9, 0.15)
     """
 
-    def __init__(self, K: Any, classes: Any = None, sizes: Any = None):
-        self.K = square("K", K)
-        self.classes = None if classes is None else np.asarray(classes)
-        self.sizes = None if sizes is None else np.asarray(sizes, dtype=int)
+    K: Any = field(metadata=SQUARE)
+    classes: Any = field(default=None, metadata=ARRAY)
+    sizes: Any = field(default=None, metadata=ARRAY)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         off = self.K[~np.eye(len(self.K), dtype=bool)]
         if not len(off) or off.min() == off.max():
             off = self.K
@@ -127,6 +131,7 @@ class GramDisplay(Display):
 # Draw a Gram matrix with the samples of each cluster side by side.
 
 
+@dataclass(eq=False, repr=False)
 class ClusterDisplay:
     """Similarities between random samples, ordered by cluster: blocks along the diagonal.
 
@@ -151,7 +156,10 @@ class ClusterDisplay:
     (0.9, 0.15)
     """
 
-    def __init__(self, K: Any, labels: Any):
+    K: InitVar[Any]
+    labels: InitVar[Any]
+
+    def __post_init__(self, K: Any, labels: Any) -> None:
         labels = np.asarray(labels)
         self.map = GramDisplay.from_gram(K, labels, classes=np.unique(labels))
         self.within, self.between = self.map.within, self.map.between

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mercer.plots.classes import COLOURS, node_codes
-from mercer.plots.displays.answers import answers
-from mercer.plots.displays.display import Display, drawable
+from mercer.plots.displays.display import VECTOR, Display, answers
 from mercer.samples import Drawing, kind_that_holds
 
 AREA = 170.0  # of a node among few, in square points
@@ -16,6 +16,7 @@ ROOM = 0.7  # around the nodes, in lengths of an edge
 PALE = 1.4  # the ends of the scale are so far beyond the largest loss, so that letters are read
 
 
+@dataclass(eq=False, repr=False)
 class GraphDisplay(Display):
     r"""One graph or tree, with its labels; or which nodes of a graph an answer rests on: what the
     answer loses where a node is left out.
@@ -60,10 +61,10 @@ class GraphDisplay(Display):
     ("value of 'yes'", 0)
     """
 
-    def __init__(self, drawing: Drawing, loss: Any = None, answer: str = "", full: float = 0.0):
-        self.drawing = drawing
-        self.loss = None if loss is None else drawable("loss", loss, 1)
-        self.answer, self.full = answer, float(full)
+    drawing: Drawing
+    loss: Any = field(default=None, metadata=VECTOR)
+    answer: str = ""
+    full: float = 0.0
 
     @classmethod
     def of(cls, item: Any, *, ax: Any = None) -> GraphDisplay:

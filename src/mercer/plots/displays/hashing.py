@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import FLOATS, Display
 from mercer.search import Index, LSHIndex
 
 GREY = "#777777"
 
 
+@dataclass(eq=False, repr=False)
 class HashingDisplay(Display):
     r"""The S-curve of a hashing index: how often a pair is compared, over its distance.
 
@@ -48,26 +50,15 @@ class HashingDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        distances: Any,
-        collision: Any,
-        single: Any,
-        *,
-        n_tables: int,
-        n_hashes: int,
-        near: float,
-        recall: float,
-        pairs: Any = None,
-    ):
-        self.distances = np.asarray(distances, np.float64)
-        self.collision = np.asarray(collision, np.float64)
-        self.single = np.asarray(single, np.float64)
-        self.n_tables = n_tables
-        self.n_hashes = n_hashes
-        self.near = near
-        self.recall = recall
-        self.pairs = None if pairs is None else np.asarray(pairs, np.float64)
+    distances: Any = field(metadata=FLOATS)
+    collision: Any = field(metadata=FLOATS)
+    single: Any = field(metadata=FLOATS)
+    _: KW_ONLY
+    n_tables: int
+    n_hashes: int
+    near: float
+    recall: float
+    pairs: Any = field(default=None, metadata=FLOATS)
 
     @classmethod
     def from_index(
@@ -121,6 +112,7 @@ class HashingDisplay(Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class RecallTimeDisplay(Display):
     """Recall against queries per second, for indexes with several settings.
 
@@ -143,9 +135,11 @@ class RecallTimeDisplay(Display):
     [(0.9, 0.0001)]
     """
 
-    def __init__(self, curves: Mapping[str, Sequence[tuple[float, float]]], k: int):
-        self.curves = {name: sorted(points) for name, points in curves.items()}
-        self.k = k
+    curves: Mapping[str, Sequence[tuple[float, float]]]
+    k: int
+
+    def __post_init__(self) -> None:
+        self.curves = {name: sorted(points) for name, points in self.curves.items()}
 
     @classmethod
     def measured(

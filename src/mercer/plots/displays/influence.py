@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ HALF = 0.5  # this part of the share of its class: those of rare classes are nev
 FAR = 4.0  # a number is suspected at so many robust standard deviations
 
 
+@dataclass(eq=False, repr=False)
 class InfluenceDisplay(Display):
     r"""How surprising each training row is, and how much the model depends on it.
 
@@ -84,20 +85,17 @@ class InfluenceDisplay(Display):
     (7, 2, 0)
     """
 
-    def __init__(
-        self,
-        rows: Any,
-        surprise: Any,
-        given: Any,
-        expected: Any,
-        suspected: Any,
-        influence: Any = None,
-    ):
-        order = np.argsort(-np.asarray(surprise), kind="stable")
-        self.rows, self.surprise, self.given, self.expected, self.suspected = (
-            np.asarray(a)[order] for a in (rows, surprise, given, expected, suspected)
-        )
-        self.influence = None if influence is None else np.asarray(influence)[order]
+    rows: Any
+    surprise: Any
+    given: Any
+    expected: Any
+    suspected: Any
+    influence: Any = None
+
+    def __post_init__(self) -> None:
+        order = np.argsort(-np.asarray(self.surprise), kind="stable")
+        for name, values in vars(self).items():
+            setattr(self, name, None if values is None else np.asarray(values)[order])
 
     @classmethod
     def measured(

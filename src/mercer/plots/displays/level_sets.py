@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mercer.distances import Distance, Mahalanobis, MappedMinkowski, Minkowski
 from mercer.learners.base import as_distance
-from mercer.plots.displays.display import Display, drawable, square
+from mercer.plots.displays.display import MATRIX, VECTOR, Display, square
 
 
 def half_axes(distance: Distance) -> np.ndarray | None:
@@ -45,6 +46,7 @@ def half_axes(distance: Distance) -> np.ndarray | None:
     return (vectors / np.sqrt(values)).T
 
 
+@dataclass(eq=False, repr=False)
 class LevelSetDisplay(Display):
     """Curves of equal distance from a point, with the half-axes where they are ellipses.
 
@@ -75,32 +77,27 @@ class LevelSetDisplay(Display):
     [[0.0, 1.0], [0.5, 0.0]]
     """
 
-    def __init__(
-        self,
-        x: Any,
-        y: Any,
-        values: Any,
-        centre: tuple[float, float],
-        *,
-        axes: Any = None,
-        levels: Any = None,
-        title: str = "",
-    ):
-        self.x, self.y = drawable("x", x, 1), drawable("y", y, 1)
-        self.values = drawable("values", values, 2)
+    x: Any = field(metadata=VECTOR)
+    y: Any = field(metadata=VECTOR)
+    values: Any = field(metadata=MATRIX)
+    centre: tuple[float, float]
+    _: KW_ONLY
+    axes: Any = None
+    levels: Any = None
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.values.shape != (len(self.y), len(self.x)):
             raise ValueError(
                 f"values has the shape {self.values.shape}: give one for each of the "
                 f"{len(self.y)} places of y and {len(self.x)} of x."
             )
-        self.centre = centre
-        self.axes = axes
-        if levels is None:
+        if self.levels is None:
             # the farthest curve that does not leave the grid
             border = np.concatenate([self.values[[0, -1]].ravel(), self.values[:, [0, -1]].ravel()])
-            levels = float(border.min()) * np.array([0.3, 0.6, 0.9])
-        self.levels = np.unique(np.asarray(levels, np.float64))
-        self.title = title
+            self.levels = float(border.min()) * np.array([0.3, 0.6, 0.9])
+        self.levels = np.unique(np.asarray(self.levels, np.float64))
 
     @classmethod
     def measured(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -12,12 +13,13 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.classes import class_codes, colour, legend_below
-from mercer.plots.displays.display import Display, drawable
+from mercer.plots.displays.display import ARRAY, VECTOR, Display, drawable
 from mercer.plots.fitted import kernel_machine
 
 BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
+@dataclass(eq=False, repr=False)
 class MarginDisplay(Display):
     r"""Histogram of the functional margins of rows, for each class.
 
@@ -68,20 +70,17 @@ class MarginDisplay(Display):
     '1 error, 1 inside the margin, 2 on it or beyond'
     """
 
-    def __init__(
-        self,
-        margins: Any,
-        codes: Any,
-        classes: Sequence,
-        *,
-        width: Any = None,
-        tolerance: float = 1e-3,
-    ):
-        self.margins, self.codes = drawable("margins", margins, 1), np.asarray(codes)
-        self.classes = list(classes)
-        self.width = width
-        on_margin = np.abs(self.margins - 1) <= tolerance
-        m = np.where(on_margin, 1.0, self.margins)
+    margins: Any = field(metadata=VECTOR)
+    codes: Any = field(metadata=ARRAY)
+    classes: Sequence
+    _: KW_ONLY
+    width: Any = None
+    tolerance: InitVar[float] = 1e-3
+
+    def __post_init__(self, tolerance: float) -> None:
+        super().__post_init__()
+        self.classes = list(self.classes)
+        m = np.where(np.abs(self.margins - 1) <= tolerance, 1.0, self.margins)
         self.errors = int((m < 0).sum())
         self.beyond = int((m >= 1).sum())
         self.inside = len(m) - self.errors - self.beyond

@@ -11,8 +11,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from mercer.kernels import WeisfeilerLehman, node_colours
 from mercer.plots.classes import COLOURS, node_codes
-from mercer.plots.displays.answers import answers
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import Display, answers
 from mercer.plots.displays.graph import draw_nodes, small
 from mercer.samples import Drawing, kind_named
 
@@ -52,6 +51,7 @@ class Neighbourhood:
     near: list[int]
 
 
+@dataclass(eq=False, repr=False)
 class NeighbourhoodDisplay(Display):
     r"""The neighbourhoods of nodes that speak most for an answer of a model of graphs.
 
@@ -91,8 +91,8 @@ class NeighbourhoodDisplay(Display):
     ('N', 4)
     """
 
-    def __init__(self, found: list[Neighbourhood], answer: str):
-        self.found, self.answer = list(found), answer
+    found: list[Neighbourhood]
+    answer: str
 
     @classmethod
     def measured(

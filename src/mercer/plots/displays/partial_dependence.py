@@ -62,6 +62,7 @@ class Dependence:
         return float(np.ptp(self.mean))
 
 
+@dataclass(eq=False, repr=False)
 class PartialDependenceDisplay:
     r"""The mean prediction for rows whose value in one column is replaced by each of its values.
 
@@ -106,8 +107,7 @@ class PartialDependenceDisplay:
     [('bmi', 'rises'), ('s3', 'falls')]
     """
 
-    def __init__(self, dependences: list[Dependence]):
-        self.dependences = dependences
+    dependences: list[Dependence]
 
     @classmethod
     def measured(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from mercer.learners.ridge import KernelRidge
 from mercer.machines import Z95, Classification, KernelRidgeMachine, Recipe, Regression
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import ColumnLosses
 from mercer.plots.fitted import row_count, sample_rows, take
 from mercer.plots.held import ModelRows, rows_of, typical_row
 from mercer.tables import as_numbers
@@ -24,7 +25,8 @@ FITS = 12.0  # fits that must be in time: ten columns, all columns, and the choi
 MOVED = 200  # rows whose predictions choose the columns
 
 
-class RelevanceDisplay(Display):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RelevanceDisplay(ColumnLosses):
     r"""The part of the explained variation that is lost without each column.
 
     One column at a time is made constant in training rows and test rows. The model is fitted again
@@ -74,27 +76,7 @@ class RelevanceDisplay(Display):
     (2, 'R²')
     """
 
-    def __init__(
-        self,
-        columns: list,
-        loss: Any,
-        low: Any,
-        high: Any,
-        *,
-        full: float,
-        measure: str,
-        n_train: int,
-        n_test: int,
-        n_columns: int | None = None,
-    ):
-        order = np.argsort(-np.asarray(loss), kind="stable")
-        self.columns = [columns[j] for j in order]
-        self.loss, self.low, self.high = (np.asarray(a)[order] for a in (loss, low, high))
-        self.full = full
-        self.measure = measure
-        self.n_train = n_train
-        self.n_test = n_test
-        self.n_columns = len(columns) if n_columns is None else n_columns
+    n_train: int
 
     @classmethod
     def measured(
@@ -178,16 +160,6 @@ class RelevanceDisplay(Display):
     ) -> RelevanceDisplay:
         """Measure the loss of each column and draw. ``kwargs`` are passed to `measured`."""
         return cls.measured(estimator, X, y, X_test, y_test, **kwargs).plot(ax)
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> RelevanceDisplay:
-        """Draw a bar for each column, the largest loss on top. ``kwargs`` go to ``ax.barh``."""
-        self._draw_on(ax)
-        at = np.arange(len(self.columns))[::-1]
-        whiskers = np.nan_to_num(np.stack([self.loss - self.low, self.high - self.loss]))
-        self.bars_ = self.ax_.barh(at, self.loss, xerr=whiskers, **kwargs)
-        self.ax_.set_yticks(at, [str(name) for name in self.columns])
-        self.ax_.set_xlabel(f"{self.measure} lost without the column")
-        return self
 
 
 def _refit(estimator: Any) -> Callable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.machines import Z95
-from mercer.plots.displays.display import Display
+from mercer.plots.displays.display import ColumnLosses
 from mercer.plots.fitted import row_count, sample_rows, take
 from mercer.plots.held import ModelRows, rows_of
 from mercer.tables import as_numbers
@@ -53,7 +53,8 @@ class ActingPair:
         return f"{a} and {b} act on one another: {part}, and {100 * of_b:.0f}% the other way round."
 
 
-class RelianceDisplay(Display):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RelianceDisplay(ColumnLosses):
     r"""The part of the explained variation that is lost if a fitted model is not told a column.
 
     Nothing is fitted again. The model is not told a column if its predictions are averaged over the
@@ -108,27 +109,7 @@ class RelianceDisplay(Display):
     '0 and 1 matter only together: what one of them means depends on the other.'
     """
 
-    def __init__(
-        self,
-        columns: list,
-        loss: Any,
-        low: Any,
-        high: Any,
-        *,
-        full: float,
-        measure: str,
-        n_test: int,
-        n_columns: int | None = None,
-        pairs: list[ActingPair] | None = None,
-    ):
-        order = np.argsort(-np.asarray(loss), kind="stable")
-        self.columns = [columns[j] for j in order]
-        self.loss, self.low, self.high = (np.asarray(a)[order] for a in (loss, low, high))
-        self.full = full
-        self.measure = measure
-        self.n_test = n_test
-        self.n_columns = len(columns) if n_columns is None else n_columns
-        self.pairs = [] if pairs is None else pairs
+    pairs: list[ActingPair] = field(default_factory=list)
 
     @classmethod
     def measured(
@@ -189,16 +170,6 @@ class RelianceDisplay(Display):
     ) -> RelianceDisplay:
         """Measure the loss of each column and draw. ``kwargs`` are passed to `measured`."""
         return cls.measured(estimator, X, y, **kwargs).plot(ax)
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> RelianceDisplay:
-        """Draw a bar for each column, the largest loss on top. ``kwargs`` go to ``ax.barh``."""
-        self._draw_on(ax)
-        at = np.arange(len(self.columns))[::-1]
-        whiskers = np.nan_to_num(np.stack([self.loss - self.low, self.high - self.loss]))
-        self.bars_ = self.ax_.barh(at, self.loss, xerr=whiskers, **kwargs)
-        self.ax_.set_yticks(at, [str(name) for name in self.columns])
-        self.ax_.set_xlabel(f"{self.measure} lost without the column")
-        return self
 
 
 class _Exchange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ MOST_TICKS = 12  # categories with a name on an axis of a heat map
 LONGEST = 18  # characters of a name of a category
 
 
+@dataclass(eq=False, repr=False)
 class ShapeDisplay(Display):
     """The functions of columns and pairs, the strongest first.
 
@@ -51,18 +53,16 @@ class ShapeDisplay(Display):
     ['1', '0']
     """
 
-    def __init__(
-        self,
-        shapes: Any,
-        surfaces: Any = (),
-        *,
-        output: int = 0,
-        label: str = "adds to the output",
-        most: int = 9,
-    ):
+    shapes: InitVar[Any]
+    surfaces: InitVar[Any] = ()
+    _: KW_ONLY
+    output: int = 0
+    label: str = "adds to the output"
+    most: InitVar[int] = 9
+
+    def __post_init__(self, shapes: Any, surfaces: Any, most: int) -> None:
         ordered = sorted([*shapes, *surfaces], key=lambda part: -part.strength)
         self.parts = [part for part in ordered if part.strength > 0][:most]
-        self.output, self.label = output, label
 
     @classmethod
     def from_estimator(

@@ -1,16 +1,21 @@
-"""Draw the eigenvalues of a Gram matrix: how many directions of feature space the data use."""
+"""Draw the eigenvalues of a Gram matrix, and what a low rank leaves out of it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from mercer.plots.displays.display import Display, drawable, square
+from mercer.gram import DenseGram, pivoted_cholesky
+from mercer.plots.displays.display import VECTOR, Display, square
 from mercer.plots.fitted import sample_gram
 
+VISIBLE = 1e-14  # smaller parts of a trace are rounding errors
 
+
+@dataclass(eq=False, repr=False)
 class SpectrumDisplay(Display):
     r"""Eigenvalues :math:`\lambda_1 \ge \lambda_2 \ge \ldots` of K / n, in decreasing order.
 
@@ -38,9 +43,12 @@ class SpectrumDisplay(Display):
     (array([1.   , 0.333, 0.   ]), 1)
     """
 
-    def __init__(self, eigenvalues: Any, precision: float = float(np.finfo(np.float64).eps)):
-        self.precision = precision
-        self.eigenvalues = np.sort(drawable("eigenvalues", eigenvalues, 1))[::-1]
+    eigenvalues: Any = field(metadata=VECTOR)
+    precision: float = float(np.finfo(np.float64).eps)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.eigenvalues = np.sort(self.eigenvalues)[::-1]
 
     @classmethod
     def from_gram(cls, K: np.ndarray) -> SpectrumDisplay:
@@ -90,3 +98,86 @@ class SpectrumDisplay(Display):
     def _rounding(self) -> float:
         size = float(np.abs(self.eigenvalues).max(initial=0))
         return len(self.eigenvalues) * self.precision * size
+
+
+@dataclass(eq=False, repr=False)
+class RankErrorDisplay(Display):
+    r"""The part of the trace, :math:`\mathrm{tr}(K - \hat K) / \mathrm{tr}\,K`, that a Gram matrix
+    of low rank lacks, by the number of its centres.
+
+    Beside it stands the least that any matrix of that rank lacks, which is the sum of the smaller
+    eigenvalues. Where both fall fast, few centres do; where they hardly fall, no rank is enough.
+
+    Parameters
+    ----------
+    errors : array-like of shape (rank,)
+        What is left with 1, 2, ... centres.
+    least : array-like of shape (rank,)
+        What the best matrix of this rank leaves.
+
+    Attributes
+    ----------
+    errors, least : ndarray of shape (rank,)
+    ax_, figure_, lines_
+        The matplotlib objects that `plot` drew.
+
+    Examples
+    --------
+    >>> display = RankErrorDisplay.from_gram(np.diag([3.0, 1.0, 0.0]))
+    >>> display.least, display.rank(0.3)
+    (array([0.25, 0.  ]), 1)
+    """
+
+    errors: Any = field(metadata=VECTOR)
+    least: Any = field(metadata=VECTOR)
+
+    @classmethod
+    def from_gram(cls, K: Any, rank: int | None = None, random_state: Any = 0) -> RankErrorDisplay:
+        """The errors of randomly pivoted centres, up to ``rank``, of a positive semidefinite K."""
+        K = square("K", K)
+        trace = float(np.trace(K))
+        if not trace > 0:
+            raise ValueError(f"K has the trace {trace:g}: give a matrix with k(x, x) > 0.")
+        most = len(K) if rank is None else min(rank, len(K))
+        low = pivoted_cholesky(DenseGram(K, symmetric=True), most, random_state=random_state)
+        assert low.F is not None
+        explained = np.cumsum(np.square(low.F).sum(axis=0))
+        values = np.maximum(scipy.linalg.eigvalsh(K)[::-1], 0)
+        best = np.cumsum(values)[: low.rank]
+        return cls((1 - explained / trace).clip(0), (1 - best / values.sum()).clip(0))
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        rank: int | None = None,
+        max_samples: int = 1000,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> RankErrorDisplay:
+        """Draw the errors of a fitted model's kernel on a sample of the rows of X."""
+        K, _ = sample_gram(estimator, X, max_samples=max_samples, random_state=random_state)
+        return cls.from_gram(K, rank, random_state).plot(ax)
+
+    def rank(self, error: float) -> int | None:
+        """The least number of centres with at most this error; None if there is none."""
+        enough = np.flatnonzero(self.errors <= error)
+        return int(enough[0]) + 1 if len(enough) else None
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> RankErrorDisplay:
+        """Draw both curves on log scales. ``kwargs`` are passed to ``ax.loglog`` of the errors."""
+        self._draw_on(ax)
+        self.lines_ = []
+        for values, name, style in (
+            (self.errors, "centres", {}),
+            (self.least, "least possible", {"color": "0.5", "linestyle": "--"}),
+        ):
+            shown = values > VISIBLE
+            options = {**style, **kwargs} if name == "centres" else style
+            ranks = np.arange(1, len(values) + 1)[shown]
+            self.lines_ += self.ax_.loglog(ranks, values[shown], label=name, **options)
+        self.ax_.set(xlabel="Number of centres", ylabel="Missing share of the trace")
+        self.ax_.legend()
+        return self

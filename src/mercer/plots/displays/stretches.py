@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.answers import answers
-from mercer.plots.displays.display import Display, drawable
+from mercer.plots.displays.display import SERIES, VECTOR, Display, answers
 from mercer.samples import as_samples
 
 STARTS = 4  # windows that begin within the length of one
 
 
+@dataclass(eq=False, repr=False)
 class StretchDisplay(Display):
     r"""Which stretches of one time series an answer rests on: what the answer loses where a stretch
     is made straight.
@@ -56,11 +57,14 @@ class StretchDisplay(Display):
     ("value of 'bump'", True, True)
     """
 
-    def __init__(self, series: Any, loss: Any, answer: str, full: float):
-        self.series = drawable("series", series, 1, 2)
+    series: Any = field(metadata=SERIES)
+    loss: Any = field(metadata=VECTOR)
+    answer: str
+    full: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.series = self.series.reshape(len(self.series), -1)
-        self.loss = drawable("loss", loss, 1)
-        self.answer, self.full = answer, float(full)
 
     @classmethod
     def from_estimator(
