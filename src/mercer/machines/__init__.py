@@ -23,7 +23,7 @@ from mercer.machines.holdout import (
     score_held_out,
     verdict,
 )
-from mercer.machines.machines import KernelRidgeMachine, Machine
+from mercer.machines.machines import KernelRidgeMachine, Machine, OneOutput
 from mercer.machines.means import HeldPredictions, MeanMachine, Weighed, mean_name
 from mercer.machines.recipes import (
     FOLDS,
@@ -58,6 +58,7 @@ from mercer.machines.settings import (
 from mercer.machines.tasks import (
     LARGEST,
     Classification,
+    JointScale,
     Regression,
     TargetScale,
     Task,
@@ -70,8 +71,9 @@ from mercer.machines.tasks import (
 __all__ = [
     "FOLDS", "HELD_ROWS", "JUDGED_ROWS", "LARGEST", "METRICS", "RANKS", "RARE", "REFERENCE",
     "SMALL", "TRIED_LEAF", "Z95", "Candidate", "Classification", "Comparison", "Coverage",
-    "HeldOut", "HeldPredictions", "KernelRidgeMachine", "Machine", "MachineKind", "MeanMachine",
-    "Metric", "Recipe", "Regression", "Rung", "SearchSettings", "Sizes", "Speed", "TargetScale",
+    "HeldOut", "HeldPredictions", "JointScale", "KernelRidgeMachine", "Machine",
+    "MachineKind", "MeanMachine", "Metric", "OneOutput", "Recipe", "Regression", "Rung",
+    "SearchSettings", "Sizes", "Speed", "TargetScale",
     "Task", "Weighed", "as_good", "compared", "compressed", "costs_tried", "decision_weights",
     "default_metric", "hold_out", "interval", "kept_words", "known_order", "least_memory",
     "least_seconds", "levels_in_order", "mean_name", "measure_coverage", "metric_named",

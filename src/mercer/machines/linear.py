@@ -146,7 +146,7 @@ def fit_linear(
         # of convergence, of constant columns, of classes of one row
         warnings.simplefilter("ignore")
         how = _HOW[machine, task.name]
-        found = how(F, task.targets(y)[:, 0] if task.classes is None else task.strata(y), w)
+        found = how(F, task.targets(y) if task.classes is None else task.strata(y), w)
     finish = task.plain()
     if task.classes is None:  # means on the target's own scale
         finish = task.calibrate(F @ found.coef + found.intercept, y, weights)
@@ -158,7 +158,7 @@ def fit_linear(
 
 def _constant(machine, task, kernel, X, y, w, rows) -> LinearMachine:
     if task.classes is None:
-        means = task.targets(np.array([np.average(y, weights=w)]))[0]
+        means = task.targets(np.average(y, axis=0, weights=w, keepdims=True))[0]
         words = "the mean of the target"
     else:
         shares = np.bincount(task.strata(y), weights=w, minlength=len(task.classes)) / w.sum()
@@ -180,7 +180,8 @@ def of_all_classes(found: Any, task: Task, y: np.ndarray) -> tuple:
     return coef, intercept, dual
 
 
-def _ridge(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
+def _ridge(F: Any, Y: np.ndarray, w: np.ndarray) -> Fitted:
+    y = Y[:, 0] if Y.shape[1] == 1 else Y
     tried = np.multiply(ALPHAS, w.mean())  # a factor of all weights changes nothing
     if F.shape[1] < MANY_FEATURES:
         learner: Any = RidgeCV(alphas=tried).fit(F, y, w)
@@ -191,9 +192,9 @@ def _ridge(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
             Ridge(solver="sparse_cg"), {"alpha": tried}, cv=3, scoring="neg_mean_squared_error"
         ).fit(F, y, sample_weight=w)
         best, alpha = learner.best_estimator_, float(learner.best_params_["alpha"])
-    dual = w * (y - best.predict(F)) / alpha
+    dual = w[:, None] * (Y - best.predict(F).reshape(Y.shape)) / alpha
     return Fitted(
-        best.coef_[:, None], np.array([best.intercept_]), dual[:, None], np.ones(F.shape[1]),
+        np.atleast_2d(best.coef_).T, np.atleast_1d(best.intercept_), dual, np.ones(F.shape[1]),
         alpha, f"ridge regression, penalty {spoken(alpha)},",
     )  # fmt: skip
 
@@ -205,8 +206,8 @@ def fit_logistic(F: Any, y: np.ndarray, w: np.ndarray, C: float = COST) -> Fitte
     return _of_classes(learner, F, y, w, np.arange(F.shape[1]), words)
 
 
-def _lasso(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
-    F = dense_rows(F)
+def _lasso(F: Any, Y: np.ndarray, w: np.ndarray) -> Fitted:
+    F, y = dense_rows(F), Y[:, 0]
     learner = LassoCV(cv=3, eps=0.01, max_iter=500, tol=1e-3).fit(F, y, w)
     coef = learner.coef_
     dual = w * (y - learner.predict(F)) / (w.sum() * learner.alpha_)

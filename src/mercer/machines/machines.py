@@ -6,7 +6,7 @@ How they are fitted is in `mercer.machines.recipes`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -243,6 +243,74 @@ class WindowMachine(Machine):
     @property
     def description(self) -> str:
         return f"mean over a window of width {spoken(self.penalty)} on {len(self.targets):,} rows"
+
+
+@dataclass
+class OneOutput(Machine):
+    """One of the outputs of a machine of several targets, as a machine of its own."""
+
+    machine: Machine
+    place: int  # of the output among all
+    size: float  # what the machine has divided its targets by
+    finish: Any
+
+    @classmethod
+    def of(cls, machine: Machine, place: int) -> OneOutput:
+        """That at a place, with the calibration of its target."""
+        whole = machine.finish
+        size = float(whole.scale.sizes[place])
+        slope, bias = (np.broadcast_to(v, len(whole.scale.sizes))[place] for v in
+                       (whole.slope, whole.bias))  # fmt: skip
+        finish = replace(
+            whole, scale=whole.scale.scales[place], slope=float(slope), bias=float(bias) * size
+        )
+        return cls(machine, place, size, finish)
+
+    @property
+    def parts(self) -> tuple[Machine, ...]:
+        parts = self.machine.parts
+        return tuple(OneOutput.of(part, self.place) for part in parts) if parts[1:] else (self,)
+
+    @property
+    def learner(self) -> Any:
+        return self.machine.learner
+
+    @property
+    def penalty(self) -> float:
+        return self.machine.penalty
+
+    @property
+    def kernel(self) -> Any:
+        return self.machine.kernel
+
+    @property
+    def smooth_kernel(self) -> Any:
+        return self.machine.smooth_kernel
+
+    @property
+    def source(self) -> Any:
+        return self.machine.source
+
+    def outputs(self, M: Any) -> np.ndarray:
+        return self.size * self.machine.outputs(M)[:, [self.place]]
+
+    def again(self, share: float = 1.0) -> Recipe:
+        return self.machine.again(share)
+
+    @property
+    def stored(self) -> np.ndarray:
+        return self.machine.stored
+
+    @property
+    def kind(self) -> str:
+        return self.machine.kind
+
+    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+        return self.size * self.machine.contributions(M, outputs + self.place)
+
+    @property
+    def description(self) -> str:
+        return self.machine.description
 
 
 def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:

@@ -92,7 +92,9 @@ class MeanMachine(Machine):
         stored = self.stored
         found = np.zeros((len(M), len(stored)))
         for part, own, share in zip(self.parts, self.numbers, self.shares):
-            added = part.finish.slope * share * part.contributions(M, outputs)
+            slope = np.asarray(part.finish.slope)  # one, or one for each of several targets
+            slope = slope[outputs][:, None] if slope.ndim else slope
+            added = slope * share * part.contributions(M, outputs)
             found[:, np.searchsorted(stored, own)] += added
         return found
 

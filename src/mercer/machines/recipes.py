@@ -70,7 +70,7 @@ FEATURE = 60  # bytes of a value of sparse features, and of what is made of them
 
 class Ridge(MachineKind):
     name, words = "ridge", "kernel ridge"
-    low_rank = True
+    low_rank = several = True
     on_many_rows = "local"
     local = False
 
@@ -163,6 +163,7 @@ class LocalRidge(Ridge):
 
 class Windows(MachineKind):
     name, words, prefix = "window", "mean over a window", "window: "
+    several = True
 
     def fit(self, recipe, task, kernel, X, y, weights) -> Machine:
         if len(y) == 1:  # the width is chosen by leaving rows out
@@ -308,7 +309,7 @@ class OnColumns(MachineKind):
 
 class Neighbourhood(OnColumns):
     name, words = "neighbourhood", "learnt neighbourhood"
-    holds_rows_out = compares_rows = True
+    holds_rows_out = compares_rows = several = True
     numbers = "normal"
     most_members = MEMBERS
 
@@ -354,6 +355,7 @@ class Simple(MachineKind):
 
     def __init__(self, name: str, words: str, simple: str, family: str, counts: bool = False):
         self.name, self.words, self.simple, self.family = name, words, simple, family
+        self.several = name != "sparse"  # the lasso chooses the columns of one target
         self.counts = counts  # whether it reads the counts of objects, which are many features
 
     def fit(self, recipe, task, kernel, X, y, weights) -> LinearMachine:

@@ -38,9 +38,12 @@ class Metric:
     ) -> float:
         """The score of predicted values, or of probabilities (n, classes) for classification.
 
-        Rows of other classes than these are predicted wrong: their class has the probability 0.
+        Of several targets (n, k) it is the mean of `each`. Rows of other classes than these are
+        predicted wrong: their class has the probability 0.
         """
         w = np.ones(len(y)) if weights is None else weights
+        if y.ndim > 1:
+            return float(np.mean(self.each(y, predicted, weights)))
         if self.task == "regression":
             return float(self.function(y, predicted, w))
         if self.probabilities:
@@ -54,6 +57,16 @@ class Metric:
         farthest = np.where(2 * chosen > most, 0, most)  # as far off as a row of no class can be
         true = np.where(classes[places] == y, self.ranks[places], farthest)
         return float(self.function(true, chosen, w))
+
+    def each(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> list[float]:
+        """The scores of several targets (n, k), errors in standard deviations of each target."""
+        found = []
+        for true, told in zip(y.T, predicted.T):
+            mean = np.average(true, weights=weights)
+            spread = np.sqrt(np.average((true - mean) ** 2, weights=weights))
+            unit = spread if spread > 0 and self.name != "r2" else 1.0
+            found.append(self(true / unit, told / unit, weights=weights))
+        return found
 
     def on(self, ranks: np.ndarray | None) -> Metric:
         """The same for classes of such ranks; ValueError for a score of ranks if there are none."""

@@ -126,6 +126,11 @@ class SearchSettings:
         """The targets that machines are fitted to, (n, outputs)."""
         return self.task.targets(self.y)
 
+    @property
+    def several(self) -> bool:
+        """Whether there are several targets."""
+        return self.y.ndim > 1
+
     @cached_property
     def objects(self) -> bool:
         """Whether the rows hold more than numbers and categories."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
 from scipy.special import softmax
+from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.base import (
     SoftmaxCalibration,
@@ -213,8 +214,9 @@ class TargetScale:
     ``limits`` are those of predictions on this scale: what is not negative stays so.
     """
 
-    limits: tuple[float, float] = (-np.inf, np.inf)
+    limits: tuple[Any, Any] = (-np.inf, np.inf)
     name: ClassVar[str] = ""
+    spread: ClassVar[Any] = 1.0  # what errors are divided by before those of targets are added
 
     @classmethod
     def of(cls, y: np.ndarray, **settings: Any) -> Self:
@@ -226,6 +228,11 @@ class TargetScale:
         beyond = 0.1 * float(np.ptp(z))
         return replace(scale, limits=(float(z.min()) - beyond, float(z.max()) + beyond))
 
+    @property
+    def each(self) -> Sequence[TargetScale]:
+        """The scale of each target."""
+        return (self,)
+
     def forward(self, y: np.ndarray) -> np.ndarray:
         """Numbers on this scale."""
         return y
@@ -234,10 +241,62 @@ class TargetScale:
         """Numbers of this scale on their own."""
         return z
 
-    def corrected(self, share: float) -> tuple[float, float]:
+    def corrected(self, share: Any) -> tuple[Any, Any]:
         """A factor and a term on this scale by which predictions become ``share`` times as large,
         where there are such: the mean of a curve is not the curve of the mean."""
         return 1.0, 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class JointScale(TargetScale):
+    """The scale of several targets (n, k): each on its own, divided by its spread there.
+
+    So no target counts more because its unit is small.
+    """
+
+    scales: tuple[TargetScale, ...] = ()
+    sizes: np.ndarray = field(default_factory=lambda: np.ones(0))  # the spreads on the scales
+    spread: np.ndarray = field(default_factory=lambda: np.ones(0))  # the spreads themselves
+
+    @classmethod
+    def joined(
+        cls, scales: Sequence[TargetScale], y: np.ndarray, weights: Any = None
+    ) -> JointScale:
+        """The scale of targets, each of which has its own."""
+        z = np.stack([scale.forward(v) for scale, v in zip(scales, y.T)], axis=1)
+        ends = np.array([scale.limits for scale in scales], np.float64).T
+        sizes, spread = _spread(z, weights), _spread(y, weights)
+        return cls(tuple(ends / sizes), scales=tuple(scales), sizes=sizes, spread=spread)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Empty where all targets keep their own scale."""
+        names = [scale.name for scale in self.scales]
+        return ", ".join(name or "own" for name in names) if any(names) else ""
+
+    @property
+    def each(self) -> Sequence[TargetScale]:
+        return self.scales
+
+    def forward(self, y: np.ndarray) -> np.ndarray:
+        found = [scale.forward(v) for scale, v in zip(self.scales, y.T)]
+        return np.stack(found, axis=1) / self.sizes
+
+    def back(self, z: np.ndarray) -> np.ndarray:
+        found = [scale.back(v) for scale, v in zip(self.scales, (z * self.sizes).T)]
+        return np.stack(found, axis=1)
+
+    def corrected(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = [scale.corrected(float(s)) for scale, s in zip(self.scales, share)]
+        slopes, terms = np.array(found).T
+        return slopes, terms / self.sizes
+
+
+def _spread(y: np.ndarray, weights: Any = None) -> np.ndarray:
+    """The standard deviation of each column; 1 where a column is constant."""
+    mean = np.average(y, axis=0, weights=weights)
+    found = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weights))
+    return np.where(found > 0, found, 1.0)
 
 
 class Regression(Task):
@@ -255,26 +314,32 @@ class Regression(Task):
     @classmethod
     def read(cls, y: Any, n: int, reader: str) -> tuple[Regression, np.ndarray]:
         """The task, and the target as numbers after checks against n rows."""
-        y = check_targets(np.empty((n, 0)), y, reader, several=False).astype(np.float64)
-        check_squares(y, LEAST, LARGEST)
-        return cls(), y
+        y = check_targets(np.empty((n, 0)), y, reader).astype(np.float64)
+        y = column_or_1d(y, warn=True) if y.shape[1:] == (1,) else y
+        for column in y.reshape(n, -1).T:
+            check_squares(column, LEAST, LARGEST)
+        if y.ndim == 1:
+            return cls(), y
+        return cls(JointScale.joined([TargetScale.of(column) for column in y.T], y)), y
 
     def targets(self, y: np.ndarray) -> np.ndarray:
-        return self.scale.forward(y)[:, None]
+        return self.scale.forward(y).reshape(len(y), -1)
 
     def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> BackTransformed:
         plain = self.plain()
         if not (self.corrected and self.scale.name):
             return plain
-        mean = np.average(plain(outputs), weights=weights)
-        share = np.average(y, weights=weights) / mean if mean > 0 else 1.0
-        return BackTransformed(self.scale, *self.scale.corrected(float(np.clip(share, 0.5, 2))))
+        mean, true = (np.average(v, axis=0, weights=weights) for v in (plain(outputs), y))
+        share = np.divide(true, mean, out=np.ones_like(mean), where=mean > 0)
+        return BackTransformed(self.scale, *self.scale.corrected(np.clip(share, 0.5, 2)))
 
     def plain(self) -> BackTransformed:
         return BackTransformed(self.scale)
 
     def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
-        return float(np.average((y - predicted) ** 2, weights=weights))
+        """The mean square of the errors; of several targets, in units of the spread of each."""
+        off = (y - predicted) / self.scale.spread
+        return float(np.mean(np.average(off**2, axis=0, weights=weights)))
 
     def answers(self, model: Any, M: Any) -> np.ndarray:
         return model.predict(M)
@@ -282,15 +347,15 @@ class Regression(Task):
 
 @dataclass
 class BackTransformed:
-    """Predictions of a machine with one output: the output, on the target's own scale."""
+    """Predictions of a machine: its output on the target's own scale, of several targets all."""
 
     scale: TargetScale
-    slope: float = 1.0
-    bias: float = 0.0
+    slope: Any = 1.0
+    bias: Any = 0.0
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        z = np.clip(self.slope * outputs[:, 0] + self.bias, *self.scale.limits)
-        return self.scale.back(z)
+        outputs = outputs if isinstance(self.scale, JointScale) else outputs[:, 0]
+        return self.scale.back(np.clip(self.slope * outputs + self.bias, *self.scale.limits))
 
 
 def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:

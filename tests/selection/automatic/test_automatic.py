@@ -169,10 +169,6 @@ def test_arrays_must_keep_their_number_of_columns():
     ("y", "message"),
     [
         (None, "requires y to be passed"),
-        (
-            pd.DataFrame({"a": np.ones(N), "b": 1}),
-            "y has 2 columns, but Kernel.* learns one target",
-        ),
         (np.ones(N - 1), "inconsistent numbers of samples"),
         (np.full(N, np.nan), "y contains NaN in row 0; 120 of 120 rows"),
         (np.where(np.arange(N) == 5, np.inf, 1.0), "y contains infinity in row 5; 1 of 120 rows"),

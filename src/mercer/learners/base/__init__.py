@@ -64,6 +64,7 @@ from mercer.learners.base.targets import (
     check_squares,
     check_targets,
     check_weights,
+    target_names,
     unit_of,
 )
 from mercer.streams import join_rows, take_rows
@@ -80,6 +81,6 @@ __all__ = [
     "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
     "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres", "largest_parts",
     "numbers_for_centres", "read_like_fitted",
-    "remember_columns", "remember_table", "row_copies", "solver_name", "take_rows", "unit_of",
-    "votes", "weigh_classes",
+    "remember_columns", "remember_table", "row_copies", "solver_name", "take_rows",
+    "target_names", "unit_of", "votes", "weigh_classes",
 ]  # fmt: skip

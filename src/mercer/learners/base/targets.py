@@ -7,6 +7,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import column_or_1d
@@ -32,10 +33,12 @@ def check_targets(
             f"y has shape {y.shape}: give one target per row of X, or a 2-D array with one row of "
             "targets per row of X."
         )
+    if y.shape[1:] == (0,):
+        raise ValueError(f"y has no columns, but {reader} needs one target at least.")
     if not several and y.shape[1:] > (1,):
         raise ValueError(
             f"y has {y.shape[1]} columns, but {reader} learns one target: fit one for each column, "
-            "or use KernelRidge or KNeighborsRegressor, which learn several numbers together."
+            f"as sklearn.multioutput.MultiOutputClassifier({reader}()) does."
         )
     y = y if several else column_or_1d(y, warn=True)
     refuse_complex("y", y)
@@ -74,6 +77,21 @@ def check_targets(
     return y
 
 
+def target_names(y: Any) -> list:
+    """The names of the columns of targets (n, k): of a frame or of fields, else 0, 1, ...
+
+    Examples
+    --------
+    >>> target_names(np.zeros(3, [("low", float), ("high", float)])), target_names([[1, 2]])
+    (['low', 'high'], [0, 1])
+    """
+    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return list(frame.columns)
+    y = np.asarray(y)
+    return list(y.dtype.names or range(y.shape[1]))
+
+
 def plain_targets(y: Any) -> np.ndarray:
     """Targets as an array whose type says what they are: whole numbers, truth values, decimals and
     dates of objects and nullable columns as such, lists of one length as rows, and NumPy's strings
@@ -85,6 +103,8 @@ def plain_targets(y: Any) -> np.ndarray:
     'b'
     """
     y = np.asarray(y)
+    if y.dtype.names:  # one column for each field
+        y = np.stack([y[name] for name in y.dtype.names], axis=-1)
     if y.dtype.kind == "T":
         return np.array(y.tolist()).reshape(y.shape)
     types = {type(v) for v in y.flat} if y.dtype == object else set()

@@ -288,6 +288,7 @@ class Tried:
     rank: int | None = None  # most centres of ridge
     steps: list[int] = field(default_factory=list)  # of the learning, for all folds or for each
     score: float = np.nan
+    scores: list[float] = field(default_factory=list)  # of each of several targets
     loss: float = np.nan
     spread: float | None = None  # of the score, over the folds
     seconds: float = 0.0
@@ -300,7 +301,8 @@ class Tried:
     @classmethod
     def of(cls, entry: dict, place: int, row: dict | None = None) -> Tried:
         """That of an entry of a schedule, and of the row of the leaderboard if it has one."""
-        candidate, known = Candidate.of(entry), {k: v for k, v in (row or {}).items() if k in ROW}
+        names, candidate = (*ROW, "scores"), Candidate.of(entry)
+        known = {k: v for k, v in (row or {}).items() if k in names}
         own = {key: entry[key] for key in ("rows", "rank", "steps")}
         return cls(**{"candidate": candidate, "name": candidate.name, "place": place} | known | own)
 
@@ -313,7 +315,8 @@ class Tried:
     @property
     def row(self) -> dict[str, Any]:
         """A row of the leaderboard."""
-        return {name: getattr(self, name) for name in ROW}
+        each = {"scores": self.scores} if self.scores else {}
+        return {name: getattr(self, name) for name in ROW} | each
 
 
 Planned = tuple[Candidate, Recipe]  # and how it is fitted in the end

@@ -137,6 +137,8 @@ class MachineKind(ABC):
         Whether a machine that reads columns compares rows: then levels and differences count too.
     most_classes : float
         With more classes it is not tried, as it would take too long.
+    several : bool
+        Whether one machine learns several targets of numbers, of ``task.targets`` (n, targets).
     numbers : str
         How a machine that reads columns reads their numbers where nothing else is said.
     """
@@ -156,6 +158,7 @@ class MachineKind(ABC):
     on_many_rows: str = ""
     compares_rows: bool = False
     most_classes: float = np.inf
+    several: bool = False
     numbers: str = "scaled"
 
     @abstractmethod

@@ -30,11 +30,12 @@ PRUNED_FROM = 12  # with more columns, a learnt neighbourhood may leave some out
 SPARSE_FROM = 100  # with more columns, the linear model is sparse
 
 
-def simple_candidates(features: list[Feature]) -> list[Candidate]:
-    """The simple models that suit the columns of a table: the constant, and a linear model."""
+def simple_candidates(features: list[Feature], several: bool = False) -> list[Candidate]:
+    """The simple models that suit the columns of a table, and its target or ``several`` targets:
+    the constant, and a linear model."""
     columns = len(read_as(features, "scaled", "code"))
     linear = Candidate("splines", machine="linear")
-    if columns > SPARSE_FROM:
+    if columns > SPARSE_FROM and not several:
         linear = Candidate("columns", machine="sparse")
     found = [Candidate("trivial", machine="constant")]
     return [*found, linear] if spline_parts(features) else found

@@ -131,7 +131,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         ----------
         X : data frame (pandas, polars, arrow) or array of shape (n, d)
             A list or column of strings or sets is a table with the one column 0.
-        y : array-like of shape (n,)
+        y : array-like of shape (n,), for `KernelRegressor` also (n, targets)
         sample_weight : array-like of shape (n,), optional
             Weights >= 0 of the rows in losses and scores. Rows of weight 0 are left out. The kinds
             of the columns are inferred from the other rows, without their weights.
@@ -221,7 +221,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             )
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         rows = self.encoder_.encoded(table)
-        self.row_hashes_ = RowHashes.of(rows, y)
+        self.row_hashes_ = self._hashed(rows, y)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric, memory, self._seed,
             weights=weights, related=related, clock=clock, n_jobs=self.n_jobs,
@@ -284,9 +284,13 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     def _learn_from_left_out(self, search: Trials, last: FinalFit) -> None:
         """Learn what predictions for rows that were left out tell of those of the final fit."""
 
-    def _again(self, task: Task, y: np.ndarray) -> Task:
+    def _again(self, task: Task, y: np.ndarray, weights: Any) -> Task:
         """The task of other rows, on the scale of the search."""
         return task
+
+    def _hashed(self, rows: EncodedTable, y: np.ndarray) -> Any:
+        """The hashes of some rows."""
+        return RowHashes.of(rows, y)
 
     @property
     def parts_(self) -> list[tuple[Any, Candidate, Recipe]]:
@@ -321,8 +325,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         if self.encoder_.features_ != features:
             kernels = [None] * len(planned)
-        rows, task = self.encoder_.encoded(table), self._again(task, y)
-        self.row_hashes_ = RowHashes.of(rows, y)
+        rows, task = self.encoder_.encoded(table), self._again(task, y, weights)
+        self.row_hashes_ = self._hashed(rows, y)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y,
             metric_named(self.metric_, self.task).on(task.ranks),

@@ -152,6 +152,13 @@ def fit_machines(
     if not machines or not all(isinstance(each, KernelMachine) for each in machines):
         raise ValueError(f"machines={machines!r}: give a list of KernelMachine, at least one.")
     fits, fitter = FoldFits(SearchState(settings)), Fitter(settings)
+    unfit = [each.learner for each in machines if settings.several and not each.kind.several]
+    if unfit:
+        known = [kind.name for kind in machine_kinds() if kind.several]
+        raise ValueError(
+            f"machines=: {unfit[0]!r} learns one target, but y has {settings.y.shape[1]} columns: "
+            f"give machines of {known}, or fit one for each column."
+        )
     planned = [(each.candidate, each.plan) for each in machines]
     fitted = []
     for machine, (candidate, plan) in zip(machines, planned):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from copy import copy
+from dataclasses import KW_ONLY, field, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import check_coverage, check_levels
-from mercer.machines import Regression, SearchSettings, Task
+from mercer.learners.base import check_coverage, check_levels, target_names
+from mercer.machines import JointScale, OneOutput, Regression, SearchSettings, TargetScale, Task
 from mercer.selection.automatic.automatic import AutomaticKernel
 from mercer.selection.automatic.spread import learn_spread
 from mercer.selection.automatic.target_scales import choose_scale, scale_named
+from mercer.tables import RowHashes
 
 
 @estimator
@@ -28,9 +31,24 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
     Parameters
     ----------
     metric : {"r2", "rmse", "mae"}, optional
-        The default is "r2".
-    target_scale : {None, "own", "logarithm", "square root", "logit", "ranks"}
-        The scale on which the target is fitted; None chooses it.
+        The default is "r2". Of several targets it is the mean, with errors divided by the standard
+        deviation of each target.
+    target_scale : {None, "own", "logarithm", "square root", "logit", "ranks"} or list
+        The scale on which the target is fitted; None chooses it. Of several targets a list has one
+        for each.
+
+    Attributes
+    ----------
+    targets_ : list or None
+        The names of several targets: those of the columns of y, or 0, 1, ... ; None for one target.
+
+    Notes
+    -----
+    With y of shape (n, targets) all targets have one kernel, one factor of its matrix and one
+    penalty; each has a scale and intervals of its own, and is divided by its spread, so that its
+    unit does not matter. ``scores`` of a row of ``leaderboard_`` are those of each target, and
+    `of_target` is the regressor of one. Only machines that learn several numbers together are
+    tried. Where the targets have little in common, one fit for each is better.
 
     Examples
     --------
@@ -39,47 +57,132 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
     >>> model = KernelRegressor(trials=2).fit(X, y)
     >>> bool(model.score(X, y) > 0.4)
     True
+    >>> both = KernelRegressor(trials=2).fit(X, np.stack([y, X[:, 2] - y], axis=1))
+    >>> both.predict(X[:3]).shape, both.of_target(1).predict(X[:3]).shape
+    ((3, 2), (3,))
     """
 
     _: KW_ONLY
-    target_scale: str | None = None
+    target_scale: str | list | None = None
+
+    targets_: list | None = field(init=False)
 
     task = "regression"
 
     def _read_target(self, y, n, order=None):
         return Regression.read(y, n, type(self).__name__)
 
+    def _read(self, X, y, sample_weight):
+        found = super()._read(X, y, sample_weight)
+        self.targets_ = None if found[2].ndim == 1 else target_names(y)
+        return found
+
+    def _hashed(self, rows, y):
+        return RowHashes.of(rows, y) if y.ndim == 1 else [RowHashes.of(rows, v) for v in y.T]
+
     def _on_its_scale(self, settings: SearchSettings) -> Task:
-        given = self.target_scale
-        self.target_scale_ = (
-            choose_scale(settings) if given is None else scale_named(given, settings.y)
-        )
-        if given is None and self.target_scale_.name:
-            self.notices_.append(
-                f"The target is fitted by its {self.target_scale_.name}, with which left-out rows "
-                "are predicted better. Predictions are in its own units."
+        y, weights = settings.y, settings.weights
+        if self.target_scale is not None:
+            return self._on_scales(self._named(self.target_scale, y), y, weights)
+        scales = [choose_scale(replace(settings, y=column)) for column in _columns(y)]
+        for name, scale in zip(self.targets_ or ["The target"], scales):
+            if scale.name:
+                self.notices_.append(
+                    f"{name} is fitted by its {scale.name}, with which left-out rows are predicted "
+                    "better. Predictions are in its own units."
+                )
+        return self._on_scales(scales, y, weights)
+
+    def _named(self, names: str | list, y: np.ndarray) -> list[TargetScale]:
+        """The scales with these names, one for each target."""
+        columns = _columns(y)
+        names = [names] * len(columns) if isinstance(names, str) else names
+        if len(names) != len(columns):
+            raise ValueError(
+                f"target_scale={names!r} has {len(names)} entries, but y has {len(columns)} "
+                "columns: give one for each, or one name for all."
             )
-        return self._scaled()
+        return [scale_named(name, column) for name, column in zip(names, columns)]
+
+    def _on_scales(self, scales: list[TargetScale], y: np.ndarray, weights: Any) -> Task:
+        self.target_scale_ = scales[0] if y.ndim == 1 else JointScale.joined(scales, y, weights)
+        return Regression(self.target_scale_, corrected=self.metric_ != "mae")
 
     def _learn_from_left_out(self, search, last):
         left_out, self.spread_ = last.left_out(), None
-        if left_out is not None:
-            given = search.settings
-            self.spread_ = learn_spread(given, self.target_scale_, self.encoder_, *left_out)
+        if left_out is None:
+            return
+        rows, predicted = left_out
+        given, scales = search.settings, self.target_scale_.each
+        found = [
+            learn_spread(replace(given, y=own), each, self.encoder_, rows, told)
+            for own, each, told in zip(_columns(given.y), scales, _columns(predicted))
+        ]
+        self.spread_ = found[0] if self.targets_ is None else found
 
-    def _again(self, task: Task, y: np.ndarray) -> Task:
-        self.target_scale_ = scale_named(self.target_scale_.name, y)
-        return self._scaled()
+    def _again(self, task: Task, y: np.ndarray, weights: Any) -> Task:
+        names = [scale.name for scale in self.target_scale_.each]
+        if len(names) != len(_columns(y)):
+            raise ValueError(
+                f"y has {len(_columns(y))} columns, but the search had {len(names)} targets: give "
+                "the same ones."
+            )
+        return self._on_scales(self._named(names, y), y, weights)
 
-    def _scaled(self) -> Task:
-        return Regression(self.target_scale_, corrected=self.metric_ != "mae")
+    def of_target(self, target) -> KernelRegressor:
+        """The regressor of one of several targets, with the same predictions of it.
+
+        Its score, its intervals, its reasons, its report and its code are those of this target.
+
+        Parameters
+        ----------
+        target : str or int
+            One of ``targets_``, or its place among them, from 0.
+        """
+        check_is_fitted(self)
+        if self.targets_ is None:
+            raise ValueError(
+                f"this {type(self).__name__} has one target, and needs no of_target({target!r})."
+            )
+        names = self.targets_
+        if target not in names and not (isinstance(target, int) and 0 <= target < len(names)):
+            raise ValueError(f"target={target!r}: give one of the targets {names}.")
+        place = names.index(target) if target in names else int(target)
+        one, spread = copy(self), self.spread_
+        one.machine_ = OneOutput.of(self.machine_, place)
+        one.target_scale_ = self.target_scale_.each[place]
+        one.spread_ = spread[place] if isinstance(spread, list) else None
+        one.row_hashes_, one.targets_ = self.row_hashes_[place], None
+        board: list[dict[str, Any]] = self.leaderboard_
+        one.leaderboard_ = [
+            row | {"score": row["scores"][place]} if "scores" in row else row for row in board
+        ]
+        return one
 
     def predict(self, X):
-        """Predicted value of each row, (n,)."""
+        """Predicted value of each row, (n,); of several targets (n, targets)."""
         return self._answers(X)
+
+    def reasons(self, X, most=3):
+        self._refuse_several("reasons(X)")
+        return super().reasons(X, most)
+
+    def report(self, path, X, y, **options):
+        self._refuse_several("report(path, X, y)")
+        super().report(path, X, y, **options)
+
+    def _refuse_several(self, call: str) -> None:
+        check_is_fitted(self)
+        if self.targets_ is not None:
+            raise ValueError(
+                f"this {type(self).__name__} has the targets {self.targets_}, and {call} is of "
+                f"one: call of_target({self.targets_[0]!r}).{call}."
+            )
 
     def predict_quantiles(self, X, quantiles=(0.1, 0.5, 0.9)) -> np.ndarray:
         """Quantiles of the target of each row, (n, quantiles), in the order that is asked for.
+
+        Of several targets they have the shape (n, targets, quantiles).
 
         Parameters
         ----------
@@ -101,8 +204,12 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
                 f"this {type(self).__name__} does not know how far its predictions are off: it "
                 "was fitted without a search, or with too little memory. Fit it again."
             )
-        rows = self.encode_table(X)
-        return self.spread_.quantiles(rows, self.predict(rows), levels)
+        rows, spread = self.encode_table(X), self.spread_
+        predicted = self.predict(rows)
+        if not isinstance(spread, list):
+            return spread.quantiles(rows, predicted, levels)
+        each = [own.quantiles(rows, told, levels) for own, told in zip(spread, predicted.T)]
+        return np.stack(each, axis=1)
 
     def predict_interval(self, X, coverage=0.9) -> np.ndarray:
         """The ends of an interval that holds the target of a row with probability ``coverage``.
@@ -112,6 +219,16 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
 
         Returns
         -------
-        ends : ndarray of shape (n, 2)
+        ends : ndarray of shape (n, 2), of several targets (n, targets, 2)
         """
         return self.predict_quantiles(X, check_coverage(coverage))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _columns(y: np.ndarray) -> list[np.ndarray]:
+    """The targets of an array (n,) or (n, targets)."""
+    return [y] if y.ndim == 1 else list(y.T)

@@ -22,6 +22,7 @@ import mercer.kernels
 from mercer.kernels import TableKernel
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import Reasons, largest_parts
+from mercer.machines import OneOutput
 from mercer.machines.candidates import Candidate, Recipe, machine_kind
 from mercer.selection.automatic.kernel_machine import KernelMachine
 
@@ -68,6 +69,8 @@ def fitted_html(model: Any) -> str:
     first = next((r for r in model.leaderboard_ if r["name"] == model.winner_name_), None)
     if first is not None and not np.isnan(first["score"]):
         rows.append(("score in the search", f"{first['score']:.4g}"))
+        each = zip(getattr(model, "targets_", None) or [], first.get("scores", []))
+        rows += [(f"score of {target}", f"{score:.4g}") for target, score in each]
     others = [f"{r['name']} {r['score']:.4g}" for r in model.leaderboard_ if r["baseline"]]
     rows.append(("baselines", ", ".join(others)))
     used = [column for column in model.columns_ if column.used]
@@ -93,6 +96,7 @@ PUBLIC = (mercer.kernels, mercer.distances)
 def winner_code(model: Any) -> str:
     """Python that fits the winner to ``X, y`` again, without the other candidates."""
     name = type(model).__name__
+    place = model.machine_.place if isinstance(model.machine_, OneOutput) else None
     writer = Writer()
     writer.imports["mercer"] |= {name, "KernelMachine"}
     given = model.machines or [_as_given(model, *each) for each in model.parts_]
@@ -109,7 +113,9 @@ def winner_code(model: Any) -> str:
         "random_state": int(seed),
     }  # fmt: skip
     if model.task == "regression":
-        settings["target_scale"] = model.target_scale_.name or "own"
+        scale = model.target_scale_ if place is None else model.machine_.machine.finish.scale
+        names = [each.name or "own" for each in scale.each]
+        settings["target_scale"] = names if len(set(names)) > 1 else names[0]
     else:
         settings["order"] = model.order_
     lines = [
@@ -120,6 +126,8 @@ def winner_code(model: Any) -> str:
             found = writer.written(value)
             lines += [f"    {each}" for each in _last([f"{key}={found[0]}", *found[1:]], ",")]
     lines += [")", "model.fit(X, y)"]
+    if place is not None:
+        lines[-1] = f"model = model.fit(X, y).of_target({place})  # y has all targets"
     factors = getattr(model, "decision_weights_", None)
     if factors is not None and np.ptp(factors):
         listed = ", ".join(repr(float(factor)) for factor in factors)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isqrt
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
@@ -39,7 +40,7 @@ class LogScale(TargetScale):
     def back(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(np.exp(z) - self.shift, 0)
 
-    def corrected(self, share: float) -> tuple[float, float]:
+    def corrected(self, share: Any) -> tuple[Any, Any]:
         return 1.0, float(np.log(share))
 
 
@@ -55,7 +56,7 @@ class RootScale(TargetScale):
     def back(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(z, 0) ** 2
 
-    def corrected(self, share: float) -> tuple[float, float]:
+    def corrected(self, share: Any) -> tuple[Any, Any]:
         return float(np.sqrt(share)), 0.0
 
 

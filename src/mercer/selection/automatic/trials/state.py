@@ -236,7 +236,7 @@ class SearchState:
         self.rungs = Rungs(settings, self.finals)
         self.learnt = LearntKernels(settings)
         self.held = HeldPredictions(settings)
-        self.simple = simple_candidates(settings.features)  # they are tried first
+        self.simple = simple_candidates(settings.features, settings.several)  # they are tried first
         if settings.little_memory and settings.objects:
             self.simple = self.simple[:1]
         self.board = Leaderboard(settings.metric, settings.only == "kernels")

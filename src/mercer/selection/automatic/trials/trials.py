@@ -81,7 +81,8 @@ class Trials:
         order = [c for c in order if not (c.more and self.state.rungs.learns_each(c))]
         if given.little_memory:  # the counts of k-mers stand beside all rows of a machine
             order = [c for c in order if not c.kernels.of_objects or c.kind.low_rank]
-        order = [c for c in order if c.kind.fits(self.state.finals, c)]
+        able = (c for c in order if c.kind.several or not given.several)
+        order = [c for c in able if c.kind.fits(self.state.finals, c)]
         order = order[:trials]
         if order and not self.state.schedule:
             self._shorten(order[0])
@@ -364,10 +365,12 @@ class Trials:
 
         each = np.array([score(folds == f) for f in range(folds.max() + 1)])
         known = each[~np.isnan(each)]
+        v = None if w is None else w[judged]
         return Tried(
             None, name, len(rows), score=score(judged),
+            scores=self.metric.each(y[judged], decided[judged], v) if given.several else [],
             spread=float(known.std()) if len(known) > 1 else None,
-            loss=task.loss(y[judged], predicted[judged], None if w is None else w[judged]),
+            loss=task.loss(y[judged], predicted[judged], v),
             seconds=self.clock.spent() - began,
         )  # fmt: skip
 
