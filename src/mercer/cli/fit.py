@@ -29,7 +29,15 @@ from mercer.cli.problem import Problem, Split, read_problem, split_rows
 from mercer.cli.screen import SearchBar
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load, save, skops_io
-from mercer.plots.report import ReportData, plain, report_data, write_report
+from mercer.plots.report import (
+    Final,
+    Provenance,
+    ReportData,
+    TableFacts,
+    plain,
+    report_data,
+    write_report,
+)
 from mercer.selection.automatic import (
     HeldOut,
     KernelClassifier,
@@ -305,12 +313,16 @@ def _report(outcome: Outcome, problem: Problem, options: FitOptions, budget: Clo
     wanted = max(REPORT_SHARE * budget.limit, LEAST_REPORT)
     data = report_data(
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
-        scored=outcome.score, final=outcome.final, final_X=outcome.final_X,
-        final_rows=outcome.final_rows,
-        target=options.target, dropped_rows=problem.dropped, command=options.command(),
-        model_path=str(options.output), data_path=" ".join(map(str, options.tables)),
-        new_path=new_rows(options.train), seed=options.seed, notices=problem.notices,
-        doubts=[*problem.doubts, *split.doubts], rows=split.numbers, values=not options.no_rows,
+        scored=outcome.score, final=Final(outcome.final, outcome.final_X, outcome.final_rows),
+        facts=TableFacts(
+            options.target, problem.notices, [*problem.doubts, *split.doubts], problem.dropped,
+            split.numbers,
+        ),
+        provenance=Provenance(
+            seed=options.seed, command=options.command(), model_path=str(options.output),
+            data_path=" ".join(map(str, options.tables)), new_path=new_rows(options.train),
+        ),
+        values=not options.no_rows,
         time=max(min(wanted, budget.left()), LATE_REPORT),
     )  # fmt: skip
     write_report(options.report, data)

@@ -15,7 +15,7 @@ from mercer.cli.tables import Tables
 from mercer.cli.target import left_out, read_target, unknown_classes
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load
-from mercer.plots.report import ReportData, plain, report_data, write_report
+from mercer.plots.report import Provenance, ReportData, TableFacts, plain, report_data, write_report
 
 SECONDS = 60.0  # the most that the report may take
 FOREMOST, PAIRS = 5, 3  # columns and pairs on the screen
@@ -56,9 +56,11 @@ def report_table(options: ReportOptions) -> int:
         screen.print(line(("! ", "yellow"), doubt), soft_wrap=True)
     try:
         data = report_data(
-            estimator, None, None, holdout=(X, y), target=target, dropped_rows=dropped,
-            model_path=str(model), data_path=tables.label, new_path=new_rows(given[0]),
-            rows=(rows, rows), values=not options.no_rows, time=SECONDS,
+            estimator, None, None, holdout=(X, y), values=not options.no_rows, time=SECONDS,
+            facts=TableFacts(target, dropped_rows=dropped, rows=(rows, rows)),
+            provenance=Provenance(
+                model_path=str(model), data_path=tables.label, new_path=new_rows(given[0])
+            ),
         )  # fmt: skip
     except ValueError as error:  # columns that are lacking or are something else now
         raise TableError(f"{tables.label}: {error}") from error

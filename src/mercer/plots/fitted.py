@@ -1,14 +1,21 @@
-"""The kernel machine inside a model, and its Gram matrix on a sample of rows.
+"""The kernel machine inside a model, its Gram matrix on a sample of rows, and rows of its data.
 
-Searches have a ``best_estimator_``, and pipelines have a last step. The functions below find the
+Searches have a ``best_estimator_``, and pipelines have a last step. `kernel_machine` finds the
 kernel learner in both, so that every display takes the estimator that the user has fitted.
 Scikit-learn's SVC, SVR and KernelRidge work too.
+
+The displays that ask "what if this column were constant?" need thousands of tables in which one
+column is held at the value of a row. An automatic estimator reads an encoded table, so
+`EncodedRows` encodes the rows once, and holds columns of the encoded matrix. Other models read
+arrays and data frames as they are: `RawRows`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Set
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
@@ -16,8 +23,16 @@ from sklearn.utils.validation import _num_samples
 
 from mercer.gram import gram
 from mercer.kernels import Kernel, as_kernel
-from mercer.samples import describe
-from mercer.tables import ReadTable
+from mercer.samples import (
+    EncodedColumns,
+    column_names,
+    describe,
+    frame_of,
+    number_columns,
+    read,
+    select_columns,
+)
+from mercer.tables import ColumnKind, EncodedTable, ReadTable, as_numbers, column_kind, read_columns
 
 
 def kernel_machine(model: Any) -> tuple[list, Any]:
@@ -108,3 +123,136 @@ def row_count(X: Any, y: Any = None) -> int:
     if not n:
         raise ValueError("X has no rows: give at least one.")
     return n
+
+
+class ModelRows(ABC):
+    """Abstract: rows of a model's data."""
+
+    #: name of each column that the model uses -> its kind, or None if the model has no kinds
+    kinds: dict[Any, ColumnKind | None]
+    data: Any  # the rows as the model's fits and predictions read them
+
+    def __len__(self) -> int:
+        return self.data.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, rows: np.ndarray) -> Self:
+        """Some of the rows."""
+
+    @abstractmethod
+    def cells(self, column: Any) -> np.ndarray:
+        """The cells of a column as they were given."""
+
+    @abstractmethod
+    def with_columns(self, columns: list, other: Self, rows: np.ndarray) -> Any:
+        """The data, with the cells of some rows of ``other`` in columns, one row for each row."""
+
+    def with_cells(self, column: Any, other: Self, rows: np.ndarray) -> Any:
+        """`with_columns` for one column."""
+        return self.with_columns([column], other, rows)
+
+    def held(self, column: Any, other: Self, row: int) -> Any:
+        """The data, with a column constant: everywhere the cell of a row of ``other``."""
+        return self.with_cells(column, other, np.full(len(self), row))
+
+    def kind(self, column: Any) -> ColumnKind | None:
+        """The kind of a column; of a model without kinds, None for all but numbers."""
+        kind = self.kinds[column]
+        numbers = kind is None and self.cells(column).dtype.kind in "iuf"
+        return column_kind("number") if numbers else kind
+
+
+class EncodedRows(ModelRows):
+    """Rows of a table that an automatic estimator has encoded."""
+
+    def __init__(self, table: EncodedTable, kinds: dict):
+        self.table, self.kinds = table, kinds
+        self.data, self.features = table.matrix, table.features
+        self.parts: dict[Any, list[int]] = {}  # column of the table -> encoded columns
+        for j, feature in enumerate(table.features):
+            self.parts.setdefault(feature.source, []).append(j)
+
+    def __getitem__(self, rows: np.ndarray) -> EncodedRows:
+        return EncodedRows(self.table[rows], self.kinds)
+
+    def cells(self, column: Any) -> np.ndarray:
+        return self.table.columns[column]
+
+    def with_cells(
+        self, column: Any, other: EncodedRows, rows: np.ndarray, label: str | None = None
+    ) -> EncodedColumns:
+        """See `ModelRows`; with a ``label``, only that part of the column, such as an hour."""
+        parts = self.parts.get(column, [])
+        if label is not None:
+            parts = [j for j in parts if self.features[j].label == label]
+        return self._with_parts(parts, other, rows)
+
+    def with_columns(self, columns: list, other: EncodedRows, rows: np.ndarray) -> EncodedColumns:
+        parts = [j for column in columns for j in self.parts.get(column, [])]
+        return self._with_parts(parts, other, rows)
+
+    def _with_parts(self, parts: list[int], other: EncodedRows, rows: np.ndarray) -> EncodedColumns:
+        numbers, objects = self.data.numbers.copy(), dict(self.data.objects)
+        numbers[:, parts] = other.data.numbers[rows][:, parts]
+        objects |= {j: other.data.objects[j][rows] for j in parts if j in objects}
+        return EncodedColumns(numbers, objects)
+
+
+class RawRows(ModelRows):
+    """Rows of an array or a data frame."""
+
+    def __init__(self, data: Any):
+        _, data = read(data, "table", reader="this display")
+        self.data = data
+        self.kinds = dict.fromkeys(column_names(data))
+        self.numbers = set(number_columns(data)[0]) if isinstance(data, np.ndarray) else set()
+
+    def __getitem__(self, rows: np.ndarray) -> RawRows:
+        return RawRows(take(self.data, rows))
+
+    def cells(self, column: Any) -> np.ndarray:
+        if isinstance(self.data, np.ndarray):
+            cells = self.data[:, column]
+            return cells.astype(np.float64) if column in self.numbers else cells
+        (cells,) = read_columns(select_columns(self.data, [column])).values()
+        return cells
+
+    def with_columns(self, columns: list, other: RawRows, rows: np.ndarray) -> Any:
+        if isinstance(self.data, np.ndarray):
+            changed = self.data.copy()
+            for column in columns:
+                changed[:, column] = other.data[rows, column]
+            return changed
+        import narwhals as nw
+
+        mine, theirs = (nw.maybe_reset_index(frame_of(each.data)) for each in (self, other))
+        at = [theirs.columns.index(column) for column in columns]  # names may be numbers
+        cells = [theirs[:, j][rows.tolist()].alias(theirs.columns[j]) for j in at]
+        return mine.with_columns(cells).to_native()
+
+
+def rows_of(model: Any, X: Any) -> ModelRows:
+    """Rows of X for a model: encoded for a fitted automatic estimator, else as they are."""
+    if not hasattr(model, "encoder_"):
+        return RawRows(X)
+    kinds = {column.name: column.of for column in model.columns_ if column.used}
+    return EncodedRows(model.encode_table(X), kinds)
+
+
+def typical_row(cells: np.ndarray, kind: ColumnKind | None) -> int:
+    """Row of the median number (without missing ones), or of the most frequent value.
+
+    A column that a model reads as numbers or dates gets a row with one of these: ``kind`` says so
+    where it may hold texts.
+    """
+    if cells.dtype.kind in "iuf" if kind is None else kind.numeric:
+        numbers = as_numbers(cells)
+        present = np.flatnonzero(~np.isnan(numbers))
+        order = np.argsort(numbers[present], kind="stable")
+        return int(present[order[len(present) // 2]]) if len(present) else 0
+    rows = np.arange(len(cells))
+    if kind is not None and kind.in_time and not (lost := np.isnat(kind.read(cells))).all():
+        rows = np.flatnonzero(~lost)
+    texts = [str(value) for value in cells[rows].tolist()]
+    commonest, _ = Counter(texts).most_common(1)[0]
+    return int(rows[texts.index(commonest)])

@@ -11,7 +11,7 @@ import mercer
 from lanes import few
 from mercer.plots import RelevanceDisplay
 from mercer.plots.displays.relevance import _dependence
-from mercer.plots.held import RawRows, rows_of, typical_row
+from mercer.plots.fitted import RawRows, rows_of, typical_row
 from mercer.plots.report.save import report_data
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.datasets import load_diabetes, load_wine
 
-from mercer.plots.report.save import report_data
+from mercer.plots.report import Final, Provenance, TableFacts, report_data
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 
 HOSTILE = "</script><script>alert(1)</script>"
@@ -21,9 +21,12 @@ def classification():
     train, test = split(len(y))
     model = KernelClassifier(trials=2).fit(X.iloc[train], y[train])
     data = report_data(
-        model, X.iloc[train], y[train], holdout=(X.iloc[test], y[test]), target="cultivar",
-        seed=0, final_rows=len(y), data_path="wine.csv", model_path="wine.mercer",
-        command="mercer fit wine.csv --target cultivar",
+        model, X.iloc[train], y[train], holdout=(X.iloc[test], y[test]),
+        final=Final(model, X.iloc[train], len(y)), facts=TableFacts("cultivar"),
+        provenance=Provenance(
+            seed=0, data_path="wine.csv", model_path="wine.mercer",
+            command="mercer fit wine.csv --target cultivar",
+        ),
     )  # fmt: skip
     return model, (X.iloc[train], y[train]), (X.iloc[test], y[test]), data
 
@@ -34,7 +37,11 @@ def regression():
     train, test = split(len(y))
     model = KernelRegressor(trials=2).fit(X.iloc[train], y[train])
     data = report_data(
-        model, X.iloc[train], y[train], holdout=(X.iloc[test], y[test]), target="progression"
+        model,
+        X.iloc[train],
+        y[train],
+        holdout=(X.iloc[test], y[test]),
+        facts=TableFacts("progression"),
     )
     return model, (X.iloc[train], y[train]), (X.iloc[test], y[test]), data
 
@@ -54,8 +61,9 @@ def hostile():
     train, test = split(len(y))
     model = KernelClassifier(trials=1).fit(X.iloc[train], y[train])
     return report_data(
-        model, X.iloc[train], y[train], holdout=(X.iloc[test], y[test]), target=HOSTILE,
-        notices=[HOSTILE], command=HOSTILE, model_path=HOSTILE, data_path=HOSTILE,
+        model, X.iloc[train], y[train], holdout=(X.iloc[test], y[test]),
+        facts=TableFacts(HOSTILE, notices=[HOSTILE]),
+        provenance=Provenance(command=HOSTILE, model_path=HOSTILE, data_path=HOSTILE),
     )  # fmt: skip
 
 

@@ -21,13 +21,15 @@ from mercer.plots.report.drawings import (
     DRAWN,
     LEFT,
     LOWER,
+    PALETTE,
     RIGHT,
     TOP,
     dependence_drawing,
     embedding_drawing,
+    indexed_png,
     learning_drawing,
+    levels,
 )
-from mercer.plots.report.png import PALETTE, indexed_png, levels
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 

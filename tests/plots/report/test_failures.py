@@ -19,8 +19,9 @@ import mercer
 from mercer.machines.holdout import score_held_out
 from mercer.machines.scores import metric_named
 from mercer.plots import save_report
-from mercer.plots.held import RawRows
+from mercer.plots.fitted import RawRows
 from mercer.plots.report.advice import LearningCurve, learning_curve, suspects
+from mercer.plots.report.contents import TableFacts
 from mercer.plots.report.drawings import calibration_drawing
 from mercer.plots.report.failures import (
     calibration,
@@ -193,7 +194,9 @@ def test_of_a_rare_class_average_precision_is_on_the_first_screen(rare):
 def test_without_values_no_cell_and_no_target_of_a_row_is_in_the_page(rare):
     model, X, y = rare
     rows = np.arange(0, 500, 2), np.arange(1, 500, 2)
-    data = report_data(model, X[::2], y[::2], holdout=(X[1::2], y[1::2]), rows=rows, values=False)
+    data = report_data(
+        model, X[::2], y[::2], holdout=(X[1::2], y[1::2]), facts=TableFacts(rows=rows), values=False
+    )
     text = render(data)
     assert "concealed" not in text
     numbers = json.loads(re.search(r'id="mercer-report">(.*)</script>', text)[1])

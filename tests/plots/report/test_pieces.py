@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.plots.report.pieces import text_pieces
+from mercer.plots.report.effects import text_pieces
 
 RANDOM = np.random.default_rng(0)
 N = 120

@@ -29,9 +29,9 @@ from mercer.machines.holdout import Comparison, score_held_out
 from mercer.plots.report import summaries
 from mercer.plots.report.advice import Suspicion
 from mercer.plots.report.contents import Contender, Score
+from mercer.plots.report.drawings import levels
 from mercer.plots.report.failures import calibration
 from mercer.plots.report.measure import report_data
-from mercer.plots.report.png import levels
 from mercer.plots.report.save import render, write_report
 from mercer.selection.automatic import KernelRegressor
 from mercer.visible import visible

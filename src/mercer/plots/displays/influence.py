@@ -16,8 +16,7 @@ from mercer.learners.base import is_auto
 from mercer.learners.ridge import KernelRidge
 from mercer.machines import Classification, KernelRidgeMachine, Regression, Task
 from mercer.plots.displays.display import Display, square
-from mercer.plots.fitted import row_count, sample_gram, sample_rows, take
-from mercer.plots.held import rows_of
+from mercer.plots.fitted import row_count, rows_of, sample_gram, sample_rows, take
 from mercer.threads import Clock, blas_limit, raise_if_stopped
 
 EXACT_ROWS = 3000  # most rows of an inverse

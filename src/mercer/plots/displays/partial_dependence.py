@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from mercer.plots.fitted import row_count, sample_rows, take
-from mercer.plots.held import EncodedRows, ModelRows, rows_of
+from mercer.plots.fitted import EncodedRows, ModelRows, row_count, rows_of, sample_rows, take
 from mercer.tables import ColumnKind, as_dates, column_kind, date_parts, missing_values
 from mercer.threads import Clock, blas_threads
 

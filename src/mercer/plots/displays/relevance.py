@@ -15,8 +15,7 @@ from sklearn.utils import check_random_state
 from mercer.learners.ridge import KernelRidge
 from mercer.machines import Z95, Classification, KernelRidgeMachine, Recipe, Regression
 from mercer.plots.displays.display import ColumnLosses
-from mercer.plots.fitted import row_count, sample_rows, take
-from mercer.plots.held import ModelRows, rows_of, typical_row
+from mercer.plots.fitted import ModelRows, row_count, rows_of, sample_rows, take, typical_row
 from mercer.tables import as_numbers
 from mercer.threads import Clock, blas_limit
 

@@ -13,8 +13,7 @@ from sklearn.utils import check_random_state
 
 from mercer.machines import Z95
 from mercer.plots.displays.display import ColumnLosses
-from mercer.plots.fitted import row_count, sample_rows, take
-from mercer.plots.held import ModelRows, rows_of
+from mercer.plots.fitted import ModelRows, row_count, rows_of, sample_rows, take
 from mercer.tables import as_numbers
 from mercer.threads import Clock
 

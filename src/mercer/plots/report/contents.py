@@ -7,11 +7,16 @@ The classes here only hold data, except for the sentences of the verdict.
 from __future__ import annotations
 
 import dataclasses
+import platform
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import sklearn
 
+import mercer
 from mercer.machines import Comparison, Coverage, as_good, verdict
 from mercer.plots.displays import (
     Dependence,
@@ -21,6 +26,7 @@ from mercer.plots.displays import (
     SpectrumDisplay,
 )
 from mercer.plots.report.advice import LearningCurve, Suspicion
+from mercer.plots.report.effects import AddedShapes, TextPieces
 from mercer.plots.report.failures import (
     Calibration,
     Confusion,
@@ -31,8 +37,6 @@ from mercer.plots.report.failures import (
     WorstRow,
 )
 from mercer.plots.report.kernel_words import KernelWords
-from mercer.plots.report.pieces import TextPieces
-from mercer.plots.report.shapes import AddedShapes
 from mercer.samples import Drawing
 from mercer.spoken import spoken
 from mercer.tables import FEW_GROUPS, column_kind
@@ -149,17 +153,63 @@ class MachineWords:
     learner: str
 
 
+def versions() -> dict[str, str]:
+    """Versions of the libraries that the numbers depend on, and the platform."""
+    import scipy
+
+    return {
+        "Mercer": mercer.__version__,
+        "Python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
 @dataclass(frozen=True)
 class Provenance:
     """How the page was made, and how to make it again."""
 
-    versions: dict[str, str]
+    versions: dict[str, str] = field(default_factory=versions)
     seed: int | None = None
     command: str = ""
     model_path: str = ""
     data_path: str = ""
-    new_path: str = "NEW.csv"  # stands for a file of new rows
-    created: str = ""
+    new_path: str = "NEW.csv"  # what the examples of its use call a file of new rows
+    created: str = field(default_factory=_now)
+
+
+@dataclass(frozen=True)
+class Final:
+    """The fit on all rows, whose kernel the report describes.
+
+    ``X`` are the rows of the scored model as this one has encoded them, ``rows`` those of its fit.
+    """
+
+    model: Any
+    X: Any
+    rows: int
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What whoever has read the table knows of it.
+
+    ``notices`` are shown after those of the model, and ``doubts`` beside the score: what speaks
+    against it, such as rows in the order of time. ``rows`` are the numbers, from 0, that the rows
+    of the fit and those held out have in the table; None counts both by themselves.
+    """
+
+    target: str = "target"
+    notices: Sequence[str] = ()
+    doubts: Sequence[str] = ()
+    dropped_rows: int = 0  # rows without a target
+    rows: tuple[np.ndarray, np.ndarray] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,14 @@
-"""Positions of the marks in the report's figures; the template draws them.
+"""Positions of the marks in the report's figures, which the template draws; its pictures as PNG.
 
 A drawing is 360 units wide, the text width on a phone, so that its letters are never made smaller.
-``x`` and ``y`` are axes; marks have positions in drawing units.
+``x`` and ``y`` are axes; marks have positions in drawing units. PNG files have 256 colours, and are
+written only with the standard library.
 """
 
 from __future__ import annotations
 
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,6 @@ from mercer.plots.fitted import sample_rows
 from mercer.plots.report.advice import LearningCurve
 from mercer.plots.report.contents import ColumnSummary, Contender, Score, TargetSummary
 from mercer.plots.report.failures import Calibration, Confusion, Rates, Residuals
-from mercer.plots.report.png import levels
 
 DRAWN = 600  # points of a cloud
 SHADES = 8  # colours of classes, or of the values of a target
@@ -262,3 +264,40 @@ def sparkline(column: ColumnSummary) -> list[tuple[float, float, float]]:
     most = max(column.counts)
     heights = [round(22 * n / most, 2) if most else 0.0 for n in column.counts]
     return [(8.0 * i, round(24 - max(h, 0.5), 2), max(h, 0.5)) for i, h in enumerate(heights)]
+
+
+#: colours of cividis, which looks the same to colour-blind readers (Nuñez et al., PLOS ONE 2018)
+ANCHORS = np.array([
+    (0, 32, 77), (0, 48, 111), (57, 72, 107), (92, 99, 109), (123, 123, 120),
+    (156, 148, 118), (192, 175, 107), (229, 205, 84), (255, 234, 70),
+])  # fmt: skip
+AT = np.linspace(0, len(ANCHORS) - 1, 256)
+PALETTE = np.stack(
+    [np.interp(AT, np.arange(len(ANCHORS)), channel) for channel in ANCHORS.T], axis=1
+)
+PALETTE = PALETTE.round().astype(np.uint8)
+
+
+def levels(K: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Values as levels 0 (low and below) to 255 (high and above)."""
+    scale = 255 / (high - low) if high > low else 0.0
+    return np.clip(np.rint((K - low) * scale), 0, 255).astype(np.uint8)
+
+
+def indexed_png(pixels: np.ndarray) -> bytes:
+    """A PNG image of ``pixels`` of shape (height, width), each an index into `PALETTE`.
+
+    Examples
+    --------
+    >>> indexed_png(np.zeros((2, 3), np.uint8))[:8]
+    b'\\x89PNG\\r\\n\\x1a\\n'
+    """
+    height, width = pixels.shape
+    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
+    rows = np.hstack([np.zeros((height, 1), np.uint8), pixels.astype(np.uint8)])  # filter 0
+    chunks = [(b"IHDR", header), (b"PLTE", PALETTE.tobytes()),
+              (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]  # fmt: skip
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        for name, body in chunks
+    )

@@ -19,8 +19,7 @@ from sklearn.metrics import (
 
 from mercer.machines import wilson, with_classes_of
 from mercer.plots.axes import brief
-from mercer.plots.fitted import sample_rows
-from mercer.plots.held import ModelRows
+from mercer.plots.fitted import ModelRows, sample_rows
 from mercer.samples import kind_that_holds
 from mercer.tables import ColumnKind, as_numbers, missing_values
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import platform
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import numpy as np
-import sklearn
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-import mercer
 from mercer.learners.spectral import KernelPCA
 from mercer.machines import (
     METRICS,
@@ -36,10 +31,18 @@ from mercer.plots.displays import (
     RelianceDisplay,
     SpectrumDisplay,
 )
-from mercer.plots.fitted import bound_kernel, kernel_machine, sample_gram, sample_rows
-from mercer.plots.held import rows_of
+from mercer.plots.fitted import bound_kernel, kernel_machine, rows_of, sample_gram, sample_rows
 from mercer.plots.report.advice import learning_curve, suspects
-from mercer.plots.report.contents import Contender, MachineWords, Provenance, ReportData, Score
+from mercer.plots.report.contents import (
+    Contender,
+    Final,
+    MachineWords,
+    Provenance,
+    ReportData,
+    Score,
+    TableFacts,
+)
+from mercer.plots.report.effects import TextPieces, added_shapes, text_pieces
 from mercer.plots.report.failures import (
     calibration,
     class_rates,
@@ -50,8 +53,6 @@ from mercer.plots.report.failures import (
     worst_rows,
 )
 from mercer.plots.report.kernel_words import KernelWords, kernel_words
-from mercer.plots.report.pieces import TextPieces, text_pieces
-from mercer.plots.report.shapes import added_shapes
 from mercer.plots.report.summaries import column_summaries, target_summary
 from mercer.threads import Clock, affordable_rows, blas_threads
 
@@ -75,20 +76,10 @@ def report_data(
     *,
     holdout: tuple[Any, Any],
     scored: HeldOut | None = None,
-    final: Any = None,
-    final_X: Any = None,
-    final_rows: int | None = None,
+    final: Final | None = None,
     metric: str | None = None,
-    target: str = "target",
-    notices: Sequence[str] = (),
-    doubts: Sequence[str] = (),
-    dropped_rows: int = 0,
-    command: str = "",
-    model_path: str = "",
-    data_path: str = "",
-    new_path: str = "NEW.csv",
-    seed: int | None = None,
-    rows: tuple[np.ndarray, np.ndarray] | None = None,
+    facts: TableFacts | None = None,
+    provenance: Provenance | None = None,
     values: bool = True,
     time: float | None = None,
 ) -> ReportData:
@@ -105,24 +96,14 @@ def report_data(
         Held-out rows: scores, errors, calibration and relevance are measured on these.
     scored : HeldOut, optional
         The result of `score_held_out` for an automatic estimator on the same rows, if it is known.
-    final, final_X, final_rows
-        The final fit on all rows, whose kernel the report describes, the rows of X as it has
-        encoded them, and how many rows it has; None means those of ``model``.
+    final : Final, optional
+        The final fit on all rows; None means that it is ``model``.
     metric : str, optional
         A metric of the automatic estimators; None means the metric of ``model``, else "accuracy" or
         "r2".
-    notices, doubts : sequence of str
-        Shown after the notices of the model; and beside the score what speaks against it, such as
-        rows in the order of time.
-    dropped_rows : int
-        Number of rows without a target.
-    command, model_path, data_path, seed
-        Shown as the origin of the model.
-    new_path : str
-        What the examples of its use call the file of new rows.
-    rows : (ndarray, ndarray), optional
-        The numbers, from 0, that the rows of X and the held-out rows have in the user's table; None
-        counts both by themselves.
+    facts : TableFacts, optional
+    provenance : Provenance, optional
+        Shown as the origin of the model; its seed is that of random samples.
     values : bool
         Whether the report may hold values of single rows. Otherwise rows have only numbers in it,
         columns have no levels and ranges, and there are no residuals and no words of texts.
@@ -133,6 +114,7 @@ def report_data(
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
+    >>> import mercer
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = mercer.KernelRidge(kernel="rbf").fit(X[::2], y[::2])
     >>> data = report_data(model, X[::2], y[::2], holdout=(X[1::2], y[1::2]))
@@ -140,6 +122,8 @@ def report_data(
     ('regression', 'r2', 221)
     """
     clock = Clock(time)
+    facts, provenance = facts or TableFacts(), provenance or Provenance()
+    seed = provenance.seed
     X_test, y_test = holdout[0], np.asarray(holdout[1])
     fitted_rows = 0 if X is None else len(y)
     known = X is not None
@@ -164,8 +148,7 @@ def report_data(
     else:
         own = score(_decided(model, scorer, predicted))
     P = predicted if task == "classification" and hasattr(model, "predict_proba") else None
-    kept = model if final is None else final
-    kept_X = X if final_X is None else final_X
+    kept, kept_X = (model, X) if final is None else (final.model, final.X)
     columns = column_summaries(model, X)
     trivial = _constant(y, classes, len(y_test)) if scored is None else None
     contenders = _contenders(model, score, own, scored, trivial)
@@ -182,7 +165,7 @@ def report_data(
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
     relevance = _relevance(model, y, X_test, y_test, columns, seed, clock.share(0.5))
     foremost = _foremost_columns(relevance, model)
-    mine, others = (np.arange(len(y)), np.arange(len(y_test))) if rows is None else rows
+    mine, others = (np.arange(len(y)), np.arange(len(y_test))) if facts.rows is None else facts.rows
     part = clock.share
     dependences = _dependences(model, X, foremost, seed, part(0.4))
     learning = suspicion = None
@@ -203,11 +186,11 @@ def report_data(
     if scored is None and hasattr(model, "leaderboard_"):
         coverage = measure_coverage(model, X_test, y_test)
     data = ReportData(
-        target=target,
+        target=facts.target,
         task=task,
         score=own,
         fitted_rows=fitted_rows,
-        final_rows=final_rows or fitted_rows,
+        final_rows=(final is not None and final.rows) or fitted_rows,
         contenders=contenders,
         versus=versus,
         kept=kept_words(model) if hasattr(model, "winner_") else "the kernel machine",
@@ -217,10 +200,7 @@ def report_data(
         gram=gram,
         embedding=embedding,
         machines=_machines(kept, kept_X),
-        provenance=Provenance(
-            versions(), seed, command, model_path, data_path, new_path,
-            datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        ),
+        provenance=provenance,
         relevance=relevance,
         dependences=dependences,
         shapes=added_shapes(kept),
@@ -241,25 +221,11 @@ def report_data(
         stored=_stored(kept),
         seen=None if known else _seen(model, X_test, y_test),
         repeated=0.0 if known else getattr(getattr(model, "row_hashes_", None), "repeated", 0.0),
-        notices=[*getattr(model, "notices_", []), *notices],
-        doubts=list(doubts),
-        dropped_rows=dropped_rows,
+        notices=[*getattr(model, "notices_", []), *facts.notices],
+        doubts=list(facts.doubts),
+        dropped_rows=facts.dropped_rows,
     )  # fmt: skip
     return data if values else data.without_values()
-
-
-def versions() -> dict[str, str]:
-    """Versions of the libraries that the numbers depend on, and the platform."""
-    import scipy
-
-    return {
-        "Mercer": mercer.__version__,
-        "Python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
 
 
 # --- scores -----------------------------------------------------------------------------------

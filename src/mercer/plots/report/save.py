@@ -19,15 +19,18 @@ import numpy as np
 from mercer.persistence import write_whole
 from mercer.plots.axes import brief
 from mercer.plots.classes import COLOURS, node_codes
-from mercer.plots.report.contents import ReportData
+from mercer.plots.report.contents import ReportData, TableFacts
 from mercer.plots.report.drawings import (
+    ANCHORS,
     calibration_drawing,
     confusion_drawing,
     curve_points,
     dependence_drawing,
     embedding_drawing,
     histogram_drawing,
+    indexed_png,
     learning_drawing,
+    levels,
     rates_drawing,
     relevance_tracks,
     residuals_drawing,
@@ -36,7 +39,6 @@ from mercer.plots.report.drawings import (
     spectrum_drawing,
 )
 from mercer.plots.report.measure import report_data
-from mercer.plots.report.png import ANCHORS, indexed_png, levels
 from mercer.samples import Drawing
 from mercer.visible import visible
 
@@ -168,8 +170,9 @@ def save_report(
     75
     """
     data = report_data(
-        model, *(train or (None, None)), holdout=(X, y), target=target, values=values, time=time
-    )
+        model, *(train or (None, None)), holdout=(X, y), facts=TableFacts(target), values=values,
+        time=time,
+    )  # fmt: skip
     write_report(path, data)
     return data
 
