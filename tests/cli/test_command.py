@@ -352,6 +352,7 @@ WRONG = (
     "fit none.csv --target y", "fit t.csv --target none", "fit t.csv --target y --kind none=text",
     "fit t.csv --target y --kind x=none", "fit t.csv --target y --group none",
     "fit t.csv --target y --metric none", "fit t.csv --target y --metric none --task regression",
+    "fit t.csv --target y --memory none", "neighbors t.csv -o n.csv -k 1 --memory none",
     "predict none.mercer t.csv -o p.csv", "predict t.csv none.csv -o p.csv",
     "predict t.csv t.csv -o p.none", "predict t.csv t.csv -o p.csv --quantiles none",
     "neighbors none.csv -o n.csv -k 1", "neighbors t.csv none.csv -o n.csv -k 1",

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mercer.tables import column_rules
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import column_notices
 from mercer.tables.encoding import TableEncoder
@@ -162,3 +163,39 @@ def test_a_mantissa_has_no_groups_of_thousands():
     read = column.of.read(np.array(texts, object), column)
     assert read[:4].tolist() == [337400.0, -1.5, 2.25, 1000.5]
     assert column.doubts[0][0] == "decimal"
+
+
+PARTS = [
+    "1,234.50", "1,234", "0.512", "1.234", "1.234,5", "0,5", "-3", "7", "12.", "9" * 61, "007",
+    "+5", "1e3", "12345-6789", "(4)", "2024-02-29", "5 kg", "1 234", "n/a", "14:30", "-0",
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(PARTS), min_size=1, max_size=4, unique=True),
+    st.sampled_from(["", ".", ","]),
+    st.integers(0, 1),
+    st.sampled_from(["x", "date", "time"]),
+)
+def test_numbers_of_digits_alone_are_read_at_once_as_cell_by_cell(some, decimal, gaps, name):
+    """A long column of these is read without a look at each different cell."""
+    numbers = [f"{i % 31}{',.'[i % 7 == 0] if decimal else ''}{i % 1000:03d}" for i in range(900)]
+    cells = np.array(
+        [*some, *[None] * gaps, *numbers[: 900 if len(some) % 2 else 0], *some * 450], object
+    )
+    read = {}
+    (column,) = infer_columns({name: cells}, hints=decimal, numbers=read)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(column_rules, "simple_numbers", lambda texts, hints: None)
+        (wanted,) = infer_columns({name: cells}, hints=decimal)
+    assert vars(column) == vars(wanted)
+    for found in read.values():
+        np.testing.assert_array_equal(found, wanted.of.read(cells, wanted))
+
+
+def test_a_long_column_of_digits_alone_is_read_once():
+    cells = np.array([f"{i * 7919 % 99991:,d}.5" for i in range(2000)], object)
+    read = {}
+    (column,) = infer_columns({"x": cells}, numbers=read)
+    assert (column.kind, column.decimal, column.distinct) == ("number", ".", 2000)
+    assert read["x"][:3].tolist() == [0.5, 7919.5, 15838.5]

@@ -100,7 +100,8 @@ def check_table(options: CheckOptions) -> int:
             if said:
                 screen.print(said)
     values = read_columns(frame)
-    columns = columns_of(values, kinds, options.drop, tables, target)
+    numbers: dict[Any, np.ndarray] = {}  # of texts, for all that asks for them
+    columns = columns_of(values, kinds, options.drop, tables, target, numbers=numbers)
     screen.print()
     most = len(columns) if options.whole else FEW_COLUMNS
     table = columns_table(columns, values=True, most=most)
@@ -111,7 +112,7 @@ def check_table(options: CheckOptions) -> int:
     notices = [*tables.notes, *column_notices(columns)]
     told = [*tables.notes, *column_notices(columns, len(columns) if options.whole else FEW_NAMES)]
     say(screen, told, "notice", None if options.whole else FEW_NOTICES)
-    findings = _findings(columns, values, y, str(task), target)
+    findings = _findings(columns, values, numbers, y, str(task), target)
     if options.test is not None:
         findings += _test_findings(
             options.test, columns, values, y, str(task), target, tables, screen
@@ -146,11 +147,11 @@ def check_table(options: CheckOptions) -> int:
 
 
 def _findings(
-    columns: list[Column], values: dict, y: Any, task: str, target: str | None
+    columns: list[Column], cells: dict, numbers: dict, y: Any, task: str, target: str | None
 ) -> list[Finding]:
     """What to look at in one table."""
-    cells, found = values, list[Finding]()
-    values = {c.name: _read_once(c, cells[c.name]) for c in columns}
+    found = list[Finding]()
+    values = {c.name: _read_once(c, cells[c.name], numbers) for c in columns}
     if y is not None:
         from mercer.selection.automatic import default_metric
 
@@ -163,10 +164,12 @@ def _findings(
     return found + (find_repeated_rows(compared, y, identifiers) if compared else [])
 
 
-def _read_once(column: Column, cells: np.ndarray) -> np.ndarray:
+def _read_once(column: Column, cells: np.ndarray, numbers: dict) -> np.ndarray:
     """The numbers of texts, for all that asks for them; other cells as they are."""
-    texts = column.kind == "number" and cells.dtype == object and not column.shares
-    return column.of.read(cells, column) if texts else cells
+    if column.kind != "number" or cells.dtype != object or column.shares:
+        return cells
+    found = numbers.get(column.name)
+    return column.of.read(cells, column) if found is None else found
 
 
 def _test_findings(

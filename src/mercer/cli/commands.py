@@ -18,7 +18,7 @@ from mercer.cli.fit_options import FitOptions
 from mercer.cli.libraries import foreseen, is_short
 from mercer.cli.options import CheckOptions, More, PredictOptions, ReportOptions
 from mercer.cli.search_options import DedupOptions, NeighborOptions
-from mercer.durations import seconds
+from mercer.limits import seconds
 
 
 def fit(train: Path, /, *more: More, options: FitOptions) -> int:

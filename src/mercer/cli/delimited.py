@@ -118,10 +118,10 @@ class DelimitedText:
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time, as frames of texts."""
         if rows is None:
-            text = self._checked(self._decoded(self.source.read()))
+            text, sound = self._checked(self._decoded(self.source.read()))
             body = self._body(text)
             if body is not None:
-                frame, total = without_total(self._frame(body))
+                frame, total = without_total(self._frame(body, sound))
                 if total:
                     self.notes.append(f"The last row adds up the others and is left out: {total}.")
                 yield frame
@@ -226,8 +226,8 @@ class DelimitedText:
 
     # --- all rows at once ---------------------------------------------------------------------
 
-    def _checked(self, text: str) -> str:
-        """The text with LF alone where it has no quotes, after a look at each row."""
+    def _checked(self, text: str) -> tuple[str, bool]:
+        """The text with LF alone where it has no quotes, and whether polars reads it as it is."""
         self._refuse_nul(text, 1)
         if not text.strip("\r\n"):
             raise TableError(f"{self.source.label} is empty.")
@@ -245,8 +245,7 @@ class DelimitedText:
         text = self._unescaped(text)
         if self.separator in next(lines_of(text)):
             text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
-        self._check_rows(text)
-        return text
+        return text, self._check_rows(text)
 
     def note_below(self, text: str) -> None:
         """Say that something below the rows is left out, if it is more than empty lines."""
@@ -261,17 +260,17 @@ class DelimitedText:
                 "Take that character out, or give the file that it was made from."
             )
 
-    def _check_rows(self, text: str) -> None:
+    def _check_rows(self, text: str) -> bool:
         """Each row has as many fields as the header, and every quote ends.
 
-        Polars would not say where it is not so.
+        Polars would not say where it is not so. False if it does not read all quotes rightly.
         """
         begins = 1
         try:
             header = next(fields_of(lines_of(text), self.separator, len(text)))
             self._take_names(header)
             if _fields_agree(text, self.separator, len(header)):
-                return
+                return True
             reader = fields_of(io.StringIO(text, newline=""), self.separator, len(text))
             next(reader)
             begins = reader.line_num + 1
@@ -280,6 +279,7 @@ class DelimitedText:
                 begins = reader.line_num + 1
         except csv.Error as error:
             self._wrong_quote(error, begins + self.above)
+        return False
 
     def _check_width(self, fields: list[str], row: int) -> None:
         if len(fields) != len(self.names) and fields:
@@ -333,12 +333,14 @@ class DelimitedText:
             next(reader, [])
         return text[sum(map(len, islice(lines_of(text), reader.line_num))) :] or None
 
-    def _frame(self, body: str) -> pl.DataFrame:
-        """The rows below a header as columns of texts, by polars."""
+    def _frame(self, body: str, sound: bool = False) -> pl.DataFrame:
+        """The rows below a header as columns of texts, by polars, which reads a ``sound`` text."""
+        if not (sound or _fields_agree(body, self.separator, len(self.names))):
+            body = _mended(body, self.separator)
         header = self.separator.join(map(str, range(len(self.names))))
         try:
             frame = pl.read_csv(
-                f"{header}\n{_mended(body, self.separator)}".encode(),
+                f"{header}\n{body}".encode(),
                 separator=self.separator, infer_schema=False,
             )  # fmt: skip
         except UnicodeEncodeError:  # half a character, in a file that is read in blocks
@@ -468,48 +470,39 @@ def _ends(content: bytes) -> int:
 def _fields_agree(text: str, separator: str, width: int) -> bool:
     """Whether every row has ``width`` fields, and every quote its place: without a Python loop.
 
-    False also where only a loop can tell.
+    In their order, a quote that opens stands behind a separator, the end of a line or a quote that
+    has just closed, and one that closes stands before such. False also where only a loop can tell.
     """
-    content = np.frombuffer(text.encode(), np.uint8)
-    if '"' in text and not _well_quoted(content, separator):
+    if ord(separator) > 127 or ("\r" in text and '"' in text):
         return False
-    inside, since = np.uint8(0), 0  # a quoted field; separators since the last row ended
+    content = text.encode("utf-8", "replace")
+    marked = f'\n{separator}"'.encode()
+    others, cells = bytes({*range(256)}.difference(marked)), np.frombuffer(content, np.uint8)
+    inside, since = 0, 0  # a quoted field; separators since the last row ended
     for start in range(0, len(content), AT_ONCE):
-        part = content[start : start + AT_ONCE]
-        marks = part[(part == ord("\n")) | (part == ord(separator)) | (part == ord('"'))]
+        part = slice(start, start + AT_ONCE)
+        marks = np.frombuffer(content[part].translate(None, others), np.uint8)
         quotes = marks == ord('"')
         if inside or quotes.any():
-            quoted = (np.cumsum(quotes, dtype=np.uint8) + inside) & 1
-            inside = quoted[-1] if len(quoted) else inside
+            at = start + np.flatnonzero(cells[part] == ord('"'))
+            at[inside::2] -= 1  # what stands before a quote that opens, and behind one that closes
+            at[1 - inside :: 2] += 1
+            if cells.take(at, mode="clip").tobytes().strip(marked):
+                return False
+            quoted = (np.cumsum(quotes, dtype=np.uint8) + np.uint8(inside)) & 1
+            inside = int(quoted[-1]) if len(quoted) else inside
             marks = marks[(quoted | quotes) == 0]
         ends = np.flatnonzero(marks == ord("\n"))
         if len(ends) and (since + ends[0] != width - 1 or (np.diff(ends) != width).any()):
             return False
         since = len(marks) - int(ends[-1]) - 1 if len(ends) else since + len(marks)
-    return True
-
-
-def _well_quoted(content: np.ndarray, separator: str) -> bool:
-    """Whether each quote begins a field, ends one, or is doubled in one, and each row ends alike.
-
-    In their order, a quote that opens stands behind a separator, the end of a line or a quote that
-    has just closed, and one that closes stands before such.
-    """
-    quotes = np.flatnonzero(content == ord('"'))
-    if len(quotes) % 2 or ord(separator) > 127 or (content == ord("\r")).any():
-        return False
-    beside = np.array([ord("\n"), ord(separator), ord('"')], np.uint8)
-    ended = np.concatenate([content, beside[:1]])  # also what stands before the first
-    return bool(np.isin(ended[quotes[::2] - 1], beside).all()
-                and np.isin(ended[quotes[1::2] + 1], beside).all())  # fmt: skip
+    return not inside and since == (0 if text.endswith("\n") else width - 1)
 
 
 def _mended(text: str, separator: str) -> str:
     """The same table with no CR for a line end, and no quote in a field that has none around it."""
     if '"' not in text:
         return text.replace("\r\n", "\n").replace("\r", "\n")
-    if _well_quoted(np.frombuffer(text.encode("utf-8", "replace"), np.uint8), separator):
-        return text
     separator = re.escape(separator)
     begin, plain = f"(?<![^{separator}\\r\\n])", f"[^{separator}\\r\\n]"
     stray = f'{begin}[^{separator}\\r\\n"]++"{plain}*'

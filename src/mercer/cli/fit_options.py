@@ -29,7 +29,7 @@ from mercer.cli.options import (
     kinds_given,
     reading_given,
 )
-from mercer.durations import seconds
+from mercer.limits import seconds
 
 if TYPE_CHECKING:
     from mercer.cli.tables import Reading

@@ -17,6 +17,7 @@ from cyclopts import Parameter, Token
 
 from mercer.cli.errors import OptionError, TableError, of_option, refuse
 from mercer.cli.files import STDIN
+from mercer.limits import memory_size
 
 if TYPE_CHECKING:
     from mercer.cli.tables import Reading
@@ -240,12 +241,9 @@ def reading_given(given: ReadingOptions) -> Reading:
 
 
 def check_memory_size(memory: str) -> None:
-    """Refuse a size that is none; only the learners know sizes, and they load what they need."""
-    if memory != MEMORY:
-        from mercer.gram import Place
-
-        with of_option(OptionError):
-            Place(memory)
+    """Refuse a size that is none."""
+    with of_option(OptionError):
+        memory_size(memory)
 
 
 def check_seed(seed: int) -> None:

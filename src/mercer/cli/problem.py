@@ -290,8 +290,9 @@ def columns_of(
     tables: Tables,
     target: str | None = None,
     faults: Iterable[TableError] = (),
+    numbers: dict[Any, np.ndarray] | None = None,
 ) -> list[Column]:
-    """What the columns of a table are; numbers that had decimal commas in the file remember it.
+    """What `infer_columns` says; numbers that had decimal commas in the file remember it.
 
     All that is wrong with ``--kind`` and ``--drop`` is one TableError, with the other ``faults``.
     """
@@ -303,7 +304,7 @@ def columns_of(
     drop = [name for name in drop if name in values]
     columns: list[Column] = []
     try:
-        columns = infer_columns(values, kind, drop, tables.hints, tables.unnamed)
+        columns = infer_columns(values, kind, drop, tables.hints, tables.unnamed, numbers)
     except ValueError as error:
         faults += [TableError(f"--{fault}") for fault in str(error).splitlines()]
     refuse(faults)

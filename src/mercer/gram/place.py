@@ -5,7 +5,6 @@ A learner makes one `Place` from its parameters; operators keep it and answer wh
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,12 +14,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mercer.callers import first_outside
-from mercer.samples import is_number
+from mercer.limits import memory_size
 from mercer.threads import count_jobs
-
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
-         "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
-
 
 #: bytes that are always assumed to be free: to measure free memory takes a millisecond
 FEW = 2**25
@@ -32,26 +27,14 @@ def memory_budget(memory: int | float | str | None = None, wanted: int | float =
     Parameters
     ----------
     memory : int, float, str or None
-        A number of bytes, or a text such as "4GB" or "500 MB"; None means half of the free memory.
+        What `mercer.limits.memory_size` takes; None means half of the free memory.
     wanted : int or float
         The most bytes that the caller can use. If they are few and ``memory`` is None, free memory
         is not measured.
-
-    Examples
-    --------
-    >>> memory_budget("4GB"), memory_budget("512MiB")
-    (4000000000, 536870912)
     """
     if memory is None:
         return FEW if wanted <= FEW else available_memory() // 2
-    if isinstance(memory, str):
-        match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kmgt]?i?)b?\s*", memory.lower())
-        if not match:
-            raise ValueError(f'memory={memory!r}: give a number of bytes or a text such as "4GB".')
-        memory = float(match[1]) * UNITS[match[2]]
-    if not (is_number(memory) and 0 < memory < np.inf):
-        raise ValueError(f"memory={memory!r}: give a positive number of bytes.")
-    return int(memory)
+    return memory_size(memory)
 
 
 def in_megabytes(size: float) -> str:

@@ -46,6 +46,7 @@ from mercer.tables.forms import (
     order_in,
     order_of_steps,
     said_of_misfits,
+    simple_numbers,
 )
 from mercer.tables.names import DATE_NAME, IDENTIFIER_NAME, TIME_NAME, YEAR_NAME
 from mercer.tables.pandas_index import index_names, is_index
@@ -75,6 +76,7 @@ def infer_columns(
     drop: Iterable | None = None,
     hints: Hints | str = "",
     unnamed: Iterable = (),
+    numbers: dict[Any, np.ndarray] | None = None,
 ) -> list[Column]:
     """What each column is, and why.
 
@@ -94,6 +96,8 @@ def infer_columns(
         the order of day and month in dates. A text is the decimal sign.
     unnamed : sequence, optional
         Names that were made up for columns that had none in their file: the first may be an index.
+    numbers : dict, optional
+        Takes the numbers of columns of texts that were read on the way, by name.
 
     Raises
     ------
@@ -118,7 +122,7 @@ def infer_columns(
             found.append(given)
             continue
         try:
-            column = _infer(name, values, given, name in drop, hints)
+            column = _infer(name, values, given, name in drop, hints, numbers)
         except ValueError as error:
             faults.append(str(error))
             continue
@@ -230,15 +234,34 @@ def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[
     return {name: kind[name] for name in kind if name not in wrong}, drop, faults
 
 
-def _infer(name: Any, values: np.ndarray, given: str | None, dropped: bool, hints: Hints) -> Column:
+def _infer(
+    name: Any,
+    values: np.ndarray,
+    given: str | None,
+    dropped: bool,
+    hints: Hints,
+    numbers: dict[Any, np.ndarray] | None = None,
+) -> Column:
     """The rules, in order; the first that applies."""
     given, _, form = (given or "").partition(":")
     written = column_kind(given).formed(form) if form else {}
-    present = values[~missing_values(values)]
+    there = ~missing_values(values)
+    present = values if there.all() else values[there]
     n, known = len(values), len(present)
     objects = None if given else object_column(present)
     types = set(map(type, present.tolist())) if values.dtype == object else set()
     cells = any(issubclass(each, SETS) for each in types)
+    timed = DATE_NAME.fullmatch(str(name)) or TIME_NAME.fullmatch(str(name))
+    if types == {str} and known > 2 * SAMPLED and not (objects or given or dropped or timed):
+        how, found = simple_numbers(present.tolist(), hints) or ({}, np.zeros(0))
+        if len(np.unique(found[:MOST_COUNTED])) > 2:
+            if numbers is not None:
+                numbers[name] = np.full(n, np.nan)
+                numbers[name][there] = found
+            return Column(
+                name, "number", "numbers stored as text", n - known, len({*present.tolist()}),
+                float(found.min()), float(found.max()), rows=n, **how,
+            )  # fmt: skip
     key = repr if objects is not None else _hashable
     if values.dtype.kind in "fM":
         different, rows = np.unique(present, return_counts=True)

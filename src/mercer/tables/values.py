@@ -10,6 +10,8 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from itertools import repeat
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -288,7 +290,7 @@ def missing_values(values: np.ndarray) -> np.ndarray:
         return np.isnan(values)
     if values.dtype.kind == "M":
         return np.isnat(values)
-    return np.array([v is None for v in values.tolist()], dtype=bool)
+    return np.fromiter(map(is_, values.tolist(), repeat(None)), bool, len(values))
 
 
 def as_numbers(values: np.ndarray, form: Numbers | None = None) -> np.ndarray:

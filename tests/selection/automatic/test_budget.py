@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from mercer.durations import seconds
+from mercer.limits import seconds
 from mercer.machines.candidates import Candidate, Recipe, simple_candidates
 from mercer.selection.automatic import KernelClassifier, score_held_out
 from mercer.selection.automatic.final_fit import EARLY

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.durations import seconds
 from mercer.estimator import estimator
 from mercer.learners.base import (
     check_targets,
@@ -32,6 +31,7 @@ from mercer.learners.neighbourhoods.design import (
     usable,
 )
 from mercer.learners.neighbourhoods.trials import Earlier, Trial, ladder, mean_loss, rises
+from mercer.limits import seconds
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
 from mercer.solvers.neighbourhoods import (

@@ -21,11 +21,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.durations import seconds
 from mercer.estimator import estimator
 from mercer.gram import ApproximationWarning, Place
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
+from mercer.limits import seconds
 from mercer.machines import (
     REFERENCE,
     SearchSettings,

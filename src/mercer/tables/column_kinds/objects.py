@@ -100,7 +100,8 @@ class TextColumns(ObjectColumns):
         """Every value can be written as a text."""
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
-        lengths = {len(v if type(v) is str else level_text(v)) for v in counts}
+        texts = counts if {*map(type, counts)} == {str} else map(level_text, counts)
+        lengths = {*map(len, texts)}
         return (float(min(lengths)), float(max(lengths)), []) if lengths else (None, None, [])
 
     def texts(self, column: Any, values: np.ndarray) -> list[str]:

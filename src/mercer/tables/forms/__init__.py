@@ -15,7 +15,15 @@ from mercer.tables.forms.dates import (
     utc,
     zones_of,
 )
-from mercer.tables.forms.grammar import Doubt, Hints, Read, form_of, misfits, said_of_misfits
+from mercer.tables.forms.grammar import (
+    Doubt,
+    Hints,
+    Read,
+    form_of,
+    misfits,
+    said_of_misfits,
+    simple_numbers,
+)
 from mercer.tables.forms.levels import ORDERED, order_in, words_in_order
 from mercer.tables.forms.marks import LEVELS, MISSING_TEXTS, is_missing_mark
 from mercer.tables.forms.numbers import (
@@ -39,5 +47,6 @@ __all__ = [
     "POINT_NUMBER", "SAID", "UNITS", "Doubt", "Hints", "Numbers", "Read", "clock_hours",
     "decimal_of", "degrees_in", "form_of", "is_missing_mark", "is_one_zone", "misfits",
     "numbers_of", "order_in", "order_of", "order_of_steps", "said_of_misfits", "signs_of",
-    "spelled_date", "spelled_number", "unit_of", "units_in", "utc", "words_in_order", "zones_of",
+    "simple_numbers", "spelled_date", "spelled_number", "unit_of", "units_in", "utc",
+    "words_in_order", "zones_of",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,8 +22,10 @@ from mercer.tables.forms.marks import is_missing_mark, unmarked
 from mercer.tables.forms.numbers import (
     MINUS,
     Cell,
+    Numbers,
     are_codes,
     numbers_of,
+    numbers_of_shapes,
     shapes_of,
     signs_of,
     units_in,
@@ -194,11 +196,32 @@ def read_numbers(counts: Counter, hints: Hints) -> Read:
     if len(money) > 1 and not any(money <= same for same in SAME_MONEY):
         several = f"its cells have several currencies, {signs}: their numbers are read as if of one"
         doubts.append(Doubt("currency", several))
-    how = {"signs": signs, **asdict(form)}
-    if not form.decimal and re.search(r"\d[.,]\d", "\n".join(numbers)):
-        other = "comma" if hints.decimal != "," else "point"
-        how["others"] = [[f"number:decimal-{other}", "its cells fit both decimal signs"]]
-    return Read("number", values, how, doubts)
+    return Read("number", values, {"signs": signs, **_written(form, numbers, hints)}, doubts)
+
+
+def _written(form: Numbers, texts: Iterable[str], hints: Hints) -> dict[str, Any]:
+    """How the numbers of a column are written; ``texts`` are these, or their shapes."""
+    other = "comma" if hints.decimal != "," else "point"
+    both = not form.decimal and re.search(r"\d[.,]\d", "\n".join(texts))
+    others = [[f"number:decimal-{other}", "its cells fit both decimal signs"]]
+    return asdict(form) | ({"others": others} if both else {})
+
+
+def simple_numbers(texts: list[str], hints: Hints) -> tuple[dict[str, Any], np.ndarray] | None:
+    """How the cells of a column are written and their numbers, if all are digits and points alone.
+
+    `form_of` says the same of such a column, and looks at each different cell.
+    """
+    form, shapes, numbers = Numbers(), Counter[str](), np.zeros(0)
+    for some in (texts[:: len(texts) // SAMPLED + 1], texts):
+        shapes = Counter(shapes_of(some))
+        form = numbers_of_shapes(shapes, hints.decimal)
+        if form is None or any(map(CODE.fullmatch, shapes)):
+            return None
+        known, numbers = form.simple_cells(some)
+        if len(known) < len(some):
+            return None
+    return _written(form, shapes, hints), numbers
 
 
 def read_dates(counts: Counter, hints: Hints) -> Read:

@@ -163,22 +163,27 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
     (True, {'1.2M': 1200000.0})
     """
     texts = list(texts)
-    shapes = Counter(shapes_of(texts))
-    if set().union(*shapes) <= PLAIN:
-        return Numbers(_decimal_in(shapes) or usual)
+    plain = numbers_of_shapes(Counter(shapes_of(texts)), usual)
+    if plain is not None:
+        return plain
     texts = unmarked(texts)
     scaled = _are_amounts(texts)
     unit = "" if scaled else unit_of(texts)
     digits = [_bare_amount(text)[0] for text in texts] if scaled else bare(texts) if unit else texts
     decimal = decimal_of(digits) or usual or _grouped(texts)
     marked: list[float] = []
-    plain: list[float] = []
+    others: list[float] = []
     for text in texts if any("%" in text for text in texts) else []:
         number = spelled_number(text, decimal)
         if number is not None:
-            (marked if "%" in text else plain).append(abs(number))
-    shares = bool(marked and plain) and max(plain) <= 1 < max(marked)
+            (marked if "%" in text else others).append(abs(number))
+    shares = bool(marked and others) and max(others) <= 1 < max(marked)
     return Numbers(decimal, unit, shares, scaled, any(map(_LIMIT.match, texts)))
+
+
+def numbers_of_shapes(shapes: Counter, usual: str) -> Numbers | None:
+    """How numbers of these shapes are written, if none has a unit, a sign or a limit."""
+    return Numbers(_decimal_in(shapes) or usual) if set().union(*shapes) <= PLAIN else None
 
 
 class Cell(NamedTuple):
