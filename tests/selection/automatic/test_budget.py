@@ -123,9 +123,7 @@ def test_the_machine_of_the_start_is_kept_where_nothing_is_tried_in_time(monkeyp
     monkeypatch.setattr(Recipe, "fit", fit)
     monkeypatch.setattr(clocks, "monotonic", lambda: now[0])
     monkeypatch.setattr(trials, "candidates", lambda *_: [Candidate("gaussian", machine="svc")])
-    monkeypatch.setattr(
-        state, "simple_candidates", lambda features: simple_candidates(features)[:1]
-    )
+    monkeypatch.setattr(state, "simple_candidates", lambda *given: simple_candidates(*given)[:1])
     model = KernelClassifier(time=9, memory="1GB").fit(TABLE, RING)
     early = model.schedule_[-1].get("early", False)
     assert early == (late == "svc")
@@ -174,3 +172,24 @@ def test_a_step_exceeds_a_short_time_by_as_much_at_most(monkeypatch):
         assert Clock(limit).within(step) is None
         assert now[0] == pytest.approx(spent, abs=0.11)
     assert Clock(6.0).within(step) == "done"
+
+
+def test_a_constant_that_is_late_is_not_replaced_by_a_machine_of_its_name(monkeypatch, sizes):
+    """Texts of 10,000 characters made it wait: 'trivial' was kernel ridge with 300 centres."""
+    sizes(smallest_rank=30)
+    now = [0.0]
+
+    def fit(self, *args):
+        last = self.machine == "constant" and len(args[3]) == len(RING)
+        now[0] += 100.0 if last else float(self.machine != "constant")
+        raise_if_stopped()
+        return fitted(self, *args)
+
+    fitted = Recipe.fit
+    monkeypatch.setattr(Recipe, "fit", fit)
+    monkeypatch.setattr(clocks, "monotonic", lambda: now[0])
+    monkeypatch.setattr(state, "simple_candidates", lambda *given: simple_candidates(*given)[:1])
+    model = KernelClassifier(time=2).fit(TABLE, RING)
+    assert model.winner_name_ == "trivial"
+    assert model.solver_ == "the shares of the classes"
+    assert not any("time was over" in notice for notice in model.notices_)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.machines.candidates import Candidate
+from mercer.machines.candidates import Candidate, Tried
 from mercer.machines.holdout import (
     Comparison,
     as_good,
@@ -127,12 +127,11 @@ def test_the_linear_model_is_scored_as_what_is_kept():
 
 def test_a_tie_goes_to_the_smaller_loss():
     board = Leaderboard(METRICS["accuracy"])
-    same = {"rows": 100, "score": 0.9, "place": 0}
-    board.enter(same | {"name": "kernel", "baseline": False, "loss": 0.3})
-    board.enter(same | {"name": "linear (spline)", "baseline": True, "loss": 0.2, "place": -1})
-    assert board.winner()["name"] == "linear (spline)"
+    board.enter(Tried(None, "kernel", 100, score=0.9, loss=0.3, place=0))
+    board.enter(Tried(None, "linear (spline)", 100, score=0.9, loss=0.2, baseline=True))
+    assert board.winner().name == "linear (spline)"
     board.kernels = True
-    assert board.winner()["name"] == "kernel"
+    assert board.winner().name == "kernel"
 
 
 # --- the paired test --------------------------------------------------------------------------

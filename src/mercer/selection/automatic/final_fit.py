@@ -177,6 +177,8 @@ class FinalFit:
     def _has_quicker(self, winner: Candidate) -> bool:
         """Whether `_replace` has a machine that takes less time than that of all rows."""
         n = len(self.fitter.settings.M)
+        if winner.simple:
+            return False
         if winner.kind.good_on_few:
             return n > self.sizes.fewest_rows
         few = min(self.sizes.smallest_rank, self.sizes.quick_rows)
@@ -219,13 +221,13 @@ class FinalFit:
         return loss <= few.loss
 
     def _with_kernel(self, winner: Candidate) -> Candidate:
-        """The winner, or the best candidate with a kernel where it has none, as it has no
-        quicker form."""
-        if not winner.kind.reads_columns:
+        """The winner; where it has no quicker form, as it is simple or has no kernel of its own,
+        the best candidate that has one."""
+        if not (winner.kind.reads_columns or winner.simple):
             return winner
         tried = [row for row in self.search.state.board.rows if row.place >= 0]
         ranked = (row.candidate for row in tried if not row.candidate.kind.reads_columns)
-        return next(ranked, EARLY)
+        return next(ranked, winner if winner.simple else EARLY)
 
     def _fit_quickly(self, winner: Candidate, plan: Recipe) -> None:
         """The machine of the start, few rows, or few centres of few rows."""
