@@ -3,6 +3,9 @@
 Generated tests have no deadline, since a busy machine may take long for a step.
 """
 
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -22,5 +25,8 @@ def pytest_configure(config):
 
 
 @pytest.hookimpl(tryfirst=True)  # before those of the other lane are left out
-def pytest_collection_modifyitems(items):
-    leave_to_the_full_lane(items)
+def pytest_collection_modifyitems(config, items):
+    given = getattr(config, "workerinput", {}).get("mainargv", sys.argv)
+    leave_to_the_full_lane(
+        items, [Path(name).absolute() for name in given if name.endswith(".rst")]
+    )

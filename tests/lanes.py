@@ -3,13 +3,16 @@
 A test marked ``full`` is left to the full lane. Of a test marked ``thinned`` the quick lane takes
 only as many combinations of its arguments as show every value of every argument. Of scikit-learn's
 suite it takes one estimator of each class, and of the suite on objects one kind of samples for each
-class and one class for each kind.
+class and one class for each kind. Pages of the documentation, which show together what tests show
+one by one and take a tenth of the time, are left to the full lane unless they are named.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,19 +33,21 @@ def examples(count: int) -> Any:
     return settings(max_examples=max(5, count * settings.default.max_examples // 100))
 
 
-def leave_to_the_full_lane(items: Iterable[Any]) -> None:
-    """Mark as ``full`` what the quick lane does without."""
+def leave_to_the_full_lane(items: Iterable[Any], named: Collection[Path] = ()) -> None:
+    """Mark as ``full`` what the quick lane does without; pages that are named stay in it."""
     functions = defaultdict(list)
     for item in items:
+        if item.path and item.path.suffix == ".rst" and item.path not in named:
+            item.add_marker(pytest.mark.full)
         if hasattr(item, "callspec") and not item.get_closest_marker("full"):
             functions[item.path, item.cls, item.originalname].append(item)
     for cases in functions.values():
         shown = shown_by(cases[0])
         if shown is not None:
-            seen = dict(map(shown, cases))
-            chosen = covering(seen)
-            for item in cases:
-                if shown(item)[0] not in chosen:
+            found = [shown(item) for item in cases]
+            chosen = covering(dict(found))
+            for item, (key, _) in zip(cases, found):
+                if key not in chosen:
                     item.add_marker(pytest.mark.full)
 
 
@@ -66,13 +71,19 @@ def combination(item: Any) -> tuple[Hashable, tuple]:
 
 def estimator_of_suite(item: Any) -> tuple[Hashable, tuple]:
     estimator = item.callspec.params["estimator"]
-    return str(estimator), (type(estimator),)
+    return written(estimator), (type(estimator),)
 
 
 def estimator_on_objects(item: Any) -> tuple[Hashable, tuple]:
     task = item.callspec.params["check"].args[0]
     kind = type(task.X[0])
-    return (str(task.estimator), kind), (type(task.estimator), kind)
+    return (written(task.estimator), kind), (type(task.estimator), kind)
+
+
+@cache
+def written(estimator: Any) -> str:
+    """Its text, made once for all checks: scikit-learn takes a millisecond for it."""
+    return str(estimator)
 
 
 def covering(values: Mapping[Hashable, tuple]) -> set[Hashable]:

@@ -1,5 +1,6 @@
 """The lanes themselves: what of a test is left to the full lane."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 from lanes import covering, few, leave_to_the_full_lane
@@ -53,6 +54,15 @@ def test_what_a_case_of_the_full_lane_shows_is_shown_by_another():
     ]
     leave_to_the_full_lane(cases)
     assert ["full" in case.marks for case in cases] == [True, False, False, True]
+
+
+def test_pages_are_left_to_the_full_lane_unless_they_are_named():
+    pages = [Path("docs/ridge.rst"), Path("docs/svm.rst")]
+    cases = [SimpleNamespace(path=path, marks=[]) for path in pages]
+    for case in cases:
+        case.add_marker = lambda mark, marks=case.marks: marks.append(mark.name)
+    leave_to_the_full_lane(cases, pages[1:])
+    assert [case.marks for case in cases] == [["full"], []]
 
 
 def test_all_checks_of_one_estimator_of_a_class_are_quick():
