@@ -1,5 +1,8 @@
 """Display classes: their numbers by direct computation, their drawings by their numbers."""
 
+import subprocess
+import sys
+
 import matplotlib
 import numpy as np
 import pytest
@@ -199,3 +202,12 @@ def test_every_class_keeps_its_share_of_a_sample():
     display = RelevanceDisplay.measured(model, X[rare], y[rare], X, y, max_samples=30)
     assert 30 <= display.n_train <= 33
     assert display.n_test == 30
+
+
+def test_a_report_imports_only_the_displays_that_it_shows():
+    code = "import sys, mercer.plots.report; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    room = "mercer.plots.displays."
+    files = {name.removeprefix(room) for name in said.stdout.split() if name.startswith(room)}
+    shown = {"embedding", "gram_map", "influence", "partial_dependence", "reliance", "spectrum"}
+    assert files == {"display", *shown}
