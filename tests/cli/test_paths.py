@@ -88,9 +88,11 @@ def names_for(name, written, other):
     return paths | {written: both, other: both}, both
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("how", ["same", "relative", "symbolic link", "hard link", "case"])
-@pytest.mark.parametrize(("name", "written", "other"), PAIRS)
-def test_what_is_written_is_no_other_path(name, written, other, how, capsys):
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_what_is_written_is_no_other_path(pair, how, capsys):
+    name, written, other = pair
     paths, both = names_for(name, written, other)
     for reading in READS[name]:
         if reading in paths:

@@ -152,6 +152,7 @@ def test_signatures_are_the_bits_that_their_bytes_say():
                 assert_allclose(found, [wanted], rtol=1e-12)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
 @pytest.mark.parametrize("shingles", [Words(2), Characters(4)], ids=str)
 def test_queries_by_few_bits_are_the_estimates_of_all_pairs(bits, shingles, tmp_path):

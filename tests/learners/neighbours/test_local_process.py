@@ -45,6 +45,7 @@ def test_with_all_rows_it_is_the_full_process():
     assert_allclose(std, np.sqrt(unit * (spread**2 + noise)), rtol=1e-2)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("corrected", [None, Ridge(), KernelRidge(0.1, kernel="rbf")], ids=str)
 def test_intervals_are_calibrated(corrected, dtype):

@@ -361,6 +361,7 @@ def test_wrong_parameters(parameters, says):
         KernelPCA(**parameters).fit(X)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("gamma", [0.3, 1e-2])
 def test_the_start_by_some_rows_saves_products_and_changes_nothing(monkeypatch, dtype, gamma):

@@ -121,6 +121,7 @@ def test_the_report_shows_its_functions(tmp_path):
     assert "The functions that the model adds up" not in (tmp_path / "other.html").read_text()
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("learner", ["shapes", "neighbourhood"])
 @pytest.mark.parametrize("task", ["numbers", "classes"])
 def test_levels_are_read_by_their_effects(learner, task, tmp_path):
