@@ -136,10 +136,10 @@ def fit_linear(
         rows = np.sort(np.random.default_rng(0).permutation(len(y))[:most])
         M, y, weights = M[rows], y[rows], None if weights is None else weights[rows]
     X = kernel.encode(M)
+    kernel = kernel.bind(X)
     w = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
     if machine == "constant" or len(y) < FEWEST or np.all(y == y[0]):
         return _constant(machine, task, kernel, X, y, w, rows)
-    kernel = kernel.bind(X)
     F = explicit_features(kernel, X)
     # the matrices are small: several threads of BLAS would wait for each other
     with warnings.catch_warnings(), blas_threads(1):
