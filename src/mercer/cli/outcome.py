@@ -82,7 +82,7 @@ def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Te
     for name, value in score.baselines.items():
         screen.print(f"  baseline {name}: {text(value)}")
     screen.print(line((score.verdict(), "yellow" if score.as_good else "")))
-    if score.coverage is not None:
+    if score.coverage is not None and not score.coverage.too_narrow:  # else it is a doubt
         screen.print(score.coverage.sentence())
     if final_rows > score.trained_on:
         screen.print(
@@ -116,7 +116,9 @@ def _show_order(score: HeldOut, model: Any, screen: Terminal) -> None:
 
 def _show_doubts(outcome: Outcome, problem: Problem, screen: Terminal) -> None:
     """Reasons to doubt the score: the lines with ! have long left the screen by now."""
-    doubts = [*problem.doubts, *outcome.split.doubts]
+    coverage = None if outcome.score is None else outcome.score.coverage
+    narrow = [] if coverage is None or not coverage.too_narrow else [coverage.sentence()]
+    doubts = [*narrow, *problem.doubts, *outcome.split.doubts]
     if outcome.report is not None:
         doubts = [sentence for fine, sentence in outcome.report.trust if not fine]
     if doubts:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import mercer
+from mercer.machines import metric_named
 from mercer.plots import RelianceDisplay
 
 mpl.use("Agg")
@@ -92,3 +93,35 @@ def test_a_classifier_without_probabilities_may_have_any_names_of_classes(names)
     assert {*display.columns[:2]} == {0, 1}
     assert display.measure == "accuracy"
     assert [{*pair.columns} for pair in display.pairs] == [{0, 1}]
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "log_loss", "accuracy"])
+def test_the_losses_are_in_the_metric_that_was_chosen(name):
+    """Where one class is rare, R² of the probabilities may be 0 at a good order of the rows."""
+    metric = metric_named(name, "classification")
+    Z = pd.DataFrame(RNG.normal(size=(400, 2)), columns=["tells", "noise"])
+    y = np.where(Z["tells"] + RNG.normal(size=400) > 0, "yes", "no")
+    model = mercer.KernelLogisticRegression(kernel="linear").fit(Z, y)
+    display = RelianceDisplay.measured(model, Z, y, metric=metric)
+    P = model.predict_proba(Z)
+    value = metric(y, P, model.classes_)
+    shares = np.tile([np.mean(y == "no"), np.mean(y == "yes")], (400, 1))
+    constant = metric(y, shares, model.classes_)
+    part = value if metric.higher_is_better else 1 - value / constant
+    assert display.full == pytest.approx(part)
+    assert display.chance == (constant if metric.higher_is_better else 0)
+    assert display.measure.count(name) == (1 if metric.higher_is_better else 2)
+    assert display.columns == ["tells", "noise"]
+    # without the column that tells, nothing but the constant is left
+    assert display.loss[0] == pytest.approx(display.full - display.chance, abs=0.05)
+    assert display.low[0] > 0.1
+    assert display.low[1] <= display.loss[1] <= display.high[1]
+    assert abs(display.loss[1]) < 0.03
+
+
+def test_losses_of_absolute_errors_are_parts_of_those_of_the_mean():
+    metric = metric_named("mae", "regression")
+    display = RelianceDisplay.measured(Known(lambda X: X[:, 0]), X, X[:, 0], metric=metric)
+    assert display.full == 1
+    assert display.loss[0] == pytest.approx(1, abs=0.06)
+    assert display.measure == "1 − mae / mae of a constant"

@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from mercer.machines import Z95
+from mercer.machines import Z95, Metric, drawn_rows
 from mercer.plots.displays.display import ColumnLosses
 from mercer.plots.fitted import ModelRows, row_count, rows_of, sample_rows, take
 from mercer.tables import as_numbers
 from mercer.threads import Clock
 
 FEW_ROWS = 100  # on which the columns are ordered, by one exchange of cells each
+DRAWS = 40  # of the rows, for the interval of what a metric loses
 LEAST_ODDS = 0.001  # probability below which odds are no longer told apart
 #: least part of what a column changes, and of the variance of all predictions, for a pair
 SHARE, NOTICED = 0.25, 0.02
@@ -54,7 +55,7 @@ class ActingPair:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RelianceDisplay(ColumnLosses):
-    r"""The part of the explained variation that is lost if a fitted model is not told a column.
+    r"""How much worse the predictions of a fitted model are if it is not told a column.
 
     Nothing is fitted again. The model is not told a column if its predictions are averaged over the
     cells that other rows have there. The loss of column j is
@@ -65,7 +66,8 @@ class RelianceDisplay(ColumnLosses):
     :math:`L_0` the error of a constant. For numbers this is the lost R²; for classes it is the same
     for the class probabilities: the lost part of 1 - Brier score / (Brier score of the class
     frequencies). A classifier without ``predict_proba`` is scored by its accuracy with cells of
-    other rows.
+    other rows. With a ``metric`` the loss is that of this score of the averaged predictions; of a
+    metric of errors, as a part of the error of a constant.
 
     Two columns act together if f(a, b) - f(a', b) - f(a, b') + f(a', b') is not 0, where a' and b'
     are cells of another row: for an additive model it is 0, whatever the columns have in common.
@@ -77,11 +79,14 @@ class RelianceDisplay(ColumnLosses):
     columns : list
         Names or numbers of columns.
     loss, low, high : array-like of shape (columns,)
-        The loss, and its 95% interval over the rows (paired differences, normal approximation).
+        The loss, and its 95% interval over the rows (paired differences, normal approximation;
+        their spread is that of draws of the rows where a ``metric`` is not a mean of errors).
     full : float
         The score of the model on these rows.
     measure : str
         Name of the score.
+    chance : float
+        The same score of a constant.
     pairs : list of ActingPair
         Columns that act together, the strongest first.
     n_test : int
@@ -109,6 +114,7 @@ class RelianceDisplay(ColumnLosses):
     """
 
     pairs: list[ActingPair] = field(default_factory=list)
+    chance: float = 0.0
 
     @classmethod
     def measured(
@@ -117,6 +123,7 @@ class RelianceDisplay(ColumnLosses):
         X: Any,
         y: Any,
         *,
+        metric: Metric | None = None,
         max_samples: int = 500,
         max_columns: int = 40,
         repeats: int = 8,
@@ -131,6 +138,9 @@ class RelianceDisplay(ColumnLosses):
         estimator : fitted estimator
         X, y : held-out rows
             A data frame or a 2-D array. At most ``max_samples`` random rows are used.
+        metric : Metric, optional
+            Of the automatic estimators: what the losses are of, for a model that has probabilities
+            or predicts numbers. None is R², and that of the probabilities of classes.
         max_columns : int
             Of more columns, those that change the predictions most.
         repeats : int
@@ -146,20 +156,20 @@ class RelianceDisplay(ColumnLosses):
         rows, y = rows_of(estimator, take(X, some)), np.asarray(y)[some]
         exchange = _Exchange(estimator, rows, random)
         order = exchange.foremost(clock.share(0.3))[:max_columns]
-        errors = _Errors(estimator, y)
-        first, losses = errors(exchange.whole), []
+        errors, losses = _Errors(estimator, y), []
+        if metric is not None and metric.name != "r2" and errors.squared:
+            errors = _Scores(estimator, y, metric, random)
         for name in order:
             begun = clock.spent()
             without = exchange.without(name, repeats)
-            gap = errors.averaged(without, exchange.is_even(name)) - first
-            half = Z95 * gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
-            losses.append(np.array([gap.mean(), gap.mean() - half, gap.mean() + half]))
+            lost, half = errors.lost(exchange.whole, without, exchange.is_even(name))
+            losses.append(np.array([lost, lost - half, lost + half]))
             if 2 * (clock.spent() - begun) > clock.left():
                 break  # the next one would take too long
-        loss, low, high = np.array(losses).T / errors.trivial
+        loss, low, high = np.array(losses).T
         return cls(
-            order[: len(loss)], loss, low, high, full=float(1 - first.mean() / errors.trivial),
-            measure=errors.measure, n_test=len(y), n_columns=len(rows.kinds),
+            order[: len(loss)], loss, low, high, full=errors.score(exchange.whole),
+            measure=errors.measure, chance=errors.chance, n_test=len(y), n_columns=len(rows.kinds),
             pairs=exchange.pairs(order[:paired], clock),
         )  # fmt: skip
 
@@ -265,6 +275,8 @@ class _Exchange:
 class _Errors:
     """Errors of answers for rows with known targets."""
 
+    chance = 0.0
+
     def __init__(self, model: Any, y: np.ndarray):
         self.truth, self.trivial, self.measure = y.astype(object), 1.0, "accuracy"
         self.squared = not is_classifier(model) or hasattr(model, "predict_proba")
@@ -284,6 +296,16 @@ class _Errors:
             return (answers != self.truth).astype(float)
         return ((self.truth - answers.reshape(self.truth.shape)) ** 2).sum(axis=1)
 
+    def score(self, answers: np.ndarray) -> float:
+        """The part of the error of a constant that answers do not have."""
+        return float(1 - self(answers).mean() / self.trivial)
+
+    def lost(self, whole: np.ndarray, without: np.ndarray, even: bool) -> tuple[float, float]:
+        """How much worse answers are without a column, and half of its 95% interval."""
+        gap = (self.averaged(without, even) - self(whole)) / self.trivial
+        half = Z95 * gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+        return float(gap.mean()), half
+
     def averaged(self, answers: np.ndarray, even: bool) -> np.ndarray:
         """The error of the mean of all answers that a row might get, from some of them, (n,).
 
@@ -298,6 +320,38 @@ class _Errors:
             return (off.mean(axis=0) ** 2).sum(axis=1)
         products = off.sum(axis=0) ** 2 - (off**2).sum(axis=0)
         return products.sum(axis=1) / (k * (k - 1))
+
+
+class _Scores:
+    """Scores of answers by a metric; of a metric of errors 1 - error / error of a constant."""
+
+    def __init__(self, model: Any, y: np.ndarray, metric: Metric, random: np.random.RandomState):
+        self.y, self.metric, self.classes = y, metric, getattr(model, "classes_", None)
+        self.factors = getattr(model, "decision_weights_", 1.0)
+        draws = np.random.default_rng(random.randint(2**31 - 1))
+        self.draws = [drawn_rows(len(y), None, draws) for _ in range(DRAWS)]
+        if self.classes is None:
+            constant = np.broadcast_to(np.mean(y, axis=0), y.shape)
+        else:
+            constant = np.tile((y[:, None] == self.classes).mean(axis=0), (len(y), 1))
+        self.chance, self.error, self.measure = metric(y, constant, self.classes), None, metric.name
+        if not metric.higher_is_better:
+            self.measure = f"1 − {metric.name} / {metric.name} of a constant"
+            self.error, self.chance = self.chance or 1.0, 0.0
+
+    def score(self, answers: np.ndarray, rows: Any = slice(None)) -> float:
+        """The score of the answers for all rows, or for some."""
+        shape = self.y.shape if self.classes is None else (len(self.y), -1)
+        answers = answers.reshape(shape)
+        decided = self.metric.decided(answers, self.factors)
+        found = self.metric(self.y[rows], decided[rows], self.classes)
+        return found if self.error is None else 1 - found / self.error
+
+    def lost(self, whole: np.ndarray, without: np.ndarray, even: bool) -> tuple[float, float]:
+        """How much worse the score is without a column, and half of its 95% interval."""
+        mean = without.mean(axis=0)
+        gaps = [self.score(whole, rows) - self.score(mean, rows) for rows in self.draws]
+        return self.score(whole) - self.score(mean), Z95 * float(np.nanstd(gaps))
 
 
 def _answers_of(model: Any) -> Callable[[Any], np.ndarray]:

@@ -433,7 +433,7 @@ def plain(value: Any) -> Any:
         names = ("classes", "sizes", "within", "between", "limits")
         return {"rows": len(value.K)} | {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, RelianceDisplay):
-        names = "columns loss low high full measure n_test n_columns"
+        names = "columns loss low high full chance measure n_test n_columns"
         told = {name: plain(getattr(value, name)) for name in names.split()}
         pairs = [plain(pair) | {"said": str(pair)} for pair in value.pairs]
         return told | {"pairs": pairs}

@@ -163,7 +163,7 @@ def report_data(
     met = _all_classes(classes, y, y_test)
     gram, spectrum, embedding = _similarities(kept, kept_X, y, met, seed, clock.share(0.2))
     texts = _texts(model, X, seed, clock.share(0.2)) if values else []
-    relevance = _relevance(model, y, X_test, y_test, columns, seed, clock.share(0.5))
+    relevance = _relevance(model, scorer, y, X_test, y_test, columns, seed, clock.share(0.5))
     foremost = _foremost_columns(relevance, model)
     mine, others = (np.arange(len(y)), np.arange(len(y_test))) if facts.rows is None else facts.rows
     part = clock.share
@@ -290,12 +290,14 @@ def _contenders(model, score, own, scored: HeldOut | None, trivial: Any) -> list
     ]  # fmt: skip
 
 
-def _relevance(model, y, X_test, y_test, columns, seed, clock) -> RelianceDisplay | None:
+def _relevance(model, scorer, y, X_test, y_test, columns, seed, clock) -> RelianceDisplay | None:
     """None if there is nothing to compare: one column, one class, or samples without columns."""
     used = sum(column.used for column in columns)
     if used < 2 or len(np.unique(y)) < 2 or len(y_test) < 2:
         return None
-    return RelianceDisplay.measured(model, X_test, y_test, time=clock.limit, random_state=seed or 0)
+    return RelianceDisplay.measured(
+        model, X_test, y_test, metric=scorer, time=clock.limit, random_state=seed or 0
+    )
 
 
 def _foremost_columns(relevance: RelianceDisplay | None, model: Any) -> list:
