@@ -88,6 +88,11 @@ def check_table(options: CheckOptions) -> int:
     y: Any = None
     if target is not None:
         read = read_answers(frame, tables, target, task)
+        if read.targets:
+            raise OptionError(
+                f"--target {target}: check looks at one target at a time: give one of "
+                f"{', '.join(read.targets)}."
+            )
         from mercer.selection.automatic import default_metric
 
         frame, y, task, said_first = read.others, read.y, read.task, read.said

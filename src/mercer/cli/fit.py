@@ -107,7 +107,8 @@ def search_and_refit(
     model.progress = None if screen.quiet else steps.bar
     extras = split.extras
     train = model.fit_and_encode(
-        split.X_train, split.y_train, extras.weights, groups=extras.groups, times=extras.times,
+        split.X_train, problem.named(split.y_train), extras.weights,
+        groups=extras.groups, times=extras.times,
         resume=None if options.resume is None else _earlier(options.resume, model),
     )  # fmt: skip
     model.progress = None
@@ -125,16 +126,43 @@ def search_and_refit(
     note_origin(final, options.target, rows)
     if final is not model:
         table = table[np.searchsorted(rows, split.numbers[0])]
-    return Outcome(model, score, final, len(rows), split, table)
+    outcome = Outcome(model, None, final, len(rows), split, table)
+    if not problem.targets:
+        return replace(outcome, score=score)
+    parts = {}
+    for place, target in enumerate(problem.targets):
+        own = replace(split, y_train=split.y_train[:, place])
+        if score:
+            own = replace(own, y_held=split.y_held[:, place])
+        models = (each.of_target(target) for each in (model, final))
+        parts[target] = Outcome(
+            next(models), score and score[place], next(models), len(rows), own, table
+        )
+    return replace(outcome, parts=parts)
 
 
 def with_report(
-    outcome: Outcome, problem: Problem, options: FitOptions, steps: Steps, budget: Clock
+    outcome: Outcome,
+    problem: Problem,
+    options: FitOptions,
+    steps: Steps,
+    budget: Clock,
+    target: str | None = None,
 ) -> Outcome:
-    """The same with what the report shows, after it is written; whatever fails costs no more."""
+    """The same with what the report shows, after it is written; whatever fails costs no more.
+
+    ``target`` is one of several, each of which has a report.
+    """
+    if outcome.parts:
+        parts = {
+            target: with_report(part, problem, options, steps, budget, target)
+            for target, part in outcome.parts.items()
+        }
+        failed = next((part.unreported for part in parts.values() if part.unreported), "")
+        return replace(outcome, parts=parts, unreported=failed)
     if outcome.score is None:
         return outcome
-    step = partial(_report, outcome, problem, options, budget)
+    step = partial(_report, outcome, problem, options, budget, target)
     try:
         return replace(outcome, report=steps.take("report", "there is no report", step))
     except Exception as error:
@@ -206,8 +234,9 @@ def _earlier(file: Path, model: Any) -> Any:
 
 def _score(
     model: Any, split: Split, options: FitOptions, steps: Steps, budget: Clock
-) -> tuple[Split, HeldOut | None]:
-    """The split with encoded rows, and the score on those that are held out.
+) -> tuple[Split, Any]:
+    """The split with encoded rows, and the score on those that are held out, of several targets a
+    list.
 
     It is None without any, or where it was interrupted. Rows that there is no time to predict are
     held out no longer.
@@ -217,7 +246,7 @@ def _score(
     left = max(budget.left() - steps.kept, budget.part(LEAST_SCORED, 0.0))
     clock = Clock(left if steps.timed else None)
 
-    def scored() -> tuple[Split, HeldOut]:
+    def scored() -> tuple[Split, Any]:
         new = model.encode_table(split.X_held)
         both, order = replace(split, X_held=new), np.random.default_rng(0).permutation(len(new))
         rows = affordable_rows(
@@ -231,6 +260,19 @@ def _score(
                 f"score is that of {rows:,} of them. Give more --time."
             )
         train, held = (both.X_train, both.y_train), (both.X_held, both.y_held)
+        if model.task == "regression" and model.targets_ is not None:
+            count = len(model.targets_)
+            return both, [
+                score_held_out(
+                    model.of_target(name),
+                    (train[0], train[1][:, j]),
+                    (held[0], held[1][:, j]),
+                    options.seed,
+                    both.groups_held,
+                    clock.share(1 / count),
+                )
+                for j, name in enumerate(model.targets_)
+            ]
         score = score_held_out(model, train, held, options.seed, both.groups_held, clock)
         late = [row["name"] for row in model.leaderboard_
                 if row["baseline"] and row["name"] not in score.baselines]  # fmt: skip
@@ -271,7 +313,8 @@ def _refit(
         final, rows = copy(model), None
         try:
             with deadline:
-                rows = final.refit_and_encode(problem.X, problem.y, problem.extras.weights)
+                y = problem.named(problem.y)
+                rows = final.refit_and_encode(problem.X, y, problem.extras.weights)
                 if options.compress is not None:
                     final.compress(rows, options.compress)
         except KeyboardInterrupt:
@@ -307,16 +350,18 @@ def _loss(before: float | None, after: HeldOut | None, rank: int) -> str:
     )
 
 
-def _report(outcome: Outcome, problem: Problem, options: FitOptions, budget: Clock) -> ReportData:
+def _report(
+    outcome: Outcome, problem: Problem, options: FitOptions, budget: Clock, target: str | None
+) -> ReportData:
     """Measure what the report shows, and write it."""
-    split = outcome.split
-    wanted = max(REPORT_SHARE * budget.limit, LEAST_REPORT)
+    split, targets = outcome.split, problem.targets
+    wanted = max(REPORT_SHARE * budget.limit, LEAST_REPORT) / max(len(targets), 1)
     data = report_data(
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
         scored=outcome.score, final=Final(outcome.final, outcome.final_X, outcome.final_rows),
         facts=TableFacts(
-            options.target, problem.notices, [*problem.doubts, *split.doubts], problem.dropped,
-            split.numbers,
+            target or options.target, problem.notices, [*problem.doubts, *split.doubts],
+            problem.dropped, split.numbers,
         ),
         provenance=Provenance(
             seed=options.seed, command=options.command(), model_path=str(options.output),
@@ -325,7 +370,7 @@ def _report(outcome: Outcome, problem: Problem, options: FitOptions, budget: Clo
         values=not options.no_rows,
         time=max(min(wanted, budget.left()), LATE_REPORT),
     )  # fmt: skip
-    write_report(options.report, data)
+    write_report(options.pages(targets)[target] if target else options.report, data)
     return data
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -54,7 +56,8 @@ class FitOptions:
     Parameters
     ----------
     target
-        The column to predict.
+        The column to predict, or several columns of numbers with commas between: low,high. A name
+        with a comma stands in quotes: 'low,"high, or"'.
     test
         A table to score on; without it 20% of the rows are split off before anything is fitted.
     task
@@ -193,6 +196,35 @@ class FitOptions:
         check_paths([("--output", self.output)], inputs, force=force)  # "." has no name beside it
         both = [("--output", self.output), ("the report beside it", self.report)]
         check_paths(both, inputs, force=force)
+
+    def check_several(self, targets: Sequence[str]) -> None:
+        """Refuse what does not suit several targets, and reports of them that would be replaced."""
+        if len(targets) < 2:
+            return
+        both = f"--target {self.target} names {len(targets)} columns of numbers"
+        if self.task not in (None, "regression") or self.order is not None:
+            raise OptionError(
+                f"{both}, but {'--order' if self.order else f'--task {self.task}'} asks for "
+                "classes: fit a model for each column of classes."
+            )
+        if self.metric not in (None, *METRIC_NAMES["regression"]):
+            fitting = ", ".join(METRIC_NAMES["regression"])
+            raise OptionError(f"{both}, but --metric {self.metric} is for classes: give {fitting}.")
+        if self.compress is not None:
+            raise OptionError(
+                f"{both}, but --compress measures its loss on one: leave it out, or fit a model "
+                "for each."
+            )
+        pages = [("the report of a target", page) for page in self.pages(targets).values()]
+        check_paths(pages, [*self.tables, *([self.test] if self.test else [])], force=self.force)
+
+    def pages(self, targets: Sequence[str]) -> dict[str, Path]:
+        """Where the report of each of several targets is written: beside the model."""
+        words = [re.sub(r"[^\w-]+", "_", name).strip("_")[:40] for name in targets]
+        return {
+            name: self.output.with_name(f"{self.output.stem}-{place}-{word}.html")
+            for place, (name, word) in enumerate(zip(targets, words), 1)
+        }
 
     def check_memory(self, rows: int) -> None:
         """Refuse, before the search, a memory that is too small for so many training rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -39,6 +39,8 @@ class Outcome:
     final_X: EncodedTable  # the rows of ``model`` as ``final`` has encoded them
     report: ReportData | None = None  # what the report shows that was written
     unreported: str = ""  # why there is no report, if it failed
+    #: of several targets, what was measured of each, with models of it
+    parts: dict[str, Outcome] = field(default_factory=dict)
 
 
 def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen: Terminal) -> None:
@@ -48,9 +50,16 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
     for notice in model.notices_:
         screen.print(f"• {notice}")
     screen.print()
-    screen.print(leaderboard_table(model.leaderboard_, problem.metric))
+    screen.print(leaderboard_table(model.leaderboard_, problem.metric, targets=problem.targets))
     screen.print(line((leaderboard_note(model.leaderboard_), "dim")))
     screen.print(line("\nWinner: ", (model.winner_name_, "bold"), f" ({model.solver_})."))
+    for target, part in outcome.parts.items():
+        screen.print(line(("\n", ""), (target, "bold"), ":"))
+        if part.score is not None:
+            _show_score(part.score, part.final_rows, options, screen)
+        _show_doubts(part, problem, screen)
+    if outcome.parts:
+        return
     if outcome.score is not None:
         _show_score(outcome.score, outcome.final_rows, options, screen)
         _show_rare(outcome.score, model, screen)
@@ -148,9 +157,13 @@ def _show_better_baseline(model: Any, metric: str, screen: Terminal) -> None:
 def show_files(outcome: Outcome, options: FitOptions, spent: float, screen: Terminal) -> None:
     """Where the model and the report are, and what to do next."""
     screen.print(f"\nModel:  {options.output}", soft_wrap=True)
+    pages = options.pages([*outcome.parts])
+    for target, part in outcome.parts.items():
+        if part.report is not None:
+            screen.print(f"Report of {target}: {pages[target]}", soft_wrap=True)
     if outcome.report is not None:
         screen.print(f"Report: {options.report}", soft_wrap=True)
-    elif options.report.exists():
+    elif not outcome.parts and options.report.exists():
         screen.print(
             f"{options.report} is of an earlier model: no new one was written.", soft_wrap=True
         )
@@ -178,24 +191,37 @@ def summary(
         "winner": model.winner_name_,
         "solver": model.solver_,
         "schedule": model.schedule_,
-        "score": None
-        if score is None
-        else {
-            "metric": score.metric,
-            "value": score.score,
-            "interval": [score.low, score.high],
-            "rows": score.rows,
-            "groups": score.groups,
-            "baselines": score.baselines,
-            "simpler_model_as_good": score.as_good,
-            "better_than": {name: asdict(c) for name, c in score.versus.items()},
-            "verdict": score.verdict(),
-            "coverage": None if score.coverage is None else asdict(score.coverage),
-        },
+        "score": None if score is None else _score_facts(score),
         "model": str(options.output),
         "report": None if outcome.report is None else str(options.report),
         "report_failed": outcome.unreported or None,
         "seconds": spent,
         "command": options.command(),
         "interrupted": interrupted,
+    } | _facts_of_each(outcome, options)
+
+
+def _facts_of_each(outcome: Outcome, options: FitOptions) -> dict[str, Any]:
+    """The score and the report of each of several targets."""
+    pages, found = options.pages([*outcome.parts]), {}
+    for target, part in outcome.parts.items():
+        found[target] = {
+            "score": None if part.score is None else _score_facts(part.score),
+            "report": None if part.report is None else str(pages[target]),
+        }
+    return {"targets": found} if found else {}
+
+
+def _score_facts(score: HeldOut) -> dict[str, Any]:
+    return {
+        "metric": score.metric,
+        "value": score.score,
+        "interval": [score.low, score.high],
+        "rows": score.rows,
+        "groups": score.groups,
+        "baselines": score.baselines,
+        "simpler_model_as_good": score.as_good,
+        "better_than": {name: asdict(c) for name, c in score.versus.items()},
+        "verdict": score.verdict(),
+        "coverage": None if score.coverage is None else asdict(score.coverage),
     }

@@ -77,6 +77,11 @@ def predict_table(options: PredictOptions) -> int:
             f"--explain: {str(model)!r} holds a {type(estimator).__name__}, which does not say "
             "what its predictions rest on. Give a model that mercer fit has written."
         )
+    if options.explain and getattr(estimator, "targets_", None) is not None:
+        raise ModelFileError(
+            f"--explain: {str(model)!r} predicts {', '.join(map(str, estimator.targets_))}, and "
+            "reasons are those of one target. Leave the option out, or fit a model of one target."
+        )
     if levels:
         _refuse_without_spread(model, estimator, next(iter(levels)))
     tables = Tables(given, reading.after(getattr(estimator, "columns_", [])))
@@ -199,7 +204,25 @@ def _refuse_without_spread(file: Path, estimator: Any, column: str) -> None:
 def predictions(
     estimator: Any, frame: pl.DataFrame, levels: dict[str, float]
 ) -> dict[str, np.ndarray]:
-    """Column name -> values: the prediction, and the probability of each class or quantiles."""
+    """Column name -> values: the prediction, and the probability of each class or quantiles.
+
+    Of several targets each has its own columns, which end in its name.
+    """
+    names = getattr(estimator, "targets_", None)
+    if names is not None:  # the columns of each of several targets
+        Y = estimator.predict(frame)
+        columns = {f"prediction_{name}": told for name, told in zip(names, Y.T)}
+        found = estimator.predict_quantiles(frame, [*levels.values()]) if levels else Y[:, :, None]
+        for j, name in enumerate(names):
+            for q, level in enumerate(levels):
+                if f"{level}_{name}" in columns:
+                    raise ValueError(
+                        f"the columns {name} and {level.removeprefix('prediction_')}_{name} of the "
+                        "training table would share a column of predictions: rename one, and fit "
+                        "again."
+                    )
+                columns[f"{level}_{name}"] = found[:, j, q]
+        return columns
     columns = {"prediction": np.asarray(estimator.predict(frame))}
     if hasattr(estimator, "predict_proba"):
         P = estimator.predict_proba(frame)

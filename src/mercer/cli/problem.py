@@ -19,7 +19,6 @@ from mercer.cli.errors import (
     check_columns,
     column_faults,
     counted,
-    no_column,
     of_option,
     refuse,
 )
@@ -32,7 +31,9 @@ from mercer.cli.target import (
     left_out,
     order_said,
     read_answers,
+    read_several,
     read_target,
+    targets_named,
 )
 from mercer.cli.terminal import Terminal, line
 from mercer.tables import (
@@ -154,6 +155,11 @@ class Problem:
     notices: list[str] = field(default_factory=list)  # what was found in reading
     #: what a review of the table found that speaks against a score
     doubts: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)  # the names of several targets
+
+    def named(self, y: np.ndarray) -> Any:
+        """Targets with their names, if there are several."""
+        return pl.DataFrame(y, schema=self.targets) if self.targets else y
 
     @property
     def kinds(self) -> dict[str, Column]:
@@ -202,13 +208,13 @@ def check_names(options: FitOptions) -> None:
     if first is None:
         return
     names = first.columns
-    if options.target not in names:
-        raise no_column("--target", options.target, tables.label, names)
-    names = [name for name in names if name != options.target]
+    targets = targets_named(options.target, tables.label, names)
+    options.check_several(targets)
+    names = [name for name in names if name not in targets]
     check_extras(options, tables.label, names)
     given = (("--kind", options.kinds), ("--drop", options.drop))
     if any(column_faults(*each, tables.label, names, options.target) for each in given):
-        values = read_columns(tables.frame().drop(options.target))  # what else is wrong
+        values = read_columns(tables.frame().drop(targets))  # what else is wrong
         columns_of(values, options.kinds, options.drop, tables, options.target)
 
 
@@ -219,8 +225,9 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()
     read = read_answers(frame, tables, options.target, options.task, options.orders)
+    options.check_several(read.targets)
     others, y, numbers, task, order = read.others, read.y, read.rows, read.task, read.order
-    why, dropped, said_first = read.why, read.dropped, read.said
+    why, dropped, said_first, targets = read.why, read.dropped, read.said, read.targets
     del frame, read  # a copy of all cells
     with of_option():
         name = options.metric or default_metric(task, y, ordered=order is not None)
@@ -230,7 +237,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     sizes = f"{counted(others.height, 'row')}, {counted(others.width, 'column')}"
     screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
     if dropped:
-        screen.print(left_out(dropped, options.target))
+        screen.print(left_out(dropped, " or a ".join(targets) or options.target))
     for said in said_first:
         screen.print(said)
     screen.print(line("Task: ", (task, "bold"), f", since {why}."))
@@ -248,10 +255,10 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     columns = columns_of(X.columns, options.kinds, options.drop, tables, options.target)
     used = [column for column in columns if column.used]
     related = extras.times if extras.groups is None else extras.groups
-    findings = [
-        *review_target(y, task, options.target, accuracy=metric == "accuracy"),
-        *find_leaks(used, X.columns, y, task),
-    ]
+    findings = []
+    for name, own in zip(targets, y.T) if targets else [(options.target, y)]:
+        findings += review_target(own, task, name, accuracy=metric == "accuracy")
+        findings += find_leaks(used, X.columns, own, task)
     review = review_columns(columns, X.columns)
     at_random = related is None and options.test is None  # rows will be held out
     findings += [found for found in review if at_random and found.kind in ("time", "groups")]
@@ -266,7 +273,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     if notices or doubts:
         screen.print()
     return Problem(
-        X, y, task, why, metric, numbers, dropped, extras, order, columns, notices, doubts
+        X, y, task, why, metric, numbers, dropped, extras, order, columns, notices, doubts, targets
     )
 
 
@@ -400,14 +407,21 @@ def _read_test(problem: Problem, test: Path, options: FitOptions, screen: Termin
     """All training rows, and the table of --test, which the model can be scored on."""
     tables = Tables([test], options.reading.after(problem.columns))
     frame = tables.frame([*problem.X.columns])
-    others, y, rows = read_target(
-        frame, options.target, str(test), varied=False, hints=tables.hints,
-        known=np.unique(problem.y).tolist() if problem.y.dtype.kind == "U" else None,
-    )  # fmt: skip
+    if problem.targets:
+        others, y, rows = read_several(
+            frame, targets_named(options.target, str(test), frame.columns), str(test),
+            hints=tables.hints, varied=False,
+        )  # fmt: skip
+    else:
+        others, y, rows = read_target(
+            frame, options.target, str(test), varied=False, hints=tables.hints,
+            known=np.unique(problem.y).tolist() if problem.y.dtype.kind == "U" else None,
+        )  # fmt: skip
     if problem.y.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
     if frame.height > len(rows):
-        screen.print(f"{test}: {left_out(frame.height - len(rows), options.target)}\n")
+        lacking = " or a ".join(problem.targets) or options.target
+        screen.print(f"{test}: {left_out(frame.height - len(rows), lacking)}\n")
     said = check_test_table(others, y, problem.columns, problem.y, problem.task, test)
     both = problem.rows, rows
     held = ReadTable.of(others)

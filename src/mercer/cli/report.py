@@ -37,6 +37,14 @@ def report_table(options: ReportOptions) -> int:
             f"{str(model)!r} holds a {type(estimator).__name__}. Give the file of a model, as "
             "mercer fit writes it."
         )
+    several = getattr(estimator, "targets_", None)
+    if several is not None:
+        known = {str(name): name for name in several}
+        if options.target not in known:
+            raise OptionError(
+                f"{str(model)!r} predicts {', '.join(known)}: give one of them with --target."
+            )
+        estimator = estimator.of_target(known[options.target])
     target = target_of(estimator) if options.target is None else options.target
     tables = Tables(given, reading.after(estimator.columns_))
     check_paths(written, tables.paths, force=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from itertools import groupby
 
 from rich.console import Group
@@ -129,10 +130,15 @@ def columns_facts(columns: list[Column]) -> list[dict]:
     ]  # fmt: skip
 
 
-def leaderboard_table(rows: list[dict], metric: str, most: int = 8) -> Table:
-    """The best candidates, and the baselines wherever they stand; what lies between is counted."""
+def leaderboard_table(
+    rows: list[dict], metric: str, most: int = 8, targets: Sequence[str] = ()
+) -> Table:
+    """The best candidates, and the baselines wherever they stand; what lies between is counted.
+
+    Of several targets, each has a column of its scores.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("", "model", metric, "±", "rows", "seconds"):
+    for title in ("", "model", metric, "±", "rows", "seconds", *targets):
         table.add_column(title, justify="left" if title == "model" else "right")
     for shown, run in groupby(rows, lambda row: row["rank"] <= most or row["baseline"]):
         if not shown:
@@ -144,7 +150,8 @@ def leaderboard_table(rows: list[dict], metric: str, most: int = 8) -> Table:
             spread = "" if row["spread"] is None else score_text(row["spread"], metric)
             table.add_row(
                 str(row["rank"]), name, score_text(row["score"], metric), spread, str(row["rows"]),
-                f"{row['seconds']:.1f}", style=style,
+                f"{row['seconds']:.1f}",
+                *(score_text(score, metric) for score in row.get("scores", [])), style=style,
             )  # fmt: skip
     return table
 

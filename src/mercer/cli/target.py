@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ class Answers:
     order: list | None  # the classes from the lowest to the highest, if they have an order
     said: list[str]  # how the target was read where there is more than one way
     dropped: int  # rows without a target
+    targets: list[str] = field(default_factory=list)  # the names of several targets
 
 
 def read_answers(
@@ -41,6 +44,19 @@ def read_answers(
 ) -> Answers:
     """The target of a table to learn from; ``given`` and ``orders`` are what a user says of it."""
     said: list[str] = []
+    targets = [target]
+    if target not in (tables.unread or {}):
+        targets = targets_named(target, tables.label, frame.columns)
+    if targets[1:]:
+        others, y, rows = read_several(
+            frame, targets, tables.label, tables.unread, tables.hints, said
+        )
+        for name, column in zip(targets, y.T):
+            check_task("regression", column, name)
+        why = f"there are {len(targets)} targets"
+        dropped = frame.height - len(rows)
+        return Answers(others, y, rows, "regression", why, None, said, dropped, targets)
+    target = targets[0]
     others, y, rows = read_target(
         frame, target, tables.label, unread=tables.unread, hints=tables.hints, said=said
     )
@@ -52,6 +68,49 @@ def read_answers(
         why = "the column has ordered classes"
     check_task(task, y, target)
     return Answers(others, y, rows, task, why, order, said, frame.height - len(rows))
+
+
+def targets_named(text: str, path: str, columns: Sequence[str]) -> list[str]:
+    """The columns of ``--target``: one, or several with commas between; quotes keep a comma.
+
+    Examples
+    --------
+    >>> targets_named('low,"high, or"', "t.csv", ["low", "high, or"])
+    ['low', 'high, or']
+    """
+    names = [text] if text in columns else next(csv.reader([text], skipinitialspace=True), [text])
+    names = list(dict.fromkeys(names))
+    for name in names:
+        if name not in columns:
+            raise no_column("--target", name, path, [*columns])
+    return names
+
+
+def read_several(
+    frame: pl.DataFrame,
+    targets: Sequence[str],
+    path: str,
+    unread: dict[str, str] | None = None,
+    hints: Hints | None = None,
+    said: list[str] | None = None,
+    varied: bool = True,
+) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
+    """`read_target` of several targets of numbers (n, targets), in the rows that have all."""
+    found = []
+    for target in targets:
+        others = frame.drop([name for name in targets if name != target])
+        _, y, rows = read_target(others, target, path, varied, unread, hints, said=said)
+        if y.dtype.kind not in "fiub":
+            raise TableError(
+                f"--target {target} holds {y[0].item()!r}, which is not a number: several targets "
+                "are learnt together if they are numbers. Fit a model of its own for this one."
+            )
+        found.append((y.astype(np.float64), rows))
+    kept = reduce(np.intersect1d, [rows for _, rows in found])
+    if not len(kept):
+        raise TableError(f"{path}: no row has a value of every target: {', '.join(targets)}.")
+    Y = np.stack([y[np.searchsorted(rows, kept)] for y, rows in found], axis=1)
+    return frame.drop(targets)[kept], Y, kept
 
 
 def read_target(

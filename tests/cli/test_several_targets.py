@@ -1,0 +1,158 @@
+"""A model of several targets, as the command fits it, predicts with it and reports on it."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mercer
+from cli.runner import command, printed
+
+N = 60
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A table with two targets, and the model that Python has saved."""
+    folder = tmp_path_factory.mktemp("several")
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, N))
+    table = pl.DataFrame({"x": x, "z": z, "low": x + 0.1 * z, "high, or": 10 * x * z})
+    table.write_csv(folder / "t.csv")
+    model = mercer.KernelRegressor(trials=1)
+    model.fit(table.select("x", "z"), table.select("low", "high, or"))
+    mercer.save(model, folder / "model.mercer")
+    return folder
+
+
+def test_each_target_has_columns_of_predictions(files):
+    given = ("predict", files / "model.mercer", files / "t.csv")
+    assert command(*given, "--interval", "0.8", "-o", "p.csv") == 0
+    written = pl.read_csv("p.csv")
+    assert written.columns == [
+        "prediction_low", "prediction_high, or",
+        "prediction_low_low", "prediction_high_low",
+        "prediction_low_high, or", "prediction_high_high, or",
+    ]  # fmt: skip
+    table = pl.read_csv(files / "t.csv").select("x", "z")
+    model = mercer.load(files / "model.mercer")
+    np.testing.assert_allclose(written.to_numpy()[:, :2], model.predict(table), rtol=1e-6)
+    ends = model.predict_interval(table, 0.8).reshape(N, 4)
+    np.testing.assert_allclose(written.to_numpy()[:, 2:], ends, rtol=1e-6)
+
+
+def test_columns_of_one_name_are_refused(capsys):
+    table = pl.DataFrame({"x": np.arange(30.0), "low": np.arange(30.0) % 7})
+    table = table.with_columns(low_low=pl.col("low") * pl.col("x"))
+    model = mercer.KernelRegressor(trials=1).fit(table.select("x"), table.select("low", "low_low"))
+    mercer.save(model, "m.mercer")
+    table.write_csv("t.csv")
+    code, said = printed(capsys, "predict", "m.mercer", "t.csv", "--interval", 0.5, "-o", "p.csv")
+    assert code != 0
+    assert "the columns low and low_low of the training table would share a column" in said
+
+
+def test_reasons_are_refused(files, capsys):
+    given = ("predict", files / "model.mercer", files / "t.csv")
+    code, said = printed(capsys, *given, "--explain", "-o", "p.csv")
+    assert code != 0
+    assert "predicts low, high, or, and reasons are those of one target" in said
+
+
+def test_a_report_is_of_the_target_that_is_named(files, capsys):
+    given = ("report", files / "model.mercer", files / "t.csv", "-o", "r.html")
+    code, said = printed(capsys, *given)
+    assert code != 0
+    assert "predicts low, high, or: give one of them with --target" in said
+    code, said = printed(capsys, *given, "--target", "low")
+    assert code == 0
+    assert "R²" in said
+    assert f"{N} of {N} rows were in the training table" in said
+
+
+@pytest.fixture(scope="module")
+def fitted(files):
+    """What the command has written for the same table."""
+    code = command(
+        "fit", files / "t.csv", "--target", 'low,"high, or"', "--trials", "1", "--quiet",
+        "-o", files / "both.mercer",
+    )  # fmt: skip
+    assert code == 0
+    return files
+
+
+def test_the_command_fits_several_targets(fitted):
+    model = mercer.load(fitted / "both.mercer")
+    assert model.targets_ == ["low", "high, or"]
+    assert [str(column.name) for column in model.columns_] == ["x", "z"]
+    assert {len(row["scores"]) for row in model.leaderboard_} == {2}
+    assert command("predict", fitted / "both.mercer", fitted / "t.csv", "-o", "p.csv") == 0
+    assert pl.read_csv("p.csv").columns == ["prediction_low", "prediction_high, or"]
+
+
+def test_each_target_has_a_report(fitted):
+    pages = sorted(page.name for page in fitted.glob("both*.html"))
+    assert pages == ["both-1-low.html", "both-2-high_or.html"]
+    for page, name in zip(pages, ("low", "high, or")):
+        text = (fitted / page).read_text(encoding="utf-8")
+        assert name in text
+        assert "R²" in text
+
+
+def test_the_screen_and_json_have_each_target(files, capsys):
+    table = pl.read_csv(files / "t.csv").rename({"high, or": "high"})
+    table = table.with_columns(low=pl.when(pl.int_range(N) > 2).then("low"))
+    table.write_csv("u.csv")
+    given = ("fit", "u.csv", "--target", "low,high", "--trials", 1, "-o", "u.mercer")
+    code, said = printed(capsys, *given)
+    assert code == 0
+    assert "u.csv: 57 rows, 2 columns besides low,high." in said
+    assert "3 rows without a low or a high are left out." in said
+    assert "Task: regression, since there are 2 targets." in said
+    assert "low: r2" in said
+    assert "high: r2" in said
+    assert "Report of high: u-2-high.html" in said
+    code, said = printed(capsys, *given)
+    assert code != 0
+    assert "u.mercer: the file exists" in said
+    assert command(*given, "--json", "--force") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["score"] is None
+    assert [*facts["targets"]] == ["low", "high"]
+    assert facts["targets"]["high"]["score"]["metric"] == "r2"
+    assert facts["targets"]["high"]["report"] == "u-2-high.html"
+
+
+def test_rows_to_score_on_are_those_with_all_targets(files, capsys):
+    table = pl.read_csv(files / "t.csv").rename({"high, or": "high"})
+    table.write_csv("u.csv")
+    table.with_columns(low=pl.when(pl.int_range(N) > 9).then("low")).write_csv("v.csv")
+    given = ("fit", "u.csv", "--target", "low,high", "--trials", 1, "-o", "u.mercer")
+    code, said = printed(capsys, *given, "--test", "v.csv")
+    assert code == 0
+    assert said.count("on the 50 rows of v.csv") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--target", "low,none"], "--target none: t.csv has no such column"),
+        (["--target", "low,z", "--task", "classification"], "fit a model for each column of cl"),
+        (["--target", "low,z", "--metric", "accuracy"], "is for classes: give r2, rmse, mae"),
+        (["--target", "low,z", "--compress", "10"], "leave it out, or fit a model for each"),
+        (["--target", "low,word"], "--target word holds 'a', which is not a number"),
+    ],
+)
+def test_what_does_not_suit_several_targets_is_refused(options, said, capsys):
+    columns = {"low": np.arange(20) / 7, "z": np.arange(20) % 3 / 1.5, "x": np.arange(20) % 7}
+    pl.DataFrame(columns).with_columns(word=pl.Series(["a", "b"] * 10)).write_csv("t.csv")
+    code, all_said = printed(capsys, "fit", "t.csv", *options, "--trials", 1)
+    assert code != 0
+    assert said in all_said
+
+
+def test_check_looks_at_one_target(files, capsys):
+    code, said = printed(capsys, "check", files / "t.csv", "--target", 'low,"high, or"')
+    assert code != 0
+    assert "check looks at one target at a time: give one of low, high, or." in said
