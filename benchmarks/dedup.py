@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from harness import Section, data_folder, options
 from mercer import MinHash, deduplicate
 from mercer.dedup import CorpusIndex, Words
-from mercer.dedup.buckets import packed, together
+from mercer.dedup.walk import packed, together
 
 HERE = {name for name in ("rensa", "datasketch") if importlib.util.find_spec(name)}
 WORDS = 120

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 from mercer.distributed import Engine
-from mercer.distributed.threads_here import in_pairs
+from mercer.distributed.engine import in_pairs
 
 
 class ProcessEngine(Engine):

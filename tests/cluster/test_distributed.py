@@ -264,17 +264,17 @@ def test_bins_are_those_of_equal_steps(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("memory", [None, "0.5MB"], ids=["kept", "tiles"])
 def test_strips_of_products(monkeypatch, memory, dtype):
-    from mercer.distributed import products
+    from mercer.distributed import fits
     from mercer.gram import Place, gram
     from mercer.kernels import RBF
 
-    monkeypatch.setattr(products, "STRIP_ROWS", 64)
-    monkeypatch.setattr(products, "TILE", 3000)  # of 7 or 8 rows
-    values, made = products._values, []
-    monkeypatch.setattr(products, "_values", lambda *given: made.append(1) or values(*given))
+    monkeypatch.setattr(fits, "STRIP_ROWS", 64)
+    monkeypatch.setattr(fits, "TILE", 3000)  # of 7 or 8 rows
+    values, made = fits._values, []
+    monkeypatch.setattr(fits, "_values", lambda *given: made.append(1) or values(*given))
     Z = X.astype(dtype)
-    with register(products.engine_gram):
-        K = gram(RBF(0.5), Z, place=Place(memory, device=products.OnEngine(ThreadEngine(2))))
+    with register(fits.engine_gram):
+        K = gram(RBF(0.5), Z, place=Place(memory, device=fits.OnEngine(ThreadEngine(2))))
         other = gram(RBF(0.5), Z, Z[:9].copy(), place=K.place)
     here = gram(RBF(0.5), Z)
     assert len(K._strips) == 8
@@ -286,25 +286,25 @@ def test_strips_of_products(monkeypatch, memory, dtype):
     assert_array_equal(K.block(slice(3), np.array([5, 1])), here.block(slice(3), np.array([5, 1])))
     assert_array_equal(K.rows(np.array([3])), here.rows(np.array([3])))
     assert_allclose(K.part(np.arange(5)).dense(), here.part(np.arange(5)).dense())
-    assert not isinstance(other, products.EngineGram)
+    assert not isinstance(other, fits.EngineGram)
 
 
 def test_a_kernel_that_is_not_symmetric_stays_here(monkeypatch):
-    from mercer.distributed import products
+    from mercer.distributed import fits
     from mercer.gram import Place, gram
     from mercer.kernels import QueryKey
 
-    monkeypatch.setattr(products, "STRIP_ROWS", 64)
+    monkeypatch.setattr(fits, "STRIP_ROWS", 64)
     kernel = QueryKey(np.diag([1.0, 2, 3, 4]), np.triu(np.ones((4, 4))))
-    with register(products.engine_gram):
-        K = gram(kernel, X, place=Place(device=products.OnEngine(ThreadEngine(2))))
+    with register(fits.engine_gram):
+        K = gram(kernel, X, place=Place(device=fits.OnEngine(ThreadEngine(2))))
     assert not K.symmetric
     assert_allclose(K @ y, gram(kernel, X).dense() @ y, rtol=1e-12)
 
 
 @pytest.mark.parametrize("count", range(1, 9))
 def test_each_pair_of_rows_is_in_one_strip(count):
-    from mercer.distributed.products import _ring
+    from mercer.distributed.fits import _ring
 
     n, times = 40, np.zeros((40, 40), int)
     for strip in _ring(n, count):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import deduplicate
-from mercer.dedup import Characters, Words, buckets, signing
+from mercer.dedup import Characters, Words, signing, walk
 from mercer.distances import Edit
 from mercer.kernels import RBF, FromDistance, Jaccard, Linear
 
@@ -224,13 +224,13 @@ def test_buckets_are_the_documents_that_share_a_key():
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 50, (3, 80)).astype(np.uint64) << np.uint64(50)
     rows = np.flatnonzero(rng.random(80) < 0.8)
-    members = buckets.meeting(keys, rows, 80)
+    members = walk.meeting(keys, rows, 80)
     wanted = {(tuple(same.tolist())) for key in keys for value in np.unique(key[rows])
               if len(same := rows[key[rows] == value]) > 1}  # fmt: skip
     found = {tuple(members.rows[members.buckets == b].tolist()) for b in range(members.count)}
     assert found == wanted
     order = rng.permutation(np.unique(members.rows))
-    starts, of = buckets.by_row(members, order, 80)
+    starts, of = walk.by_row(members, order, 80)
     for k, row in enumerate(order):
         held = members.buckets[members.rows == row]
         assert sorted(of[starts[k] : starts[k + 1]]) == sorted(held)

@@ -13,11 +13,15 @@ torch = pytest.importorskip("torch")
 
 import mercer  # noqa: E402
 from mercer.deep import ConvolutionalDeepKernelMachine, convolution_network  # noqa: E402
-from mercer.deep.convolution import Convolution, Features, Window, divergence  # noqa: E402
-from mercer.deep.convolution_network import ConvolutionNetwork  # noqa: E402
-from mercer.deep.propagation import Propagation  # noqa: E402
+from mercer.deep.convolution_network import (  # noqa: E402
+    Convolution,
+    ConvolutionNetwork,
+    Features,
+    Window,
+    divergence,
+)
+from mercer.deep.propagation import Propagation, kernel_of  # noqa: E402
 from mercer.deep.targets import ClassTargets  # noqa: E402
-from mercer.deep.through_layers import kernel_of  # noqa: E402
 from mercer.deep.torch_layers import torch_layer  # noqa: E402
 from mercer.gram.on_torch import torch_threads  # noqa: E402
 from mercer.kernels import RBF, ArcCosine, Linear, NormalisedGaussian, Polynomial  # noqa: E402

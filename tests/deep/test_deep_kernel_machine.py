@@ -24,8 +24,7 @@ from mercer.deep import (
     deep_kernel_machine,
 )
 from mercer.deep.ascent import DeepAscent
-from mercer.deep.inducing import pivots
-from mercer.deep.through_layers import kernel_of
+from mercer.deep.propagation import kernel_of, pivots
 from mercer.kernels import RBF, ArcCosine, Linear, NeuralTangent, Sigmoid, Spectrum
 from mercer.testing import parametrize_with_object_checks
 from objects import SharedItems, SharedSymbols

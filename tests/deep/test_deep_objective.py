@@ -9,9 +9,8 @@ from scipy.stats import multivariate_normal
 
 from mercer.deep.ascent import DeepAscent
 from mercer.deep.objective import ExactObjective, InducingObjective
-from mercer.deep.propagation import Propagation
+from mercer.deep.propagation import Propagation, kernel_of
 from mercer.deep.targets import ClassTargets, Factor, NumberTargets
-from mercer.deep.through_layers import kernel_of
 from mercer.kernels import RBF, ArcCosine, Linear, NormalisedGaussian
 from mercer.solvers import Reason
 from mercer.solvers.eigen import riccati

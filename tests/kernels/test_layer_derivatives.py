@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.deep.through_layers import kernel_of, pull_back
+from mercer.deep.propagation import kernel_of, pull_back
 from mercer.kernels import (
     RBF,
     ArcCosine,

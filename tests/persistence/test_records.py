@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import mercer
-from mercer.persistence.records import packed, unpacked
+from mercer.persistence.own_objects import packed, unpacked
 from mercer.tables.columns import Column
 
 RNG = np.random.default_rng(0)

@@ -1,8 +1,8 @@
 """Near-duplicates among documents, and among rows of tables.
 
-`deduplicate` (documents.py) is the whole job: documents become sets of shingles (shingles.py) and
-keys of bands (signing.py), documents that share a key are in one bucket (buckets.py), and a walk
-keeps or removes each (walk.py). found.py holds the result. stages.py does the same over files, for
+`deduplicate` (documents.py) is the whole job: documents become sets of shingles and keys of
+bands (signing.py), documents that share a key are in one bucket, and a walk keeps or removes each
+(walk.py). found.py holds the result. stages.py does the same over files, for
 the command, and writes each finished step to a work folder (work_folder.py).
 
 `CorpusIndex` (corpus_index.py) keeps documents of earlier days in files (segments.py), by their
@@ -12,15 +12,13 @@ shingles or by short signatures (signatures.py), and finds those that are like n
 from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.documents import deduplicate
 from mercer.dedup.found import Duplicates
-from mercer.dedup.shingles import Characters, Words
-from mercer.dedup.signing import Bands
+from mercer.dedup.signing import Bands, Characters, Words
 
 __all__ = ["Bands", "Characters", "CorpusIndex", "Duplicates", "Words", "deduplicate"]
 
 # what other rooms use, and no user needs
 from mercer.dedup.corpus import Part
-from mercer.dedup.shingles import Shingles
-from mercer.dedup.signing import Signer, Signs, choose_bands
+from mercer.dedup.signing import Shingles, Signer, Signs, choose_bands
 from mercer.dedup.stages import Result, Stages
 from mercer.dedup.walk import Rules
 from mercer.dedup.work_folder import (

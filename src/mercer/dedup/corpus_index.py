@@ -17,7 +17,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 import mercer
-from mercer.dedup.buckets import packed
 from mercer.dedup.checks import as_texts, check_threshold
 from mercer.dedup.lookup import Found, Met, meet, similar
 from mercer.dedup.segments import (
@@ -28,9 +27,9 @@ from mercer.dedup.segments import (
     refuse_newer,
     write_segment,
 )
-from mercer.dedup.shingles import Characters, Shingles, Words
 from mercer.dedup.signatures import BITS, Signatures
-from mercer.dedup.signing import Bands, Signer, Signs, choose_bands
+from mercer.dedup.signing import Bands, Characters, Shingles, Signer, Signs, Words, choose_bands
+from mercer.dedup.walk import packed
 from mercer.persistence import ModelFileError, open_regular, read_json, reason, written_whole
 from mercer.samples import is_whole
 

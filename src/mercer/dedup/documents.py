@@ -10,8 +10,7 @@ from sklearn.utils import check_random_state
 from mercer.dedup.checks import as_texts, check_threshold
 from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.found import Duplicates
-from mercer.dedup.shingles import Shingles, Words
-from mercer.dedup.signing import Signer, choose_bands
+from mercer.dedup.signing import Shingles, Signer, Words, choose_bands
 from mercer.dedup.walk import Rules, Verdicts, decide
 from mercer.gram import GramOperator, Place, gram
 from mercer.kernels import Kernel

@@ -30,18 +30,21 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from mercer.dedup.buckets import Members, joined, packed, together
 from mercer.dedup.corpus import Corpus
 from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.signing import Signer, Signs
 from mercer.dedup.walk import (
     Candidates,
+    Members,
     Rules,
     Sets,
     candidates,
     equal_documents,
+    joined,
+    packed,
     preferred,
     ranks,
+    together,
     walk,
     with_equals,
 )

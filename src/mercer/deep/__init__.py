@@ -8,7 +8,7 @@ _HOME = {
     "ConvolutionalDeepKernelMachine": "convolutional",
     "DeepKernelClassifier": "networks",
     "DeepKernelMachine": "deep_kernel_machine",
-    "DeepKernelMachineClassifier": "deep_kernel_classifier",
+    "DeepKernelMachineClassifier": "deep_kernel_regressor",
     "DeepKernelMachineRegressor": "deep_kernel_regressor",
     "DeepKernelRegressor": "networks",
     "MultilayerKernelMachine": "multilayer",

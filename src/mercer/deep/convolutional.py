@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from mercer.deep.gaussian_outputs import GaussianOutputs
+from mercer.deep.targets import GaussianOutputs
 from mercer.estimator import estimator
 from mercer.kernels import Layer, NormalisedGaussian
 from mercer.learners.base import (

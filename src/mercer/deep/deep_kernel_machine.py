@@ -10,9 +10,8 @@ from scipy.optimize import minimize_scalar
 from sklearn.utils import check_random_state
 
 from mercer.deep.ascent import DeepAscent, DeepState
-from mercer.deep.inducing import CANDIDATES, pivots
 from mercer.deep.objective import DeepObjective, ExactObjective, InducingObjective
-from mercer.deep.propagation import Propagation
+from mercer.deep.propagation import CANDIDATES, Propagation, pivots
 from mercer.deep.targets import Targets
 from mercer.estimator import estimator
 from mercer.kernels import RBF, Layer

@@ -17,9 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer.deep.propagation import Conditional, Contribution, Propagation, PullBack
+from mercer.deep.propagation import (
+    Conditional,
+    Contribution,
+    Propagation,
+    PullBack,
+    kernel_of,
+    pull_back,
+)
 from mercer.deep.targets import Factor, Targets, inverse_of, log_det
-from mercer.deep.through_layers import kernel_of, pull_back
 from mercer.kernels import Layer
 from mercer.threads import ordered_map
 

@@ -8,6 +8,9 @@ Samples t with inner products C (p, m) with the inducing points, and squared nor
 in the next layer, for k = f(g) + ε: the conditional mean of deep Wishart processes (Aitchison et
 al., 2021). Of the last layer remain the covariance B with the inducing points and the variance k.
 W and r of the first layer depend on no Gram matrix that is learnt, so that a fit keeps them.
+
+`kernel_of` and `pull_back` take a Gram matrix and a gradient through one layer, and `pivots`
+chooses the training samples that are the inducing points.
 """
 
 from __future__ import annotations
@@ -19,8 +22,68 @@ import numpy as np
 import scipy.linalg
 
 from mercer.deep.targets import FactorSlope, inverse_of
-from mercer.deep.through_layers import kernel_of, pull_back
 from mercer.kernels import Layer
+
+
+def kernel_of(layer: Layer, G: np.ndarray) -> np.ndarray:
+    """The kernel matrix (n, n) of a Gram matrix G; LinAlgError if its diagonal is not finite.
+
+    Examples
+    --------
+    >>> from mercer.kernels import ArcCosine
+    >>> kernel_of(ArcCosine(1), np.eye(2)).round(3)  # 1 / π off the diagonal
+    array([[1.   , 0.318],
+           [0.318, 1.   ]])
+    """
+    g = _norms(G)
+    K = layer.of_gram(G.copy(), g, g)
+    np.fill_diagonal(K, layer.of_diag(g))
+    return K
+
+
+def pull_back(layer: Layer, D: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """dL/dG for a symmetric D = dL/dK at K = ``kernel_of(layer, G)``."""
+    g = _norms(G)
+    by_gram, by_norm, _ = layer.gram_derivatives(G, g, g)
+    out, shared = D * by_gram, D * by_norm
+    np.fill_diagonal(shared, 0.0)
+    # κ is symmetric, and so is D: each diagonal entry is met on the left and on the right
+    np.fill_diagonal(out, 2 * shared.sum(axis=1) + D.diagonal() * layer.diag_derivative(g))
+    return out
+
+
+def _norms(G: np.ndarray) -> np.ndarray:
+    """Squared norms; one that rounding made negative is 0."""
+    g = np.maximum(G.diagonal(), 0)
+    if not np.isfinite(g).all():
+        raise np.linalg.LinAlgError("a Gram matrix is not finite")
+    return g
+
+
+CANDIDATES = 5  # rows drawn at random for each inducing point that is chosen from them
+
+
+def pivots(G: np.ndarray, layer: Layer, count: int) -> np.ndarray:
+    """The rows of G that say most about the others, in ascending order; at most ``count``.
+
+    Pivots of the Cholesky factorisation of the first layer's kernel matrix: each next one has the
+    largest variance that those before it leave. No row is taken twice, nor one that equals another
+    (Fine & Scheinberg, "Efficient SVM training using low-rank kernel representations", JMLR 2001).
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> x = np.array([[0.0], [0.0], [0.1], [5.0]])
+    >>> pivots(x @ x.T, RBF(0.5), 2).tolist()
+    [0, 3]
+    """
+    K = kernel_of(layer, G)
+    # where variances are equal, first the row that is most like the others, in any order of them
+    central = np.argsort(-np.square(K).sum(axis=1), kind="stable")
+    K = K[np.ix_(central, central)]
+    (pstrf,) = scipy.linalg.get_lapack_funcs(("pstrf",), (K,))
+    _, order, rank, _ = pstrf(K, tol=1e-12 * float(K.diagonal().max()))
+    return np.sort(central[order[: max(1, min(count, rank))] - 1])
 
 
 class Conditional(NamedTuple):

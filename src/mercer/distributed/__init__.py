@@ -5,9 +5,8 @@
 """
 
 from mercer.distributed.distributed import Distributed
-from mercer.distributed.engine import ClusterLostError, Engine, Partition
+from mercer.distributed.engine import ClusterLostError, Engine, Partition, ThreadEngine
 from mercer.distributed.on_dask import DaskEngine, need_mercer
-from mercer.distributed.threads_here import ThreadEngine
 
 __all__ = [
     "ClusterLostError", "DaskEngine", "Distributed", "Engine", "Partition", "ThreadEngine",

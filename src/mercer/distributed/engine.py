@@ -1,16 +1,19 @@
 """The interface of a cluster: put, broadcast, map, reduce; optionally keep.
 
-An engine is one file: on_dask.py is the only one that knows Dask, threads_here.py needs no cluster.
-Each task can be run again at any time: each is a function of one partition and of
-what was broadcast, and changes neither.
+An engine is one class: on_dask.py is the only file that knows Dask, and `ThreadEngine` needs no
+cluster. Each task can be run again at any time: each is a function of one partition and of what was
+broadcast, and changes neither.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
+
+from mercer.threads import count_jobs, ordered_map
 
 
 class ClusterLostError(ConnectionError):
@@ -71,3 +74,72 @@ class Engine(ABC):
         ClusterLostError
             Too many workers have gone away in the middle.
         """
+
+
+class ThreadEngine(Engine):
+    """Tasks as threads of this process.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Threads; None means all cores.
+
+    Examples
+    --------
+    >>> from operator import add
+    >>> engine = ThreadEngine()
+    >>> parts = engine.put([partial(range, 3), partial(range, 4)])
+    >>> engine.reduce(add, engine.map(sum, parts))
+    9
+    """
+
+    def __init__(self, n_jobs: int | None = None):
+        self.n_jobs = n_jobs
+
+    def __repr__(self) -> str:
+        return f"ThreadEngine(n_jobs={self.n_jobs})"
+
+    @property
+    def tasks(self) -> int:  # type: ignore[override]
+        return count_jobs(self.n_jobs)
+
+    def put(self, sources: Sequence[Callable[[], Any]]) -> list[Any]:
+        return list(sources)
+
+    def broadcast(self, value: Any) -> Any:
+        return value
+
+    def map(self, function: Callable, parts: Sequence[Any], *shared: Any) -> list[Any]:
+        return [partial(_done, function, part, shared) for part in parts]
+
+    def keep(self, parts: Sequence[Any]) -> list[Any]:
+        return [cache(part) for part in parts]
+
+    def reduce(self, function: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+        return in_pairs(function, ordered_map(lambda part: part(), parts, self.n_jobs))
+
+
+def _done(function: Callable, part: Callable[[], Any], shared: Sequence[Any]) -> Any:
+    return function(part(), *shared)
+
+
+def in_pairs(function: Callable[[Any, Any], Any], values: Iterator[Any]) -> Any:
+    """The value of a tree of pairs of neighbours, with as few values at a time as it has levels.
+
+    Examples
+    --------
+    >>> in_pairs(lambda a, b: f"({a}{b})", iter("abcde"))
+    '(((ab)(cd))e)'
+    """
+    waiting: list[tuple[int, Any]] = []  # (level, value), the levels descend
+    for value in values:
+        level = 0
+        while waiting and waiting[-1][0] == level:
+            value, level = function(waiting.pop()[1], value), level + 1
+        waiting.append((level, value))
+    if not waiting:
+        raise ValueError("there are no partitions: give at least one row.")
+    total = waiting.pop()[1]
+    while waiting:
+        total = function(waiting.pop()[1], total)
+    return total

@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distributed import on_dask
-from mercer.distributed.engine import Engine, Partition
-from mercer.distributed.threads_here import ThreadEngine
+from mercer.distributed.engine import Engine, Partition, ThreadEngine
 from mercer.learners.base import take_rows
 from mercer.samples import check_format
 from mercer.streams import count_rows, plain_form

@@ -13,9 +13,9 @@ from inspect import isabstract
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+from mercer.persistence.installed import skops_io
 from mercer.persistence.own_objects import own_class
 from mercer.persistence.schema import JUDGED
-from mercer.persistence.skops_import import skops_io
 from mercer.persistence.values import VALUES
 
 # skops does not know these by itself. They are data: their objects are made by taking attributes

@@ -1,6 +1,7 @@
 """Speech enhancement: removes noise from recordings by kernel regression."""
 
 from mercer.speech.audio import (
+    Frames,
     Recording,
     find_recordings,
     own_rate,
@@ -9,7 +10,6 @@ from mercer.speech.audio import (
     write_audio,
 )
 from mercer.speech.enhancer import Enhanced, SpeechEnhancer, ideal_mask, training_frames
-from mercer.speech.frames import Frames
 from mercer.speech.measures import pesq, si_sdr, stoi
 from mercer.speech.scenes import Scenes, make_scenes, mix
 from mercer.speech.stream import EnhancerStream

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.signal import lfilter
 
-from mercer.speech.frames import BIN, FRAMES
+from mercer.speech.audio import BIN, FRAMES
 
 BANDS = 40
 LOWEST, HIGHEST = 60.0, 4000.0  # Hz

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.speech.audio import INSTALL, check_samples, own_rate, resampled
-from mercer.speech.frames import RATES
+from mercer.speech.audio import INSTALL, RATES, check_samples, own_rate, resampled
 
 STRETCH = 0.4  # seconds of one comparison: 30 frames
 

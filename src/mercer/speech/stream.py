@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.speech.audio import check_samples
+from mercer.speech.audio import RATES, Frames, check_samples
 from mercer.speech.enhancer import SpeechEnhancer
 from mercer.speech.features import RunningFeatures
-from mercer.speech.frames import RATES, Frames
 
 FRAMES_AT_ONCE = 100
 

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 import mercer  # noqa: E402
 from mercer.deep import DeepKernelClassifier, DeepKernelRegressor  # noqa: E402
 from mercer.deep.networks import training  # noqa: E402
-from mercer.deep.networks.latent_targets import (  # noqa: E402
+from mercer.deep.networks.inputs import (  # noqa: E402
     DirichletTargets,
     NumberTargets,
     log_shares,

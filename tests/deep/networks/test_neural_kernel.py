@@ -19,7 +19,7 @@ import mercer  # noqa: E402
 from mercer.deep import NeuralKernelClassifier, NeuralKernelRegressor  # noqa: E402
 from mercer.deep.networks import torch_side, training  # noqa: E402
 from mercer.deep.networks.inputs import Ranked, Standardised  # noqa: E402
-from mercer.deep.networks.losses import LOSSES, objective  # noqa: E402
+from mercer.deep.networks.training import LOSSES, objective  # noqa: E402
 from mercer.gram.on_torch import torch_threads  # noqa: E402
 from mercer.kernels import RBF, ArcCosine, Laplacian, Polynomial, Spectrum  # noqa: E402
 from mercer.testing import parametrize_with_object_checks  # noqa: E402

@@ -18,7 +18,7 @@ from mercer.gram import CentredGram, DenseGram
 from mercer.kernels import RBF, Jaccard, Matern, RationalQuadratic, Sigmoid, Spectrum, TableKernel
 from mercer.learners.spectral import components
 from mercer.learners.spectral.components import components_by_products
-from mercer.learners.spectral.pre_images import fixed_points
+from mercer.learners.spectral.pca_solvers import fixed_points
 from mercer.solvers import TopEigenSolver, dense_eigenpairs
 from mercer.testing import parametrize_with_object_checks
 from objects import SharedItems, SharedSymbols

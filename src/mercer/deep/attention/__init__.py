@@ -11,7 +11,7 @@ _HOME = {"AttentionClassifier": "attention_classifier"}
 _LAYERS = {
     "FunctionKernel": "kernels",
     "KernelAttention": "multi_head",
-    "PositiveFeatures": "features",
+    "PositiveFeatures": "functional",
     "attention_weights": "functional",
     "kernel_attention": "functional",
 }

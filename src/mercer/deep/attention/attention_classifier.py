@@ -11,7 +11,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.deep.attention.tokens import known_tokens, read_tokens, token_codes
-from mercer.deep.gaussian_outputs import GaussianOutputs
+from mercer.deep.targets import GaussianOutputs
 from mercer.estimator import estimator
 from mercer.learners.base import (
     check_count,

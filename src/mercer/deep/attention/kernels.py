@@ -3,7 +3,7 @@ r"""Kernels of attention: functions of a query and a key, and how each one atten
 Attention by a kernel is the Nadaraya-Watson mean of the values, :math:`o_i = \sum_j k(q_i, s_j) v_j
 / \sum_j k(q_i, s_j)`. A `PairKernel` gives k, or its logarithm, for a tile of queries and keys, and
 `mercer.deep.attention.tiles` does the rest. The dot product and RBF need no tiles where torch's own
-routine can do it. Kernels with finitely many features are in `mercer.deep.attention.features`.
+routine can do it. Kernels with finitely many features are in `mercer.deep.attention.functional`.
 
 This file is read where torch is installed.
 """

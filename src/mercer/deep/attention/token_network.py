@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from mercer.deep.attention.functional import as_attention_kernel
 from mercer.deep.attention.multi_head import KernelAttention
 from mercer.deep.attention.tokens import UNKNOWN
-from mercer.deep.learning_rate import one_cycle
+from mercer.deep.torch_layers import one_cycle
 from mercer.gram.on_torch import choose_device, torch_threads
 from mercer.threads import raise_if_stopped
 

@@ -6,10 +6,10 @@ from importlib.util import find_spec as _find_spec
 from mercer.needs_torch import need_torch as _need_torch
 
 _HOME = {
-    "DeepKernelClassifier": "deep_kernel_classifier",
-    "DeepKernelRegressor": "deep_kernel_regressor",
+    "DeepKernelClassifier": "deep_kernel",
+    "DeepKernelRegressor": "deep_kernel",
     "NeuralKernelClassifier": "neural_kernel_classifier",
-    "NeuralKernelRegressor": "neural_kernel_regressor",
+    "NeuralKernelRegressor": "neural_kernel_classifier",
 }
 
 #: modules of torch

@@ -11,16 +11,16 @@ import numpy as np
 import torch
 
 from mercer.deep.networks.blocks import NeuralKernelNetwork
-from mercer.deep.networks.joint import learn_jointly
-from mercer.deep.networks.losses import LOSSES
 from mercer.deep.networks.process import (
     LinAlgError,
     Posterior,
     RadialProcess,
     Seen,
     check_process_kernel,
+    learn_jointly,
 )
 from mercer.deep.networks.training import (
+    LOSSES,
     ROWS,
     Rows,
     Training,

@@ -1,24 +1,58 @@
 """Training of a network: Adam by batches, one cycle of the rate, and rows that are held back.
 
+The loss of the outputs and a penalty add up to the regularised primal objective.
+
 This file is read where torch is installed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from mercer.deep.learning_rate import one_cycle
 from mercer.deep.networks.blocks import NeuralKernelNetwork
-from mercer.deep.networks.losses import Loss, objective
+from mercer.deep.torch_layers import one_cycle
 from mercer.gram.on_torch import choose_device
 from mercer.threads import raise_if_stopped
+
+#: losses (n,) of outputs (n, q) for targets (n, q)
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def squared(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Half the squared error, summed over the outputs."""
+    return (outputs - targets).square().sum(dim=1) / 2
+
+
+def hinge(outputs: Tensor, targets: Tensor) -> Tensor:
+    """max(0, 1 - y f) for targets of 1 and -1, summed over the outputs."""
+    return (1 - targets * outputs).clamp_min(0).sum(dim=1)
+
+
+def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
+    """-log P(y): by a sigmoid of one output, or by the softmax of several; targets are 1 and -1."""
+    if outputs.shape[1] == 1:
+        return F.softplus(-targets * outputs)[:, 0]
+    return F.cross_entropy(outputs, targets.argmax(dim=1), reduction="none")
+
+
+LOSSES: dict[str, Loss] = {"squared": squared, "hinge": hinge, "cross_entropy": cross_entropy}
+
+
+def objective(
+    network: torch.nn.Module, loss: Loss, alpha: float, x: Tensor, y: Tensor, weights: Tensor
+) -> Tensor:
+    """alpha / 2 Σ W² over all weights, and the mean loss with weights whose mean is 1."""
+    mean = (weights * loss(network(x), y)).mean()
+    return mean + alpha / 2 * network.squared_weights() if alpha else mean
+
 
 ROWS = 4096  # that go through a network at a time where no gradient is wanted
 

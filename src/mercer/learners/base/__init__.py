@@ -20,12 +20,6 @@ from mercer.learners.base.centres import (
     numbers_for_centres,
     row_copies,
 )
-from mercer.learners.base.classes import (
-    OutputClassifier,
-    check_labels,
-    encode_classes,
-    weigh_classes,
-)
 from mercer.learners.base.distance_learner import DistanceLearner, as_distance, effective_metric
 from mercer.learners.base.finite import finite_fit, finite_values
 from mercer.learners.base.kernel_learner import (
@@ -61,11 +55,15 @@ from mercer.learners.base.placed import GramPlaced, Placed, bound_gram
 from mercer.learners.base.reasons import Reasons, largest_parts
 from mercer.learners.base.table_columns import read_like_fitted, remember_table
 from mercer.learners.base.targets import (
+    OutputClassifier,
+    check_labels,
     check_squares,
     check_targets,
     check_weights,
+    encode_classes,
     target_names,
     unit_of,
+    weigh_classes,
 )
 from mercer.streams import join_rows, take_rows
 

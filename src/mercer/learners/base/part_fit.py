@@ -14,8 +14,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import column_or_1d
 
-from mercer.learners.base.classes import check_labels, weigh_classes
-from mercer.learners.base.targets import check_targets
+from mercer.learners.base.targets import check_labels, check_targets, weigh_classes
 from mercer.streams import Chunk, count_rows
 
 

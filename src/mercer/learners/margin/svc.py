@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.estimator import estimator
 from mercer.learners.base import LIMITS, is_value
-from mercer.learners.margin.left_out import looked_up, values_left_out
 from mercer.learners.margin.many_classes import ManyClasses
+from mercer.learners.margin.support_vectors import looked_up, values_left_out
 from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.solvers import Reason
 from mercer.solvers.smo import DualProblem, SmoResult

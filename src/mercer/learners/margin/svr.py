@@ -12,8 +12,12 @@ from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
 from mercer.learners.base import LIMITS, Training, finite_fit, is_value
-from mercer.learners.margin.left_out import looked_up, values_left_out
-from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine
+from mercer.learners.margin.support_vectors import (
+    CONTINUED,
+    SupportVectorMachine,
+    looked_up,
+    values_left_out,
+)
 from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.solvers.smo import DualProblem, SmoResult
 from mercer.streams import count_rows

@@ -1,7 +1,9 @@
 """Machines that learn a space in which neighbours predict, and explain themselves by rows."""
 
-from mercer.learners.neighbourhoods.neighbourhood_classifier import NeighbourhoodMachineClassifier
-from mercer.learners.neighbourhoods.neighbourhood_regressor import NeighbourhoodMachineRegressor
+from mercer.learners.neighbourhoods.neighbourhood_regressor import (
+    NeighbourhoodMachineClassifier,
+    NeighbourhoodMachineRegressor,
+)
 from mercer.learners.neighbourhoods.trials import Member
 
 __all__ = ["Member", "NeighbourhoodMachineClassifier", "NeighbourhoodMachineRegressor"]

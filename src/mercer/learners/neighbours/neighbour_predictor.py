@@ -11,8 +11,13 @@ import numpy as np
 from mercer.estimator import estimator
 from mercer.learners.base import Training, check_count, finite_values, is_auto
 from mercer.learners.neighbours.neighbour_learner import PAIR, CountSearch
-from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
-from mercer.learners.neighbours.neighbour_weights import Neighbourhoods, Weighing, check_weighing
+from mercer.learners.neighbours.neighbour_targets import (
+    Classes,
+    Neighbourhoods,
+    Numbers,
+    Weighing,
+    check_weighing,
+)
 from mercer.learners.neighbours.predictor import Predictor
 from mercer.learners.windows import window_sums
 from mercer.search import Index

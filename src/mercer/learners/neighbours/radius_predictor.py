@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit, finite_values, row_copies
 from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_radius
-from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
-from mercer.learners.neighbours.neighbour_weights import called
+from mercer.learners.neighbours.neighbour_targets import Classes, Numbers, called
 from mercer.learners.neighbours.predictor import ClassColumns, NumberColumns, Predictor
 from mercer.learners.windows import WINDOWS, window
 from mercer.threads import fitting

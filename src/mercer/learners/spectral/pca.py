@@ -28,15 +28,13 @@ from mercer.learners.base import (
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.spectral.components import Components
 from mercer.learners.spectral.pca_solvers import (
+    PAIRS,
     SOLVERS,
+    STARTS,
     ComponentLearner,
     Scatter,
     add_scatter,
     begin_scatter,
-)
-from mercer.learners.spectral.pre_images import (
-    PAIRS,
-    STARTS,
     fixed_points,
     has_fixed_points,
 )

@@ -1,7 +1,6 @@
 """Parzen windows, for any distance: regression, classification and densities."""
 
-from mercer.learners.windows.nadaraya_watson import NadarayaWatson
-from mercer.learners.windows.nadaraya_watson_classifier import NadarayaWatsonClassifier
+from mercer.learners.windows.nadaraya_watson import NadarayaWatson, NadarayaWatsonClassifier
 from mercer.learners.windows.totals import ENDLESS, WINDOWS, window, window_sums
 
 __all__ = [

@@ -2,9 +2,8 @@
 
 from mercer.solvers.additive.column_pairs import SCORED, choose_pairs, score_pairs
 from mercer.solvers.additive.evidence import EvidenceRidge, PartResult
-from mercer.solvers.additive.exact_sum import ExactSum
 from mercer.solvers.additive.row_design import CountTables, RowDesign, column_parts
-from mercer.solvers.additive.row_ridge import PartNewton, RowRidge
+from mercer.solvers.additive.row_ridge import ExactSum, PartNewton, RowRidge
 
 __all__ = [
     "SCORED", "CountTables", "EvidenceRidge", "ExactSum", "PartNewton", "PartResult", "RowDesign",
