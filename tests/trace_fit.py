@@ -1,7 +1,8 @@
 """How long the way of a fit is: files, functions and changes of file, beside scikit-learn's.
 
 ``python tests/trace_fit.py`` prints the table. Only files of the package are counted; a change of
-file is a call of a function in another file than that of the call before.
+file is a call of a function in another file than that of the call before. A last line has the mean
+number of classes of the package that a public estimator inherits from.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.decomposition import KernelPCA
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.neighbors import KNeighborsClassifier
@@ -43,6 +45,14 @@ def way(work: Callable[[], Any], package: Any) -> tuple[int, int, int]:
     return len(set(files)), len(set(calls)), changes
 
 
+def mean_ancestors() -> float:
+    """The mean number of own classes that the estimators of `mercer` inherit from."""
+    public = [getattr(mercer, name) for name in mercer.__all__]
+    estimators = [c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)]
+    own = [sum(a.__module__.startswith("mercer.") for a in c.__mro__[1:]) for c in estimators]
+    return float(np.mean(own))
+
+
 def main() -> None:
     """Print a line for each learner; the first fit of each, which imports, is not counted."""
     rng = np.random.default_rng(0)
@@ -64,6 +74,7 @@ def main() -> None:
                 counts = way(lambda learner=learner: learner.fit(X, y), package)
                 found.append(" / ".join(f"{count:,}" for count in counts))
         print(f"{name:28}{found[0]:36}{' '.join(found[1:])}".rstrip())
+    print(f"own ancestors of a public estimator, on average: {mean_ancestors():.1f}")
 
 
 if __name__ == "__main__":

@@ -252,7 +252,7 @@ DICTIONARIES, BATCHES = 2, 3
 HEADER_KIND, HEADER_TABLE, BODY = 1, 2, 3
 LENGTH, NODES, BUFFERS, COMPRESSION = 0, 1, 2, 3
 DICTIONARY_BATCH, RECORD_BATCH, BATCH_OF_DICTIONARY = 2, 3, 1
-BLOCK = np.dtype([("at", "<i8"), ("head", "<i4"), ("pad", "<i4"), ("body", "<i8")])
+RECORD_BLOCK = np.dtype([("at", "<i8"), ("head", "<i4"), ("pad", "<i4"), ("body", "<i8")])
 PAIR = np.dtype([("first", "<i8"), ("second", "<i8")])  # offset and length; length and nulls
 RATIO = 2**15  # a block of zstd has at least four bytes, and at most 2^17 unpacked ones
 
@@ -281,7 +281,7 @@ def _messages_of_file(file: BinaryIO, end: int) -> Iterator[int]:
         raise ValueError("its end is damaged or missing")
     footer = Table.first(_bytes_at(file, end - length, length))
     for field in (DICTIONARIES, BATCHES):
-        for at, head, _, body in footer.structs(field, BLOCK).tolist():
+        for at, head, _, body in footer.structs(field, RECORD_BLOCK).tolist():
             if min(at, head, body) < 0 or at + head + body > end - length:
                 raise ValueError("a batch of rows does not lie in the file")
             if at + head != sum(_head(file, at)):
