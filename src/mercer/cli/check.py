@@ -301,10 +301,10 @@ def advice(rows: int, columns: list[Column], task: str | None) -> list[str]:
         f"In Python: {machine} with {kernel}.",
     ]
     if pairs == "``RBF``, 50 columns":
-        said.append(f"One fit of {counted_rows(rows)}: {fit_said(rows, task)}, on two cores.")
+        said.append(f"One fit of {rows:,} rows: {fit_said(rows, task)}, on two cores.")
     elif pairs is not None:
         seconds = rows**2 / 2 / PAIRS[pairs]
-        said.append(f"Its {counted_rows(rows)} are compared in {time_said(seconds)} on one core.")
+        said.append(f"Its {rows:,} rows are compared in {time_said(seconds)} on one core.")
     return said
 
 
@@ -352,7 +352,3 @@ def time_said(seconds: float) -> str:
 
 def size_said(megabytes: float) -> str:
     return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(1, round(megabytes))} MB"
-
-
-def counted_rows(rows: int) -> str:
-    return f"{rows:,} rows"

@@ -53,6 +53,8 @@ def columns_table(columns: list[Column], values: bool = False, most: int = MOST_
         run = list(neighbours)
         together = len(columns) > most and len(run) > FEW
         lines += [run] if together else [[column] for column in run]
+        if len(lines) > most:
+            break
     for run in lines[:most]:
         first, last, missing = run[0], run[-1], sum(column.missing for column in run)
         style = STYLES.get(first.kind, "dim")
@@ -65,7 +67,7 @@ def columns_table(columns: list[Column], values: bool = False, most: int = MOST_
             line((reason, "" if first.used else "dim")),
         )  # fmt: skip
     if len(lines) > most:
-        table.add_row(f"… and {sum(map(len, lines[most:]))} more")
+        table.add_row(f"… and {len(columns) - sum(map(len, lines[:most]))} more")
     return table
 
 

@@ -67,6 +67,7 @@ FEW_ROWS = 20  # below, no column is taken for an identifier, but for one that i
 FEWEST_NAMED = 3  # rows that such a column counts
 TIES = 10
 LOOKED_AT = 8  # cells of columns, of which only those are compared whole that have these alike
+MOST_NAMED = 20  # columns, where one is not there
 COUNTED = 0.7  # of the integers up to the last: a counter of rows, some of which were left out
 
 
@@ -138,7 +139,8 @@ def infer_columns(
         if order is not None and not isinstance(kind.get(column.name), Column):
             name = column.name
             found[i] = _infer(name, columns[name], kind.get(name), False, order)
-    if not any(map(_informs, found)):
+    # what is used, and has more than levels that hardly return
+    if not any(column.used and not _hardly_returns(column) for column in found):
         found = [_spared(column, columns) for column in found]
     return [c if isinstance(kind.get(c.name), Column) else
             replace(c, others=_other_readings(c, columns[c.name])) for c in found]  # fmt: skip
@@ -184,11 +186,6 @@ def _order_hinted(
     return replace(hints, order="mdy") if dollars and not comma else None
 
 
-def _informs(column: Column) -> bool:
-    """Whether a column is used, and for more than levels that hardly return."""
-    return column.used and not _hardly_returns(column)
-
-
 def _hardly_returns(column: Column) -> bool:
     kind = column.of
     return (kind.levelled or kind.identifies) and column.known < 2 * column.distinct
@@ -224,9 +221,9 @@ def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[
             if name not in columns:
                 close = difflib.get_close_matches(str(name), map(str, columns), 1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
-                faults.append(
-                    f"{argument}: there is no column {name!r}; columns are {_some(columns)}.{hint}"
-                )
+                rest = len(columns) - MOST_NAMED
+                some = f"{[*columns][:MOST_NAMED]}{f' and {rest} more' * (rest > 0)}"
+                faults.append(f"{argument}: there is no column {name!r}; columns are {some}.{hint}")
     known = [each.name for each in column_kinds() if each.given]
     wrong = [name for name, v in kind.items()
              if not isinstance(v, Column) and str(v).partition(":")[0] not in known]  # fmt: skip
@@ -275,9 +272,8 @@ def _infer(
     def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
         of = column_kind(kind)
         how = of.written(texts, hints) if texts else of.counted(present)
-        missing = n - known + lost
-        found = Column(name, kind, reason, missing, distinct, separator=separator, rows=n)
-        found = replace(found, **{**how, **written})
+        told = {"separator": separator, "rows": n, **how, **written}
+        found = Column(name, kind, reason, n - known + lost, distinct, **told)
         low, high, levels = found.of.extent(found, values, counts)
         return replace(found, low=low, high=high, levels=levels)
 
@@ -547,11 +543,6 @@ def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
         return "category", "true or false"
     pooled = f"; the {len(rare)} that fewer than {RARE} rows have count as one" if rare else ""
     return "category", f"{mixed}{distinct} different values{pooled}"
-
-
-def _some(names: Iterable, most: int = 20) -> str:
-    names = list(names)
-    return f"{names}" if len(names) <= most else f"{names[:most]} and {len(names) - most} more"
 
 
 def _fingerprint(values: np.ndarray) -> tuple[str, int]:

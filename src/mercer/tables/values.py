@@ -277,11 +277,8 @@ def _are_long(values: Iterable) -> bool:
     Other ones, such as the sizes of stars, are quantities.
     """
     lengths = {len(str(abs(int(v)))) for v in values if v}
-    return len(lengths) > 0 and 10 ** max(lengths) > LARGEST_EXACT and _long_alike(lengths)
-
-
-def _long_alike(lengths: set[int]) -> bool:
-    return max(lengths) - min(lengths) <= 1
+    long = len(lengths) > 0 and 10 ** max(lengths) > LARGEST_EXACT
+    return long and max(lengths) - min(lengths) <= 1
 
 
 def missing_values(values: np.ndarray) -> np.ndarray:
