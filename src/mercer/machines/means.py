@@ -26,6 +26,11 @@ MOST, LEAST_SHARE = 4, 0.03  # machines of a mean, whose predictions take as lon
 ROUNDS, POOL = 40, 8  # additions to a mean, and machines of which each is the best
 
 
+def _of_best(name: str) -> Any:
+    """What the best machine of a mean has, as an attribute of the mean."""
+    return property(lambda mean: getattr(mean.machines[0], name))
+
+
 @dataclass
 @fields(numbers=each(whole()), shares=floats(1, lambda mean: len(mean.machines)))
 class MeanMachine(Machine):
@@ -45,34 +50,12 @@ class MeanMachine(Machine):
     def parts(self) -> tuple[Machine, ...]:
         return self.machines
 
-    @property
-    def learner(self) -> Any:
-        """That of the best machine."""
-        return self.machines[0].learner
-
-    @property
-    def kernel(self) -> Any:
-        """That of the best machine."""
-        return self.machines[0].kernel
-
-    @property
-    def smooth_kernel(self) -> Any:
-        """That of the best machine."""
-        return self.machines[0].smooth_kernel
-
-    @property
-    def source(self) -> Any:
-        """That of the best machine."""
-        return self.machines[0].source
+    learner, penalty = _of_best("learner"), _of_best("penalty")
+    kernel, smooth_kernel, source = map(_of_best, ("kernel", "smooth_kernel", "source"))
 
     def again(self, share: float = 1.0) -> Recipe:
         """That of the best machine."""
         return self.machines[0].again(share)
-
-    @property
-    def penalty(self) -> float:
-        """That of the best machine."""
-        return self.machines[0].penalty
 
     def outputs(self, M: Any) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs)."""
