@@ -14,9 +14,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from PIL import Image
 
 import mercer
 from mercer import distances, kernels
+from mercer.samples import read
 from mercer.streams import Chunks, join_rows, take_rows
 from mercer.tables import read_columns
 
@@ -74,6 +76,7 @@ LONG = [np.round(RNG.normal(size=(5 + i % 3)).cumsum() + 5 * c, 3) for i, c in e
 EVEN = np.round(RNG.normal(size=(N, 6)).cumsum(axis=1) + 5 * Y[:, None], 3)
 WIDE = [np.round(RNG.normal(size=(5 + i % 3, 2)) + 5 * c, 3) for i, c in enumerate(Y)]
 IMAGES = np.round(RNG.random((N, 4, 4)) + Y[:, None, None], 3)
+DATES = np.datetime64("2024-01-01") + RNG.integers(0, 300, (N, 2))
 GRAPHS = [nx.path_graph(4 + i % 2) if c else nx.star_graph(4) for i, c in enumerate(Y)]
 TREES = ["(S (NP a) (VP b))" if c else "(S (NP (D a) (N c)) (VP d))" for c in Y]
 NESTED = [
@@ -89,7 +92,27 @@ INDICATORS = {
 SERIES = {
     **columns([each.tolist() for each in LONG]), "arrays": LONG, "pandas arrays": pd.Series(LONG),
     "list of columns": [pd.Series(each) for each in LONG],
+    "soundfile": [(each, 8000) for each in LONG],
+    "sktime": pd.DataFrame({"x": [pd.Series(each) for each in LONG]}),
 }  # fmt: skip
+
+
+class GrakelGraph:
+    """What a graph of GraKeL answers."""
+
+    def __init__(self, graph):
+        self.edges = {u: dict.fromkeys(near, 1.0) for u, near in graph.adjacency()}
+
+    def get_vertices(self, purpose):
+        return set(self.edges)
+
+    def get_labels(self, purpose, label_type, return_none):
+        return dict.fromkeys(self.edges, "x") if label_type == "vertex" else None
+
+    def get_edge_dictionary(self):
+        return self.edges
+
+
 #: kind -> its forms, a kernel and a distance
 FORMS = {
     "vectors": (rows_of_numbers(EVEN[:, :3]), kernels.RBF(), distances.Minkowski()),
@@ -119,6 +142,8 @@ FORMS = {
         **containers(WIDE), "lists": [each.tolist() for each in WIDE],
         "polars": pl.Series("x", [each.tolist() for each in WIDE]),
         "frames": [pd.DataFrame(each) for each in WIDE],
+        "aeon": [each.T for each in WIDE],
+        "sktime": pd.DataFrame({c: [pd.Series(each[:, c]) for each in WIDE] for c in (0, 1)}),
     }, kernels.GlobalAlignment(), distances.DTW()),
     "bags": ({
         **containers(WIDE), "lists": [each.tolist() for each in WIDE],
@@ -128,6 +153,7 @@ FORMS = {
         "dicts": [{"nodes": len(g), "edges": list(g.edges)} for g in GRAPHS],
         "GraKeL": [[set(g.edges), dict.fromkeys(g, 0)] for g in GRAPHS],
         "tuples": [(len(g), list(g.edges)) for g in GRAPHS],
+        "objects of GraKeL": list(map(GrakelGraph, GRAPHS)),
     }, kernels.WeisfeilerLehman(2), kernels.graph_distance()),
     "trees": (columns(TREES), kernels.SubsetTree(), None),
     "tables": ({
@@ -234,6 +260,46 @@ def test_a_stream_of_a_single_column_needs_no_targets():
         known = mercer.Nystroem(kernels.Spectrum(2), n_components=4, random_state=0)
         made = features.fit_chunks(Chunks(X, rows=5)).transform(X)
         np.testing.assert_allclose(made, known.fit_chunks(Chunks(WORDS, Y, rows=5)).transform(X))
+
+
+@pytest.mark.parametrize("column", [list, pd.Series, objects])
+def test_images_of_pillow_are_vectors_of_pixels(column):
+    pixels = (IMAGES * 100).astype(np.uint8)
+    images = [Image.fromarray(each) for each in pixels]
+    known = kernels.RBF(1e-4)(pixels.reshape(N, -1))
+    np.testing.assert_allclose(kernels.RBF(1e-4)(column(images)), known)
+    assert read(column(images))[0].name == "vectors"
+    assert len(read_columns(column(images))) == 16
+    images[3] = images[3].resize((5, 4))
+    with pytest.raises(ValueError, match=r"\(4, 4\) pixels.*\(5, 4\).*image.resize"):
+        mercer.SVC().fit(column(images), Y)
+
+
+def test_frames_of_one_size_are_series():
+    assert read([pd.DataFrame(row.reshape(3, 2)) for row in EVEN])[0].name == "series"
+
+
+def test_sounds_of_several_rates_are_not_compared():
+    sounds = [(each, 8000 + 1000 * (i % 2)) for i, each in enumerate(LONG)]
+    with pytest.raises(TypeError, match=r"X\[0\] is no array of numbers, but GlobalAlignment"):
+        kernels.GlobalAlignment()(sounds)
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ns"])
+def test_dates_are_days_whatever_their_unit(unit):
+    X, days = DATES.astype(f"M8[{unit}]"), (DATES - np.datetime64(0, "D")).astype(float)
+    kernel = kernels.RBF(1e-4)
+    np.testing.assert_allclose(kernel(X), kernel(days))
+    made, known = (mercer.mmd_test(kernel, Z[:6], Z[6:], random_state=0) for Z in (X, days))
+    np.testing.assert_allclose(made.permuted, known.permuted)
+    made, known = (ridge_in_chunks(Chunks(Z, Y, rows=5), kernel) for Z in (X, days))
+    np.testing.assert_array_equal(made.predict(X), known.predict(days))
+
+
+def test_channels_of_different_lengths_are_refused():
+    nested = pd.DataFrame({c: [pd.Series(each[c:, c]) for each in WIDE] for c in (0, 1)})
+    with pytest.raises(ValueError, match=r"channels of X\[0\] have different lengths"):
+        mercer.SVC(kernel=kernels.GlobalAlignment()).fit(nested, Y)
 
 
 def test_two_graphs_of_json_are_no_graph_of_grakel():

@@ -108,20 +108,12 @@ def graph_as_given(item: Any, name: str) -> GraphParts:
     if isinstance(item, Mapping):
         return _of_mapping(item, name)
     form = _form(item)
-    return {"networkx": _of_networkx, "igraph": _of_igraph, "rustworkx": _of_rustworkx}[
-        form or "networkx"
-    ](item, name)
+    return FORMS[form or "networkx"][0](item, name)
 
 
 def _form(item: Any) -> str | None:
-    for form, needs in (
-        ("networkx", ("nodes", "edges", "adj", "is_directed")),
-        ("igraph", ("get_edgelist", "vcount", "is_directed")),
-        ("rustworkx", ("edge_list", "num_nodes", "node_indices")),
-    ):
-        if all(hasattr(item, need) for need in needs):
-            return form
-    return None
+    forms = (form for form, (_, *needs) in FORMS.items() if all(hasattr(item, n) for n in needs))
+    return next(forms, None)
 
 
 # --- objects of other libraries -----------------------------------------------------------------
@@ -153,6 +145,24 @@ def _of_rustworkx(graph: Any, name: str) -> GraphParts:
         len(number), ends, [_payload(p) for p in graph.nodes()],
         [_payload(p) for p in graph.edges()], directed, name,
     )  # fmt: skip
+
+
+def _of_grakel_object(graph: Any, name: str) -> GraphParts:
+    same = dict.fromkeys(graph.get_vertices(purpose="any"), 0)
+    labels, marks = (
+        graph.get_labels(purpose="any", label_type=of, return_none=True)
+        for of in ("vertex", "edge")
+    )
+    return _of_grakel([graph.get_edge_dictionary(), labels or same, marks or None], name)
+
+
+#: library -> what reads its graphs, and what these have
+FORMS = {
+    "networkx": (_of_networkx, "nodes", "edges", "adj", "is_directed"),
+    "igraph": (_of_igraph, "get_edgelist", "vcount", "is_directed"),
+    "rustworkx": (_of_rustworkx, "edge_list", "num_nodes", "node_indices"),
+    "GraKeL": (_of_grakel_object, "get_edge_dictionary", "get_vertices", "get_labels"),
+}
 
 
 def _of_mapping(item: Mapping, name: str) -> GraphParts:

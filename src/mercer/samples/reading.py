@@ -99,7 +99,7 @@ def read(X: Any, kind: str | Kind | None = None, *, reader: str = "read") -> tup
         found = recognised(X)
         if found is not None:
             return found
-        X = plain_array(X)
+        X = known_form(X)
         kind = "vectors" if are_numbers(X) else "table"
     wanted = kind if isinstance(kind, Kind) else kind_named(kind)
     if is_encoded(X, wanted, reader):
@@ -116,7 +116,7 @@ def recognised(X: Any) -> tuple[Kind, list] | None:
     for kind in all_kinds():
         found = kind.form_of(X)
         if found is not None:
-            return kind, kind.rows(found, "read")
+            return None if kind.coordinates else (kind, kind.rows(found, "read"))
     X = plain_array(X)
     items = _objects(X)
     for kind in all_kinds():
@@ -147,7 +147,7 @@ def _objects(X: Any) -> list | None:
         return None
     cells = [item if isinstance(item, LISTED) or is_missing_value(item) else np.asarray(item)
              for item in items]  # fmt: skip
-    deep = _depth(first)
+    deep = _depth(first_known(cells))
     if deep > DEEPEST:
         raise ValueError(f"X holds lists in lists of more than {DEEPEST} levels: give fewer.")
     column = not isinstance(X, LISTED)
@@ -166,8 +166,10 @@ def _depth(cell: Any) -> int:
 
 
 def _are_images(cells: list) -> bool:
-    shapes = {np.shape(cell) for cell in cells}
-    return len(shapes) == 1 and len(shape := shapes.pop()) > 1 and shape[0] == shape[1]
+    with suppress(ValueError):  # of lists of different lengths
+        shapes = {np.shape(cell) for cell in cells}
+        return len(shapes) == 1 and len(shape := shapes.pop()) > 1 and shape[0] == shape[1]
+    return False
 
 
 def _are_whole(cells: list) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.persistence import fields, floats
 from mercer.samples.kind import Kind
-from mercer.samples.numbers import is_number
+from mercer.samples.numbers import is_number, is_whole
 from mercer.samples.ragged import Ragged, cell_numbers, points_of_all
 from mercer.samples.raw_data import (
     LISTED,
@@ -19,12 +19,14 @@ from mercer.samples.raw_data import (
     frame_of,
     is_frame,
     is_missing_value,
+    object_columns,
 )
 
 if TYPE_CHECKING:
     from sklearn.utils import InputTags
 
 LAYOUTS = ("last", "first")
+LOWEST_RATE = 1000  # samples in a second of a sound, at least
 
 
 @fields(values=floats(2))
@@ -58,6 +60,9 @@ class SeriesKind(Kind):
     size_of = "points"
     distance = "mercer.distances:DTW"
     kernels = ("mercer.kernels:Convolutions", "mercer.kernels:GlobalAlignment")
+
+    def __init__(self):
+        self.forms = (of_sounds, of_nested_frame, of_channels_first)
 
     def encode(self, X: Any, like: Series | None, reader: str) -> Series:
         if like is not None and like.channels > 1 and isinstance(X, np.ndarray) and X.ndim == 3:
@@ -146,6 +151,35 @@ def series_of(X: Any, *, channels: str = "last", padded: bool = False) -> list[n
             points = points[: known[-1] + 1] if len(known) else points[:0]
         found.append(_checked(points, f"X[{i}]", "series_of"))
     return found
+
+
+def of_sounds(X: Any) -> list | None:
+    """The samples of pairs (samples, rate) of one rate, as soundfile reads them; else None."""
+    pairs = X if isinstance(X, list) and X and isinstance(X[0], tuple) else []
+    rates = {pair[1] if len(pair) == 2 and is_whole(pair[1]) else 0 for pair in pairs}
+    sounds = [pair[0] for pair in pairs]
+    arrays = all(isinstance(each, np.ndarray) and each.ndim in (1, 2) for each in sounds)
+    return sounds if arrays and len(rates) == 1 and rates.pop() >= LOWEST_RATE else None
+
+
+def of_nested_frame(X: Any) -> list | None:
+    """The series of a frame of sktime, each cell of which is a column of points; else None."""
+    frame = frame_of(X) if is_frame(X) and X.shape[0] and X.shape[1] else None
+    if frame is None or not all(hasattr(cell, "to_numpy") for cell in frame.row(0)):
+        return None
+    rows = list(zip(*object_columns(X)))
+    for i, row in enumerate(rows):
+        if len(set(map(np.shape, row))) > 1:
+            raise ValueError(f"the channels of X[{i}] have different lengths: give as many points.")
+    return [np.stack(row, axis=1) if len(row) > 1 else np.asarray(row[0]) for row in rows]
+
+
+def of_channels_first(X: Any) -> list | None:
+    """Arrays (d, T) of one d and several T, as in aeon, with time first; None for all else."""
+    items = X if isinstance(X, (list, tuple)) else []
+    shapes = {each.shape if isinstance(each, np.ndarray) else () for each in items}
+    turned = len({shape[1:] for shape in shapes}) > 1 and len({shape[:1] for shape in shapes}) == 1
+    return [each.T for each in items] if turned and {*map(len, shapes)} == {2} else None
 
 
 def are_series(cells: list) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.persistence import fields
-from mercer.samples.columns import column_names, refuse_missing
+from mercer.samples.columns import column_names, in_numbers, refuse_missing
 from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_that_holds
 from mercer.samples.numbers import is_number
@@ -122,6 +122,9 @@ class VectorsKind(Kind):
     counted = True
     distance = "mercer.distances:Minkowski"
 
+    def __init__(self):
+        self.forms = (of_images,)
+
     def is_encoded(self, X: Any) -> bool:
         return is_checked(X)
 
@@ -164,6 +167,7 @@ def encode_vectors(X, like, reader, missing=False):
         rows.checked = "finite"
         return rows
     X = as_rows(X)
+    X = in_numbers(X) if isinstance(X, np.ndarray) and X.dtype.kind in "mM" else X  # days
     refuse_objects(X, reader)
     if is_frame(X) and not hasattr(X, "dtypes"):  # arrow frames cannot be read as arrays directly
         X = frame_of(X).to_numpy()
@@ -212,11 +216,26 @@ def as_rows(X: Any) -> Any:
     if is_frame(X):
         return _numbers_of_frame(X)
     cells = listed(X)
-    if cells and isinstance(cells[0], LISTED):
+    if cells and (isinstance(cells[0], LISTED) or len(getattr(cells[0], "shape", ()))):
         with suppress(TypeError, ValueError):  # rows of different lengths, which are refused later
             rows = np.asarray(cells)
             X = rows if rows.dtype.kind in "fiub" else X
     return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 and X.size else X
+
+
+def of_images(X: Any) -> np.ndarray | None:
+    """The pixels of images of Pillow, one row for each; None for all else."""
+    images = listed(X) or []
+    if not all(hasattr(image, "getbands") for image in images[:1]) or not images:
+        return None
+    sizes = dict.fromkeys((image.size, image.mode) for image in images)
+    if len(sizes) > 1:
+        (first, mode), (other, second) = [*sizes][:2]
+        raise ValueError(
+            f"X has an image of {first} pixels in mode {mode!r} and one of {other} in {second!r}: "
+            "give all one size and mode, by image.resize(size).convert(mode)."
+        )
+    return np.stack([np.asarray(image) for image in images]).reshape(len(images), -1)
 
 
 def are_vectors(cells: list) -> bool:

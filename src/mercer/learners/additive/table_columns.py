@@ -179,8 +179,9 @@ def _has_others(X: Any) -> bool:
     """Whether some values of an array or of a list of rows are neither numbers nor missing."""
     if isinstance(X, np.ndarray) and X.dtype.kind != "O":
         return X.dtype.kind in "USTMm"
-    listed = isinstance(X, LISTED) and getattr(X, "ndim", 1) and len(X)
-    rows: Any = X if listed and isinstance(X[0], LISTED) else []
+    if not isinstance(X, LISTED) or not getattr(X, "ndim", 1):
+        return False
+    rows = (row for row in X if isinstance(row, LISTED) and getattr(row, "ndim", 1))
     return any(isinstance(cell, (str, date, timedelta)) for row in rows for cell in row)
 
 
