@@ -171,7 +171,8 @@ def of_nested_frame(X: Any) -> list | None:
     for i, row in enumerate(rows):
         if len(set(map(np.shape, row))) > 1:
             raise ValueError(f"the channels of X[{i}] have different lengths: give as many points.")
-    return [np.stack(row, axis=1) if len(row) > 1 else np.asarray(row[0]) for row in rows]
+    stacked = [np.stack(row, axis=1) for row in rows]
+    return [points[:, 0] for points in stacked] if X.shape[1] == 1 else stacked
 
 
 def of_channels_first(X: Any) -> list | None:
