@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,8 @@ from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.kernels import RBF, FromFunction, Jaccard, Match, Sigmoid, Spectrum, TableKernel
 from mercer.learners.base.parameters import LIMITS, Limits
 from mercer.learners.ridge import penalty as ridge_penalty
-from mercer.learners.ridge.penalty import PENALTIES
+from mercer.learners.ridge.penalty import PENALTIES, without_copies
+from mercer.threads import Stop
 
 KERNEL = RBF(0.5)
 
@@ -298,3 +301,15 @@ def test_centres_are_numbers_of_the_rows_that_were_given():
     X = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 3, axis=0)
     model = KernelRidge("auto", kernel=RBF(0.5), solver="low_rank", rank=9).fit(X, X[:, 0])
     assert_array_equal(model.X_fit_, X[model.centres_])
+
+
+def test_a_search_for_copies_of_words_asks_whether_to_stop():
+    """Of a million rows of a table it took a minute, long after the time of a fit was over."""
+    words = Spectrum(1).encode(["ab", "ba", "ab"])
+    training = SimpleNamespace(X=words, weights=None)
+    rows, copies, weights = without_copies(training, np.zeros(3))
+    assert (rows.tolist(), copies.tolist(), weights.tolist()) == ([0, 1], [0, 1, 0], [2, 1])
+    with Stop() as stop:
+        stop.set()
+        with pytest.raises(KeyboardInterrupt):
+            without_copies(training, np.zeros(3))

@@ -21,9 +21,11 @@ from mercer.solvers import (
     RidgeSweep,
     worst,
 )
+from mercer.threads import raise_if_stopped
 
 PENALTIES = np.logspace(-8, 1, 19)  # choices of alpha="auto", relative to the number of rows
 MOST_OUTPUTS = 64  # most outputs on which a penalty is judged
+KEYS = 10_000  # of rows that are looked up until it is asked whether to stop
 FACTORISATIONS = 8  # for more penalties than that, one eigendecomposition is cheaper
 
 
@@ -143,7 +145,12 @@ def without_copies(
     else:
         numbers: dict = {}
         keys = zip(row_keys(X), (target.tobytes() for target in np.asarray(y)))
-        copies = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+        found: list[int] = []
+        for key in keys:
+            if len(found) % KEYS == 0:  # a million rows take many seconds
+                raise_if_stopped()
+            found.append(numbers.setdefault(key, len(numbers)))
+        copies = np.array(found)
         rows = np.unique(copies, return_index=True)[1]
     if len(rows) == len(copies):
         return slice(None), slice(None), training.weights
