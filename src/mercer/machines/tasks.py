@@ -24,6 +24,7 @@ from mercer.learners.base import (
     check_targets,
     fit_softmax,
 )
+from mercer.persistence import fields, floats
 from mercer.spoken import written
 from mercer.tables import words_in_order
 
@@ -248,6 +249,10 @@ class TargetScale:
 
 
 @dataclass(frozen=True, eq=False)
+@fields(
+    sizes=floats(1, lambda scale: len(scale.scales)),
+    spread=floats(1, lambda scale: len(scale.scales)),
+)
 class JointScale(TargetScale):
     """The scale of several targets (n, k): each on its own, divided by its spread there.
 

@@ -11,6 +11,7 @@ from sklearn.multioutput import MultiOutputClassifier
 import mercer
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
 from mercer.kernels import RBF, TableKernel
+from mercer.plots import PartialDependenceDisplay, save_report
 from mercer.selection.automatic import METRICS
 
 N = 120
@@ -220,6 +221,10 @@ def test_what_serves_one_target_alone_says_so(fitted, tmp_path):
 
 def test_a_report_is_one_of_each_target(fitted, tmp_path):
     path = tmp_path / "report.html"
+    with pytest.raises(ValueError, match=r"a report is of one target: .* model\.of_target\(name\)"):
+        save_report(path, fitted, NEW, Y)
+    with pytest.raises(ValueError, match=r"has the targets \[0, 1, 2\], but a dependence is of"):
+        PartialDependenceDisplay.from_estimator(fitted, X, [0])
     fitted.of_target(0).report(path, NEW[:40], Y[:40, 0], time=2)
     assert "R²" in path.read_text(encoding="utf-8")
 

@@ -202,6 +202,11 @@ def _answers(model: Any, data: Any) -> np.ndarray:
     """Predicted numbers (n, 1), or probabilities (n, classes), which may be 0 and 1."""
     if hasattr(model, "encoder_"):
         found = model.machine_(data)
+        if found.ndim > 1 and not is_classifier(model):
+            raise ValueError(
+                f"{type(model).__name__} has the targets {model.targets_}, but a dependence is of "
+                "one: give model.of_target(name)."
+            )
         return found.reshape(len(found), -1)
     if not is_classifier(model):
         return np.asarray(model.predict(data), dtype=np.float64).reshape(len(data), -1)[:, :1]

@@ -125,6 +125,11 @@ def report_data(
     facts, provenance = facts or TableFacts(), provenance or Provenance()
     seed = provenance.seed
     X_test, y_test = holdout[0], np.asarray(holdout[1])
+    if y_test.shape[1:] > (1,):
+        raise ValueError(
+            f"y has {y_test.shape[1]} columns, but a report is of one target: give one column, and "
+            "of a KernelRegressor of several targets model.of_target(name)."
+        )
     fitted_rows = 0 if X is None else len(y)
     known = X is not None
     if hasattr(model, "encoder_") and _is_table(X_test):  # each row is read and encoded once
