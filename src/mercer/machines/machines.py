@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -271,25 +272,16 @@ class OneOutput(Machine):
         parts = self.machine.parts
         return tuple(OneOutput.of(part, self.place) for part in parts) if parts[1:] else (self,)
 
-    @property
-    def learner(self) -> Any:
-        return self.machine.learner
+    learner, kernel, smooth_kernel, source, stored, kind, description = (
+        property(attrgetter(f"machine.{name}"))
+        for name in (
+            "learner", "kernel", "smooth_kernel", "source", "stored", "kind", "description",
+        )
+    )  # fmt: skip
 
     @property
     def penalty(self) -> float:
         return self.machine.penalty
-
-    @property
-    def kernel(self) -> Any:
-        return self.machine.kernel
-
-    @property
-    def smooth_kernel(self) -> Any:
-        return self.machine.smooth_kernel
-
-    @property
-    def source(self) -> Any:
-        return self.machine.source
 
     def outputs(self, M: Any) -> np.ndarray:
         return self.size * self.machine.outputs(M)[:, [self.place]]
@@ -297,20 +289,8 @@ class OneOutput(Machine):
     def again(self, share: float = 1.0) -> Recipe:
         return self.machine.again(share)
 
-    @property
-    def stored(self) -> np.ndarray:
-        return self.machine.stored
-
-    @property
-    def kind(self) -> str:
-        return self.machine.kind
-
     def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
         return self.size * self.machine.contributions(M, outputs + self.place)
-
-    @property
-    def description(self) -> str:
-        return self.machine.description
 
 
 def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:
