@@ -172,6 +172,13 @@ def of(kind, form):
     return next(iter(forms.values())), forms[form], kernel, distance
 
 
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_moments_and_spans_of_pandas_are_no_series(zone):
+    moments = pd.date_range("2024-01-01", periods=N, freq="37h", tz=zone)
+    table = read_columns(pd.DataFrame({"at": moments, "since": moments - moments[0]}))
+    assert [values.dtype.kind for values in table.values()] == ["M", "f"]
+
+
 @pytest.mark.parametrize(("kind", "form"), EACH)
 def test_a_kernel_and_a_distance_read_the_same(kind, form):
     plain, X, kernel, distance = of(kind, form)

@@ -165,7 +165,8 @@ def of_sounds(X: Any) -> list | None:
 def of_nested_frame(X: Any) -> list | None:
     """The series of a frame of sktime, each cell of which is a column of points; else None."""
     frame = frame_of(X) if is_frame(X) and X.shape[0] and X.shape[1] else None
-    if frame is None or not all(hasattr(cell, "to_numpy") for cell in frame.row(0)):
+    # pandas' moments have a `to_numpy` too
+    if frame is None or not all(hasattr(c, "to_numpy") and np.ndim(c) for c in frame.row(0)):
         return None
     rows = list(zip(*object_columns(X)))
     for i, row in enumerate(rows):
