@@ -159,10 +159,11 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            No column can be used; the message says why for each column.
+            No column can be used; the message says why for each column. Or a column is lacking.
         """
         table = read_columns(X)
         self.columns_ = infer_columns(table) if self.columns is None else self.columns
+        self._refuse_absent(table)
         self.n_features_in_ = len(table)
         self.numbers_: dict[str, Numbers] = {}
         quantiles: list[np.ndarray] = []  # of each of them, from as many rows
@@ -287,6 +288,10 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         if isinstance(X, EncodedTable) and X.features is self.features_:
             return X
         table = read_columns(X)
+        self._refuse_absent(table)
+        return EncodedTable(table, self._encode(table), self.features_)
+
+    def _refuse_absent(self, table: dict[Any, np.ndarray]) -> None:
         absent = [c.name for c in used_columns(self.columns_) if c.name not in table]
         if absent:
             many = len(absent) > 1
@@ -295,7 +300,6 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
                 f"{'are' if many else 'is'} lacking; there are {list(table)[:50]}. Add what is "
                 f"lacking, or fit again without {'these columns' if many else 'this column'}."
             )
-        return EncodedTable(table, self._encode(table), self.features_)
 
     def _encode(self, table: dict[Any, np.ndarray]) -> EncodedColumns:
         out: list[np.ndarray] = []

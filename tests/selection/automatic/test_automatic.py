@@ -284,6 +284,33 @@ def test_a_refit_on_rows_with_new_gaps_learns_its_weights_anew():
     assert np.isfinite(model.predict(full)).all()
 
 
+@pytest.mark.parametrize(
+    ("table", "y", "said"),
+    [
+        (TABLE[["size", "colour"]], np.zeros(N), "one class"),
+        (TABLE[["size"]], LABELS, "the column 'colour' of the training table is lacking"),
+        (np.zeros((N, 1)), LABELS, "X has 1 features"),
+    ],
+)
+def test_a_refit_that_is_refused_leaves_the_model_as_it_was(table, y, said):
+    model = KernelClassifier(trials=1, metric="f1").fit(TABLE[["size", "colour"]], LABELS)
+    before = model.predict(TABLE)
+    with pytest.raises(ValueError, match=said):
+        model.refit(table, y)
+    assert_array_equal(model.predict(TABLE), before)
+
+
+def test_a_refit_to_other_classes_keeps_the_factors_of_those_that_it_knew():
+    labels = np.where(RNG.uniform(size=N) < 0.2, "rare", "usual")
+    model = KernelClassifier(trials=1, metric="balanced_accuracy").fit(TABLE, labels)
+    known = dict(zip(model.classes_, model.decision_weights_))
+    assert known["rare"] > 1
+    model.refit(TABLE, np.where(np.arange(N) % 5 == 0, "all new", labels))
+    assert model.classes_.tolist() == ["all new", "rare", "usual"]
+    assert_allclose(model.decision_weights_, [1, known["rare"], known["usual"]])
+    assert set(model.predict(TABLE)) <= set(model.classes_)
+
+
 def test_relevance_is_the_learnt_weight_of_each_column():
     X = RNG.uniform(size=(200, 3))
     model = KernelRegressor(trials=1, only="kernels").fit(X, np.sin(8 * X[:, 1]))

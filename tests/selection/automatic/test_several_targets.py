@@ -172,8 +172,11 @@ def test_it_is_saved_refitted_replayed_and_compressed(fitted, tmp_path):
     assert again.predict(NEW).shape == before.shape
     again.compress(X[: N // 2], 20)
     assert again.predict(NEW).shape == before.shape
+    before = again.predict(NEW)
     with pytest.raises(ValueError, match="has 2 columns"):
         again.refit(X, Y[:, :2])
+    np.testing.assert_array_equal(again.predict(NEW), before)
+    assert again.targets_ == fitted.targets_
 
 
 @pytest.mark.parametrize(

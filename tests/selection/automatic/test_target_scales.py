@@ -98,6 +98,24 @@ def test_few_rows_few_values_and_negative_targets_keep_their_scale():
     assert [m.target_scale_.name for m in (few, counts, signed)] == ["", "", ""]
 
 
+@pytest.mark.parametrize("name", ["own", "logarithm", "square root", "logit", "ranks"])
+def test_a_target_of_zeros_has_every_scale(name):
+    y = np.stack([np.zeros(60), SHARES[:60]], axis=1)
+    model = KernelRegressor(trials=1, target_scale=[name, None]).fit(X[:60], y)
+    assert_allclose(model.predict(X[TEST])[:, 0], 0, atol=1e-9)
+
+
+def test_a_list_has_none_where_the_scale_is_to_be_chosen():
+    y = np.stack([LOGNORMAL, LOGNORMAL], axis=1)[TRAIN]
+    model = KernelRegressor(trials=1, target_scale=["own", None]).fit(X[TRAIN], y)
+    assert [scale.name for scale in model.target_scale_.each] == ["", "logarithm"]
+    assert [notice[:20] for notice in model.notices_ if "fitted by" in notice] == [
+        "1 is fitted by its l"
+    ]
+    with pytest.raises(ValueError, match="target_scale=3: these targets"):
+        KernelRegressor(target_scale=3).fit(X[TRAIN], LOGNORMAL[TRAIN])
+
+
 def test_files_refits_and_replays_keep_the_scale(tmp_path):
     model = KernelRegressor(trials=2).fit(X[TRAIN], SHARES[TRAIN])
     mercer.save(model, tmp_path / "model.mercer")

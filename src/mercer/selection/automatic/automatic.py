@@ -13,6 +13,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import KW_ONLY, asdict, replace
 from typing import Any, ClassVar, Self
 
@@ -273,8 +274,6 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             | dict.fromkeys(("score", "loss", "spread", "seconds"), np.nan)
         ]  # fmt: skip
         self.searched_ = self.interrupted_ = None
-        if settings.task.classes is not None:
-            self.decision_weights_ = np.ones(len(settings.task.classes))
 
     def _on_its_scale(self, settings: SearchSettings) -> Task:
         """The task, on the scale that suits its targets."""
@@ -317,11 +316,16 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     def refit_and_encode(self, X, y, sample_weight=None) -> EncodedTable:
         """`refit`, and return the rows of X, as `fit_and_encode` does."""
         check_is_fitted(self)
+        again = copy(self)  # what is refused or interrupted leaves the model as it is
+        rows = again._fit_again(read_like_fitted(self, ReadTable.of(X)), y, sample_weight)
+        vars(self).update(vars(again))
+        return rows
+
+    def _fit_again(self, X: ReadTable, y: Any, sample_weight: Any) -> EncodedTable:
         table, task, y, weights, _ = self._read(X, y, sample_weight)
         features, planned = self.encoder_.features_, self._planned()
         kernels = [part.kernel if candidate.keeps_kernel else None
                    for part, candidate, _ in self.parts_]  # fmt: skip
-        del self.machine_  # with another encoder it would predict nonsense
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         if self.encoder_.features_ != features:
             kernels = [None] * len(planned)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, field
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -98,12 +99,16 @@ class KernelClassifier(ClassifierMixin, AutomaticKernel):
     def _read_target(self, y, n, order=None):
         given = levels_in_order(y) if self.order is None else self.order
         task, y = Classification.read(y, n, type(self).__name__, given if order is None else order)
+        fit: Any = self if self.__sklearn_is_fitted__() else None
+        # a refit keeps the factors of the classes that the search met
+        known = {} if fit is None else dict(zip(fit.classes_, fit.decision_weights_))
         self.classes_, self.order_ = task.classes, task.order
+        self.decision_weights_ = np.array([known.get(each, 1.0) for each in task.classes])
         return task, y
 
     def _learn_from_left_out(self, search, last):
-        ones = np.ones(len(self.classes_))
-        self.decision_weights_ = search.state.decision_weights.get(self.winner_name_, ones)
+        found = search.state.decision_weights
+        self.decision_weights_ = found.get(self.winner_name_, self.decision_weights_)
 
     def decision_function(self, X):
         """Calibrated log-odds (n,) for two classes; log-probabilities (n, classes) for more."""

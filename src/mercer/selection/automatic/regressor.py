@@ -81,28 +81,30 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
         return RowHashes.of(rows, y) if y.ndim == 1 else [RowHashes.of(rows, v) for v in y.T]
 
     def _on_its_scale(self, settings: SearchSettings) -> Task:
-        y, weights = settings.y, settings.weights
-        if self.target_scale is not None:
-            return self._on_scales(self._named(self.target_scale, y), y, weights)
-        scales = [choose_scale(replace(settings, y=column)) for column in _columns(y)]
-        for name, scale in zip(self.targets_ or ["The target"], scales):
-            if scale.name:
+        y, scales = settings.y, []
+        for place, (given, own) in enumerate(self._of_each(self.target_scale, y)):
+            if given is not None:
+                scales.append(scale_named(given, own))
+                continue
+            scales.append(choose_scale(replace(settings, y=own)))
+            if scales[-1].name:
+                target = "The target" if self.targets_ is None else self.targets_[place]
                 self.notices_.append(
-                    f"{name} is fitted by its {scale.name}, with which left-out rows are predicted "
-                    "better. Predictions are in its own units."
+                    f"{target} is fitted by its {scales[-1].name}, with which left-out rows are "
+                    "predicted better. Predictions are in its own units."
                 )
-        return self._on_scales(scales, y, weights)
+        return self._on_scales(scales, y, settings.weights)
 
-    def _named(self, names: str | list, y: np.ndarray) -> list[TargetScale]:
-        """The scales with these names, one for each target."""
+    def _of_each(self, names: Any, y: np.ndarray) -> list[tuple[Any, np.ndarray]]:
+        """The name of the scale of each target, and the target."""
         columns = _columns(y)
-        names = [names] * len(columns) if isinstance(names, str) else names
+        names = names if isinstance(names, (list, tuple)) else [names] * len(columns)
         if len(names) != len(columns):
             raise ValueError(
                 f"target_scale={names!r} has {len(names)} entries, but y has {len(columns)} "
                 "columns: give one for each, or one name for all."
             )
-        return [scale_named(name, column) for name, column in zip(names, columns)]
+        return list(zip(names, columns))
 
     def _on_scales(self, scales: list[TargetScale], y: np.ndarray, weights: Any) -> Task:
         self.target_scale_ = scales[0] if y.ndim == 1 else JointScale.joined(scales, y, weights)
@@ -127,7 +129,8 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
                 f"y has {len(_columns(y))} columns, but the search had {len(names)} targets: give "
                 "the same ones."
             )
-        return self._on_scales(self._named(names, y), y, weights)
+        scales = [scale_named(name, own) for name, own in zip(names, _columns(y))]
+        return self._on_scales(scales, y, weights)
 
     def of_target(self, target) -> KernelRegressor:
         """The regressor of one of several targets, with the same predictions of it.

@@ -145,7 +145,8 @@ def _others(y: np.ndarray, ranks: bool) -> list[TargetScale]:
     """The scales that suit the range of a target; ``ranks`` are those for medians alone."""
     found: list[TargetScale] = []
     if y.min() >= 0:
-        shift = 0.0 if y.min() > 0 else float(y[y > 0].min())
+        least = float(y[y > 0].min()) if y.any() else 1.0
+        shift = 0.0 if y.min() > 0 else least
         found += [LogScale.of(y, shift=shift), RootScale.of(y)]
         if y.max() <= 1:
             found.append(LogitScale.of(y, most=1.0, margin=_margin(y, 1.0)))
