@@ -132,6 +132,22 @@ def test_rows_to_score_on_are_those_with_all_targets(files, capsys):
     code, said = printed(capsys, *given, "--test", "v.csv")
     assert code == 0
     assert said.count("on the 50 rows of v.csv") == 2
+    table.drop("high").write_csv("v.csv")
+    code, said = printed(capsys, *given, "--test", "v.csv", "--force")
+    assert code != 0
+    assert "--target high: v.csv has no such column" in said
+
+
+@pytest.mark.parametrize("target", ['"low"', "low,low"])
+def test_a_name_in_quotes_is_that_of_one_target(target, files, capsys):
+    table = files / "t.csv"
+    given = ("fit", table, "--target", target, "--test", table, "--trials", 1, "-o", "u.mercer")
+    code, said = printed(capsys, *given)
+    assert code == 0
+    assert "t.csv: 60 rows, 3 columns besides low." in said
+    assert mercer.load("u.mercer").file_target_ == "low"
+    code, said = printed(capsys, "check", table, "--target", target)
+    assert code == 0
 
 
 @pytest.mark.parametrize(
@@ -142,6 +158,11 @@ def test_rows_to_score_on_are_those_with_all_targets(files, capsys):
         (["--target", "low,z", "--metric", "accuracy"], "is for classes: give r2, rmse, mae"),
         (["--target", "low,z", "--compress", "10"], "leave it out, or fit a model for each"),
         (["--target", "low,word"], "--target word holds 'a', which is not a number"),
+        (["--target", "low,z", "--group", "z"], "--group z: this is the target"),
+        (["--target", '"low"', "--weight", "low"], "--weight low: this is the target"),
+        (["--target", "low,z", "--drop", "low"], "--drop low: this is the target"),
+        (["--target", ""], "--target : t.csv has no such column"),
+        (["--target", "low\nz"], "t.csv has no such column"),
     ],
 )
 def test_what_does_not_suit_several_targets_is_refused(options, said, capsys):

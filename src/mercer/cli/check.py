@@ -93,9 +93,9 @@ def check_table(options: CheckOptions) -> int:
                 f"--target {target}: check looks at one target at a time: give one of "
                 f"{', '.join(read.targets)}."
             )
-        from mercer.selection.automatic import default_metric
+        from mercer.machines import default_metric
 
-        frame, y, task, said_first = read.others, read.y, read.task, read.said
+        target, frame, y, task, said_first = read.target, read.others, read.y, read.task, read.said
         facts |= {"task": task, "task_reason": read.why, "rows_without_target": read.dropped}
         screen.print(line("Task: ", (read.task, "bold"), f", since {read.why}."))
         judged = judged_by(default_metric(read.task, y, ordered=read.order is not None), None, y)
@@ -104,9 +104,9 @@ def check_table(options: CheckOptions) -> int:
         for said in [_balance(y, read.task, target), order, *said_first, judged, lost]:
             if said:
                 screen.print(said)
-    values = read_columns(frame)
+    values, targets = read_columns(frame), [] if target is None else [target]
     numbers: dict[Any, np.ndarray] = {}  # of texts, for all that asks for them
-    columns = columns_of(values, kinds, options.drop, tables, target, numbers=numbers)
+    columns = columns_of(values, kinds, options.drop, tables, targets, numbers=numbers)
     screen.print()
     most = len(columns) if options.whole else FEW_COLUMNS
     table = columns_table(columns, values=True, most=most)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 # exit codes, which ``mercer --help`` lists
@@ -26,20 +26,17 @@ class OptionError(TableError):
     """A value of an option that no table could make right; the message names both."""
 
 
-def check_columns(
-    option: str, names: Iterable[str], path: str, columns: list[str], target: str | None = None
-) -> None:
-    """Refuse an option that names the target, or a column that a table lacks."""
-    refuse(column_faults(option, names, path, columns, target))
-
-
 def column_faults(
-    option: str, names: Iterable[str], path: str, columns: list[str], target: str | None = None
+    option: str,
+    names: Iterable[str],
+    path: str,
+    columns: list[str],
+    targets: Collection[str] = (),
 ) -> list[TableError]:
-    """An error for each name in an option that is the target, or a column that a table lacks."""
+    """An error for each name in an option that is a target, or a column that a table lacks."""
     faults: list[TableError] = []
     for name in names:
-        if name == target:
+        if name in targets:
             said = f"{option} {name}: this is the target; give another column."
             faults.append(OptionError(said))
         elif name not in columns:

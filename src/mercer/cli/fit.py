@@ -123,7 +123,7 @@ def search_and_refit(
         model.notices_.append(_loss(before, score, options.compress))
     final, table = _refit(model, problem, split, options, steps, budget)
     rows = split.numbers[0] if final is model else problem.rows
-    note_origin(final, options.target, rows)
+    note_origin(final, problem.target, rows)
     if final is not model:
         table = table[np.searchsorted(rows, split.numbers[0])]
     outcome = Outcome(model, None, final, len(rows), split, table)
@@ -360,7 +360,7 @@ def _report(
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
         scored=outcome.score, final=Final(outcome.final, outcome.final_X, outcome.final_rows),
         facts=TableFacts(
-            target or options.target, problem.notices, [*problem.doubts, *split.doubts],
+            target or problem.target, problem.notices, [*problem.doubts, *split.doubts],
             problem.dropped, split.numbers,
         ),
         provenance=Provenance(

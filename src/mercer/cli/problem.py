@@ -6,7 +6,7 @@ the screen what they found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ import polars as pl
 
 from mercer.cli.errors import (
     TableError,
-    check_columns,
     column_faults,
     counted,
     of_option,
@@ -69,17 +68,19 @@ class Extras:
         return Extras(*(part if part is None else part[rows] for part in parts))
 
 
-def check_extras(options: FitOptions, path: str, names: list[str]) -> None:
+def check_extras(options: FitOptions, path: str, names: list[str], targets: Sequence[str]) -> None:
     """Refuse columns of --group, --time-column and --weight that are not among the names."""
     given = {"--group": options.group, "--time-column": options.time_column}
     given["--weight"] = options.weight
     for option, name in given.items():
-        check_columns(option, [] if name is None else [name], path, names, options.target)
+        refuse(column_faults(option, [] if name is None else [name], path, names, targets))
 
 
-def read_extras(frame: pl.DataFrame, options: FitOptions, path: str) -> tuple[ReadTable, Extras]:
+def read_extras(
+    frame: pl.DataFrame, options: FitOptions, path: str, targets: Sequence[str]
+) -> tuple[ReadTable, Extras]:
     """The columns to predict from, and those of --group, --time-column and --weight."""
-    check_extras(options, path, frame.columns)
+    check_extras(options, path, frame.columns, targets)
     weights = groups = times = None
     if options.group is not None:
         column = frame[options.group]
@@ -155,7 +156,8 @@ class Problem:
     notices: list[str] = field(default_factory=list)  # what was found in reading
     #: what a review of the table found that speaks against a score
     doubts: list[str] = field(default_factory=list)
-    targets: list[str] = field(default_factory=list)  # the names of several targets
+    target: str = ""  # its name; of several, as the user gave them
+    targets: list[str] = field(default_factory=list)  # the names of several
 
     def named(self, y: np.ndarray) -> Any:
         """Targets with their names, if there are several."""
@@ -211,11 +213,11 @@ def check_names(options: FitOptions) -> None:
     targets = targets_named(options.target, tables.label, names)
     options.check_several(targets)
     names = [name for name in names if name not in targets]
-    check_extras(options, tables.label, names)
+    check_extras(options, tables.label, names, targets)
     given = (("--kind", options.kinds), ("--drop", options.drop))
-    if any(column_faults(*each, tables.label, names, options.target) for each in given):
+    if any(column_faults(*each, tables.label, names, targets) for each in given):
         values = read_columns(tables.frame().drop(targets))  # what else is wrong
-        columns_of(values, options.kinds, options.drop, tables, options.target)
+        columns_of(values, options.kinds, options.drop, tables, targets)
 
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
@@ -227,7 +229,8 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     read = read_answers(frame, tables, options.target, options.task, options.orders)
     options.check_several(read.targets)
     others, y, numbers, task, order = read.others, read.y, read.rows, read.task, read.order
-    why, dropped, said_first, targets = read.why, read.dropped, read.said, read.targets
+    why, dropped, said_first, target = read.why, read.dropped, read.said, read.target
+    targets = read.targets or [target]
     del frame, read  # a copy of all cells
     with of_option():
         name = options.metric or default_metric(task, y, ordered=order is not None)
@@ -235,28 +238,28 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     metric = name
     name = options.train.name if not options.more else tables.label
     sizes = f"{counted(others.height, 'row')}, {counted(others.width, 'column')}"
-    screen.print(line((name, "bold"), f": {sizes} besides {options.target}."))
+    screen.print(line((name, "bold"), f": {sizes} besides {target}."))
     if dropped:
-        screen.print(left_out(dropped, " or a ".join(targets) or options.target))
+        screen.print(left_out(dropped, " or a ".join(targets)))
     for said in said_first:
         screen.print(said)
     screen.print(line("Task: ", (task, "bold"), f", since {why}."))
-    if said := order_said(y, order, task, options.target):
+    if said := order_said(y, order, task, target):
         screen.print(said)
     if judged := judged_by(metric, options.metric, y):
         screen.print(judged)
     screen.print()
-    X, extras = read_extras(others, options, tables.label)
+    X, extras = read_extras(others, options, tables.label, targets)
     del others
     if extras.weights is not None and not extras.weights.all():
         rows = np.flatnonzero(extras.weights)
         screen.print(f"{len(X) - len(rows)} rows of weight 0 are left out.")
         X, y, extras, numbers = X[rows], y[rows], extras.take(rows), numbers[rows]
-    columns = columns_of(X.columns, options.kinds, options.drop, tables, options.target)
+    columns = columns_of(X.columns, options.kinds, options.drop, tables, targets)
     used = [column for column in columns if column.used]
     related = extras.times if extras.groups is None else extras.groups
     findings = []
-    for name, own in zip(targets, y.T) if targets else [(options.target, y)]:
+    for name, own in zip(targets, y.reshape(len(y), -1).T):
         findings += review_target(own, task, name, accuracy=metric == "accuracy")
         findings += find_leaks(used, X.columns, own, task)
     review = review_columns(columns, X.columns)
@@ -273,8 +276,9 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     if notices or doubts:
         screen.print()
     return Problem(
-        X, y, task, why, metric, numbers, dropped, extras, order, columns, notices, doubts, targets
-    )
+        X, y, task, why, metric, numbers, dropped, extras, order, columns, notices, doubts, target,
+        targets[1:] and targets,
+    )  # fmt: skip
 
 
 def judged_by(metric: str, asked: str | None, y: np.ndarray) -> str:
@@ -295,7 +299,7 @@ def columns_of(
     kind: dict,
     drop: Sequence[str],
     tables: Tables,
-    target: str | None = None,
+    targets: Collection[str] = (),
     faults: Iterable[TableError] = (),
     numbers: dict[Any, np.ndarray] | None = None,
 ) -> list[Column]:
@@ -306,7 +310,7 @@ def columns_of(
     names, faults = [str(name) for name in values], [*faults]
     told = {name: kind for name, kind in tables.kinds.items() if name in values}
     for option, given in (("--kind", kind), ("--drop", drop)):
-        faults += column_faults(option, given, tables.label, names, target)
+        faults += column_faults(option, given, tables.label, names, targets)
     kind = told | {name: each for name, each in kind.items() if name in values}
     drop = [name for name in drop if name in values]
     columns: list[Column] = []
@@ -409,18 +413,17 @@ def _read_test(problem: Problem, test: Path, options: FitOptions, screen: Termin
     frame = tables.frame([*problem.X.columns])
     if problem.targets:
         others, y, rows = read_several(
-            frame, targets_named(options.target, str(test), frame.columns), str(test),
-            hints=tables.hints, varied=False,
-        )  # fmt: skip
+            frame, problem.targets, str(test), hints=tables.hints, varied=False
+        )
     else:
         others, y, rows = read_target(
-            frame, options.target, str(test), varied=False, hints=tables.hints,
+            frame, problem.target, str(test), varied=False, hints=tables.hints,
             known=np.unique(problem.y).tolist() if problem.y.dtype.kind == "U" else None,
         )  # fmt: skip
     if problem.y.dtype.kind == "U":
         y = y.astype(str)  # classes 1 and 2, where training has 3a too
     if frame.height > len(rows):
-        lacking = " or a ".join(problem.targets) or options.target
+        lacking = " or a ".join(problem.targets) or problem.target
         screen.print(f"{test}: {left_out(frame.height - len(rows), lacking)}\n")
     said = check_test_table(others, y, problem.columns, problem.y, problem.task, test)
     both = problem.rows, rows

@@ -36,7 +36,8 @@ class Answers:
     order: list | None  # the classes from the lowest to the highest, if they have an order
     said: list[str]  # how the target was read where there is more than one way
     dropped: int  # rows without a target
-    targets: list[str] = field(default_factory=list)  # the names of several targets
+    target: str  # its name; of several, as the user gave them
+    targets: list[str] = field(default_factory=list)  # the names of several
 
 
 def read_answers(
@@ -44,9 +45,8 @@ def read_answers(
 ) -> Answers:
     """The target of a table to learn from; ``given`` and ``orders`` are what a user says of it."""
     said: list[str] = []
-    targets = [target]
-    if target not in (tables.unread or {}):
-        targets = targets_named(target, tables.label, frame.columns)
+    known = [*frame.columns, *(tables.unread or {})]
+    targets = targets_named(target, tables.label, known)
     if targets[1:]:
         others, y, rows = read_several(
             frame, targets, tables.label, tables.unread, tables.hints, said
@@ -55,7 +55,7 @@ def read_answers(
             check_task("regression", column, name)
         why = f"there are {len(targets)} targets"
         dropped = frame.height - len(rows)
-        return Answers(others, y, rows, "regression", why, None, said, dropped, targets)
+        return Answers(others, y, rows, "regression", why, None, said, dropped, target, targets)
     target = targets[0]
     others, y, rows = read_target(
         frame, target, tables.label, unread=tables.unread, hints=tables.hints, said=said
@@ -67,7 +67,7 @@ def read_answers(
     if order is not None and given is None and not orders:
         why = "the column has ordered classes"
     check_task(task, y, target)
-    return Answers(others, y, rows, task, why, order, said, frame.height - len(rows))
+    return Answers(others, y, rows, task, why, order, said, frame.height - len(rows), target)
 
 
 def targets_named(text: str, path: str, columns: Sequence[str]) -> list[str]:
@@ -78,7 +78,9 @@ def targets_named(text: str, path: str, columns: Sequence[str]) -> list[str]:
     >>> targets_named('low,"high, or"', "t.csv", ["low", "high, or"])
     ['low', 'high, or']
     """
-    names = [text] if text in columns else next(csv.reader([text], skipinitialspace=True), [text])
+    names = [text]
+    if text not in columns and "\n" not in text:
+        names = next(csv.reader([text], skipinitialspace=True)) or names
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in columns:
@@ -98,7 +100,7 @@ def read_several(
     """`read_target` of several targets of numbers (n, targets), in the rows that have all."""
     found = []
     for target in targets:
-        others = frame.drop([name for name in targets if name != target])
+        others = frame.drop([name for name in targets if name != target], strict=False)
         _, y, rows = read_target(others, target, path, varied, unread, hints, said=said)
         if y.dtype.kind not in "fiub":
             raise TableError(
