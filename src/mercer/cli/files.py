@@ -208,6 +208,10 @@ class _Blaming(io.RawIOBase):
         buffer[: len(content)] = content
         return len(content)
 
+    def readall(self) -> bytes:
+        with self.source._blamed():
+            return self.stream.read()
+
 
 def _read_over(file: io.BufferedReader, count: int) -> None:
     """Read some bytes, and forget them."""

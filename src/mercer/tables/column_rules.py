@@ -242,11 +242,12 @@ def _infer(
     """The rules, in order; the first that applies."""
     given, _, form = (given or "").partition(":")
     written = column_kind(given).formed(form) if form else {}
-    there = ~missing_values(values)
-    present = values if there.all() else values[there]
+    types = {*map(type, values.tolist())} if values.dtype == object else set()
+    full = types and type(None) not in types  # else each cell is looked at, which is slower
+    there = slice(None) if full or not (gone := missing_values(values)).any() else ~gone
+    present, types = values[there], types - {type(None)}
     n, known = len(values), len(present)
     objects = None if given else object_column(present)
-    types = set(map(type, present.tolist())) if values.dtype == object else set()
     cells = any(issubclass(each, SETS) for each in types)
     timed = DATE_NAME.fullmatch(str(name)) or TIME_NAME.fullmatch(str(name))
     if types == {str} and known > 2 * SAMPLED and not (objects or given or dropped or timed):
@@ -267,7 +268,7 @@ def _infer(
     else:
         counts = Counter(map(key, present.tolist()) if cells or objects else present.tolist())
         distinct = len(counts)
-    texts = [v for v in counts if isinstance(v, str)] if values.dtype == object else []
+    texts = list(counts) if types == {str} else [v for v in counts if isinstance(v, str)]
 
     def column(kind: str, reason: str, lost: int = 0, separator: str | None = None) -> Column:
         of = column_kind(kind)

@@ -34,6 +34,7 @@ NUMBERED = re.compile(r"^-?\d+[ .:=)-]+(?=\w)")  # a code before its label
 RISING = 0.99  # of the steps from row to row, in a table that is ordered in time
 FEWEST_GROUPS, GROUP_ROWS = 10, 3  # groups, and rows of each on average, that are a panel
 MOST_GROUPINGS, MOST_NUMBERS = 8, 100  # columns that may be groups, and be the same in them
+PARTS = slice(100), slice(None)  # rows that may show that a column is not the same in groups; all
 #: times the range of the other values, beyond which a mark of a missing value lies, or a mistake
 FAR_MARK, FAR = 2.0, 5.0
 MARK = re.compile(r"-[1-9]|-?(?:9{2,}|8{2,}|7{2,}|9+[6-8]|32767|65535|2147483647)")
@@ -261,12 +262,15 @@ def find_groups(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Fi
         levels = values[column.name].tolist()
         text = {v: level_text(v) for v in set(levels)}
         code = {each: i for i, each in enumerate(dict.fromkeys(text.values()))}
-        codes = np.array([code[text[v]] for v in levels])
-        _, first = np.unique(codes, return_index=True)
+        known = {v: code[each] for v, each in text.items()}
+        codes = np.fromiter(map(known.__getitem__, levels), np.intp, rows)
+        first = np.empty(len(code), np.intp)
+        first[codes[::-1]] = np.arange(rows)[::-1]  # of equal codes the last one is written last
         same = {
             str(c.name): cells[first] for c in numbers
             if c is not column and 2 * c.distinct >= len(first)
-            and np.array_equal((cells := c.of.read(values[c.name], c))[first][codes], cells)
+            for cells in [c.of.read(values[c.name], c)]
+            if all(np.array_equal(cells[first][codes[part]], cells[part]) for part in PARTS)
         }  # fmt: skip
         if column.of.numeric and not CODE_NAME.fullmatch(str(column.name)):
             order = np.argsort(column.of.read(values[column.name], column)[first])
@@ -422,7 +426,13 @@ def _find_far_numbers(column: Column, cells: np.ndarray) -> Iterator[str]:
     if not column.of.numeric:
         return
     numbers = column.of.read(cells, column)
-    numbers = np.sort(numbers[~np.isnan(numbers)]) / 4  # no difference overflows
+    numbers = numbers[~np.isnan(numbers)] / 4  # no difference overflows
+    low, high = (numbers.min(), numbers.max()) if len(numbers) else (0.0, 0.0)
+    near = (high - low) / FAR  # less than a far value is from the others
+    bulk = max((numbers >= high - near).mean(), (numbers <= low + near).mean()) if near else 1.0
+    if bulk < 1 - 2 * RARE_CLASS and not any(MARK.fullmatch(f"{4 * v:.12g}") for v in (low, high)):
+        return  # without sorting, which takes most of the time
+    numbers.sort()
     for step in (1, -1):
         ends = step * numbers[::step]  # they rise, and those that may be marks come first
         first = int(np.searchsorted(ends, ends[0], "right")) if len(ends) else 0

@@ -171,7 +171,7 @@ def _series_values(series: Any, name: Any) -> np.ndarray:
         return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
     cells = series.to_list()
     if dtype == nw.String and series.implementation.is_polars():
-        return _kept(cells, series.is_null().to_numpy())
+        return np.fromiter(cells, dtype=object, count=len(cells))
     if dtype == nw.Time:
         cells = [None if cell is None else cell.isoformat() for cell in cells]
     if dtype == nw.Struct and any(field.name == "edges" for field in dtype.fields):

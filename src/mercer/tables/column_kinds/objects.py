@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -261,6 +262,8 @@ def are_sequences(counts: Counter) -> bool:
     >>> are_sequences(Counter(["GATTACAGATTA", "CCATGGATACCA"])), are_sequences(Counter(["Anna"]))
     (True, False)
     """
+    if any(isinstance(v, str) and re.search(r"\s", v) for v in islice(counts, SYMBOLS)):
+        return False  # most texts show it at once
     texts = [value for value in counts if isinstance(value, str)]
     whole = "".join(texts)
     if len(texts) < len(counts) or not whole or re.search(r"\s", whole):

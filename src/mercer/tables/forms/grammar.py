@@ -75,7 +75,9 @@ def form_of(counts: Counter, hints: Hints, mostly: float = MOSTLY) -> Read | Non
 
     ``counts`` are the different values of a column that holds texts, with their numbers of rows.
     """
-    texts = [value for value in counts if isinstance(value, str)]
+    texts = list(counts)
+    if {*map(type, texts)} != {str}:
+        texts = [value for value in texts if isinstance(value, str)]
     step = max(1, len(texts) // SAMPLED)
     if step == 1:
         families = _tried(counts, texts, hints, mostly)
@@ -214,11 +216,12 @@ def simple_numbers(texts: list[str], hints: Hints) -> tuple[dict[str, Any], np.n
     """
     form, shapes, numbers = Numbers(), Counter[str](), np.zeros(0)
     for some in (texts[:: len(texts) // SAMPLED + 1], texts):
-        shapes = Counter(shapes_of(some))
+        of_each = shapes_of(some)
+        shapes = Counter(of_each)
         form = numbers_of_shapes(shapes, hints.decimal)
         if form is None or any(map(CODE.fullmatch, shapes)):
             return None
-        known, numbers = form.simple_cells(some)
+        known, numbers = form.simple_cells(some, of_each)
         if len(known) < len(some):
             return None
     return _written(form, shapes, hints), numbers

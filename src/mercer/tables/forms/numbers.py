@@ -239,17 +239,20 @@ class Numbers:
         some, numbers = self.simple_cells(texts)
         return dict(zip(some, numbers.tolist()))
 
-    def simple_cells(self, texts: list[str]) -> tuple[list[str], np.ndarray]:
+    def simple_cells(
+        self, texts: list[str], shapes: list[str] | None = None
+    ) -> tuple[list[str], np.ndarray]:
         """The texts that are digits and points alone, which may be equal, and their numbers.
 
-        A pattern is tried on each shape that texts have, instead of on each text.
+        A pattern is tried on each of the ``shapes`` that the texts have, instead of on each text.
         """
         decimal, size = self.decimal or ".", 100 if self.shares else 1
-        shapes = shapes_of(texts)
-        known = {shape for shape in set(shapes)
+        shapes = shapes_of(texts) if shapes is None else shapes
+        different = set(shapes)
+        known = {shape for shape in different
                  if len(shape) <= LONGEST and _SIMPLE[decimal].fullmatch(shape)}  # fmt: skip
         some = texts
-        if not known.issuperset(shapes):
+        if known != different:
             some = [text for text, shape in zip(texts, shapes) if shape in known]
         digits = "\n".join(some).replace("," if decimal == "." else ".", "").replace(",", ".")
         numbers = np.fromiter(map(float, digits.split("\n") if some else ()), np.float64) + 0.0
