@@ -116,6 +116,18 @@ def test_rows_that_there_is_no_time_to_predict_are_not_scored(folder, capsys, mo
     assert "11 rows" in page
 
 
+def test_fewer_rows_to_score_on_have_the_share_of_a_rare_class(folder, capsys, monkeypatch):
+    rare = np.arange(300) % 30 == 0
+    x = np.random.default_rng(0).normal(size=300) + 3 * rare
+    pl.DataFrame({"x": x, "y": np.where(rare, "ill", "well")}).write_csv("rare.csv")
+    monkeypatch.setattr("mercer.cli.fit.affordable_rows", lambda *_, **__: 30)
+    given = ("fit", "rare.csv", "--target", "y", "--trials", 1, "-o", "rare.mercer")
+    assert command(*given, "--json") == 0
+    score = json.loads(capsys.readouterr().out)["score"]
+    assert (score["metric"], score["rows"]) == ("average_precision", 30)
+    assert score["value"] is not None
+
+
 def test_a_simple_model_that_takes_long_on_all_rows_is_not_compared(folder, capsys, monkeypatch):
     within = Clock.within
     late = iter([False, True])

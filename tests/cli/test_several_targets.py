@@ -8,6 +8,7 @@ import pytest
 
 import mercer
 from cli.runner import command, printed
+from mercer.threads import Clock
 
 N = 60
 
@@ -136,6 +137,38 @@ def test_rows_to_score_on_are_those_with_all_targets(files, capsys):
     code, said = printed(capsys, *given, "--test", "v.csv", "--force")
     assert code != 0
     assert "--target high: v.csv has no such column" in said
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_without_a_score_nothing_is_said_of_one(files, capsys, monkeypatch):
+    pl.read_csv(files / "t.csv").head(40).write_csv("u.csv")  # 8 rows to score on are few
+    given = ("fit", "u.csv", "--target", 'low,"high, or"', "--trials", 1, "-o", "u.mercer")
+    monkeypatch.setattr("mercer.cli.fit.score_held_out", interrupt)
+    code, said = printed(capsys, *given)
+    assert code == 130
+    assert "Interrupted: there is no score and no report." in said
+    assert "to doubt this score" not in said
+    assert mercer.load("u.mercer").targets_ == ["low", "high, or"]
+
+
+def test_a_report_that_is_interrupted_is_named(files, capsys, monkeypatch):
+    given = ("fit", files / "t.csv", "--target", 'low,"high, or"', "--trials", 1, "-o", "u.mercer")
+    monkeypatch.setattr("mercer.cli.fit.write_report", interrupt)
+    code, said = printed(capsys, *given)
+    assert code == 130
+    assert "there is no report of low; there is no report of high, or." in said
+
+
+def test_a_baseline_that_takes_long_is_named_for_its_target(files, capsys, monkeypatch):
+    within, late = Clock.within, iter([False, False, False, True])
+    monkeypatch.setattr(Clock, "within", lambda *args: None if next(late, False) else within(*args))
+    given = ("fit", files / "t.csv", "--target", 'low,"high, or"', "--trials", 1, "-o", "u.mercer")
+    said = printed(capsys, *given)[1]
+    assert "'linear (spline)' was not compared on the rows held out for high, or: its fit" in said
+    assert "for low: its fit" not in said
 
 
 @pytest.mark.parametrize("target", ['"low"', "low,low"])

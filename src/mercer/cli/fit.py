@@ -28,6 +28,7 @@ from mercer.cli.outcome import Outcome, show_files, show_outcome, summary
 from mercer.cli.problem import Problem, Split, read_problem, split_rows
 from mercer.cli.screen import SearchBar
 from mercer.cli.terminal import Terminal, line
+from mercer.machines import HeldOut, hold_out, score_alone, score_held_out
 from mercer.persistence import ModelFileError, load, save, skops_io
 from mercer.plots.report import (
     Final,
@@ -38,13 +39,7 @@ from mercer.plots.report import (
     report_data,
     write_report,
 )
-from mercer.selection.automatic import (
-    HeldOut,
-    KernelClassifier,
-    KernelRegressor,
-    score_alone,
-    score_held_out,
-)
+from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.threads import Clock, Deadline, affordable_rows, paying_threads
 
 SEARCH_SHARE = 0.6  # share of --time for the search on 80%; the rest is for the fit on all rows
@@ -118,9 +113,9 @@ def search_and_refit(
     before = None
     if options.compress is not None:
         split, before = _compress(model, split, options.compress)
-    split, score = _score(model, split, options, steps, budget)
+    split, scores = _score(model, problem, split, options, steps, budget)
     if options.compress is not None:
-        model.notices_.append(_loss(before, score, options.compress))
+        model.notices_.append(_loss(before, scores, options.compress))
     final, table = _refit(model, problem, split, options, steps, budget)
     rows = split.numbers[0] if final is model else problem.rows
     note_origin(final, problem.target, rows)
@@ -128,16 +123,14 @@ def search_and_refit(
         table = table[np.searchsorted(rows, split.numbers[0])]
     outcome = Outcome(model, None, final, len(rows), split, table)
     if not problem.targets:
-        return replace(outcome, score=score)
-    parts = {}
-    for place, target in enumerate(problem.targets):
-        own = replace(split, y_train=split.y_train[:, place])
-        if score:
-            own = replace(own, y_held=split.y_held[:, place])
-        models = (each.of_target(target) for each in (model, final))
-        parts[target] = Outcome(
-            next(models), score and score[place], next(models), len(rows), own, table
+        return replace(outcome, score=scores[0] if scores else None)
+    parts = {
+        target: Outcome(
+            model.of_target(target), scores[place] if scores else None, final.of_target(target),
+            len(rows), split.of_target(place), table,
         )
+        for place, target in enumerate(problem.targets)
+    }  # fmt: skip
     return replace(outcome, parts=parts)
 
 
@@ -163,8 +156,9 @@ def with_report(
     if outcome.score is None:
         return outcome
     step = partial(_report, outcome, problem, options, budget, target)
+    without = "there is no report" if target is None else f"there is no report of {target}"
     try:
-        return replace(outcome, report=steps.take("report", "there is no report", step))
+        return replace(outcome, report=steps.take("report", without, step))
     except Exception as error:
         return replace(outcome, unreported=_described(error))
 
@@ -233,56 +227,49 @@ def _earlier(file: Path, model: Any) -> Any:
 
 
 def _score(
-    model: Any, split: Split, options: FitOptions, steps: Steps, budget: Clock
-) -> tuple[Split, Any]:
-    """The split with encoded rows, and the score on those that are held out, of several targets a
-    list.
+    model: Any, problem: Problem, split: Split, options: FitOptions, steps: Steps, budget: Clock
+) -> tuple[Split, list[HeldOut]]:
+    """The split with encoded rows, and the score of each target on those that are held out.
 
-    It is None without any, or where it was interrupted. Rows that there is no time to predict are
-    held out no longer.
+    There is none without such rows, or where it was interrupted. Rows that there is no time to
+    predict are held out no longer.
     """
     if split.X_held is None:
-        return split, None
+        return split, []
     left = max(budget.left() - steps.kept, budget.part(LEAST_SCORED, 0.0))
-    clock = Clock(left if steps.timed else None)
+    clock, targets = Clock(left if steps.timed else None), problem.targets or [""]
 
-    def scored() -> tuple[Split, Any]:
+    def scored() -> tuple[Split, list[HeldOut]]:
         new = model.encode_table(split.X_held)
         both, order = replace(split, X_held=new), np.random.default_rng(0).permutation(len(new))
         rows = affordable_rows(
             lambda count: model.machine_(new.matrix[order[:count]]), len(order),
-            clock.share(PREDICTED_SHARE), power=1,
+            clock.share(PREDICTED_SHARE / len(targets)), power=1,
         )  # fmt: skip
-        if rows < len(order):
-            both = both.scored_on(np.sort(order[:rows]))
+        if rows < len(order):  # of each class its share
+            both = both.scored_on(hold_out(len(new), both.y_held, model.task, rows / len(new))[1])
             model.notices_.append(
                 f"There was no time to predict all {len(order):,} rows that were held out: the "
-                f"score is that of {rows:,} of them. Give more --time."
+                f"score is that of {len(both.y_held):,} of them. Give more --time."
             )
-        train, held = (both.X_train, both.y_train), (both.X_held, both.y_held)
-        if model.task == "regression" and model.targets_ is not None:
-            count = len(model.targets_)
-            return both, [
-                score_held_out(
-                    model.of_target(name),
-                    (train[0], train[1][:, j]),
-                    (held[0], held[1][:, j]),
-                    options.seed,
-                    both.groups_held,
-                    clock.share(1 / count),
-                )
-                for j, name in enumerate(model.targets_)
+        scores = []
+        for place, target in enumerate(targets):
+            of, own = (model.of_target(target), both.of_target(place)) if target else (model, both)
+            score = score_held_out(
+                of, (own.X_train, own.y_train), (own.X_held, own.y_held), options.seed,
+                own.groups_held, clock.share(1 / (len(targets) - place)),
+            )  # fmt: skip
+            scores.append(score)
+            where = f" for {target}" if target else ""
+            model.notices_ += [
+                f"{row['name']!r} was not compared on the rows held out{where}: its fit to all "
+                "rows took too long."
+                for row in model.leaderboard_
+                if row["baseline"] and row["name"] not in score.baselines
             ]
-        score = score_held_out(model, train, held, options.seed, both.groups_held, clock)
-        late = [row["name"] for row in model.leaderboard_
-                if row["baseline"] and row["name"] not in score.baselines]  # fmt: skip
-        model.notices_ += [
-            f"{name!r} was not compared on the rows held out: its fit to all rows took too long."
-            for name in late
-        ]
-        return both, score
+        return both, scores
 
-    return steps.take("score", "there is no score and no report", scored) or (split, None)
+    return steps.take("score", "there is no score and no report", scored) or (split, [])
 
 
 def _refit(
@@ -339,15 +326,13 @@ def _compress(model: Any, split: Split, rank: int) -> tuple[Split, float | None]
     return split, before
 
 
-def _loss(before: float | None, after: HeldOut | None, rank: int) -> str:
+def _loss(before: float | None, after: list[HeldOut], rank: int) -> str:
     """What the compression has cost, in a sentence."""
     said = f"The machine was compressed to {rank} centres."
-    if before is None or after is None:
-        return said
-    return (
-        f"{said} On the rows held out its {after.metric} is {after.score:.4f}; before it was "
-        f"{before:.4f}."
-    )
+    for score in after:
+        said += f" On the rows held out its {score.metric} is {score.score:.4f}; before it was "
+        said += f"{before:.4f}."
+    return said
 
 
 def _report(

@@ -22,8 +22,8 @@ from mercer.cli.screen import (
     score_text,
 )
 from mercer.cli.terminal import Terminal, line
+from mercer.machines import METRICS, RARE, HeldOut, ranks_of
 from mercer.plots.report import ReportData
-from mercer.selection.automatic import METRICS, RARE, HeldOut, ranks_of
 from mercer.tables import EncodedTable
 
 
@@ -53,24 +53,21 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
     screen.print(leaderboard_table(model.leaderboard_, problem.metric, targets=problem.targets))
     screen.print(line((leaderboard_note(model.leaderboard_), "dim")))
     screen.print(line("\nWinner: ", (model.winner_name_, "bold"), f" ({model.solver_})."))
-    for target, part in outcome.parts.items():
-        screen.print(line(("\n", ""), (target, "bold"), ":"))
-        if part.score is not None:
-            _show_score(part.score, part.final_rows, options, screen)
-        _show_doubts(part, problem, screen)
-    if outcome.parts:
-        return
-    if outcome.score is not None:
-        _show_score(outcome.score, outcome.final_rows, options, screen)
-        _show_rare(outcome.score, model, screen)
-        _show_order(outcome.score, model, screen)
-        _show_doubts(outcome, problem, screen)
-    else:
+    parts = (outcome.parts or {"": outcome}).items()
+    scored = [(target, part, part.score) for target, part in parts if part.score is not None]
+    if not scored:
         _show_better_baseline(model, problem.metric, screen)
-    for text in [] if outcome.report is None else outcome.report.texts:
-        screen.print(f"\nWhich {text.noun} of {text.column} speak for what:")
-        for sentence in text.sentences():
-            screen.print(f"  {sentence}")
+    for target, part, score in scored:
+        if target:
+            screen.print(line(("\n", ""), (target, "bold"), ":"))
+        _show_score(score, part.final_rows, options, screen)
+        _show_rare(score, model, screen)
+        _show_order(score, model, screen)
+        _show_doubts(part, score, problem, screen)
+        for text in [] if part.report is None else part.report.texts:
+            screen.print(f"\nWhich {text.noun} of {text.column} speak for what:")
+            for sentence in text.sentences():
+                screen.print(f"  {sentence}")
 
 
 def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Terminal) -> None:
@@ -123,9 +120,9 @@ def _show_order(score: HeldOut, model: Any, screen: Terminal) -> None:
             screen.print(f"  {name} {score_text(value, name)}")
 
 
-def _show_doubts(outcome: Outcome, problem: Problem, screen: Terminal) -> None:
+def _show_doubts(outcome: Outcome, score: HeldOut, problem: Problem, screen: Terminal) -> None:
     """Reasons to doubt the score: the lines with ! have long left the screen by now."""
-    coverage = None if outcome.score is None else outcome.score.coverage
+    coverage = score.coverage
     narrow = [] if coverage is None or not coverage.too_narrow else [coverage.sentence()]
     doubts = [*narrow, *problem.doubts, *outcome.split.doubts]
     if outcome.report is not None:

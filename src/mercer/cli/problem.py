@@ -195,6 +195,11 @@ class Split:
             groups_held=None if groups is None else groups[rows], numbers=(train, held[rows]),
         )  # fmt: skip
 
+    def of_target(self, place: int) -> Split:
+        """The same of one of several targets."""
+        held = None if self.y_held is None else self.y_held[:, place]
+        return replace(self, y_train=self.y_train[:, place], y_held=held)
+
 
 def check_names(options: FitOptions) -> None:
     """Refuse wrong options, files and names of columns, before learners are loaded.
