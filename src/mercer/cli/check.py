@@ -131,7 +131,7 @@ def check_table(options: CheckOptions) -> int:
     for said in fitting:
         screen.print(f"• {said}")
     facts |= {
-        "columns": _facts(columns),
+        "columns": _facts(columns) if options.json else [],
         "notices": [*said_first, *notices],
         "findings": listed(findings),
     }

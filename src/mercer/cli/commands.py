@@ -96,9 +96,15 @@ def check(
     table
         The table, in any format of mercer fit.
     """
+    import gc
+
     from mercer.cli.check import check_table
 
-    return check_table(replace(options, tables=(table, *more)))
+    gc.disable()  # a wide table has many objects, none of them in a cycle
+    try:
+        return check_table(replace(options, tables=(table, *more)))
+    finally:
+        gc.enable()
 
 
 def neighbors(

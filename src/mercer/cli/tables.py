@@ -181,6 +181,8 @@ class _Pass:
 
     def _ordered(self, part: Any, block: pl.DataFrame) -> pl.DataFrame:
         """The block with its columns in the order of the first file."""
+        if part.texts and not self.tables.reading.missing and block.columns == self.names:
+            return block
         block = block if part.texts else with_graphs(block)
         if part.gaps:  # where objects are missing in all rows of a block, it has no parts of them
             gone = [

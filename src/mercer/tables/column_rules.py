@@ -142,8 +142,11 @@ def infer_columns(
     # what is used, and has more than levels that hardly return
     if not any(column.used and not _hardly_returns(column) for column in found):
         found = [_spared(column, columns) for column in found]
-    return [c if isinstance(kind.get(c.name), Column) else
-            replace(c, others=_other_readings(c, columns[c.name])) for c in found]  # fmt: skip
+    for i, column in enumerate(found):
+        given = isinstance(kind.get(column.name), Column)
+        others = [] if given else _other_readings(column, columns[column.name])
+        found[i] = replace(column, others=others) if others else column
+    return found
 
 
 def _without_duplicates(found: list[Column], columns: dict, kind: dict) -> list[Column]:
@@ -483,11 +486,13 @@ def _number_kind(
             "category",
             f"two different numbers, {short(present.min())} and {short(present.max())}",
         )
+    if not (whole and distinct == len(present) == n):
+        return "number", f"{'integers' if whole else 'numbers'}, {distinct} different"
     named_otherwise = DATE_NAME.fullmatch(str(name)) or TIME_NAME.fullmatch(str(name))
     named = IDENTIFIER_NAME.fullmatch(str(name))
     years = YEAR_NAME.fullmatch(str(name)) and present.min() >= 1500 and present.max() <= 2200
     least = FEWEST_NAMED if named else FEW_ROWS
-    if whole and distinct == len(present) == n >= least and not years and not named_otherwise:
+    if n >= least and not years and not named_otherwise:
         if present.max() / 2 - present.min() / 2 == (n - 1) / 2:  # halves never overflow
             return "identifier", f"counts the rows: {n} consecutive integers"
         if present[0] in (0, 1) and (np.diff(present) > 0).all() and n >= COUNTED * present[-1]:
@@ -496,7 +501,7 @@ def _number_kind(
             return "identifier", f"rises from row to row: {n} integers, as numbers of rows are"
         if named and n >= FEW_ROWS:
             return "identifier", f"named as an identifier, and all {n} integers are different"
-    return "number", f"{'integers' if whole else 'numbers'}, {distinct} different"
+    return "number", f"integers, {distinct} different"
 
 
 def _rise_as_rows(numbers: np.ndarray) -> bool:
