@@ -15,7 +15,7 @@ import pandas as pd
 
 from harness import Section, data_folder, options
 from mercer import KernelClassifier
-from mercer.selection.automatic import METRICS
+from mercer.machines import METRICS
 
 ROWS, JUDGED = 600, 1000
 TRIALS = 6

@@ -392,7 +392,7 @@ def test_the_names_that_are_known_before_learners_are_loaded_are_theirs():
     from mercer.cli.check import KERNEL_NAMES
     from mercer.cli.fit_options import METRIC_NAMES
     from mercer.kernels import NAMED
-    from mercer.selection.automatic import METRICS
+    from mercer.machines import METRICS
 
     assert sorted(NAMED) == list(KERNEL_NAMES)
     for task, names in METRIC_NAMES.items():

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from tests.cli.runner import command, printed
 
-from mercer.selection.automatic import METRICS
+from mercer.machines import METRICS
 
 N = 60
 RANDOM = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from their_package.machine import OfScikitLearn, TheirKind, TheirMachine
 import mercer
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
 from mercer.kernels import RBF, Laplacian, TableKernel
-from mercer.selection.automatic import register_machine
+from mercer.machines import register_machine
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.rst"
 RNG = np.random.default_rng(0)

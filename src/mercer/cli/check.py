@@ -158,7 +158,7 @@ def _findings(
     found = list[Finding]()
     values = {c.name: _read_once(c, cells[c.name], numbers) for c in columns}
     if y is not None:
-        from mercer.selection.automatic import default_metric
+        from mercer.machines import default_metric
 
         found += review_target(y, task, target, accuracy=default_metric(task, y) == "accuracy")
         used = [column for column in columns if column.used]

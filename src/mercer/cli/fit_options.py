@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 TIME = "120s"  # where --time is not given
 #: the options that decide about the model, in the order of the recorded command
-#: by task, as `mercer.selection.automatic` has them
+#: by task, as `mercer.machines` has them
 METRIC_NAMES: dict[str, tuple[str, ...]] = {
     "classification": ("accuracy", "balanced_accuracy", "roc_auc", "average_precision", "log_loss",
                        "f1", "rank_error", "quadratic_kappa"),
@@ -229,7 +229,7 @@ class FitOptions:
     def check_memory(self, rows: int) -> None:
         """Refuse, before the search, a memory that is too small for so many training rows."""
         from mercer.gram import Place
-        from mercer.selection.automatic import least_memory
+        from mercer.machines import least_memory
 
         least = least_memory(rows)
         if Place(self.memory).budget() < least:

@@ -227,7 +227,7 @@ def check_names(options: FitOptions) -> None:
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
-    from mercer.selection.automatic import default_metric, metric_named
+    from mercer.machines import default_metric, metric_named
 
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()
@@ -386,7 +386,7 @@ def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
         return Split(X, y, extras, (problem.rows, problem.rows[:0]))
     related = Related.read(extras.groups, extras.times, len(X))
     if related is None:
-        from mercer.selection.automatic import hold_out
+        from mercer.machines import hold_out
 
         share = min(HELD, MOST_HELD / len(X))
         rows, others = hold_out(len(X), y, problem.task, share, options.seed)

@@ -215,7 +215,7 @@ class SearchBar:
         said += self.event["trial"]
         rows = self.event["leaderboard"]
         if rows:
-            from mercer.selection.automatic import METRICS
+            from mercer.machines import METRICS
 
             best = max(rows, key=lambda r: METRICS[self.metric].sign() * r["score"])
             said += f"\n best so far: {best['name']}, {self.metric} {number(best['score'])}"

@@ -60,7 +60,7 @@ def read_answers(
     others, y, rows = read_target(
         frame, target, tables.label, unread=tables.unread, hints=tables.hints, said=said
     )
-    from mercer.selection.automatic import task_of  # loads learners
+    from mercer.machines import task_of  # loads learners
 
     order = class_order(y, frame[target], given, orders, target)
     task, why = task_of(y, given if order is None else "classification")
@@ -272,7 +272,7 @@ def class_order(
     They have one if ``--order`` gives it, if ``--task ordered`` asks for it, or by the type of the
     column.
     """
-    from mercer.selection.automatic import known_order, levels_in_order, ranks_of
+    from mercer.machines import known_order, levels_in_order, ranks_of
 
     if given and task not in (None, "ordered"):
         raise OptionError(f"--order and --task {task} are both given: leave --task out.")
@@ -299,7 +299,7 @@ def class_order(
 
 def order_said(y: np.ndarray, order: list | None, task: str, target: str) -> str:
     """The order of the classes, or that they might have one; "" where there is none."""
-    from mercer.selection.automatic import known_order
+    from mercer.machines import known_order
 
     if order is not None:
         return f"The classes have an order: {' < '.join(map(level_text, order))}."
@@ -315,7 +315,7 @@ def order_said(y: np.ndarray, order: list | None, task: str, target: str) -> str
 
 def check_task(task: str, y: np.ndarray, target: str) -> None:
     """Refuse targets that the task cannot be learnt from."""
-    from mercer.selection.automatic import LARGEST
+    from mercer.machines import LARGEST
 
     if task == "regression" and y.dtype.kind not in "fiub":
         raise TableError(

@@ -8,7 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import KFold, cross_val_predict
 
 from mercer.learners import KernelLearner
-from mercer.selection.automatic import Candidate, Machine, MachineKind, Recipe
+from mercer.machines import Candidate, Machine, MachineKind, Recipe
 
 PENALTIES = (0.01, 0.1, 1.0, 10.0)
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mercer.limits import seconds
+from mercer.machines import score_held_out
 from mercer.machines.candidates import Candidate, Recipe, simple_candidates
-from mercer.selection.automatic import KernelClassifier, score_held_out
+from mercer.selection.automatic import KernelClassifier
 from mercer.selection.automatic.final_fit import EARLY
 from mercer.selection.automatic.trials import state, trials
 from mercer.threads import affordable_rows, raise_if_stopped

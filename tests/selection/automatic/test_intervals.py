@@ -10,7 +10,7 @@ from scipy.stats import t as student
 import mercer
 from mercer import KernelClassifier, KernelRegressor
 from mercer.learners.base import ScoreQuantiles
-from mercer.selection.automatic import score_held_out
+from mercer.machines import score_held_out
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 N, NEW = 400, 1000

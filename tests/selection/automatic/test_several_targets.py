@@ -11,8 +11,8 @@ from sklearn.multioutput import MultiOutputClassifier
 import mercer
 from mercer import KernelClassifier, KernelMachine, KernelRegressor
 from mercer.kernels import RBF, TableKernel
+from mercer.machines import METRICS
 from mercer.plots import PartialDependenceDisplay, save_report
-from mercer.selection.automatic import METRICS
 
 N = 120
 
