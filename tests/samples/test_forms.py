@@ -303,6 +303,90 @@ def test_dates_are_days_whatever_their_unit(unit):
     np.testing.assert_array_equal(made.predict(X), known.predict(days))
 
 
+DAYS_OF_ALL = (DATES - np.datetime64(0, "D")).astype(float)
+PLAINLY = DATES.astype(object)
+DATED = {
+    "lists": PLAINLY.tolist(), "object array": PLAINLY, "lists of NumPy": [list(r) for r in DATES],
+    "moments": DATES.astype("M8[us]").astype(object), "pandas": pd.DataFrame(DATES),
+    "objects in pandas": pd.DataFrame(PLAINLY), "polars": pl.DataFrame(DATES),
+    "arrow": pa.Table.from_pandas(pd.DataFrame(DATES)),
+    "zones": pd.DataFrame(DATES).apply(lambda column: column.dt.tz_localize("UTC")),
+    "records": pd.DataFrame(DATES, columns=["a", "b"]).to_dict("records"),
+    "durations": pd.DataFrame(DATES - np.datetime64(0, "D")),
+    "numbers beside": pd.DataFrame({"a": DATES[:, 0], "b": DAYS_OF_ALL[:, 1]}),
+    "numbers beside, in lists": [[a, b] for a, b in zip(PLAINLY[:, 0], DAYS_OF_ALL[:, 1])],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", DATED)
+def test_dates_are_days_in_any_form(form):
+    X, kernel = DATED[form], kernels.RBF(1e-4)
+    np.testing.assert_allclose(kernel(X), kernel(DAYS_OF_ALL))
+    made, known = (ridge_in_chunks(Chunks(Z, Y, rows=5), kernel) for Z in (X, DAYS_OF_ALL))
+    np.testing.assert_array_equal(made.predict(X), known.predict(DAYS_OF_ALL))
+    for learner in (mercer.LinearSVC(), mercer.KNeighborsClassifier(3)):
+        known = learner.fit(DAYS_OF_ALL, Y).predict(DAYS_OF_ALL)
+        np.testing.assert_array_equal(learner.fit(X, Y).predict(X), known)
+
+
+def test_dates_beside_texts_are_a_table():
+    X = pd.DataFrame({"a": DATES[:, 0], "b": WORDS})
+    for rows in (X, X.to_numpy().tolist(), pl.from_pandas(X)):
+        for learner in (mercer.SVC(), mercer.LinearSVC()):
+            with pytest.raises(TypeError, match="TableKernel"):
+                learner.fit(rows, Y)
+    assert [column.kind for column in mercer.KernelClassifier(trials=1).fit(X[["a"]], Y).columns_]
+
+
+class Dataset(dict):
+    """What a dataset of xarray answers."""
+
+    def to_dataframe(self):
+        return pd.DataFrame(self)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: (row for row in EVEN.tolist()), r"X is a generator.*: give list\(X\)"),
+        (lambda: map(list, EVEN), r"X is a map.*: give list\(X\)"),
+        (lambda: dict(enumerate(EVEN)).values(), r"X is a dict_values.*: give list\(X\)"),
+        (lambda: Dataset(x=EVEN[:, 0]), r"dataset.*give X\.to_dataframe\(\)"),
+    ],
+    ids=["generator", "map", "values", "dataset"],
+)
+def test_all_doors_refuse_alike_what_has_no_rows(make, said):
+    doors = [make().fit for make in DEFAULTS.values()] + [
+        mercer.KernelClassifier(trials=1).fit, mercer.AdditiveRegressor(pairs=0).fit, Chunks,
+        lambda X, _: kernels.RBF()(X), lambda X, _: distances.Minkowski()(X),
+        lambda X, _: mercer.mmd_test(kernels.RBF(), X, X), lambda X, _: read(X),
+    ]  # fmt: skip
+    for door in doors:
+        with pytest.raises(TypeError, match=said):
+            door(make(), Y)
+
+
+def test_a_column_of_numbers_is_told_how_it_becomes_vectors():
+    for X in (pd.Series(EVEN[:, 0]), pl.Series(EVEN[:, 0])):
+        for learner in (mercer.SVC(), mercer.LinearSVC(), mercer.KNeighborsClassifier()):
+            with pytest.raises(ValueError, match=r"a single column.*give X\.to_frame\(\)"):
+                learner.fit(X, Y)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_nested_frames_of_one_length_are_told_the_kernel_on_series(columns):
+    X = pd.DataFrame({c: [pd.Series(each) for each in EVEN] for c in range(columns)})
+    for learner in (mercer.SVC(), mercer.LinearSVC(), mercer.KNeighborsClassifier()):
+        with pytest.raises(TypeError, match=r"12 series.*kernel=GlobalAlignment\(\)"):
+            learner.fit(X, Y)
+
+
+def test_series_are_told_that_an_additive_model_has_no_kernel():
+    for X in (LONG, pd.DataFrame({"x": [pd.Series(each) for each in LONG]})):
+        with pytest.raises(TypeError, match=r"12 series.*AdditiveRegressor has none"):
+            additive(X)
+
+
 def test_channels_of_different_lengths_are_refused():
     nested = pd.DataFrame({c: [pd.Series(each[c:, c]) for each in WIDE] for c in (0, 1)})
     with pytest.raises(ValueError, match=r"channels of X\[0\] have different lengths"):

@@ -9,8 +9,11 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
+import mercer
+from mercer import kernels
 from mercer.distances import DTW
-from mercer.samples import as_samples, joined, kind_of, row_keys, series_of
+from mercer.kernels import Convolutions, GlobalAlignment
+from mercer.samples import as_samples, joined, kind_named, kind_of, row_keys, series_of
 
 
 def encoded(X, like=None):
@@ -197,3 +200,58 @@ def test_frames_of_levels_are_no_samples_until_said():
         assert_array_equal(DTW()(some), np.zeros((3, 3)))
     with pytest.raises(TypeError, match=r"cells are no numbers.*one column of series"):
         DTW()(pd.DataFrame({"x": ["a", "b"], "y": [1.0, 2.0]}))
+
+
+TURNED = np.random.default_rng(0).normal(size=(12, 3, 8))
+
+
+@pytest.mark.parametrize("X", [TURNED, TURNED[:, :, :3], list(TURNED)], ids=["T", "square", "list"])
+def test_channels_that_may_come_first_are_told_at_each_door(X):
+    y = np.arange(12) % 2
+    doors = [
+        lambda: GlobalAlignment()(X), lambda: Convolutions()(X), lambda: DTW()(X),
+        lambda: mercer.SVC(kernel=GlobalAlignment()).fit(X, y),
+        lambda: mercer.KNeighborsClassifier(metric=DTW()).fit(X, y),
+        lambda: mercer.mmd_test(GlobalAlignment(), X, X),
+    ]  # fmt: skip
+    if np.shape(X)[1] != np.shape(X)[2]:  # else they are images without a kernel
+        doors.append(lambda: mercer.KernelClassifier(trials=1).fit(X, y))
+    for door in doors:
+        with pytest.warns(
+            UserWarning, match=r'X\[0\] has 3 points.*series_of\(X, channels="first"'
+        ):
+            door()
+
+
+@pytest.mark.filterwarnings("error")
+def test_points_that_outnumber_the_channels_are_not_doubted():
+    for X in (TURNED.transpose(0, 2, 1), TURNED[:, :1], TURNED[:, 0]):
+        DTW()(X)
+
+
+class Named:
+    """What an array of xarray answers."""
+
+    def __init__(self, values, *dims):
+        self.values, self.dims, self.shape = values, dims, values.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+def test_the_names_of_axes_say_which_is_time(monkeypatch):
+    kind = kind_named("series")
+    monkeypatch.setattr(kind, "forms", type(kind)().forms)  # without those of packages
+    y, known = np.arange(12) % 2, TURNED.transpose(0, 2, 1)
+    X = Named(known.copy(), "case", "channel", "time")  # more channels than points
+    kernel = GlobalAlignment()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of channels that may come first
+        wanted = kernel(list(known.transpose(0, 2, 1)))
+        assert_array_equal(kernel(X), wanted)
+        assert_array_equal(mercer.SVC(kernel=kernel).fit(X, y).kernel_(X), wanted)
+    assert_array_equal(kernel(Named(known, "case", "time", "channel")), kernel(known))
+    assert_array_equal(kernels.RBF()(X), kernels.RBF()(known))
+    for door in (mercer.Chunks, lambda X, y: mercer.streams.take_rows(X, [0])):
+        with pytest.raises(ValueError, match=r'give X\.transpose\("case", "time", "channel"\)'):
+            door(X, y)

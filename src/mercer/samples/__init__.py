@@ -67,6 +67,7 @@ from mercer.samples.matrix_rows import check_square
 from mercer.samples.node_graph import LAPLACIANS, largest_at_most, scaled_rows
 from mercer.samples.raw_data import (
     LISTED,
+    as_given,
     check_format,
     describe_entry,
     frame_of,
@@ -78,7 +79,7 @@ from mercer.samples.raw_data import (
     reading_numbers,
 )
 from mercer.samples.reading import accepted, known_form, naming_the_kind, recognised
-from mercer.samples.series import are_series
+from mercer.samples.series import are_series, time_first
 from mercer.samples.vectors import (
     as_rows,
     encode_vectors,
@@ -86,6 +87,7 @@ from mercer.samples.vectors import (
     in_float64,
     plain_rows,
     refuse_lost_products,
+    rows_of_numbers,
     safe_unit,
     same_rows,
 )

@@ -12,6 +12,7 @@ import numpy as np
 from mercer.samples.kind import named
 from mercer.samples.numbers import is_number
 from mercer.samples.raw_data import (
+    LISTED,
     first_known,
     frame_of,
     is_frame,
@@ -19,6 +20,9 @@ from mercer.samples.raw_data import (
     object_columns,
 )
 from mercer.samples.table import EncodedColumns
+
+#: moments and spans of time, which count days where numbers are read
+TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 def column_names(X: Any) -> list:
@@ -124,6 +128,25 @@ def in_numbers(X: Any) -> Any:
     amounts = [as_amounts(values) for values in columns]
     known = [values for values in amounts if values is not None]
     return np.column_stack(known) if len(known) == len(columns) else X
+
+
+def in_days(X: Any) -> Any:
+    """Rows of dates, durations and numbers as floats, as `in_numbers` makes them, for what reads
+    vectors. All else, also rows that have texts, is returned as it is."""
+    dated, first = False, ()
+    if is_frame(X):
+        frame = frame_of(X)
+        dated = any(dtype.is_temporal() for dtype in frame.schema.values())
+        first = frame.row(0) if len(frame) else ()
+    elif isinstance(X, np.ndarray) and X.ndim == 2:
+        dated = X.dtype.kind in "mM"
+        first = X[0] if X.dtype.kind == "O" and len(X) else ()
+    elif isinstance(X, (list, tuple)) and X and isinstance(X[0], LISTED):
+        first = np.atleast_1d(X[0]) if isinstance(X[0], np.ndarray) else X[0]
+    dated = dated or any(isinstance(cell, TIMES) for cell in first)
+    if not dated or any(isinstance(cell, str) for cell in first):
+        return X
+    return in_numbers(np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X)
 
 
 def as_amounts(values: np.ndarray) -> np.ndarray | None:

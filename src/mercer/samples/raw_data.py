@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, MappingView, Sequence, Set
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise
@@ -246,6 +246,38 @@ def named_fields(X: Any) -> Any:
         return _frame_of_records(X) if records and X[0].keys().isdisjoint(GRAPH) else X
     structs = str(getattr(X, "dtype", getattr(X, "type", ""))).lower().startswith("struct")
     return named_fields(listed(X)) if structs else X
+
+
+def as_given(X: Any, name: str = "X") -> Any:
+    """What a user gave, but tensors of torch, also in a list, as arrays or sparse matrices.
+
+    A TypeError if it has no rows, but says how to make some: an iterator, or a dataset of xarray.
+    """
+    if isinstance(X, (Iterator, MappingView)):
+        raise TypeError(f"{name} is a {type(X).__name__}, and no list: give list({name}).")
+    if isinstance(X, Mapping) and hasattr(X, "to_dataframe"):
+        raise TypeError(
+            f"{name} is a dataset of several arrays: give {name}.to_dataframe(), or one array, "
+            f"{name}[name]."
+        )
+    if isinstance(X, (list, tuple)) and X and _is_tensor(X[0]):
+        return [_of_tensor(each) if _is_tensor(each) else each for each in X]
+    return _of_tensor(X) if _is_tensor(X) else X
+
+
+def _is_tensor(X: Any) -> bool:
+    return hasattr(X, "detach") and hasattr(X, "layout")
+
+
+def _of_tensor(X: Any) -> Any:
+    """A tensor on any device, with or without a gradient; numbers of two bytes in float32."""
+    X = X.detach().cpu()
+    if X.is_floating_point() and X.dtype.itemsize < np.float32().itemsize:
+        X = X.float()  # NumPy has no bfloat16
+    if str(X.layout) == "torch.strided":
+        return X.numpy()
+    X = X.to_sparse().coalesce()
+    return sp.coo_array((X.values().numpy(), tuple(X.indices().numpy())), shape=tuple(X.shape))
 
 
 def plain_array(X: Any) -> Any:

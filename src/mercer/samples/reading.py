@@ -28,6 +28,7 @@ from mercer.samples.matrix_rows import PrecomputedKind
 from mercer.samples.objects import ObjectsKind
 from mercer.samples.raw_data import (
     LISTED,
+    as_given,
     describe,
     first_known,
     frame_of,
@@ -113,6 +114,7 @@ def recognised(X: Any) -> tuple[Kind, list] | None:
 
     Lists of one length are such rows in a list, and samples in a column.
     """
+    X = as_given(X)
     for kind in all_kinds():
         found = kind.form_of(X)
         if found is not None:
@@ -131,7 +133,8 @@ def known_form(X: Any) -> Any:
 
     They are what the `Kind.forms` read, arrays such as tensors, and rows with named fields.
     """
-    found = (kind.form_of(X) for kind in all_kinds() if kind.forms)
+    X = as_given(X)
+    found = (form(X) for kind in all_kinds() for form in kind.forms)
     return next((form for form in found if form is not None), named_fields(plain_array(X)))
 
 
@@ -231,7 +234,7 @@ def naming_the_kind(X: Any, wanted: Kind, reader: str, instead: str = "") -> Ite
         found = None
         with suppress(TypeError, ValueError):
             if wanted.coordinates and not are_numbers(X):
-                found = recognised(_one_column(X))
+                found = recognised(X) or recognised(_one_column(X))
         if found is None or found[0] is wanted:
             raise
         kind, rows = found
@@ -263,6 +266,7 @@ def accepted(X: Any, kind: Kind, reader: str) -> Any:
 
     A TypeError if X is None, a dict, or a single sample and not a list of samples.
     """
+    X = as_given(X)
     found = kind.form_of(X)
     X = plain_array(X) if found is None else found
     if found is not None or kind.of_columns:  # a table says what else to give

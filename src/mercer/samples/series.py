@@ -71,11 +71,15 @@ class SeriesKind(Kind):
         said = "X[{}] has {} channels, but {} {}: give series with the same channels."
         first, fitted = "X[0] has", "the series it is compared with have"
         points = points_of_all(rows, like, said, first if like is None else fitted)
-        _warn_of_turned(rows)
+        _warn_of_turned(rows, isinstance(X, np.ndarray))
         return Series(*points)
 
     def rows(self, X: Any, reader: str) -> list:
         return _rows(X, reader)
+
+    def form_of(self, X: Any) -> Any:
+        found = super().form_of(X)
+        return time_first(X) if found is None else found
 
     def recognise(self, X: Any, items: list | None) -> list | None:
         """Arrays (n, T, d) that are no images, which are as high as wide; or cells of series."""
@@ -182,6 +186,16 @@ def of_channels_first(X: Any) -> list | None:
     shapes = {each.shape if isinstance(each, np.ndarray) else () for each in items}
     turned = len({shape[1:] for shape in shapes}) > 1 and len({shape[:1] for shape in shapes}) == 1
     return [each.T for each in items] if turned and {*map(len, shapes)} == {2} else None
+
+
+def time_first(X: Any) -> list | None:
+    """The series of an array of xarray whose last of three axes is "time"; None for all else.
+
+    Only series are turned by it: rows of numbers keep the order that the array without names has.
+    """
+    axes = getattr(X, "dims", ())
+    named = isinstance(axes, tuple) and len(axes) == 3 and axes[-1] == "time"
+    return [each.T for each in np.asarray(X)] if named else None
 
 
 def are_series(cells: list) -> bool:
@@ -324,14 +338,15 @@ def _checked(points: np.ndarray, name: str, reader: str) -> np.ndarray:
     return points
 
 
-def _warn_of_turned(rows: list) -> None:
-    """Warn if series have more channels than points, as if their channels came first."""
-    turned = [i for i, row in enumerate(rows) if row.shape[1] > len(row) > 1]
+def _warn_of_turned(rows: list, array: bool) -> None:
+    """Warn if series have more channels than points, or of an array as many, as if their channels
+    came first."""
+    turned = [i for i, row in enumerate(rows) if row.shape[1] + array > len(row) > 1]
     if len(turned) > len(rows) / 2:
         i = turned[0]
         warnings.warn(
             f"X[{i}] has {len(rows[i])} points of {rows[i].shape[1]} channels, and most other "
-            "series have more channels than points, too. Time comes first: if these are "
+            "series have no more points than channels, too. Time comes first: if these are "
             'channels first, give mercer.samples.series_of(X, channels="first").',
             stacklevel=5,
         )

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.persistence import fields
-from mercer.samples.columns import column_names, in_numbers, refuse_missing
+from mercer.samples.columns import column_names, in_days, refuse_missing
 from mercer.samples.kind import Kind, named
 from mercer.samples.kinds import kind_that_holds
 from mercer.samples.numbers import is_number
@@ -140,8 +140,7 @@ class VectorsKind(Kind):
         return encode_vectors(X, like, reader)
 
     def check_columns(self, X: Any, columns: Sequence, reader: str) -> None:
-        X = as_rows(X)
-        refuse_objects(X, reader)
+        X = rows_of_numbers(X, reader)
         if np.shape(X)[1:] == (len(columns),):
             refuse_missing(X, columns, reader)
 
@@ -166,9 +165,7 @@ def encode_vectors(X, like, reader, missing=False):
         rows = Vectors(X)
         rows.checked = "finite"
         return rows
-    X = as_rows(X)
-    X = in_numbers(X) if isinstance(X, np.ndarray) and X.dtype.kind in "mM" else X  # days
-    refuse_objects(X, reader)
+    X = rows_of_numbers(X, reader)
     if is_frame(X) and not hasattr(X, "dtypes"):  # arrow frames cannot be read as arrays directly
         X = frame_of(X).to_numpy()
     floats: Any = [np.float64, np.float32]
@@ -204,6 +201,19 @@ def encode_vectors(X, like, reader, missing=False):
             return like
     rows.checked = "gaps" if missing else "finite"
     return rows
+
+
+def rows_of_numbers(X: Any, reader: str) -> Any:
+    """Vectors in all forms as rows that scikit-learn reads; dates count days. Objects and texts are
+    refused."""
+    X = in_days(as_rows(X))
+    refuse_objects(X, reader)
+    if len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_frame"):
+        raise ValueError(
+            f"X is {describe(X)}, a single column, but {reader} compares vectors, rows of numbers: "
+            "give X.to_frame()."
+        )
+    return X
 
 
 def as_rows(X: Any) -> Any:

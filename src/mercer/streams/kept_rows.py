@@ -22,6 +22,7 @@ from mercer.samples import (
     kind_of,
     known_form,
     listed,
+    time_first,
 )
 
 
@@ -42,7 +43,12 @@ def plain_form(X: Any) -> Any:
     TypeError, ValueError
         X has no rows that can be counted, or is a broken sparse matrix.
     """
-    X = known_form(X)
+    given, X = X, known_form(X)
+    if isinstance(X, np.ndarray) and time_first(given) is not None:
+        raise ValueError(
+            f"X has the axes {given.dims}, but streams read points of time first: give "
+            f'X.transpose("{given.dims[0]}", "time", "{given.dims[1]}").'
+        )
     if hasattr(X, "__array__") and not hasattr(X, "__len__"):
         X = np.asarray(X)
     if sp.issparse(X):

@@ -100,6 +100,16 @@ def test_a_column_that_is_not_used_is_refused():
         PartialDependenceDisplay.measured(model, X, ["noise"])
 
 
+def test_a_model_of_several_targets_is_refused():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = mercer.KernelRidge().fit(X, np.column_stack([X[:, 0], -X[:, 0]]))
+    for door in (PartialDependenceDisplay.measured, PartialDependenceDisplay.from_estimator):
+        with pytest.raises(ValueError, match=r"targets \[0, 1\].*fit it with one column of y"):
+            door(model, X, [0])
+    one = mercer.KernelRidge().fit(X, X[:, :1])
+    assert PartialDependenceDisplay.measured(one, X, [0]).dependences[0].direction == "rises"
+
+
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_planted_column_is_the_most_relevant_beside_its_copy(task):
     X, y, _ = planted(task)

@@ -46,7 +46,7 @@ def test_support_vectors_are_found_or_the_kernel_is_named(name):
 
 
 @pytest.mark.full
-@pytest.mark.filterwarnings("ignore:.*more channels than points")  # a panel of aeon is told of
+@pytest.mark.filterwarnings("ignore:.*no more points than channels")  # a panel of aeon is told of
 @pytest.mark.parametrize("name", SETS)
 def test_an_automatic_model_reads_them(name):
     X, y, _ = SETS[name]

@@ -26,6 +26,8 @@ from mercer.samples import (
     is_frame,
     is_missing,
     kind_in_cells,
+    kind_named,
+    naming_the_kind,
     object_columns,
     read,
     reading_numbers,
@@ -148,12 +150,13 @@ class LevelCounts:
 
 def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
     """X as an array of numbers, an array of objects or a data frame, with its columns checked."""
+    name = type(learner).__name__
+    X = plain_form(X)
     if sp.issparse(X):
         raise TypeError(
-            f"X is a sparse matrix, but {type(learner).__name__} reads columns of a table. Sparse "
+            f"X is a sparse matrix, but {name} reads columns of a table. Sparse "
             "data was passed, but dense data is required: give X.toarray()."
         )
-    X = plain_form(X)
     if not is_frame(X) or X.shape[1] == 1:  # images, or vectors in the cells of one column
         X = as_rows(X)
     if is_frame(X):
@@ -162,14 +165,14 @@ def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
         if not X.shape[0]:
             raise ValueError("X has no rows: give at least one.")
         return X
-    name = type(learner).__name__
     if _has_others(X):
         _, X = read(X, "table", reader=name)
         validate_data(learner, X, skip_check_array=True, reset=reset)
         if not len(X):
             raise ValueError(f"X has no rows, 0 sample(s): {describe(X)}; give at least one.")
         return X
-    with reading_numbers(X, name):
+    instead = f" {name} has none: SVC, KernelRidge and the neighbours have."
+    with naming_the_kind(X, kind_named("vectors"), name, instead), reading_numbers(X, name):
         return validate_data(
             learner, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
         )

@@ -13,12 +13,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import (
     accepted,
-    as_rows,
     check_format,
     kind_named,
     naming_the_kind,
     reading_numbers,
-    refuse_objects,
+    rows_of_numbers,
 )
 
 VECTORS = kind_named("vectors")
@@ -57,8 +56,7 @@ class LinearLearner(BaseEstimator):
         check_format(X)
         instead = f" {reader} has none: SVC, KernelRidge and the neighbours have."
         with naming_the_kind(X, VECTORS, reader, instead):
-            rows = as_rows(accepted(X, VECTORS, reader))
-            refuse_objects(rows, reader)
+            rows = rows_of_numbers(accepted(X, VECTORS, reader), reader)
             with reading_numbers(rows, reader):
                 return validate_data(self, rows, accept_sparse="csr", dtype=FLOATS, **options)
 

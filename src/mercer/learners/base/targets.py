@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.samples import as_amounts, is_missing
+from mercer.samples import as_amounts, as_given, is_missing
 from mercer.spoken import written
 
 
@@ -214,7 +214,7 @@ def plain_targets(y: Any) -> np.ndarray:
     >>> plain_targets(np.array([True, False], dtype=object)).dtype.kind
     'b'
     """
-    y = np.asarray(y)
+    y = np.asarray(as_given(y, "y"))
     if y.dtype.names:  # one column for each field
         y = np.stack([y[name] for name in y.dtype.names], axis=-1)
     if y.dtype.kind == "T":

@@ -200,16 +200,17 @@ class PartialDependenceDisplay:
 
 def _answers(model: Any, data: Any) -> np.ndarray:
     """Predicted numbers (n, 1), or probabilities (n, classes), which may be 0 and 1."""
-    if hasattr(model, "encoder_"):
-        found = model.machine_(data)
-        if found.ndim > 1 and not is_classifier(model):
+    automatic = hasattr(model, "encoder_")
+    if automatic or not is_classifier(model):
+        found = model.machine_(data) if automatic else np.asarray(model.predict(data), np.float64)
+        if found.shape[1:] > (1,) and not is_classifier(model):
+            targets = model.targets_ if automatic else list(range(found.shape[1]))
+            one = "give model.of_target(name)" if automatic else "fit it with one column of y"
             raise ValueError(
-                f"{type(model).__name__} has the targets {model.targets_}, but a dependence is of "
-                "one: give model.of_target(name)."
+                f"{type(model).__name__} has the targets {targets}, but a dependence is of one: "
+                f"{one}."
             )
         return found.reshape(len(found), -1)
-    if not is_classifier(model):
-        return np.asarray(model.predict(data), dtype=np.float64).reshape(len(data), -1)[:, :1]
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(data))
     return (np.asarray(model.predict(data))[:, None] == model.classes_).astype(float)
