@@ -139,6 +139,15 @@ def test_rows_to_score_on_are_those_with_all_targets(files, capsys):
     assert "--target high: v.csv has no such column" in said
 
 
+def test_a_column_that_reveals_a_target_is_named_with_it(files, capsys):
+    table = pl.read_csv(files / "t.csv").with_columns(after=2 * pl.col("low"))
+    table.write_csv("u.csv")
+    given = ("fit", "u.csv", "--target", 'low,"high, or"', "--trials", 1, "-o", "u.mercer")
+    said = printed(capsys, *given)[1]
+    assert "after reveals low almost without error" in said
+    assert "reveals the target" not in said
+
+
 def interrupt(*_, **__):
     raise KeyboardInterrupt
 

@@ -266,7 +266,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     findings = []
     for name, own in zip(targets, y.reshape(len(y), -1).T):
         findings += review_target(own, task, name, accuracy=metric == "accuracy")
-        findings += find_leaks(used, X.columns, own, task)
+        findings += find_leaks(used, X.columns, own, task, name if targets[1:] else "the target")
     review = review_columns(columns, X.columns)
     at_random = related is None and options.test is None  # rows will be held out
     findings += [found for found in review if at_random and found.kind in ("time", "groups")]

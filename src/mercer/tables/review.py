@@ -115,9 +115,10 @@ def review_target(
 
 
 def find_leaks(
-    columns: list[Column], values: dict[Any, np.ndarray], y: np.ndarray, task: str
-) -> list[Finding]:
-    """Columns that reveal the target almost without error, alone.
+    columns: list[Column], values: dict[Any, np.ndarray], y: np.ndarray, task: str,
+    target: str = "the target",
+) -> list[Finding]:  # fmt: skip
+    """Columns that reveal the target, of several its name, almost without error, alone.
 
     A number leaks classes if its values fall into one interval for each class, and numbers if their
     ranks are the same or reversed. A category leaks a target that is the same in all rows of a
@@ -133,7 +134,7 @@ def find_leaks(
         Finding(
             "leak",
             name,
-            f"{name} reveals the target almost without error: {how}. If it is known only after the "
+            f"{name} reveals {target} almost without error: {how}. If it is known only after the "
             f"answer, leave it out: --drop {shlex.quote(str(name))}.",
         )
         for name, how in told.items()
