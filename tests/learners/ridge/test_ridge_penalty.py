@@ -303,8 +303,9 @@ def test_centres_are_numbers_of_the_rows_that_were_given():
     assert_array_equal(model.X_fit_, X[model.centres_])
 
 
-def test_a_search_for_copies_of_words_asks_whether_to_stop():
+def test_a_search_for_copies_of_words_asks_whether_to_stop(monkeypatch):
     """Of a million rows of a table it took a minute, long after the time of a fit was over."""
+    monkeypatch.setattr(ridge_penalty, "KEYS", 3)
     words = Spectrum(1).encode(["ab", "ba", "ab"])
     training = SimpleNamespace(X=words, weights=None)
     rows, copies, weights = without_copies(training, np.zeros(3))

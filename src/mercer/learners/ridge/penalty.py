@@ -147,9 +147,9 @@ def without_copies(
         keys = zip(row_keys(X), (target.tobytes() for target in np.asarray(y)))
         found: list[int] = []
         for key in keys:
+            found.append(numbers.setdefault(key, len(numbers)))
             if len(found) % KEYS == 0:  # a million rows take many seconds
                 raise_if_stopped()
-            found.append(numbers.setdefault(key, len(numbers)))
         copies = np.array(found)
         rows = np.unique(copies, return_index=True)[1]
     if len(rows) == len(copies):
