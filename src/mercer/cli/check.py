@@ -130,8 +130,12 @@ def check_table(options: CheckOptions) -> int:
         screen.print(line(("\nWhat fits:", "bold")))
     for said in fitting:
         screen.print(f"• {said}")
+    listing = columns if options.json else []
     facts |= {
-        "columns": _facts(columns) if options.json else [],
+        "columns": [
+            fact | {"distinct": c.distinct, "values": values_of(c)}
+            for fact, c in zip(columns_facts(listing), listing)
+        ],
         "notices": [*said_first, *notices],
         "findings": listed(findings),
     }
@@ -156,7 +160,10 @@ def _findings(
 ) -> list[Finding]:
     """What to look at in one table."""
     found = list[Finding]()
-    values = {c.name: _read_once(c, cells[c.name], numbers) for c in columns}
+    values = dict(cells)
+    for c in columns:  # the numbers of texts are read once, for all that asks for them
+        if c.kind == "number" and cells[c.name].dtype == object and not c.shares:
+            values[c.name] = numbers[c.name] if c.name in numbers else c.of.read(cells[c.name], c)
     if y is not None:
         from mercer.machines import default_metric
 
@@ -167,14 +174,6 @@ def _findings(
     identifiers = {c.name: cells[c.name] for c in columns if c.of.identifies}
     compared = {name: each for name, each in cells.items() if name not in identifiers}
     return found + (find_repeated_rows(compared, y, identifiers) if compared else [])
-
-
-def _read_once(column: Column, cells: np.ndarray, numbers: dict) -> np.ndarray:
-    """The numbers of texts, for all that asks for them; other cells as they are."""
-    if column.kind != "number" or cells.dtype != object or column.shares:
-        return cells
-    found = numbers.get(column.name)
-    return column.of.read(cells, column) if found is None else found
 
 
 def _test_findings(
@@ -231,13 +230,6 @@ def _target_facts(y: np.ndarray, task: str) -> dict:
         return {"low": float(y.min()), "high": float(y.max()), "median": float(np.median(y))}
     classes, counts = np.unique(y, return_counts=True)
     return {"classes": dict(zip(map(str, classes.tolist()), counts.tolist()))}
-
-
-def _facts(columns: list[Column]) -> list[dict]:
-    facts = columns_facts(columns)
-    for fact, column in zip(facts, columns):
-        fact |= {"distinct": column.distinct, "values": values_of(column)}
-    return facts
 
 
 def check_kernel(kernel: str, columns: list[Column], values: dict, table: str) -> MercerCheck:

@@ -212,13 +212,12 @@ class TextTypes:
 
     def typed(self, cells: pl.DataFrame) -> list[pl.Series]:
         """The columns of a block of texts, each with its type."""
-        types = {j: each for j, each in enumerate(self._types()) if each != "text"}
         series = list(cells.iter_columns())
+        types = {j: each for j, each in enumerate(self._types()) if each != "text"}
         numbered = pl.DataFrame([series[j].alias(str(j)) for j in types])
         found = numbered.select(*(TYPES[each](pl.col(str(j))) for j, each in types.items()))
-        for j, column in zip(types, found.iter_columns()):
-            series[j] = column
-        return series
+        typed = dict(zip(types, found.iter_columns()))
+        return [typed.get(j, each) for j, each in enumerate(series)]
 
     def dtypes(self) -> list[pl.DataType]:
         """The types of the columns, as polars calls them."""
