@@ -84,8 +84,8 @@ test-torch: build $(VENV)/.torch
 	$(PYTEST) -m "" tests/deep/networks tests/deep/attention tests/deep/test_convolution.py \
 		tests/deep/test_images.py tests/plug_ins/test_device.py tests/gram/test_on_torch.py \
 		tests/samples/test_tensors.py tests/native/test_hostile_neighbourhood.py \
-		tests/test_reference.py src/mercer/deep src/mercer/gram/on_torch docs/convolution.rst docs/attention.rst docs/networks.rst \
-		docs/book/networks.rst
+		tests/test_reference.py src/mercer/deep src/mercer/gram/on_torch docs/convolution.rst \
+		docs/attention.rst docs/networks.rst docs/book/networks.rst
 
 # In an environment of its own. The oldest versions have wheels for Python 3.11 (PYTHON=python3.11).
 test-oldest:
