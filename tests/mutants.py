@@ -37,7 +37,7 @@ FURTHER = {
                 "tests/kernels/test_contract.py", "tests/plug_ins/test_graph_kind.py"],
     "tables": ["tests/selection/automatic", "tests/cli/test_hostile_tables.py",
                "tests/plug_ins/test_graph_kind.py"],
-    "machines": ["tests/selection/automatic"],
+    "machines": ["tests/machines", "tests/selection/automatic"],
     "selection": ["tests/learners/test_orders.py", "tests/cli/test_seed.py"],
     "solvers/ridge": ["tests/learners/ridge"],
     "solvers/rows": ["tests/solvers/smo", "tests/learners/margin/test_svm_classes.py"],

@@ -159,9 +159,10 @@ def series_of(X: Any, *, channels: str = "last", padded: bool = False) -> list[n
 
 def of_sounds(X: Any) -> list | None:
     """The samples of pairs (samples, rate) of one rate, as soundfile reads them; else None."""
-    pairs = X if isinstance(X, list) and X and all(isinstance(each, tuple) for each in X) else []
-    rates = {pair[1] if len(pair) == 2 and is_whole(pair[1]) else 0 for pair in pairs}
-    sounds = [pair[0] for pair in pairs]
+    items = X if isinstance(X, list) else []
+    pairs = items if all(isinstance(each, tuple) and len(each) == 2 for each in items) else []
+    rates = {rate if is_whole(rate) else 0 for _, rate in pairs}
+    sounds = [samples for samples, _ in pairs]
     arrays = all(isinstance(each, np.ndarray) and each.ndim in (1, 2) for each in sounds)
     return sounds if arrays and len(rates) == 1 and rates.pop() >= LOWEST_RATE else None
 

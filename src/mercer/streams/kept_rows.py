@@ -51,6 +51,8 @@ def plain_form(X: Any) -> Any:
         )
     if hasattr(X, "__array__") and not hasattr(X, "__len__"):
         X = np.asarray(X)
+    if isinstance(X, np.ndarray) and not X.ndim:
+        raise ValueError(f"X is {describe(X)}: give rows, as an array, a list or a data frame.")
     if sp.issparse(X):
         check_format(X)
         return sp.csr_array(X)

@@ -53,7 +53,8 @@ class Display:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if "read" in each.metadata and value is not None:
+            left_out = value is None and each.default is None
+            if "read" in each.metadata and not left_out:
                 setattr(self, each.name, each.metadata["read"](each.name, value))
 
     def _draw_on(self, ax: Any, **options: Any) -> Any:
