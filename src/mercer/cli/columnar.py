@@ -14,49 +14,59 @@ from __future__ import annotations
 import io
 import struct
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import polars as pl
 
-from mercer.cli.formats import Whole, blamed
+from mercer.cli.files import Source
+from mercer.cli.formats import Whole, blamed, unfolded
+
+PARQUET, ARROW = b"PAR1", b"ARROW1"  # begin and end a file
 
 
 class Columnar(Whole):
-    """Abstract: a file that holds its columns one after the other."""
+    """Abstract: a file that holds its columns one after the other, of which polars reads a part."""
+
+    begin: ClassVar[bytes]  # of the files of which it can
+    scan: ClassVar[Callable[..., pl.LazyFrame]]
+
+    @abstractmethod
+    def _table(self, content: bytes) -> pl.DataFrame:
+        """The whole table."""
 
     def _read(self, content: bytes) -> pl.DataFrame:
-        self._check(io.BytesIO(content))
+        CHECKS[self.kind](io.BytesIO(content))
         return self._table(content)
 
-    def _slices(self, rows: int) -> Iterator[pl.DataFrame]:
-        with blamed(self.source, self.kind), self.source.path.open("rb") as file:
-            self._check(file)
-        yield from super()._slices(rows)
+    def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
+        if rows is None or not self.source.plain or not self._has_parts():
+            yield from super().blocks(rows)
+            return
+        check_headers(self.source, self.kind)
+        start = 0
+        while True:
+            with blamed(self.source, self.kind):
+                block = self.scan(self.source.path, glob=False).slice(start, rows).collect()
+            if not block.height:
+                break
+            yield unfolded(block)
+            start += rows
+        self.source.check_unchanged()
 
-    @staticmethod
-    @abstractmethod
-    def _check(file: BinaryIO) -> None:
-        """A ValueError if the headers cannot be."""
-
-    @staticmethod
-    @abstractmethod
-    def _table(content: bytes) -> pl.DataFrame:
-        """The whole table."""
+    def _has_parts(self) -> bool:
+        with self.source.opened() as file:
+            return file.read(len(self.begin)) == self.begin
 
 
 class ParquetFile(Columnar):
     kind = "Parquet"
-    sliced: ClassVar = {b"PAR1": partial(pl.scan_parquet, hive_partitioning=False)}
+    begin = PARQUET
+    scan = staticmethod(partial(pl.scan_parquet, hive_partitioning=False))
 
-    @staticmethod
-    def _check(file: BinaryIO) -> None:
-        check_parquet(file)
-
-    @staticmethod
-    def _table(content: bytes) -> pl.DataFrame:
+    def _table(self, content: bytes) -> pl.DataFrame:
         return pl.read_parquet(io.BytesIO(content))
 
 
@@ -64,16 +74,18 @@ class ArrowFile(Columnar):
     """Arrow's file format, which Feather is too, and its stream format."""
 
     kind = "Arrow"
-    sliced: ClassVar = {b"ARROW1": partial(pl.scan_ipc, hive_partitioning=False)}
+    begin = ARROW
+    scan = staticmethod(partial(pl.scan_ipc, hive_partitioning=False))
 
-    @staticmethod
-    def _check(file: BinaryIO) -> None:
-        check_arrow(file)
-
-    @staticmethod
-    def _table(content: bytes) -> pl.DataFrame:
-        read = pl.read_ipc if content.startswith(ARROW) else pl.read_ipc_stream
+    def _table(self, content: bytes) -> pl.DataFrame:
+        read = pl.read_ipc if content.startswith(self.begin) else pl.read_ipc_stream
         return read(io.BytesIO(content), use_pyarrow=False)
+
+
+def check_headers(source: Source, kind: str) -> None:
+    """A TableError if the headers of a plain file cannot be."""
+    with blamed(source, kind), source.path.open("rb") as file:
+        CHECKS[kind](file)
 
 
 def _bytes_at(file: BinaryIO, at: int, length: int) -> bytes:
@@ -86,7 +98,7 @@ def _bytes_at(file: BinaryIO, at: int, length: int) -> bytes:
 
 # ---------------------------------------------------------------- Parquet
 
-MAGIC, TAIL = b"PAR1", 8  # ends the file, after the length of the footer
+TAIL = 8  # bytes of the length of the footer, and of what ends the file
 HEADER = 512  # bytes that hold most headers of pages: longer ones are read again
 #: numbers of fields: of the file, of a group of rows, of a column in it, of its description
 GROUPS, COLUMNS, DESCRIPTION = 4, 1, 3
@@ -103,7 +115,7 @@ def check_parquet(file: BinaryIO) -> None:
     """
     end = file.seek(0, io.SEEK_END) - TAIL
     length, magic = struct.unpack("<I4s", _bytes_at(file, max(end, 0), TAIL))
-    if magic != MAGIC or length > end:
+    if magic != PARQUET or length > end:
         raise ValueError("its end is damaged or missing")
     whole, _ = _header(file, end - length, end)
     groups = _records(whole, GROUPS)
@@ -246,7 +258,7 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
 
 # ---------------------------------------------------------------- Arrow
 
-ARROW, NEXT = b"ARROW1", b"\xff\xff\xff\xff"  # begins and ends a file; begins a message
+NEXT = b"\xff\xff\xff\xff"  # begins a message
 #: numbers of fields: of a footer, of a message, of a batch of rows; of what a dictionary holds
 DICTIONARIES, BATCHES = 2, 3
 HEADER_KIND, HEADER_TABLE, BODY = 1, 2, 3
@@ -334,6 +346,10 @@ def _check_message(file: BinaryIO, at: int, end: int) -> None:
             (unpacked,) = struct.unpack("<q", _bytes_at(file, start + offset, 8))
             if not -1 <= unpacked <= RATIO * size:
                 raise ValueError(f"a buffer of {size} bytes claims to unpack to {unpacked}")
+
+
+#: by the kind of a file
+CHECKS: dict[str, Callable[[BinaryIO], None]] = {"Parquet": check_parquet, "Arrow": check_arrow}
 
 
 class Table:

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import polars as pl
 
-from mercer.cli.columnar import check_parquet
+from mercer.cli.columnar import check_headers
 from mercer.cli.errors import OptionError, TableError, no_column
 from mercer.cli.files import STDIN, Source, find_sources
 from mercer.cli.formats import blamed
@@ -252,8 +252,7 @@ class Parquet(Format):
         super().__init__(source, column, keep, separator)
         if not source.plain:
             raise TableError(f"{source.label}: give Parquet as a file that is not compressed.")
-        with blamed(source, "Parquet"), source.path.open("rb") as file:
-            check_parquet(file)
+        check_headers(source, "Parquet")
         self.names = self.scan().collect_schema().names()
         for option, name in (("--column", column), ("--keep", keep)):
             if name is not None and name not in self.names:

@@ -14,11 +14,10 @@ import re
 import sys
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import islice, pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -109,7 +108,7 @@ class Lines(Typed):
 
 
 class Whole(Typed):
-    """Abstract: a file that is read whole, by ``_read``, or in parts where polars can do that."""
+    """Abstract: a file that a library reads whole, by ``_read``."""
 
     kind: str
 
@@ -118,34 +117,10 @@ class Whole(Typed):
         """The table in the bytes of a file; any error is one of the file."""
 
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
-        if rows is not None and self.source.plain and self._begins() in self.sliced:
-            yield from map(unfolded, self._slices(rows))
-            return
-        frame = unfolded(self._blamed(lambda: self._read(self.source.read())))
-        yield from frame.iter_slices(rows) if rows is not None else [frame]
-
-    #: first bytes of the files that polars can read a part of, and its function
-    sliced: ClassVar[dict[bytes, Callable[..., pl.LazyFrame]]] = {}
-
-    def _begins(self) -> bytes:
-        with self.source.opened() as file:
-            begin = file.read(8)
-        return next((magic for magic in self.sliced if begin.startswith(magic)), b"")
-
-    def _slices(self, rows: int) -> Iterator[pl.DataFrame]:
-        scan, start = self.sliced[self._begins()], 0
-        while True:
-            lazy = self._blamed(partial(scan, self.source.path, glob=False))
-            block = self._blamed(lazy.slice(start, rows).collect)
-            if not block.height:
-                break
-            yield block
-            start += rows
-        self.source.check_unchanged()
-
-    def _blamed(self, read: Callable[[], Any]) -> Any:
         with blamed(self.source, self.kind):
-            return read()
+            frame = self._read(self.source.read())
+        frame = unfolded(frame)
+        yield from frame.iter_slices(rows) if rows is not None else [frame]
 
 
 class SvmlightFile(Whole):
