@@ -38,6 +38,13 @@ from mercer.tables import TableEncoder
 SPREAD_ROWS = 500  # of which distances are measured
 
 
+def _logarithms(P: np.ndarray, classes: np.ndarray, count: int) -> np.ndarray:
+    """log(p + 0.001) of all ``count`` classes, of which a learner has met some."""
+    found = np.zeros((len(P), count))
+    found[:, classes] = P
+    return np.log(found + LEAST)
+
+
 @dataclass
 class AdditiveMachine(Machine):
     """A sum of functions of columns and pairs: for classes an output is log(p + 0.001)."""
@@ -94,9 +101,7 @@ class AdditiveMachine(Machine):
         X = self.columns.encode(M).matrix.numbers
         if self.classes is None:
             return self.learner.predict(X)[:, None]
-        found = np.zeros((len(M), self.outputs_count))
-        found[:, self.classes] = self.learner.predict_proba(X)
-        return np.log(found + LEAST)
+        return _logarithms(self.learner.predict_proba(X), self.classes, self.outputs_count)
 
     @property
     def stored(self) -> np.ndarray:
@@ -242,9 +247,7 @@ class LearntNeighbourhood(Machine):
         """The outputs of the machine from the answers of its learner."""
         if self.classes is None:
             return answers
-        found = np.zeros((len(answers), self.targets.shape[1]))
-        found[:, self.classes] = answers
-        return np.log(found + LEAST)
+        return _logarithms(answers, self.classes, self.targets.shape[1])
 
     @property
     def stored(self) -> np.ndarray:

@@ -101,12 +101,7 @@ class FinalFit:
         if plan.how in ("quick", "early", "instead"):
             self._fit_quickly(self._with_kernel(winner), plan)
         elif not self.search.state.schedule and self._early_is_better(winner):
-            self.notices.append(
-                "There was no time to try a candidate: the model is the machine that was fitted to "
-                "all rows at the start."
-            )
-            rank = self.search.state.finals.affordable(self.sizes.smallest_rank)
-            self._fit_quickly(winner, Recipe(rank=rank, how="early"))
+            self._take_early(winner, "There was no time to try a candidate")
         elif self._fit(winner, plan):
             self._add_partners(planned[1:])
         else:
@@ -188,18 +183,15 @@ class FinalFit:
         """Put a quicker machine in the place of a final fit that was cut short."""
         winner = self._with_kernel(winner)
         why = "Interrupted" if self.cut else "The time was over"
-        rank = self.search.state.finals.affordable(self.sizes.smallest_rank)
         if not self.cut and winner.kind.good_on_few:  # as good as in the search, on as few rows
             rows = self.sizes.fewest_rows
             plan = replace(plan, rows=rows, how="instead")
             self.notices.append(f"{why} in the final fit: it was repeated with {rows} of the rows.")
         elif not self.cut and self._early_is_better(winner):
-            plan = Recipe(rank=rank, how="early")
-            self.notices.append(
-                f"{why} in the final fit of {winner.name!r}: the model is the machine that was "
-                "fitted to all rows at the start."
-            )
+            self._take_early(winner, f"{why} in the final fit of {winner.name!r}")
+            return
         else:
+            rank = self._few_centres()
             plan = Recipe(rank=rank, how="quick")
             rows = min(self.sizes.quick_rows, len(self.fitter.settings.M))
             self.notices.append(
@@ -207,6 +199,15 @@ class FinalFit:
                 f"{min(rank, rows):,} centres on {rows:,} rows."
             )
         self._fit_quickly(winner, plan)
+
+    def _take_early(self, winner: Candidate, why: str) -> None:
+        self.notices.append(
+            f"{why}: the model is the machine that was fitted to all rows at the start."
+        )
+        self._fit_quickly(winner, Recipe(rank=self._few_centres(), how="early"))
+
+    def _few_centres(self) -> int:
+        return self.search.state.finals.affordable(self.sizes.smallest_rank)
 
     def _early_is_better(self, winner: Candidate) -> bool:
         """Whether the machine of the start is better than the winner's kernel on few rows, as far
