@@ -18,7 +18,6 @@ from mercer.kernels import RBF, Layer
 from mercer.learners import KernelLearner, Training
 from mercer.learners.base import (
     LIMITS,
-    NamedKernel,
     check_count,
     check_not_negative,
     check_positive,
@@ -86,7 +85,7 @@ class Samples(NamedTuple):
 
 @fields(inducing_=whole())
 @estimator
-class DeepKernelMachine(NamedKernel, KernelLearner):
+class DeepKernelMachine(KernelLearner):
     """Abstract: Gram matrices as parameters, layer by layer.
 
     `DeepKernelMachineRegressor` and `DeepKernelMachineClassifier` are the machines; the first one's

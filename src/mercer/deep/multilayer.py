@@ -26,9 +26,9 @@ from mercer.deep.chosen_components import (
     fit_components,
 )
 from mercer.estimator import estimator
+from mercer.gram import Place
 from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import (
-    Placed,
     check_count,
     check_seed,
     check_solver,
@@ -66,7 +66,7 @@ def _has(name: str) -> Any:
 
 @estimator
 class MultilayerKernelMachine(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Placed, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
 ):
     r"""Layers of kernel PCA, where each hands its best components to the next, and a classifier.
 
@@ -174,8 +174,11 @@ class MultilayerKernelMachine(
     solver: Any = "auto"
     rank: int | None = None
     random_state: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    fitted_by = "learner_"
+    def __sklearn_is_fitted__(self) -> bool:
+        return "learner_" in vars(self)
 
     @fitting
     @finite_fit
@@ -361,7 +364,7 @@ class MultilayerKernelMachine(
             raise ValueError(f"validation={self.validation!r}: give a number in (0, 1).")
         check_solver(self.solver, SOLVERS, ["count"])
         check_seed(self.random_state)
-        _ = self.place  # which checks its parameters
+        Place(self.memory, self.n_jobs)  # which checks them
 
     @property
     def _n_features_out(self) -> int:

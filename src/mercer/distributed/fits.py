@@ -24,7 +24,14 @@ from mercer.distributed.engine import Engine, Partition
 from mercer.distributed.rows import Rows, kept
 from mercer.gram import GramOperator, Place, gram, register
 from mercer.gram import Rows as RowNumbers
-from mercer.learners.base import FitsInParts, GramPlaced, PartFit, join_rows, solver_name, take_rows
+from mercer.learners.base import (
+    FitsInParts,
+    KernelLearner,
+    PartFit,
+    join_rows,
+    solver_name,
+    take_rows,
+)
 from mercer.selection.grid import KernelSearchCV, SearchTask, Tried, try_task
 
 STRIP_ROWS = 1024  # fewest rows of a task
@@ -190,8 +197,8 @@ def _in_parts(learner: FitsInParts, engine: Engine, rows: Rows, fit_params: dict
 
 
 def _iterates(learner: Any) -> bool:
-    placed = isinstance(learner, GramPlaced)
-    return placed and solver_name(getattr(learner, "solver", "")) in ITERATIVE
+    kernel = isinstance(learner, KernelLearner)
+    return kernel and solver_name(getattr(learner, "solver", "")) in ITERATIVE
 
 
 # --- in parts ------------------------------------------------------------------------------------

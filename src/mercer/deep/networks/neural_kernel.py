@@ -16,7 +16,6 @@ from mercer.gram import Place
 from mercer.kernels import Kernel
 from mercer.learners import KernelLearner, Training
 from mercer.learners.base import (
-    NamedKernel,
     check_count,
     check_flag,
     check_not_negative,
@@ -71,7 +70,7 @@ Keep = Callable[[dict, dict, list, list], None]
 
 
 @estimator
-class NeuralKernel(NamedKernel, KernelLearner):
+class NeuralKernel(KernelLearner):
     """Abstract: blocks of a fully connected layer and explicit kernel features.
 
     `NeuralKernelClassifier` and `NeuralKernelRegressor` are the estimators; the first one's

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.estimator import estimator
+from mercer.gram import Place
 from mercer.kernels.additive import (
     FITTED,
     MOST,
@@ -29,7 +30,6 @@ from mercer.kernels.additive import (
 from mercer.learners.additive.shapes import ColumnReasons, Shape, Surface, joined_levels
 from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
-    Placed,
     check_count,
     check_not_negative,
     check_positive,
@@ -114,7 +114,7 @@ def coded_bytes(rows: int, columns: int, pairs: int) -> int:
 
 
 @estimator
-class AdditiveLearner(Placed, BaseEstimator):
+class AdditiveLearner(BaseEstimator):
     """Abstract: a learner whose output is a sum of functions of columns and of pairs of columns.
 
     Parameters
@@ -139,11 +139,19 @@ class AdditiveLearner(Placed, BaseEstimator):
     alpha: Any = "auto"
     gamma: Any = "auto"
     categories: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     gamma_: float = field(init=False)
     penalties_: np.ndarray = field(init=False)
 
-    fitted_by = "shapes_"
+    def __sklearn_is_fitted__(self) -> bool:
+        return "shapes_" in vars(self)
+
+    @property
+    def place(self) -> Place:
+        """The place of the work, with ``memory`` and ``n_jobs``."""
+        return Place(self.memory, self.n_jobs)
 
     # --- training ------------------------------------------------------------------------------
 

@@ -25,8 +25,8 @@ from mercer.learners.base.finite import finite_fit, finite_values
 from mercer.learners.base.kernel_learner import (
     FitPath,
     KernelLearner,
-    NamedKernel,
     Training,
+    bound_gram,
     check_training,
     encode_like_fitted,
     remember_columns,
@@ -51,7 +51,6 @@ from mercer.learners.base.parameters import (
     solver_name,
 )
 from mercer.learners.base.part_fit import ClassTotals, FitsInParts, PartFit, Survey
-from mercer.learners.base.placed import GramPlaced, Placed, bound_gram
 from mercer.learners.base.reasons import Reasons, largest_parts
 from mercer.learners.base.table_columns import read_like_fitted, remember_table
 from mercer.learners.base.targets import (
@@ -69,8 +68,8 @@ from mercer.streams import join_rows, take_rows
 
 __all__ = [
     "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "ClassTotals", "DistanceLearner", "FitPath",
-    "FitsInParts", "GramPlaced", "KernelLearner", "Limits", "LinearLearner", "Method",
-    "NamedKernel", "OutputClassifier", "PartFit", "Placed", "Reasons", "ScoreQuantiles",
+    "FitsInParts", "KernelLearner", "Limits", "LinearLearner", "Method",
+    "OutputClassifier", "PartFit", "Reasons", "ScoreQuantiles",
     "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance", "bound_gram",
     "by_class", "by_pair", "calibrate", "centre_features", "check_count", "check_coverage",
     "check_flag", "check_labels", "check_levels", "check_not_negative", "check_positive",

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -40,9 +40,9 @@ from mercer.distances import (
     check_weights,
 )
 from mercer.estimator import estimator
+from mercer.gram import Place
 from mercer.kernels import Kernel
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
-from mercer.learners.base.placed import Placed
 from mercer.samples import float_array, is_number, kind_named
 from mercer.threads import forget
 
@@ -208,7 +208,7 @@ def _count_columns(X: Any) -> int:
 
 
 @estimator
-class DistanceLearner(Placed, BaseEstimator):
+class DistanceLearner(BaseEstimator):
     """Abstract: a learner that compares samples by ``metric``; it may have the parameter ``p``.
 
     This class sets the fitted attributes ``distance_`` (bound to the training samples) and, by
@@ -236,6 +236,19 @@ class DistanceLearner(Placed, BaseEstimator):
     metric: Any = "minkowski"
     metric_params: dict[str, Any] | None = None
     algorithm: Any = "auto"
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+
+    #: the attribute that a fit stores last: with it the learner is fitted
+    fitted_by: ClassVar[str] = "X_fit_"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.fitted_by in vars(self)
+
+    @property
+    def place(self) -> Place:
+        """The place where distances are computed, with ``memory`` and ``n_jobs``."""
+        return Place(self.memory, self.n_jobs)
 
     def make_training(
         self,

@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.distances import Comparison
 from mercer.estimator import estimator
-from mercer.gram import Columns, GramOperator, LowRankGram, gram, in_single_precision
+from mercer.gram import Columns, GramOperator, LowRankGram, Place, gram, in_single_precision
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.learners.base.parameters import SQUARES, check_seed
-from mercer.learners.base.placed import GramPlaced, check_symmetric
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import (
     MatrixRows,
     float_range,
+    joined,
     kind_named,
     kind_of,
     known_form,
@@ -170,8 +170,15 @@ class FitPath:
 
 
 @estimator
-class NamedKernel(GramPlaced):
-    """Abstract: a learner whose kernel may also be a name or a callable."""
+class KernelLearner(BaseEstimator):
+    """Abstract: a learner with a kernel, and with the parameters of the place where K is made.
+
+    Subclasses write ``fit`` from these steps, in this order: `make_training`, `make_gram`, a
+    solver, `keep_support`, which comes after all else that predictions need. This class sets the
+    fitted attributes ``kernel_`` (the bound kernel), ``X_fit_`` (the encoded samples that
+    predictions compare with) and ``gram_`` (a description of the Gram matrix of the fit).
+    A subclass that does not have one of the parameters makes it a ``ClassVar``.
+    """
 
     _: KW_ONLY
     kernel: Any = "rbf"
@@ -180,27 +187,33 @@ class NamedKernel(GramPlaced):
     coef0: float = 1
     kernel_params: dict[str, Any] | None = None
     random_state: Any = None
+    device: str | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
+    rank: int | None = field(init=False)
 
-class KernelLearner(GramPlaced, BaseEstimator):
-    """Abstract: a learner with the parameters ``kernel``, ``memory``, ``n_jobs`` and ``device``.
-
-    Subclasses write ``fit`` from these steps, in this order: `make_training`, `make_gram`, a
-    solver, `keep_support`, which comes after all else that predictions need. This class sets the
-    fitted attributes ``kernel_`` (the bound kernel), ``X_fit_`` (the encoded samples that
-    predictions compare with) and ``gram_`` (a description of the Gram matrix of the fit).
-    """
-
-    kernel: Any
-    rank: int | None
-    random_state: Any
-
+    #: the attribute that a fit stores last: with it the learner is fitted
+    fitted_by: ClassVar[str] = "X_fit_"
     #: whether a callable kernel gets two objects (KernelRidge) or two arrays of samples (SVC)
     _pairwise_callable = False
     #: whether the learner needs k(x, z) = k(z, x), as all solvers of Mercer do
     needs_symmetry: ClassVar[bool] = True
     #: fits to the same samples that differ only in this parameter can share work
-    path_parameter: str | None = None
+    path_parameter: ClassVar[str | None] = None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.fitted_by in vars(self)
+
+    def check_fitted(self) -> None:
+        """Raise NotFittedError before a fit, as scikit-learn does, in a tenth of the time."""
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
+
+    @property
+    def place(self) -> Place:
+        """The place where Gram matrices are made, with ``memory``, ``n_jobs`` and ``device``."""
+        return Place(self.memory, self.n_jobs, self.device)
 
     def new_path(self, values: list) -> FitPath:
         """Make the object that fits share if they differ only in ``path_parameter``.
@@ -332,7 +345,7 @@ class KernelLearner(GramPlaced, BaseEstimator):
 
     def gram_between(self, X: Any, Z: Any = None) -> GramOperator:
         """K between given encoded samples; Z defaults to X. Entries are computed when used."""
-        return self.gram_of(self.kernel_, X, Z)
+        return gram(self.kernel_, X, Z, place=self.place)
 
     def make_low_rank_gram(
         self, X: Any, rank: int, *, held: int = 0, fit_path: FitPath | None = None
@@ -407,3 +420,23 @@ class KernelLearner(GramPlaced, BaseEstimator):
 
 def _equal(value: Any, default: Any) -> bool:
     return value is default or (np.isscalar(value) and value == default)
+
+
+def bound_gram(kernel: Any, X: Any, place: Place, more: Any = None) -> GramOperator:
+    """K of a kernel, or of the name of one, bound to raw samples X, and to ``more`` after them."""
+    kernel = as_kernel(kernel) if isinstance(kernel, str) else kernel
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel={kernel!r}: give a kernel object of mercer.kernels, or a name.")
+    check_symmetric(kernel, "this")
+    X = kernel.encode(X)
+    X = X if more is None else joined(X, kernel.encode(more, like=X))
+    return gram(kernel.bind(X), X, place=place)
+
+
+def check_symmetric(kernel: Kernel, reader: str) -> None:
+    """Raise TypeError if a kernel of a learner, or of a statistic, is not symmetric."""
+    if not kernel.symmetric:
+        raise TypeError(
+            f"kernel={kernel!r} is not symmetric, but {reader} needs k(x, z) = k(z, x): give a "
+            "kernel that is."
+        )

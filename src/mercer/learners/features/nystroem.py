@@ -16,7 +16,6 @@ from mercer.estimator import estimator
 from mercer.gram import FactoredGram, GramOperator, Rows, pivoted_cholesky
 from mercer.learners.base import (
     KernelLearner,
-    NamedKernel,
     check_count,
     check_not_negative,
     finite_fit,
@@ -129,7 +128,7 @@ STRIP = 2**19  # numbers that one thread computes at a time
 
 
 @estimator
-class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, KernelLearner):
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner):
     r"""Features whose inner products approximate a kernel:
     :math:`φ(x) = k(x, S) P` with centres S and :math:`P P^\top = k(S, S)^{+}`.
 

@@ -22,7 +22,6 @@ from mercer.estimator import estimator
 from mercer.kernels import ArcCosine, Formula, Kernel, Linear, Polynomial, Scaled
 from mercer.learners.base import (
     KernelLearner,
-    NamedKernel,
     check_count,
     finite_fit,
     finite_values,
@@ -277,7 +276,7 @@ LEARNT_FROM = 10_000  # rows of a stream from which a kernel learns
 
 
 @estimator
-class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, KernelLearner):
+class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner):
     r"""Random features of a kernel on vectors: :math:`\mathrm{E}[φ(x)^\top φ(z)] = k(x, z)`.
 
     The error of an inner product falls as 1 / √D with the number D of features. A linear method on

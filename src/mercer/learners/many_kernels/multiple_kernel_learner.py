@@ -20,10 +20,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.gram import GramOperator
+from mercer.gram import GramOperator, Place, gram
 from mercer.kernels import Convex, Kernel, Linear, Normalised, Scaled
 from mercer.learners.base import (
-    GramPlaced,
     KernelLearner,
     Training,
     check_count,
@@ -60,7 +59,7 @@ def _of_estimator(name: str) -> Callable[[MultipleKernelLearner], bool]:
 
 
 @estimator
-class MultipleKernelLearner(GramPlaced, BaseEstimator):
+class MultipleKernelLearner(BaseEstimator):
     r"""Abstract: weights of many kernels, then a base learner with their sum.
 
     Parameters
@@ -93,11 +92,20 @@ class MultipleKernelLearner(GramPlaced, BaseEstimator):
     n_neighbors: int = 10
     tol: float = 1e-4
     max_iter: int = 200
-
-    fitted_by = "estimator_"
+    device: str | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     #: the methods that the learner has
     methods: ClassVar[tuple[str, ...]]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimator_" in vars(self)
+
+    @property
+    def place(self) -> Place:
+        """The place where Gram matrices are made."""
+        return Place(self.memory, self.n_jobs, self.device)
 
     @abstractmethod
     def base_learner(self) -> KernelLearner:
@@ -215,7 +223,7 @@ class MultipleKernelLearner(GramPlaced, BaseEstimator):
         return [Scaled(k, 1 / float(m)) if m > 0 else k for k, m in zip(kernels, means)]
 
     def _gram(self, kernel: Kernel, training: Training, memory: Any) -> GramOperator:
-        return self.gram_of(kernel, training.X, place=replace(self.place, memory=memory))
+        return gram(kernel, training.X, place=replace(self.place, memory=memory))
 
     def _weigh(self, kernels: list[Kernel], items: list[Item], training: Training) -> Result:
         T, n = len(kernels), training.X.shape[0]

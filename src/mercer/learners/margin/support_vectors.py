@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, field
 from numbers import Integral
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -103,6 +103,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     rank: int | None = None
     random_state: Any = None
 
+    kernel_params: ClassVar[None] = None
     _n_support: np.ndarray = field(init=False)
 
     def new_path(self, values: list) -> WarmStarts:

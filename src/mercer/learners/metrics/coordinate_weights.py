@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from mercer.distances import Answers, Distance, Minkowski, are_classes, nearest_left_out
 from mercer.estimator import estimator
 from mercer.gram import Place
-from mercer.learners.base import Placed, check_count, check_seed, check_targets, remember_columns
+from mercer.learners.base import check_count, check_seed, check_targets, remember_columns
 from mercer.samples import column_names, is_frame, kind_named
 from mercer.threads import fitting, forget
 
@@ -109,7 +109,7 @@ def weighted_terms(
 
 
 @estimator
-class CoordinateDescentWeights(Placed, BaseEstimator):
+class CoordinateDescentWeights(BaseEstimator):
     r"""Weights of a distance with a small leave-one-out error of k nearest neighbours.
 
     One weight after the other takes the best of some values; a weight of 0 leaves a feature out.
@@ -172,8 +172,11 @@ class CoordinateDescentWeights(Placed, BaseEstimator):
     max_samples: int = 2000
     classes: bool | None = None
     random_state: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    fitted_by = "distance_"
+    def __sklearn_is_fitted__(self) -> bool:
+        return "distance_" in vars(self)
 
     @fitting
     def fit(self, X: Any, y: Any) -> Self:
@@ -182,7 +185,7 @@ class CoordinateDescentWeights(Placed, BaseEstimator):
         for name in ("n_neighbors", "max_iter", "max_samples"):
             check_count(name, getattr(self, name), optional=False)
         check_seed(self.random_state)
-        _ = self.place  # which checks its parameters
+        Place(self.memory, self.n_jobs)  # which checks them
         distance = Minkowski(2) if self.distance is None else self.distance
         problem = weighted_terms(
             X, y, self.classes, distance, self.n_neighbors, self.max_samples, self.random_state,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer.distances import dense_rows
 from mercer.estimator import documented, estimator
 from mercer.gram import GramOperator
-from mercer.kernels import ExponentialPower
+from mercer.kernels import ExponentialPower, Kernel
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
@@ -102,7 +102,11 @@ class FeatureMachine(KernelLearner):
     random_state: Any = None
 
     #: the form of the kernel; what it is for the training samples is learnt
-    kernel = ExponentialPower()
+    kernel: ClassVar[Kernel] = ExponentialPower()
+    gamma: ClassVar[None] = None
+    degree: ClassVar[None] = None
+    coef0: ClassVar[None] = None
+    kernel_params: ClassVar[None] = None
     fitted_by = "residual_"
     intercept_: np.ndarray = field(init=False)
 

@@ -24,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import MappedMinkowski, from_origin, nearest_left_out, squared_euclidean
 from mercer.estimator import estimator
+from mercer.gram import Place
 from mercer.learners.base import (
-    Placed,
     check_count,
     check_labels,
     check_positive,
@@ -40,7 +40,7 @@ INITS = ("auto", "pca", "lda", "identity", "random")
 STRIP = 512  # rows at a time, at most
 
 
-class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, BaseEstimator):
+class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Abstract: a transformer x -> A x that is learnt from classes.
 
     Parameters
@@ -63,8 +63,16 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placed, Ba
     max_iter: int
     tol: float
     random_state: Any
+    memory: int | float | str | None
+    n_jobs: int | None
 
-    fitted_by = "components_"
+    def __sklearn_is_fitted__(self) -> bool:
+        return "components_" in vars(self)
+
+    @property
+    def place(self) -> Place:
+        """The place of the work, with ``memory`` and ``n_jobs``."""
+        return Place(self.memory, self.n_jobs)
 
     @abstractmethod
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
@@ -271,6 +279,8 @@ class LargeMarginNeighbours(LinearMetric):
     max_iter: int = 50
     tol: float = 1e-5
     random_state: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -353,6 +363,8 @@ class NeighbourhoodComponents(LinearMetric):
     max_iter: int = 50
     tol: float = 1e-5
     random_state: Any = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
         own = np.arange(len(rows)), rows

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Minkowski
 from mercer.estimator import estimator
-from mercer.learners.base import Placed, Reasons, check_count, largest_parts, read_like_fitted
+from mercer.gram import Place
+from mercer.learners.base import Reasons, check_count, largest_parts, read_like_fitted
 from mercer.learners.neighbourhoods.trials import Member
 from mercer.persistence import fields, whole
 from mercer.search import Index, fit_index
@@ -28,9 +29,7 @@ PAIRS = 2**22  # neighbours that are searched at a time
 
 @fields(rows_=whole())
 @estimator
-class NeighbourhoodAnswers(
-    Placed, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Abstract: a mean over the rows that are near in z, which a fit has learnt.
 
     Parameters
@@ -46,8 +45,8 @@ class NeighbourhoodAnswers(
     _: KW_ONLY
     n_neighbors: int | None = None
     algorithm: Any = "auto"
-
-    fitted_by: ClassVar[str] = "members_"
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
     members_: list[Member] = field(init=False)
     rows_: np.ndarray = field(init=False)
@@ -56,6 +55,14 @@ class NeighbourhoodAnswers(
     _weights: np.ndarray = field(init=False)
     #: the indexes of the members, and the algorithm that they were built by
     _indexes: ClassVar[tuple[Any, list[Index]] | None] = None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "members_" in vars(self)
+
+    @property
+    def place(self) -> Place:
+        """The place of the work, with ``memory`` and ``n_jobs``."""
+        return Place(self.memory, self.n_jobs)
 
     def transform(self, X: Any) -> np.ndarray:
         """z of new rows, (n, width); of several members side by side."""

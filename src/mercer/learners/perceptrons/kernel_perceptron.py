@@ -12,7 +12,6 @@ from mercer.estimator import estimator
 from mercer.gram import GramOperator
 from mercer.learners.base import (
     KernelLearner,
-    NamedKernel,
     Training,
     check_count,
     check_targets,
@@ -43,7 +42,7 @@ STRIP = 256  # new samples whose votes are counted at a time
 
 @estimator
 @fields(support_=whole(), _kept=whole())
-class KernelPerceptron(PerceptronClassifier, NamedKernel, KernelLearner):
+class KernelPerceptron(PerceptronClassifier, KernelLearner):
     r"""Perceptron with any kernel: :math:`f(x) = \sum_i α_i k(x_i, x) + b`.
 
     After each mistake, a sample with :math:`y_i f(x_i) \le 0`, :math:`α_i` += η y_i and

@@ -16,7 +16,6 @@ from mercer.learners.base import (
     ClassTotals,
     FitPath,
     KernelLearner,
-    NamedKernel,
     OutputClassifier,
     centre_features,
     check_count,
@@ -46,7 +45,7 @@ SOLVERS = ("auto", "exact", "low_rank")
 
 
 @estimator
-class KernelLogisticRegression(OutputClassifier, NamedKernel, KernelLearner):
+class KernelLogisticRegression(OutputClassifier, KernelLearner):
     r"""Logistic regression on :math:`f(x) = \sum_i α_i k(x, x_i) + b`, multinomial for k classes:
 
     .. math:: \min_{α, b}\; C \sum_i w_i \left(-\log p_{y_i}(x_i)\right) + \tfrac12 α^\top K α,

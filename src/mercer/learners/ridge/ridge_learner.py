@@ -23,7 +23,6 @@ from mercer.learners.base import (
     PENALTY_ROWS,
     FitPath,
     KernelLearner,
-    NamedKernel,
     Training,
     check_count,
     check_positive,
@@ -80,7 +79,7 @@ class Expansion(NamedTuple):
 
 
 @estimator
-class RidgeLearner(NamedKernel, KernelLearner):
+class RidgeLearner(KernelLearner):
     """Abstract: (K + λ W⁻¹) a = y, by the given solver or by one that suits.
 
     Parameters

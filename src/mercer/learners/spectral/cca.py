@@ -18,7 +18,6 @@ from mercer.gram import DenseGram, Place
 from mercer.kernels import Kernel
 from mercer.learners.base import (
     LIMITS,
-    NamedKernel,
     check_count,
     check_not_negative,
     check_seed,
@@ -104,7 +103,7 @@ class Whitened(NamedTuple):
 
 
 @estimator
-class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, BaseEstimator):
+class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Canonical correlation in feature space: functions f and g of two views that maximise
 
     .. math:: \frac{\operatorname{cov}(f, g)}{\sqrt{(\operatorname{var} f + κ_1 \|f\|^2 / n)
@@ -174,11 +173,21 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NamedKernel, 
     n_components: int = 2
     _: KW_ONLY
     alpha: Any = "auto"
+    kernel: Any = "rbf"
     kernel_y: Any = None
+    gamma: Any = None
+    degree: float = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
     solver: Any = "auto"
     rank: int | None = None
+    random_state: Any = None
+    device: str | None = None
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
 
-    fitted_by = "view_x_"
+    def __sklearn_is_fitted__(self) -> bool:
+        return "view_x_" in vars(self)
 
     @fitting
     @finite_fit

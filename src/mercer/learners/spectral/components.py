@@ -18,7 +18,6 @@ from mercer.gram import CentredGram, FactoredGram, GramOperator, LowRankGram
 from mercer.learners.base import (
     KernelLearner,
     Limits,
-    NamedKernel,
     check_solver,
     is_value,
     solver_name,
@@ -258,7 +257,7 @@ class PrincipalFeatures(NamedTuple):
 
 
 @estimator
-class PrincipalLearner(NamedKernel, KernelLearner):
+class PrincipalLearner(KernelLearner):
     """Abstract: a learner that works on principal features."""
 
     _: KW_ONLY

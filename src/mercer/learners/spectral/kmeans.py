@@ -17,7 +17,6 @@ from mercer.gram import CentredGram, GramOperator, ShiftedGram
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
-    NamedKernel,
     Training,
     check_count,
     check_solver,
@@ -42,9 +41,7 @@ SHARP = 1e-7  # relative error of eigenvalues of more rows
 
 @estimator
 @fields(labels_=whole(), medoids_=whole(least=-1))
-class KernelKMeans(
-    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, NamedKernel, KernelLearner
-):
+class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, KernelLearner):
     r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
 
     Clusters are not bounded by hyperplanes, and samples are of any kind. There are no centroids to

@@ -34,7 +34,6 @@ from mercer.learners.base import (
     LIMITS,
     SQUARES,
     KernelLearner,
-    NamedKernel,
     centre_features,
     draw_for_centres,
     encode_like_fitted,
@@ -125,7 +124,7 @@ TOL, MOST = 1e-6, 300  # defaults of the Krylov method
 
 
 @estimator
-class ComponentLearner(NamedKernel, KernelLearner):
+class ComponentLearner(KernelLearner):
     """Abstract: components by the given ``eigen_solver``, or by one that suits."""
 
     _: KW_ONLY

@@ -16,7 +16,6 @@ from mercer.gram import FeatureGram, GramOperator, ScaledGram
 from mercer.learners.base import (
     LIMITS,
     KernelLearner,
-    NamedKernel,
     check_count,
     check_solver,
     drawn_seed,
@@ -40,7 +39,7 @@ ITERATIONS = 300  # most iterations of k-means
 @estimator
 @fields(labels_=whole(), _kept=length_of(lambda model: len(model._centres)))
 class SpectralClustering(
-    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, NamedKernel, KernelLearner
+    ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, KernelLearner
 ):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 
