@@ -12,7 +12,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from lanes import few
 from mercer.persistence.models import model_bytes
+from mercer.tables import encoding
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.encoding import TableEncoder
 from mercer.tables.values import read_columns
@@ -58,6 +60,42 @@ def test_a_missing_number_is_the_median_and_marked_if_training_had_any():
     M = numbers(encoder, pd.DataFrame({"a": [np.nan, 2.0], "b": [np.nan, 2.5]}))
     assert_array_equal(M[0, [0, 1, 2, 3, 5, 6, 7]], M[1, [0, 1, 2, 3, 5, 6, 7]])
     assert_array_equal(M[:, 4], [1, 0])
+
+
+def test_the_median_of_huge_numbers_is_one_of_them():
+    table = pd.DataFrame({"a": [1e308, -1e308, 1.6e308, 1.7e308, np.nan], "b": range(5)})
+    M = numbers(TableEncoder().fit(table), table)
+    assert M[4, 0] == pytest.approx(np.sqrt(12) / 2)  # in the middle of all ranks
+    assert 0 < M[4, 1] < M[2, 1]
+
+
+@pytest.mark.parametrize("rows", few(2, [3, 40, 129, 1001]))
+@pytest.mark.parametrize("cells", [1, 600, 2**20])
+def test_a_column_is_encoded_alone_as_among_others(monkeypatch, rows, cells):
+    """Bit for bit, however many columns are reckoned at a time."""
+    rng = np.random.default_rng(rows)
+    table = pd.DataFrame(rng.normal(size=(rows, 6)) * 10.0 ** np.arange(-3, 9, 2))
+    table.columns = [f"number {j}" for j in range(6)]
+    table["ties"] = np.round(rng.normal(size=rows), 1)
+    table["whole"] = rng.integers(0, 5, rows)
+    table["huge"] = rng.uniform(-1.7, 1.7, rows) * 1e308
+    table["gaps"] = np.where(rng.random(rows) < 0.3, np.nan, rng.exponential(size=rows))
+    table["few"] = np.where(rng.random(rows) < 0.3, np.nan, rng.integers(0, 3, rows))
+    table["day"] = np.datetime64("2020-02-28") + 11 * np.arange(rows)
+    columns = infer_columns(read_columns(table))
+    monkeypatch.setattr(encoding, "CELLS", cells)
+    whole = TableEncoder(columns).fit(table)
+    among = whole.transform(table)
+    assert list(among.objects) == sorted(among.objects)
+    for column in columns:
+        alone = TableEncoder([column]).fit(table)
+        one = alone.transform(table)
+        at = [j for j, feature in enumerate(whole.features_) if feature.source == column.name]
+        assert [whole.features_[j] for j in at] == alone.features_
+        assert_array_equal(among.numbers[:, at], one.numbers)
+        assert {at.index(j) for j in at if j in among.objects} == set(one.objects)
+        for j, samples in one.objects.items():
+            assert_array_equal(among.objects[at[j]].codes, samples.codes)
 
 
 def test_numbers_missing_in_the_same_rows_share_a_mark():

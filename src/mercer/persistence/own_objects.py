@@ -7,9 +7,9 @@ the rooms of which models are made. A field may be in a file if the class declar
 parameter of its constructor, by an annotation, in ``__slots__``, by `fields`, or, in an estimator,
 by a name that ends or begins with one underscore. It may not take the place of a method.
 
-Lists and dicts of small records are one text each: a table of 800 columns has thousands of records
-of ten values. As objects of their own they were 57,000 nodes of a model file, 37 MB, and took four
-seconds to write and to read.
+Lists and dicts of small records are one text each, a member of the file: a table of 800 columns has
+thousands of records of ten values. As objects of their own they were 57,000 nodes of a model file,
+37 MB, and took four seconds to write and to read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from dataclasses import MISSING, is_dataclass
 from dataclasses import fields as fields_of
 from functools import cache
 from importlib import import_module
-from types import MemberDescriptorType
+from itertools import repeat
+from types import MemberDescriptorType, NoneType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,56 +47,13 @@ class KeepsRecords:
         return state | known
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        texts = {name: text for name, text in state.items() if name in self.records}
         known = {
-            name: unpacked(self.records[name], text)
-            for name, text in texts.items()
-            if isinstance(text, str)  # in older files, a list
+            name: unpacked(kind, state[name])
+            for name, kind in self.records.items()
+            if isinstance(state.get(name), bytes)
         }
         whole: Any = super()
         whole.__setstate__(state | known)
-
-
-def packed(items: list | dict) -> str | list | dict:
-    """Dataclasses as one text; as they are where a value is no text, number or list of these.
-
-    Of a dict, the names are kept with them.
-
-    Examples
-    --------
-    >>> from mercer.tables.columns import Column
-    >>> text = packed([Column("age", "number", "", 0, 9)])
-    >>> text[:29]
-    '[["age", "number", "", 0, 9, '
-    >>> unpacked(Column, text) == [Column("age", "number", "", 0, 9)]
-    True
-    """
-    try:
-        if isinstance(items, dict):
-            rows: Any = {name: list(vars(item).values()) for name, item in items.items()}
-        else:
-            rows = [list(vars(item).values()) for item in items]
-        text = json.dumps(rows, default=_plain)
-        return text if read_json(text) == rows else items
-    except (TypeError, ValueError):
-        return items
-
-
-def unpacked(kind: type, text: str) -> list | dict:
-    """The inverse of `packed`, for records of one kind; no code of theirs runs."""
-    defaults = {field.name: field.default for field in fields_of(kind)}
-    content, found = read_json(text), []
-    rows = list(content.values()) if isinstance(content, dict) else content
-    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise ValueError("records that are no list of lists, and no dict of them")
-    for row in rows:
-        values = defaults | dict(zip(defaults, row))
-        if len(row) > len(defaults) or any(value is MISSING for value in values.values()):
-            raise ValueError(f"a {kind.__name__} of {len(row)} fields, not {len(defaults)}")
-        record = object.__new__(kind)
-        vars(record).update(values)
-        found.append(record)
-    return dict(zip(content, found)) if isinstance(content, dict) else found
 
 
 def _are(items: Any, kind: type) -> bool:
@@ -104,10 +62,78 @@ def _are(items: Any, kind: type) -> bool:
     return isinstance(items, (list, dict)) and all(type(item) is kind for item in each)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} is no plain value")
+def packed(items: list | dict) -> bytes | list | dict:
+    """Dataclasses as one text, which has one of their fields after the other; as they are where a
+    value is no text, number or list of these.
+
+    Of a dict, the names are kept with them. A field that is the same in all records is written
+    once; but not the first one, which tells how many there are.
+
+    Examples
+    --------
+    >>> from mercer.tables.columns import Column
+    >>> columns = [Column("age", "number", "", 0, 9), Column("sex", "category", "", 0, 2)]
+    >>> text = packed(columns)
+    >>> text[:65]
+    b'[null, [["age", "sex"], ["number", "category"], [""], [0], [9, 2]'
+    >>> unpacked(Column, text) == columns
+    True
+    """
+    names = list(items) if isinstance(items, dict) else None
+    records = items.values() if isinstance(items, dict) else items
+    whole = [list(values) for values in zip(*(vars(item).values() for item in records))]
+    if not (_are_plain(names or []) and all(map(_are_plain, whole))):
+        return items
+    text = [values[:1] if i and _are_one(values) else values for i, values in enumerate(whole)]
+    return json.dumps([names, text], default=np.generic.item).encode()
+
+
+PLAIN = (str, int, float, NoneType, np.integer, np.floating, np.bool_)
+
+
+def _are_plain(values: list) -> bool:
+    """Whether JSON keeps these values as they are: no NaN, which is equal to nothing."""
+    kinds = set(map(type, values))
+    if list in kinds:
+        kinds.remove(list)
+        if not all(_are_plain(each) for each in values if type(each) is list and each):
+            return False
+    real = any(issubclass(kind, (float, np.floating)) for kind in kinds)
+    nowhere = real and any(each != each for each in values)
+    return not nowhere and all(issubclass(kind, PLAIN) for kind in kinds)
+
+
+def _are_one(values: list) -> bool:
+    """Whether all are the same text, whole number or empty list. Of other lists each record has
+    its own, and numbers of floats are 0 or -0."""
+    first = values[0]
+    if not (type(first) in (str, int, bool, NoneType) or first == []):
+        return False
+    return values.count(first) == len(values) and len(set(map(type, values))) == 1
+
+
+def unpacked(kind: type, text: bytes) -> list | dict:
+    """The inverse of `packed`, for records of one kind; no code of theirs runs."""
+    content, fields = read_json(text), fields_of(kind)
+    names, columns = content if isinstance(content, list) and len(content) == 2 else (None, 0)
+    if not (isinstance(columns, list) and all(isinstance(each, list) for each in columns)):
+        raise ValueError("records that are no list of lists")
+    spare = [[[]] if each.default_factory is list else [each.default] for each in fields]
+    whole: list[list] = [*columns, *spare[len(columns) :]]
+    if columns and (len(whole) > len(fields) or [MISSING] in whole):
+        raise ValueError(f"a {kind.__name__} of {len(columns)} fields, not {len(fields)}")
+    count = len(columns[0]) if columns else 0
+    if not all(len(each) in (1, count) for each in whole):
+        raise ValueError(f"records of which a field has not one value, nor {count}")
+    found = [object.__new__(kind) for _ in range(count)]
+    for field, values in zip(fields, whole):
+        alike = values[0] if len(values) < count else None
+        each: Any = values if len(values) == count else repeat(alike)
+        if isinstance(alike, list):
+            each = ([*alike] for _ in found)
+        for record, value in zip(found, each):
+            vars(record)[field.name] = value
+    return found if names is None else dict(zip(names, found, strict=True))
 
 
 LIBRARY, OWN_NODE = "mercer.", "OwnNode"
@@ -185,7 +211,7 @@ def made(owner: type, fields: dict[str, Any] | None) -> Any:
     records = owner.records if issubclass(owner, KeepsRecords) else {}
     for name, value in (fields or {}).items():
         check_field(owner, name)
-        if name in records and isinstance(value, str):
+        if name in records and isinstance(value, bytes):
             value = unpacked(records[name], value)
         object.__setattr__(found, name, value)
     return found

@@ -209,7 +209,10 @@ def _holds_numbers(column: np.ndarray) -> bool:
 
 def refuse_missing(X: Any, columns: Sequence, reader: str) -> None:
     """Raise an error if numbers are missing, and name the columns."""
-    counts = [int(is_missing(values).sum()) for values in object_columns(X)]
+    if isinstance(X, np.ndarray) and X.dtype.kind != "O":  # all columns at once
+        counts = is_missing(X).sum(axis=0).tolist()
+    else:
+        counts = [int(is_missing(values).sum()) for values in object_columns(X)]
     holes = {c: count for c, count in zip(columns, counts) if count}
     if holes:
         named = ", ".join(f"{c!r} ({count} rows)" for c, count in holes.items())

@@ -315,9 +315,9 @@ def object_columns(X: Any) -> list[np.ndarray]:
 
 
 def is_missing(column: np.ndarray) -> np.ndarray:
-    """True where a value is None, NaN, NaT or pandas.NA."""
+    """True where a value is None, NaN, NaT or pandas.NA; also of an array of typed columns."""
     if column.dtype.kind in "iubSU":
-        return np.zeros(len(column), dtype=bool)
+        return np.zeros(column.shape, dtype=bool)
     if column.dtype.kind == "f":
         return np.isnan(column)
     if column.dtype.kind in "mM":

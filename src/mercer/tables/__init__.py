@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from mercer.tables.cells import as_items, as_texts, column_bytes, words_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
 from mercer.tables.column_rules import infer_columns
-from mercer.tables.columns import Column, column_notices, doubt_notices, used_columns
+from mercer.tables.columns import (
+    Column,
+    column_notices,
+    doubt_notices,
+    unreadable,
+    used_columns,
+)
 from mercer.tables.equal_rows import (
     RowHashes,
     find_repeated_rows,
@@ -55,7 +61,7 @@ from mercer.tables.values import (
 
 if TYPE_CHECKING:
     from mercer.tables.encoded_rows import EncodedRows, encoder_of, rows_of
-    from mercer.tables.encoding import EncodedTable, Feature, TableEncoder, read_as, unreadable
+    from mercer.tables.encoding import EncodedTable, Feature, TableEncoder, read_as
     from mercer.tables.level_effects import LevelEffect, learn_effects
 
 __all__ = [
@@ -74,7 +80,7 @@ __all__ = [
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use
 _LATER = {
-    "encoding": {"EncodedTable", "Feature", "TableEncoder", "read_as", "unreadable"},
+    "encoding": {"EncodedTable", "Feature", "TableEncoder", "read_as"},
     "encoded_rows": {"EncodedRows", "encoder_of", "rows_of"},
     "level_effects": {"LevelEffect", "learn_effects"},
 }

@@ -15,7 +15,7 @@ import numpy as np
 from mercer.spoken import first_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
 from mercer.tables.forms import SAID as SAID_ORDERS
-from mercer.tables.forms import Numbers
+from mercer.tables.forms import Numbers, is_missing_mark
 from mercer.tables.pandas_index import INDEX, NAMES
 from mercer.tables.values import missing_values
 
@@ -192,3 +192,25 @@ def doubt_notices(columns: list[Column]) -> list[str]:
         rest = f"; and {more} more column{'s' * (more > 1)} like these"
         notices += [f"{'; '.join(said[:FEW_DOUBTS])}{rest * (more > 0)}."]
     return notices
+
+
+def refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) -> None:
+    """Raise ValueError if no value of a column can be read as its kind.
+
+    A single value that cannot be read counts as missing.
+    """
+    if not (np.isnan(numbers).all() and column.of.ordered):
+        return
+    marks = np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
+    known = values[~missing_values(values) & ~marks]
+    if len(known):
+        raise unreadable(column, known[0])
+
+
+def unreadable(column: Column, first: Any) -> ValueError:
+    """The error of new rows in which no value of a column is a number or date any more."""
+    return ValueError(
+        f"column {column.name!r} was read as {column.kind}s in training, but none of its "
+        f"values is a {column.kind} now, the first is {first!r:.60}: give {column.kind}s, "
+        "or fit again without the column."
+    )

@@ -18,8 +18,9 @@ a set.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,8 +33,7 @@ from mercer.samples import Categories, EncodedColumns, Kind
 from mercer.tables.cells import encode_cells, kind_of_view, known_cells
 from mercer.tables.column_kinds import level_text
 from mercer.tables.column_rules import infer_columns
-from mercer.tables.columns import MANY_LEVELS, RARE, Column, used_columns
-from mercer.tables.forms import is_missing_mark
+from mercer.tables.columns import MANY_LEVELS, RARE, Column, refuse_unreadable, used_columns
 from mercer.tables.values import ReadTable, missing_values, read_columns
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them
@@ -46,6 +46,10 @@ FARTHEST = 10.0  # standardised values are limited to so many standard deviation
 MANY_EFFECTS = 30  # a category of so many levels has a code for each of them, rare or not
 NUMBERS = ("rank", "scaled", "normal", "level", "code", "each")  # features that hold no objects
 MISSING = "\0missing"  # the level of a missing value
+CELLS = 2**20  # numbers that are encoded at a time
+
+#: a column that is read as numbers, or the part of a date in it: its label, and numbers of all rows
+Series = tuple[Column, str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -166,59 +170,78 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         self._refuse_absent(table)
         self.n_features_in_ = len(table)
         self.numbers_: dict[str, Numbers] = {}
-        quantiles: list[np.ndarray] = []  # of each of them, from as many rows
         self.levels_: dict[Any, list] = {}
         self.each_: dict[Any, list] = {}  # all levels of categories of many
         self.known_: dict[str, Any] = {}  # of the training cells of objects, see `known_cells`
-        self._patterns: set[bytes] = set()  # patterns of missing numbers; columns often share one
         self.features_: list[Feature] = []
         for column in used_columns(self.columns_):
-            values = table[column.name]
             if column.of.levelled:
-                self._fit_category(column.name, values)
+                self._fit_category(column.name, table[column.name])
             elif column.of.samples is not None:
-                self._fit_objects(column, values)
-            for label, numbers in column.of.series(column, values).items():
-                known = numbers[~np.isnan(numbers)]
-                if column.of.numeric or len(np.unique(known)) > 1:  # more than one year, say
-                    quantiles.append(self._fit_number(column.name, label, numbers))
+                self._fit_objects(column, table[column.name])
+        patterns: set[bytes] = set()  # of missing numbers; columns often share one
+        series = _blocks(self._varying(table))
+        quantiles = [self._fit_numbers(block, patterns) for block in series]
+        place = {column.name: i for i, column in enumerate(self.columns_)}
+        self.features_.sort(key=lambda feature: place[feature.source])
         if not self.features_:
             reasons = "; ".join(f"{c.name}: {c.kind} ({c.reason})" for c in self.columns_[:10])
             raise ValueError(
                 f"X has no column that can be used: {reasons}. Give the kind of a column with "
                 "kind= (or --kind)."
             )
-        del self._patterns
         # one array: thousands of small ones take a file longer than all else of the model
-        self.quantiles_ = np.array(quantiles)
+        self.quantiles_ = np.concatenate(quantiles) if quantiles else np.array([])
         self._scale_alike()
         return self
 
-    def _fit_number(self, name: Any, label: str, numbers: np.ndarray) -> np.ndarray:
-        """Note how a series of numbers is encoded; returns its quantiles."""
+    def _series(self, table: dict[Any, np.ndarray]) -> Iterator[Series]:
+        """What is read from columns as numbers: the columns, labels, and numbers of the rows."""
+        for column in used_columns(self.columns_):
+            for label, numbers in column.of.series(column, table[column.name]).items():
+                yield column, label, numbers
+
+    def _varying(self, table: dict[Any, np.ndarray]) -> Iterator[Series]:
+        """Those without the parts of dates that are the same in all rows, such as the year."""
+        for column, label, numbers in self._series(table):
+            if column.of.numeric or len(np.unique(numbers[~np.isnan(numbers)])) > 1:
+                yield column, label, numbers
+
+    def _fit_numbers(self, block: list[Series], patterns: set[bytes]) -> np.ndarray:
+        """Note how some series of numbers are encoded; returns the quantiles of each.
+
+        All are reckoned at once, and each as if it were alone: a table of few rows may have tens of
+        thousands of them.
+        """
+        numbers = np.array([series for _, _, series in block])
         missing = np.isnan(numbers)
-        known = numbers[~missing]
-        median = float(np.median(known)) if len(known) else 0.0
-        filled = np.where(missing, median, numbers)
-        shares = np.linspace(0, 1, max(2, min(RANKS, len(filled))))
-        quantiles = 4 * np.quantile(_quarters(filled), shares)
+        medians = _medians(numbers, missing)
+        filled = np.where(missing, medians[:, None], numbers)
+        shares = np.linspace(0, 1, max(2, min(RANKS, filled.shape[1])))
+        ascending = np.sort(filled)
+        quantiles = 4 * np.quantile(_quarters(ascending), shares, axis=1).T
         # first divide by the largest value, so that no square overflows
-        size = float(np.abs(filled).max()) or 1.0
-        centre, spread = float((filled / size).mean()), float((filled / size).std())
-        if spread <= 1e-12:  # constant up to rounding
-            spread = 1.0
-        pattern = missing.tobytes()
-        flag = bool(missing.any()) and pattern not in self._patterns
-        self._patterns.add(pattern)
-        self.features_ += [Feature(name, label, kind) for kind in ("rank", "scaled", "normal")]
-        values = np.unique(filled)
-        coded = 2 < len(values) <= FEW_VALUES and bool((values == np.round(values)).all())
-        if coded:
-            self.features_.append(Feature(name, label, "level"))
-        if flag:
-            self.features_.append(Feature(name, f"{label} is missing", "code"))
-        place, codes = len(self.numbers_), values.tolist() if coded else []
-        self.numbers_[label] = Numbers(place, median, centre * size, spread * size, flag, codes)
+        sizes = np.abs(filled).max(axis=1)
+        sizes[sizes == 0] = 1.0
+        shrunk = filled / sizes[:, None]
+        centres, spreads = shrunk.mean(axis=1), shrunk.std(axis=1)
+        spreads[spreads <= 1e-12] = 1.0  # constant up to rounding
+        new = np.ones(ascending.shape, bool)  # values that differ from those before them
+        new[:, 1:] = ascending[:, 1:] > ascending[:, :-1]
+        counts = new.sum(axis=1)
+        few: np.ndarray = (counts > 2) & (counts <= FEW_VALUES)
+        few[few] = (filled[few] == np.round(filled[few])).all(axis=1)
+        gaps = missing.any(axis=1)
+        records = zip(medians.tolist(), (centres * sizes).tolist(), (spreads * sizes).tolist())
+        for i, ((column, label, _), record) in enumerate(zip(block, records)):
+            pattern = missing[i].tobytes() if gaps[i] else b""
+            flag = bool(gaps[i]) and pattern not in patterns
+            patterns.add(pattern)
+            kinds = ["rank", "scaled", "normal", *["level"] * bool(few[i])]
+            self.features_ += [Feature(column.name, label, kind) for kind in kinds]
+            self.features_ += [Feature(column.name, f"{label} is missing", "code")] * flag
+            codes = ascending[i, new[i]].tolist() if few[i] else []
+            self.numbers_[label] = Numbers(len(self.numbers_), *record, flag, codes)
         return quantiles
 
     def _scale_alike(self) -> None:
@@ -229,9 +252,10 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         """
         ranges: dict[tuple, list[str]] = {}
         whole = {str(c.name) for c in self.columns_ if c.of.numeric}
-        for label, quantiles in zip(self.numbers_, self.quantiles_):
-            least, largest = quantiles[0], quantiles[-1]
-            if label in whole and least < np.median(quantiles) < largest:
+        ends = self.quantiles_[:, [0, -1]].tolist() if self.numbers_ else []
+        middles = np.median(self.quantiles_, axis=-1) if self.numbers_ else []
+        for label, (least, largest), middle in zip(self.numbers_, ends, middles):
+            if label in whole and least < middle < largest:
                 ranges.setdefault((least, largest), []).append(label)
         few = [r for r, labels in ranges.items() if all(self.numbers_[a].values for a in labels)]
         few = sorted(few, key=lambda r: r[0] - r[1])  # the widest first
@@ -302,47 +326,56 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             )
 
     def _encode(self, table: dict[Any, np.ndarray]) -> EncodedColumns:
-        out: list[np.ndarray] = []
+        matrix = np.zeros((len(next(iter(table.values()))), len(self.features_)), np.float32)
         objects: dict[int, Any] = {}
-        each = {feature.source for feature in self.features_ if feature.kind == "each"}
-        for column in used_columns(self.columns_):
-            values = table[column.name]
-            if column.of.samples is not None:
-                cells = column.of.cells(column, values)
-                for feature in self.features_:
-                    if feature.source == column.name:
-                        known = self.known_[feature.label]
-                        objects[len(out)] = encode_cells(feature.kind, cells, known)
-                        out.append(np.zeros(len(values)))
-            elif column.of.levelled:
-                texts, levels = _level_texts(values), self.levels_[column.name]
-                codes = _codes(texts, levels)
-                objects[len(out)] = _categories(codes, len(levels) + 1)
-                out.append(codes)
-                if column.name in each:
-                    out.append(_codes(texts, self.each_[column.name]))
-            for label, numbers in column.of.series(column, values).items():
-                if label not in self.numbers_:
-                    continue
-                _refuse_unreadable(column, values, numbers)
-                known = self.numbers_[label]
-                missing = np.isnan(numbers)
-                filled = np.where(missing, known.median, numbers)
-                ranks = _ranks(filled, self.quantiles_[known.place])
-                out.append(WIDTH * ranks)
-                with np.errstate(over="ignore"):  # what is infinite is far, too
-                    out.append(np.clip((filled - known.centre) / known.spread, -FARTHEST, FARTHEST))
-                out.append(ndtri(np.clip(ranks, SCORED, 1 - SCORED)))
-                if known.values:
-                    coded = np.array(known.values)
-                    codes = np.searchsorted(coded, filled).clip(max=len(known.values) - 1)
-                    codes = np.where(coded[codes] == filled, codes, len(known.values))
-                    objects[len(out)] = _categories(codes, len(known.values) + 1)
-                    out.append(codes)
-                if known.flag:
-                    objects[len(out)] = _categories(missing, 2)
-                    out.append(missing)
-        return EncodedColumns(np.stack(out, axis=1).astype(np.float32), objects)
+        first: dict[str, int] = {}  # the place of the ranks of each series of numbers
+        used, cells = {column.name: column for column in used_columns(self.columns_)}, {}
+        for j, feature in enumerate(self.features_):
+            name = feature.source
+            if feature.kind == "rank":
+                first[feature.label] = j
+            elif feature.holds_objects:
+                if name not in cells:
+                    cells = {name: used[name].of.cells(used[name], table[name])}
+                objects[j] = encode_cells(feature.kind, cells[name], self.known_[feature.label])
+            elif feature.kind in ("code", "each") and feature.label == str(name):
+                if name not in cells:
+                    cells = {name: _level_texts(table[name])}
+                levels = (self.levels_ if feature.kind == "code" else self.each_)[name]
+                matrix[:, j] = codes = _codes(cells[name], levels)
+                if feature.kind == "code":
+                    objects[j] = _categories(codes, len(levels) + 1)
+        for block in _blocks(each for each in self._series(table) if each[1] in self.numbers_):
+            for column, _, numbers in block:
+                refuse_unreadable(column, table[column.name], numbers)
+            self._encode_numbers(block, [first[label] for _, label, _ in block], matrix, objects)
+        return EncodedColumns(matrix, dict(sorted(objects.items())))
+
+    def _encode_numbers(
+        self, block: list[Series], first: list[int], matrix: np.ndarray, objects: dict[int, Any]
+    ) -> None:
+        """Write some series of numbers to the matrix, each from its first place there on."""
+        known = [self.numbers_[label] for _, label, _ in block]
+        numbers = np.array([series for _, _, series in block])
+        places, missing = np.array(first), np.isnan(numbers)
+        fixed = np.array([(each.median, each.centre, each.spread) for each in known])
+        medians, centres, spreads = fixed.T[:, :, None]
+        filled = np.where(missing, medians, numbers)
+        ranks = _ranks(filled, self.quantiles_[[each.place for each in known]])
+        matrix[:, places] = (WIDTH * ranks).T
+        with np.errstate(over="ignore"):  # what is infinite is far, too
+            matrix[:, places + 1] = ((filled - centres) / spreads).clip(-FARTHEST, FARTHEST).T
+        matrix[:, places + 2] = ndtri(ranks.clip(SCORED, 1 - SCORED)).T
+        for i, each in enumerate(known):
+            j = first[i] + 3
+            if each.values:
+                coded = np.array(each.values)
+                codes = np.searchsorted(coded, filled[i]).clip(max=len(coded) - 1)
+                codes = np.where(coded[codes] == filled[i], codes, len(coded))
+                matrix[:, j], objects[j] = codes, _categories(codes, len(coded) + 1)
+            if each.flag:
+                j += bool(each.values)
+                matrix[:, j], objects[j] = missing[i], _categories(missing[i], 2)
 
     def in_units(self, feature: Feature, values: Any) -> list:
         """Values of a "scaled" column of the matrix in the units of the table; of codes the texts
@@ -399,37 +432,31 @@ def _categories(codes: np.ndarray, count: int) -> Categories:
     return Categories(codes.astype(np.int32)[:, None], [[*range(count)]])
 
 
-def _refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) -> None:
-    """Raise ValueError if no value of a column can be read as its kind.
-
-    A single value that cannot be read counts as missing.
-    """
-    if not (column.of.ordered and np.isnan(numbers).all()):
-        return
-    marks = np.array([is_missing_mark(v) for v in values.tolist()], dtype=bool)
-    known = values[~missing_values(values) & ~marks]
-    if len(known):
-        raise unreadable(column, known[0])
+def _blocks(series: Iterator[Series]) -> Iterator[list[Series]]:
+    """Some series at a time, so that what is reckoned from them takes little memory."""
+    for one in series:
+        more = max(0, CELLS // len(one[2]) - 1)
+        yield [one, *islice(series, more)]
 
 
-def unreadable(column: Column, first: Any) -> ValueError:
-    """The error of new rows in which no value of a column is a number or date any more."""
-    return ValueError(
-        f"column {column.name!r} was read as {column.kind}s in training, but none of its "
-        f"values is a {column.kind} now, the first is {first!r:.60}: give {column.kind}s, "
-        "or fit again without the column."
-    )
+def _medians(numbers: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """The median of the numbers of each row that are there; 0 where there is none."""
+    there = (~missing).sum(axis=1, keepdims=True)
+    ends = np.hstack([(there - 1) // 2, there // 2]).clip(0)
+    middle = np.take_along_axis(np.sort(numbers), ends, axis=1) / 2  # no sum of two overflows
+    return np.where(there[:, 0] > 0, middle.sum(axis=1), 0.0)
 
 
 def _ranks(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
-    """Share of training values below each value, in [0, 1]; equal values count half."""
+    """In each row, the share of training values below each value, in [0, 1]; equal values count
+    half."""
     values, quantiles = _quarters(values), _quarters(quantiles)
-    grid = np.linspace(0, 1, len(quantiles))
-    below = np.interp(values, quantiles, grid)
-    if (np.diff(quantiles) > 0).all():  # no values are equal
-        return below
-    above = 1 - np.interp(-values, -quantiles[::-1], grid)
-    return (below + above) / 2
+    grid = np.linspace(0, 1, quantiles.shape[1])
+    ranks = np.array([np.interp(v, q, grid) for v, q in zip(values, quantiles)])
+    for i in np.flatnonzero(~(np.diff(quantiles) > 0).all(axis=1)):  # some are equal
+        above = 1 - np.interp(-values[i], -quantiles[i, ::-1], grid)
+        ranks[i] = (ranks[i] + above) / 2
+    return ranks
 
 
 def _quarters(values: np.ndarray) -> np.ndarray:
