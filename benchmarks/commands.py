@@ -37,6 +37,14 @@ class Run(NamedTuple):
     processors: float  # seconds of processors: few, where others were busy too
 
 
+def output(words: Sequence[str], folder: Path) -> str:
+    """What a program prints; the benchmark ends with its errors if it fails."""
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return done.stdout
+
+
 def command(
     train: pl.DataFrame, new: pl.DataFrame, task: str, seconds: float, metric: str,
     more: Sequence[str] = (),
@@ -58,15 +66,9 @@ def command(
         fit = [mercer, "fit", names[0], "--target", "target", "--task", task]
         fit += ["--time", f"{seconds:g}s", "--metric", metric, *more]
         # a process starts with the peak memory of its parent, which is a small one here
-        told = subprocess.run(
-            [sys.executable, "-S", "-c", MEASURED, *fit, "--quiet"], cwd=folder, check=True,
-            capture_output=True, text=True,
-        )  # fmt: skip
-        spent, memory, processors = map(float, told.stdout.split())
-        subprocess.run(
-            [mercer, "predict", "model.mercer", names[1], "-o", "out.csv"], cwd=folder, check=True,
-            capture_output=True,
-        )  # fmt: skip
+        told = output([sys.executable, "-S", "-c", MEASURED, *fit, "--quiet"], folder)
+        spent, memory, processors = map(float, told.split())
+        output([mercer, "predict", "model.mercer", names[1], "-o", "out.csv"], folder)
         out = pl.read_csv(folder / "out.csv", infer_schema_length=None)
     shares = out.select(pl.col("^proba_.*$").name.map(lambda name: name.removeprefix("proba_")))
     return Run(out["prediction"], shares, spent, memory / 1024, processors)

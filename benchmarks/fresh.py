@@ -199,7 +199,10 @@ def boosted(X, y, Z, classes):
 def catboost(X, y, Z, classes):
     library = import_module("catboost")
     words = [name for name in X if X[name].dtype.name == "category"]
-    X, Z = (T.assign(**{name: T[name].astype(str) for name in words}) for T in (X, Z))
+    X, Z = (
+        T.assign(**{name: T[name].astype(object).fillna("").astype(str) for name in words})
+        for T in (X, Z)
+    )
     Learner = library.CatBoostClassifier if classes else library.CatBoostRegressor
     learner = Learner(verbose=False, cat_features=words, allow_writing_files=False)
     return learner.fit(X, y), Z
