@@ -229,9 +229,9 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         new = np.ones(ascending.shape, bool)  # values that differ from those before them
         new[:, 1:] = ascending[:, 1:] > ascending[:, :-1]
         counts = new.sum(axis=1)
-        few: np.ndarray = (counts > 2) & (counts <= FEW_VALUES)
+        few = (counts > 2) & (counts <= FEW_VALUES)
         few[few] = (filled[few] == np.round(filled[few])).all(axis=1)
-        gaps = missing.any(axis=1)
+        gaps = missing.sum(axis=1)
         records = zip(medians.tolist(), (centres * sizes).tolist(), (spreads * sizes).tolist())
         for i, ((column, label, _), record) in enumerate(zip(block, records)):
             pattern = missing[i].tobytes() if gaps[i] else b""
