@@ -12,7 +12,15 @@ import cases
 import mercer
 from mercer.kernels import SubsetTree
 from mercer.persistence import check_fields
-from mercer.samples import Trees, as_samples, joined, kind_named, kind_of, kind_that_holds, row_keys
+from mercer.samples import (
+    Trees,
+    as_samples,
+    joined,
+    kind_named,
+    kind_of,
+    kind_that_holds,
+    row_numbers,
+)
 
 KIND = kind_named("trees")
 
@@ -102,7 +110,7 @@ def test_slices_joins_and_copies():
         assert_array_equal(some.starts, wanted.starts)
     both = joined(X[:4], encoded(cases.trees()[4:], X))
     assert_array_equal(both.values, X.values)
-    keys = list(row_keys(X))
+    keys = row_numbers(X).tolist()
     assert keys[2] == keys[4]
     assert len(set(keys)) == len(keys) - 1
     assert kind_of(pickle.loads(pickle.dumps(X))) is KIND

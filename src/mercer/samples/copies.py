@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable
 from functools import singledispatch
 from hashlib import blake2b
@@ -13,14 +14,18 @@ import scipy.sparse as sp
 
 from mercer.samples.categories import Categories
 from mercer.samples.graphs import Graphs
+from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import MatrixRows
 from mercer.samples.objects import Objects
 from mercer.samples.ragged import Ragged
 from mercer.samples.table import EncodedColumns, Table
+from mercer.threads import raise_if_stopped
 
-LONG = 64  # bytes of a key that is kept as it is
 FEW = 0.9  # of the samples are different at least, where copies are not worth a mention
 SAMPLE = 2000  # samples that are looked at first: where all differ, none has many copies
+KEYS = 10_000  # of objects that are looked up until it is asked whether to stop
+CELLS = 2**20  # numbers of rows that are mixed at a time
+U64 = np.uint64
 
 
 def copies_of(X: Any) -> np.ndarray | None:
@@ -33,11 +38,10 @@ def copies_of(X: Any) -> np.ndarray | None:
         return None
     n = X.shape[0]
     some = np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False)
-    if len(set(row_keys(X[some]))) == len(some):
+    if row_numbers(X[some]).max(initial=-1) + 1 == len(some):
         return None
-    number_of: dict[Hashable, int] = {}
-    copies = np.array([number_of.setdefault(key, len(number_of)) for key in row_keys(X)])
-    return copies if len(number_of) <= FEW * n else None
+    copies = row_numbers(X)
+    return copies if copies.max() + 1 <= FEW * n else None
 
 
 def _told(X: Any) -> bool:
@@ -46,35 +50,119 @@ def _told(X: Any) -> bool:
     return isinstance(X, (np.ndarray, sp.csr_array, Ragged, Categories, Graphs))
 
 
-@singledispatch
-def row_keys(X: Any) -> Iterable[Hashable]:
-    """A key for each encoded sample; copies have equal keys.
+def row_numbers(*parts: Any) -> np.ndarray:
+    """Which of the different rows each one is, (n,), in the order of their first ones.
 
-    Samples of a kind that is not known here count as different ones.
+    A row is an encoded sample of each of the parts. Two that differ count as copies with a
+    probability of 2⁻⁶⁴. Samples of a kind that is not known here are all different.
+
+    Examples
+    --------
+    >>> row_numbers(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0]]))
+    array([0, 1, 0])
     """
-    return range(X.shape[0])
+    _, first, copies = np.unique(_joined(parts), return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[copies]
 
 
-@row_keys.register
-def _(X: np.ndarray) -> Iterable[Hashable]:
-    return map(_numbers_key, X)
+@singledispatch
+def _marks(X: Any) -> np.ndarray:
+    """64 bits for each encoded sample, which copies share."""
+    return np.arange(X.shape[0], dtype=U64)
 
 
-@row_keys.register
-def _(X: sp.csr_array) -> Iterable[Hashable]:
+@_marks.register
+def _(X: np.ndarray) -> np.ndarray:
+    total = np.zeros(len(X), U64)
+    X = np.asarray(X).reshape(len(X), math.prod(X.shape[1:]))
+    step = max(1, CELLS // max(1, len(X)))
+    for start in range(0, X.shape[1], step):
+        bits = _bits(X[:, start : start + step])
+        places = np.arange(start, start + bits.shape[1], dtype=U64)
+        total += _mixed(bits, places).sum(axis=1, dtype=U64)
+    return total
+
+
+@_marks.register
+def _(X: sp.csr_array) -> np.ndarray:
     X = X.copy()
     X.sum_duplicates()
     X.eliminate_zeros()
-    return ((X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in pairwise(X.indptr))
+    return _sums(_mixed(_bits(X.data), X.indices.astype(U64)), X.indptr)
 
 
-@row_keys.register
-def _(X: Ragged) -> Iterable[Hashable]:
-    return (X.values[a:b].tobytes() for a, b in pairwise(X.starts))
+@_marks.register
+def _(X: Ragged) -> np.ndarray:
+    lengths = np.diff(X.starts)
+    places = np.arange(X.starts[-1]) - np.repeat(X.starts[:-1], lengths)
+    cells = _marks(X.values) if X.values.ndim > 1 else _bits(X.values)
+    return _sums(_mixed(cells, places.astype(U64)), X.starts) + lengths.astype(U64)
 
 
-@row_keys.register
-def _(X: Graphs) -> Iterable[Hashable]:
+@_marks.register
+def _(X: Categories) -> np.ndarray:
+    return _marks(X.codes)
+
+
+@_marks.register
+def _(X: Table) -> np.ndarray:
+    return _joined(X.parts)
+
+
+@_marks.register
+def _(X: EncodedColumns) -> np.ndarray:
+    return _joined([X.numbers, *X.objects.values()])
+
+
+def _joined(parts: Iterable) -> np.ndarray:
+    return _marks(np.stack([_marks(part) for part in parts], axis=1))
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    """64 bits of each number, the same for 0 and -0."""
+    if values.dtype.kind != "f":
+        return values.astype(U64)
+    return (values + 0.0).astype(np.float64).view(U64)
+
+
+def _mixed(bits: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """64 bits that look random for each number and place."""
+    return mixed(bits ^ mixed((places + U64(1)) * U64(0x9E3779B97F4A7C15)))
+
+
+def _sums(cells: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Sums of parts of an array, modulo 2⁶⁴."""
+    sums = np.concatenate([np.zeros(1, U64), np.cumsum(cells, dtype=U64)])
+    return sums[starts[1:]] - sums[starts[:-1]]
+
+
+def _numbered(keys: Iterable[Hashable]) -> np.ndarray:
+    numbers: dict[Hashable, int] = {}
+    found: list[int] = []
+    for key in keys:
+        found.append(numbers.setdefault(key, len(numbers)))
+        if len(found) % KEYS == 0:  # a million take many seconds
+            raise_if_stopped()
+    return np.array(found, U64)
+
+
+@_marks.register
+def _(X: Graphs) -> np.ndarray:
+    return _numbered(_graph_keys(X))
+
+
+@_marks.register
+def _(X: MatrixRows) -> np.ndarray:
+    """By the values of k, which are all that is known of the samples."""
+    return np.arange(X.shape[0], dtype=U64) if X.matrix is None else _marks(X.matrix)[X.rows]
+
+
+@_marks.register
+def _(X: Objects) -> np.ndarray:
+    return _numbered(_object_key(value, i) for i, value in enumerate(X.values))
+
+
+def _graph_keys(X: Graphs) -> Iterable[Hashable]:
     parts, degrees = [X.node_labels, X.node_attributes], X.degrees
     for a, b in pairwise(X.node_starts):
         e, f = X.row_starts[a], X.row_starts[b]
@@ -82,40 +170,6 @@ def _(X: Graphs) -> Iterable[Hashable]:
         found += [part[a:b] for part in parts if part is not None]
         found += [] if X.edge_labels is None else [X.edge_labels[e:f]]
         yield blake2b(b"".join(p.tobytes() for p in found), digest_size=16).digest()
-
-
-@row_keys.register
-def _(X: Categories) -> Iterable[Hashable]:
-    return (row.tobytes() for row in X.codes)
-
-
-@row_keys.register
-def _(X: Table) -> Iterable[Hashable]:
-    return zip(*map(row_keys, X.parts))
-
-
-@row_keys.register
-def _(X: EncodedColumns) -> Iterable[Hashable]:
-    return zip(row_keys(X.numbers), *map(row_keys, X.objects.values()))
-
-
-@row_keys.register
-def _(X: MatrixRows) -> Iterable[Hashable]:
-    """The values of k, which are all that is known of the samples."""
-    if X.matrix is None:
-        return range(X.shape[0])
-    return (_numbers_key(X.matrix[row]) for row in X.rows)
-
-
-@row_keys.register
-def _(X: Objects) -> Iterable[Hashable]:
-    return (_object_key(value, i) for i, value in enumerate(X.values))
-
-
-def _numbers_key(row: np.ndarray) -> bytes:
-    """The bytes of a row, in which -0 is 0; or a digest of them, so that keys stay small."""
-    key = (row + 0.0).tobytes()
-    return key if len(key) <= LONG else blake2b(key, digest_size=16).digest()
 
 
 def _object_key(value: Any, i: int) -> Hashable:

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from mercer.gram import LowRankGram, factor_rows
 from mercer.learners.base.kernel_learner import KernelLearner, Training
 from mercer.learners.base.parameters import Limits
+from mercer.samples import mixed
 from mercer.streams import Chunk, Chunks, Drawn, draw_numbers, draw_rows
 from mercer.threads import ordered_map, raise_if_stopped
 
@@ -158,8 +159,4 @@ def _hashed(values: np.ndarray, seed: Any) -> np.ndarray:
     """64 random bits for each number and seed; 0 for 0. (Steele et al., "Fast splittable
     pseudorandom number generators", OOPSLA 2014, fig. 14.)"""
     bits = (np.asarray(values, np.float64) + 0.0).view(U64)  # -0 is 0
-    z = bits ^ seed
-    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
-    z ^= z >> U64(31)
-    return np.where(bits == 0, U64(0), z)
+    return np.where(bits == 0, U64(0), mixed(bits ^ seed))

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.gram import GramOperator, LowRankGram, Place, pivots_of_some
-from mercer.learners.base import FitPath, Training, row_copies
-from mercer.samples import float_array, row_keys
+from mercer.learners.base import FitPath, Training
+from mercer.samples import float_array, row_numbers
 from mercer.solvers import (
     CholeskySolver,
     EigenFactor,
@@ -21,11 +20,9 @@ from mercer.solvers import (
     RidgeSweep,
     worst,
 )
-from mercer.threads import raise_if_stopped
 
 PENALTIES = np.logspace(-8, 1, 19)  # choices of alpha="auto", relative to the number of rows
 MOST_OUTPUTS = 64  # most outputs on which a penalty is judged
-KEYS = 10_000  # of rows that are looked up until it is asked whether to stop
 FACTORISATIONS = 8  # for more penalties than that, one eigendecomposition is cheaper
 
 
@@ -133,25 +130,9 @@ def least_left_out(
 def without_copies(
     training: Training, y: np.ndarray
 ) -> tuple[np.ndarray | slice, np.ndarray | slice, np.ndarray | None]:
-    """The different rows, which of them each row is, and the weights of all their copies.
-
-    Vectors are compared by their hashes, and other samples by what they are made of.
-    """
-    X: Any = training.X
-    if isinstance(X, (np.ndarray, sp.csr_array)):
-        rows, copies = row_copies(X, y, 0)
-        order = np.argsort(rows)  # as they are given
-        rows, copies = rows[order], np.argsort(order)[copies]
-    else:
-        numbers: dict = {}
-        keys = zip(row_keys(X), (target.tobytes() for target in np.asarray(y)))
-        found: list[int] = []
-        for key in keys:
-            found.append(numbers.setdefault(key, len(numbers)))
-            if len(found) % KEYS == 0:  # a million rows take many seconds
-                raise_if_stopped()
-        copies = np.array(found)
-        rows = np.unique(copies, return_index=True)[1]
+    """The different rows, which of them each row is, and the weights of all their copies."""
+    copies = row_numbers(training.X, np.asarray(y))
+    rows = np.unique(copies, return_index=True)[1]
     if len(rows) == len(copies):
         return slice(None), slice(None), training.weights
     return rows, copies, np.bincount(copies, training.weights).astype(np.float64)
