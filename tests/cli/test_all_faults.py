@@ -1,8 +1,13 @@
 """All wrong kinds and names of columns are said in one message."""
 
+from pathlib import Path
+
 import pytest
 from tests.cli.runner import command, printed
 
+from mercer.cli.errors import TableError
+from mercer.cli.problem import columns_of
+from mercer.cli.tables import Tables
 from mercer.tables import infer_columns, read_columns
 
 TEXT = "size,colour,note,y\n" + "".join(f"{i}.5,c{i % 3},n{i % 5},{i % 2}\n" for i in range(40))
@@ -43,3 +48,11 @@ def test_the_library_says_all_too():
     columns = read_columns([["a", 1.5], ["b", 2.5]])
     with pytest.raises(ValueError, match=r"'no'.*\n.*'never'.*\n.*0='words'.*\n.*1='date'"):
         infer_columns(columns, kind={"no": "text", 0: "words", 1: "date"}, drop=["never"])
+
+
+def test_one_target_may_be_named_alone():
+    tables = Tables([Path("t.csv")])
+    values = read_columns(tables.frame())
+    assert len(columns_of(values, {"y": "category"}, [], tables, "sky")) == 4
+    with pytest.raises(TableError, match="--kind y: this is the target"):
+        columns_of(values, {"y": "category"}, [], tables, "y")

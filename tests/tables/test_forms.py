@@ -1,17 +1,31 @@
 """Forms of cells: each row of the tables is read as it says, columns by the form of most cells."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
 from mercer.tables import ReadTable, TableEncoder, column_notices, infer_columns, read_columns
-from mercer.tables.forms import Numbers, clock_hours, clocks, dates, grammar, levels, spelled_date
+from mercer.tables.cells import clear_separator
+from mercer.tables.forms import (
+    Numbers,
+    clock_hours,
+    clocks,
+    dates,
+    grammar,
+    levels,
+    some_of,
+    spelled_date,
+    spelled_number,
+    whole,
+)
 from mercer.tables.forms.clocks import span_seconds
 from mercer.tables.values import as_numbers
 
@@ -32,6 +46,30 @@ def test_each_form_of_times_of_day(form):
 @pytest.mark.parametrize("form", clocks.SPANS, ids=lambda form: form.cell)
 def test_each_form_of_lengths_of_time(form):
     assert span_seconds(form.cell) == form.value
+
+
+@pytest.mark.parametrize("name", whole.WHOLE)
+def test_each_form_of_whole_columns_is_read_as_cell_by_cell(name):
+    form = whole.WHOLE[name]
+    (read,) = form.read(pl.Series([form.cell])).to_list()
+    assert str(read) == form.value
+    assert re.match(form.pattern, form.cell)
+    if isinstance(read, bool):
+        return
+    if isinstance(read, (int, float)):
+        assert spelled_number(form.cell, "," if name == "comma number" else ".") == float(read)
+    else:
+        stamp = np.datetime64(str(read).removesuffix("+00:00"), "s")
+        assert spelled_date(form.cell, local=name == "local") == stamp
+
+
+def test_cells_that_most_rows_have_are_looked_at_among_many_rare_ones():
+    rare = [f"{i * 7919 % 99991:x}xy" for i in range(2000)]
+    found, _ = column([*rare[:551], *["1", "2", "3"] * 15_000, *rare[551:]])
+    assert (found.kind, found.unfit) == ("number", 2000)
+    cells = [*rare[:700], *["tea; rum; ale"] * 9000, *rare[700:]]
+    assert some_of(Counter(cells))["tea; rum; ale"] == 9000
+    assert clear_separator(Counter(cells)) == ";"
 
 
 def test_a_form_of_dates_is_one_row_of_one_table(monkeypatch):

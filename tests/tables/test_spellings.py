@@ -22,7 +22,7 @@ from mercer.tables.forms import (
     spelled_date,
     spelled_number,
 )
-from mercer.tables.forms.numbers import fits
+from mercer.tables.forms.spelled import fits
 from mercer.tables.values import as_dates, as_numbers, read_columns
 
 

@@ -304,7 +304,7 @@ def columns_of(
     kind: dict,
     drop: Sequence[str],
     tables: Tables,
-    targets: Collection[str] = (),
+    targets: Collection[str] | None = None,  # the name of one, or several names
     faults: Iterable[TableError] = (),
     numbers: dict[Any, np.ndarray] | None = None,
 ) -> list[Column]:
@@ -313,6 +313,7 @@ def columns_of(
     All that is wrong with ``--kind`` and ``--drop`` is one TableError, with the other ``faults``.
     """
     names, faults = [str(name) for name in values], [*faults]
+    targets = [targets] if isinstance(targets, str) else targets or ()
     told = {name: kind for name, kind in tables.kinds.items() if name in values}
     for option, given in (("--kind", kind), ("--drop", drop)):
         faults += column_faults(option, given, tables.label, names, targets)

@@ -10,37 +10,26 @@ is recognised here: other spellings stay texts, which `mercer.tables` reads (tab
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from mercer.tables import (
-    BLANKS,
-    COMMA_DIGITS,
     COMMA_NUMBER,
+    GROUPED,
     MISSING_TEXTS,
     POINT_NUMBER,
+    WHOLE,
+    ZONE,
     is_one_zone,
 )
 
-PLAIN = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|NaN)$"
-DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
-MOMENT = f"^{DAY}" + r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
 DOTTED = r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2,4}\b"  # a date as in countries of decimal commas
 SAMPLED, FEW = 100, 4  # cells of a column that tell what it is not
 #: what all cells of a column may be
-PATTERNS = {
-    "boolean": r"^(?:true|false|True|False|TRUE|FALSE)$",
-    "plain": PLAIN,  # numbers with a decimal point and nothing else
-    "whole": r"^[+-]?[0-9]+$",
-    "grouped": r"^[+-]?[1-9][0-9]{0,2}(?:\.[0-9]{3})+$",  # points may separate thousands
-    "comma number": COMMA_DIGITS,
-    "date": f"^{DAY}$", "moment": f"{MOMENT}$", "zoned": f"{MOMENT}{ZONE}$",
-}  # fmt: skip
+PATTERNS = {name: form.pattern for name, form in WHOLE.items() if form.pattern} | {
+    "grouped": GROUPED}  # fmt: skip
 #: what some of the cells of a column of whole numbers may be
 OF_WHOLE = {
     "code": r"^0[0-9]",  # 0123 is not a number
@@ -48,7 +37,6 @@ OF_WHOLE = {
     "long": r"^[+-]?[0-9]{19,}$",  # may not fit 64 bits
     "too long": r"^[+-]?[0-9]{39,}$",  # may not fit 128 bits
 }
-DATES = ("date", "moment", "zoned")  # of which some have a form, and do not exist
 MISSING = "a missing value"  # the one test that is no pattern
 TOGETHER = 100_000  # cells of neighbouring columns that are tested at once
 FEW_WRONG = 0.05  # share of wrong cells in a column that tells the decimal sign
@@ -77,8 +65,8 @@ class _Cells:
         cells = pl.concat([rows.to_series(j) for j in which], rechunk=True)
         if test == MISSING:
             found = cells.str.strip_chars().str.to_lowercase().is_in(list(MISSING_TEXTS))
-        elif test in TYPES:
-            found = TYPES[test](cells).is_not_null()
+        elif test in WHOLE:
+            found = WHOLE[test].read(cells).is_not_null()
         else:
             found = cells.str.contains(test)
         if cells.null_count():
@@ -123,10 +111,10 @@ class _Column:
         return "." if self.only_point > self.only_comma else ""
 
     def type(self, decimal: str) -> str:
-        """The type of the column: a key of TYPES."""
+        """The type of the column: a key of WHOLE, or "text"."""
         if not self.cells:
             return "text"
-        if "whole" in self.all:
+        if "integer" in self.all:
             code = self.some & {"code", "phone", "too long"}
             return "text" if code else "long" if "long" in self.some else "integer"
         if decimal == "," and "comma number" in self.all and self.tells() != ".":
@@ -159,11 +147,12 @@ class TextTypes:
         """Take in neighbouring columns of a block."""
         rows = [cells.whole.height - gone for gone in cells.whole.null_count().row(0)]
         there = [j for j, known in enumerate(rows) if known]
-        for name, test in (*PATTERNS.items(), *((each, each) for each in DATES)):
+        strict = [(name, name) for name, form in WHOLE.items() if form.pattern and not form.all]
+        for name, test in (*PATTERNS.items(), *strict):
             before = [j for j in there if name in columns[j].all]
             for j in {*before}.difference(cells.all(test, before)):  # no 30th of February
                 columns[j].all.remove(name)
-        whole = [j for j in there if "whole" in columns[j].all]
+        whole = [j for j in there if "integer" in columns[j].all]
         for name, pattern in OF_WHOLE.items():
             for j in cells.any(pattern, whole, cells.whole):
                 columns[j].some.add(name)
@@ -174,7 +163,7 @@ class TextTypes:
             if "zoned" in columns[j].all:
                 columns[j].zones |= set(cells[j].str.extract(f"({ZONE})$").to_list())
         # the numbers by the decimal signs that they may have
-        plain = [j for j in there if columns[j].all & {"whole", "plain"} == {"plain"}]
+        plain = [j for j in there if columns[j].all & {"integer", "plain"} == {"plain"}]
         pointed = cells.have(r"\.", plain, cells.whole, False)
         pointed &= ~cells.have(PATTERNS["grouped"], plain, cells.whole, False)
         for j, points in zip(plain, pointed.sum(axis=1).tolist()):
@@ -184,15 +173,17 @@ class TextTypes:
             columns[j].either += rows[j]
         others = sorted({*there}.difference(whole, plain))
         others = cells.any(f"{COMMA_NUMBER}|{POINT_NUMBER}", others, cells.some)
-        comma, point, gone = (cells.have(test, others, cells.whole, False)
-                              for test in (COMMA_NUMBER, POINT_NUMBER, MISSING))  # fmt: skip
-        masks = comma & ~point, point & ~comma, comma & point, gone
+        comma, point = (cells.have(test, others, cells.whole, False)
+                        for test in (COMMA_NUMBER, POINT_NUMBER))  # fmt: skip
+        rest = [j for j, numbers in zip(others, comma | point) if not numbers.all()]
+        for j, marks in zip(rest, cells.have(MISSING, rest, cells.whole, False).sum(axis=1)):
+            columns[j].marks += int(marks)
+        masks = comma & ~point, point & ~comma, comma & point
         counts = (mask.sum(axis=1).tolist() for mask in masks)
-        for j, only_comma, only_point, either, marks in zip(others, *counts):
+        for j, only_comma, only_point, either in zip(others, *counts):
             columns[j].only_comma += only_comma
             columns[j].only_point += only_point
             columns[j].either += either
-            columns[j].marks += marks
 
     @property
     def decimal(self) -> str:
@@ -215,15 +206,15 @@ class TextTypes:
         series = list(cells.iter_columns())
         types = {j: each for j, each in enumerate(self._types()) if each != "text"}
         numbered = pl.DataFrame([series[j].alias(str(j)) for j in types])
-        found = numbered.select(*(TYPES[each](pl.col(str(j))) for j, each in types.items()))
+        found = numbered.select(*(WHOLE[each].read(pl.col(str(j))) for j, each in types.items()))
         typed = dict(zip(types, found.iter_columns()))
         return [typed.get(j, each) for j, each in enumerate(series)]
 
     def dtypes(self) -> list[pl.DataType]:
         """The types of the columns, as polars calls them."""
         none = pl.Series([], dtype=pl.String)
-        types = {name: convert(none).dtype for name, convert in TYPES.items()}
-        return [types[each] for each in self._types()]
+        types = {name: form.read(none).dtype for name, form in WHOLE.items()}
+        return [types.get(each, none.dtype) for each in self._types()]
 
     def zones(self, names: list[str]) -> dict[str, str]:
         """The columns of times with zones, and the zones in which their hours are."""
@@ -252,40 +243,3 @@ class TextTypes:
     def _types(self) -> list[str]:
         decimal = self.decimal
         return [column.type(decimal) for column in self.columns]
-
-
-def _points(cells: Any) -> Any:
-    return cells.str.strip_prefix("+").cast(pl.Float64)
-
-
-def _commas(cells: Any) -> Any:
-    bare = cells.str.replace_all(f"[.'’{BLANKS}]", "").str.replace(",", ".", literal=True)
-    return _points(bare)
-
-
-def _dates(cells: Any) -> Any:
-    return cells.str.to_date("%Y-%m-%d", strict=False)
-
-
-def _moments(cells: Any, zoned: bool = False) -> Any:
-    whole = cells.str.replace(" ", "T", literal=True)
-    whole = whole.str.replace(r"(T\d\d:\d\d)(Z|[+-]|$)", "${1}:00${2}")
-    if zoned:
-        whole = whole.str.replace("Z$", "+00:00")
-        return whole.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="us", strict=False)
-    return whole.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
-
-
-#: what becomes of texts, a series or an expression
-TYPES: dict[str, Callable[[Any], Any]] = {
-    "integer": lambda cells: cells.str.strip_prefix("+").cast(pl.Int64),
-    "long": lambda cells: cells.str.strip_prefix("+").cast(pl.Int128),
-    "plain": _points,
-    "comma number": _commas,
-    "boolean": lambda cells: cells.str.to_lowercase() == "true",
-    "date": _dates,
-    "moment": _moments,
-    "zoned": lambda cells: _moments(cells, zoned=True),
-    "local": lambda cells: _moments(cells.str.replace(f"{ZONE}$", "")),
-    "text": lambda cells: cells,
-}

@@ -26,12 +26,13 @@ from mercer.tables.equal_rows import (
     shared_rows,
 )
 from mercer.tables.forms import (
-    BLANKS,
-    COMMA_DIGITS,
     COMMA_NUMBER,
+    GROUPED,
     MISSING_TEXTS,
     POINT_NUMBER,
     UNITS,
+    WHOLE,
+    ZONE,
     Hints,
     form_of,
     is_missing_mark,
@@ -65,8 +66,8 @@ if TYPE_CHECKING:
     from mercer.tables.level_effects import LevelEffect, learn_effects
 
 __all__ = [
-    "BLANKS", "COMMA_DIGITS", "COMMA_NUMBER", "FEW_GROUPS", "MISSING_TEXTS", "POINT_NUMBER",
-    "UNITS", "Column", "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding", "Hints",
+    "COMMA_NUMBER", "FEW_GROUPS", "GROUPED", "MISSING_TEXTS", "POINT_NUMBER", "UNITS", "WHOLE",
+    "ZONE", "Column", "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding", "Hints",
     "LevelEffect", "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "as_dates",
     "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",
     "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_leaks",

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Set
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from mercer.samples import Kind, as_samples, kind_named, split_items
+from mercer.tables.forms import some_of
 from mercer.tables.values import missing_values
 
 SEPARATORS = ";|,"  # of the items of a cell, the clearest first
 SETS = (Set, list, tuple, np.ndarray)
 ITEM_LENGTH = 30  # characters on average: longer ones are clauses, not items
 PAIRS = 0.9  # of the cells
-SAMPLED = 400  # different cells, of which one has a separator if most cells have
 REPEATED = 5  # times at least that an item stands in a column of sets, on average
 
 #: ways to read texts, sequences, sets and vectors -> their kind of sample; others are read in one
@@ -74,7 +73,7 @@ def clear_separator(counts: Counter) -> str | None:
     more, are a surname with a forename.
     """
     known = sum(counts.values())
-    some = list(islice(counts, 0, None, len(counts) // SAMPLED + 1))
+    some = some_of(counts)
     for separator in SEPARATORS:
         if not any(isinstance(v, str) and separator in v for v in some):
             continue

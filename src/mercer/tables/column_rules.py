@@ -12,7 +12,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 from operator import mul
 from typing import Any
 
@@ -40,6 +39,7 @@ from mercer.tables.forms import (
     ORDERED,
     Hints,
     Read,
+    families_of,
     form_of,
     is_missing_mark,
     misfits,
@@ -62,7 +62,7 @@ NESTED = 20  # most levels of lists in a cell
 SHOWN = 3  # cells that do not fit, which are named
 LONGEST = 40  # characters of one of them
 FEW_TIMES = 10  # different numbers such as 1430, with three different minutes, that may be times
-SAMPLED, HALF = 400, 0.5  # different cells; of these that hold a digit, the least that are read
+LONG = 800  # cells of a column of texts that are read at once, if they are plain numbers
 FEW_ROWS = 20  # below, no column is taken for an identifier, but for one that is named so
 FEWEST_NAMED = 3  # rows that such a column counts
 TIES = 10
@@ -253,7 +253,7 @@ def _infer(
     objects = None if given else object_column(present)
     cells = any(issubclass(each, SETS) for each in types)
     timed = DATE_NAME.fullmatch(str(name)) or TIME_NAME.fullmatch(str(name))
-    if types == {str} and known > 2 * SAMPLED and not (objects or given or dropped or timed):
+    if types == {str} and known > LONG and not (objects or given or dropped or timed):
         how, found = simple_numbers(present.tolist(), hints) or ({}, np.zeros(0))
         if len(np.unique(found[:MOST_COUNTED])) > 2:
             if numbers is not None:
@@ -360,7 +360,8 @@ def _infer(
     digits = named and all(re.fullmatch(r"\d{1,4}", text) for text in texts)
     if digits and _are_times(np.array(texts, dtype=np.float64)):
         return column("time", f"texts such as {short(texts[0])} as times of day")
-    found = form_of(counts, hints) if texts else None
+    families = families_of(counts, hints) if texts else []
+    found = form_of(counts, hints, families=families)
     if found is not None and found.kind == "number" and DATE_NAME.fullmatch(str(name)):
         days = np.array([v for v in found.values.values() if v is not None], dtype=np.float64)
         if len(days) > FEW_DAYS and epoch_of(days) == "ymd":
@@ -381,27 +382,22 @@ def _infer(
     kind, reason = _word_kind(name, counts, n)
     order = order_in(texts) if len(texts) == distinct and kind in ("category", "identifier") else ""
     if not order or (kind == "identifier" and order != "version"):
-        doubts = _mixed(name, counts, hints, known) if texts and kind != "sequence" else []
+        doubts = [] if kind == "sequence" else _mixed(name, counts, hints, known, families)
         return replace(column(kind, reason), doubts=doubts)
     return replace(column("category", f"{reason}: {ORDERED[order].said}"), order=order)
 
 
-def _mixed(name: Any, counts: Counter, hints: Hints, known: int) -> list[list[str]]:
+def _mixed(name: Any, counts: Counter, hints: Hints, known: int, families: list) -> list[list[str]]:
     """What is said of a column in which most cells are numbers or dates, and the others words."""
-    if len(counts) <= MANY_LEVELS:
+    if len(counts) <= MANY_LEVELS or not families:
         return []
     digit = re.compile(r"\d").search
-    if len(counts) > 2 * SAMPLED:
-        step = len(counts) // SAMPLED
-        some = {v: counts[v] for v in islice(counts, 0, None, step) if digit(str(v))}
-        if not some or form_of(Counter(some), hints, HALF) is None:
-            return []
     digits = Counter({v: c for v, c in counts.items() if digit(v if type(v) is str else str(v))})
     if len(digits) <= MANY_LEVELS or 2 * sum(digits.values()) < known:
         return []
-    found = form_of(counts, hints, MANY)
+    found = form_of(counts, hints, MANY, families)
     if found is None and len(digits) < len(counts):  # else houses, tickets and other codes
-        found = form_of(digits, hints)
+        found = form_of(digits, hints, families=families)
         found = None if found is None or None in found.values.values() else found
     if found is None:
         return []

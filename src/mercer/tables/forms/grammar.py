@@ -1,6 +1,6 @@
 """What the texts of a column stand for: numbers, times of day or dates, decided once for a column.
 
-`form_of` tries the families of `FAMILIES`, a function each. A column in which almost all cells fit
+`form_of` tries the families of `FAMILIES`. A column in which almost all cells fit
 is read by that form, and the others are missing: marks of missing values in silence, others with a
 doubt that names them.
 """
@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,16 +21,13 @@ from mercer.tables.forms.clocks import are_clocks, clock_hours
 from mercer.tables.forms.dates import SAID, is_one_zone, moment_in, order_of, zone_minutes
 from mercer.tables.forms.marks import is_missing_mark, unmarked
 from mercer.tables.forms.numbers import (
-    MINUS,
     Cell,
     Numbers,
-    are_codes,
     numbers_of,
     numbers_of_shapes,
-    shapes_of,
-    signs_of,
     units_in,
 )
+from mercer.tables.forms.spelled import MINUS, are_codes, shapes_of, signs_of
 
 MOSTLY = 0.95  # of the cells spell a number or date: the others count as missing
 REPEATED = 0.2  # of the cells at most are one text that repeats among numbers
@@ -70,45 +68,59 @@ class Read:
     doubts: list[Doubt] = field(default_factory=list)
 
 
-def form_of(counts: Counter, hints: Hints, mostly: float = MOSTLY) -> Read | None:
+def form_of(
+    counts: Counter, hints: Hints, mostly: float = MOSTLY, families: list[Family] | None = None
+) -> Read | None:
     """The form that almost all cells of a column fit; None if there is none.
 
     ``counts`` are the different values of a column that holds texts, with their numbers of rows.
+    ``families`` are what `families_of` says of them, or of more of the same cells.
     """
-    texts = list(counts)
-    if {*map(type, texts)} != {str}:
-        texts = [value for value in texts if isinstance(value, str)]
-    step = max(1, len(texts) // SAMPLED)
-    if step == 1:
-        families = _tried(counts, texts, hints, mostly)
-    else:
-        some = Counter({value: counts[value] for value in unmarked(texts[::step])})
-        families = [read for read in FAMILIES if _fits(some, read(some, hints).values, HALF)]
-    if not families or any(map(CODE.fullmatch, set(shapes_of(texts)))):
+    families = families_of(counts, hints) if families is None else families
+    texts = [value for value in counts if isinstance(value, str)] if families else []
+    if not texts or _are_words(counts, texts, mostly):
         return None
-    for read in families:
-        found = read(counts, hints)
+    if any(map(CODE.fullmatch, set(shapes_of(texts)))):
+        return None
+    for family in families:
+        found = family.read(counts, hints)
         if _fits(counts, found.values, mostly):
             return found
     return None
 
 
-def _tried(
-    counts: Counter, texts: list[str], hints: Hints, mostly: float
-) -> list[Callable[[Counter, Hints], Read]]:
-    """The families that a few of the texts fit; none where most have no digit, as all forms do."""
-    digits = [text for text in texts if DIGIT.search(text)]
-    words = [] if len(digits) == len(texts) else unmarked(t for t in texts if not DIGIT.search(t))
-    wrong, known = sum(counts[text] for text in words), counts.total()
-    if wrong > (1 - mostly) * known and (len(words) > 1 or wrong > REPEATED * known):
-        return []
+def families_of(counts: Counter, hints: Hints) -> list[Family]:
+    """The families that a column may have, by some of the cells that have a digit, as all forms do:
+    of many cells half fit, and of few any."""
+    some = some_of(counts)
+    digits = [text for text in some if isinstance(text, str) and DIGIT.search(text)]
+    if len(counts) >= 2 * SAMPLED:
+        some = Counter({text: some[text] for text in digits})
+        return [each for each in FAMILIES if _fits(some, each.read(some, hints).values, HALF)]
     few = [*sorted(digits, key=counts.__getitem__)[-FEW_TRIED:],
            *digits[:: len(digits) // FEW_TRIED + 1]]  # fmt: skip
-    form = numbers_of(few, hints.decimal)
-    cell: dict[Any, Callable[[str], Any]] = {
-        read_numbers: form.cell, read_clocks: clock_hours, read_dates: moment_in,
-    }  # fmt: skip
-    return [read for read in FAMILIES if any(cell[read](text) is not None for text in few)]
+    return [each for each in FAMILIES if few and each.some(few, hints)]
+
+
+def some_of(counts: Counter) -> Counter:
+    """Some hundreds of the different cells, with the rows that they stand for: each of so many, and
+    all that a large part of the rows have."""
+    step = max(1, len(counts) // SAMPLED)
+    if step == 1:
+        return counts
+    some = Counter({value: step * counts[value] for value in islice(counts, 0, None, step)})
+    often = counts.total() / SAMPLED
+    some.update({value: rows - some[value] for value, rows in counts.items() if rows >= often})
+    return some
+
+
+def _are_words(counts: Counter, texts: list[str], mostly: float) -> bool:
+    """Whether so many of a few texts have no digit that no form fits."""
+    if len(texts) >= 2 * SAMPLED:
+        return False
+    words = unmarked(text for text in texts if not DIGIT.search(text))
+    wrong, known = sum(counts[text] for text in words), counts.total()
+    return wrong > (1 - mostly) * known and (len(words) > 1 or wrong > REPEATED * known)
 
 
 def misfits(values: dict[Any, Any]) -> list:
@@ -269,7 +281,23 @@ def _mark(text: str) -> str:
     return text.strip().lstrip("0123456789")[:1]
 
 
-FAMILIES: tuple[Callable[[Counter, Hints], Read], ...] = (read_clocks, read_numbers, read_dates)
+class Family(NamedTuple):
+    """Forms that one function reads."""
+
+    read: Callable[[Counter, Hints], Read]
+    some: Callable[[list[str], Hints], bool]  # whether any of a few texts has one of the forms
+
+
+def _any_number(few: list[str], hints: Hints) -> bool:
+    form = numbers_of(few, hints.decimal)
+    return any(form.cell(text) is not None for text in few)
+
+
+FAMILIES = (
+    Family(read_clocks, lambda few, hints: any(clock_hours(text) is not None for text in few)),
+    Family(read_numbers, _any_number),
+    Family(read_dates, lambda few, hints: any(moment_in(text) is not None for text in few)),
+)
 
 
 def said_of_misfits(kind: str, some: list[tuple[Any, int]], count: int) -> Doubt:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from mercer.tables.forms.marks import LEVELS, is_missing_mark
-from mercer.tables.forms.numbers import ends_of, spelled_number
+from mercer.tables.forms.spelled import ends_of, spelled_number
 
 #: words that people put in an order, the lowest first; some of one line make an order too
 SCALES = (

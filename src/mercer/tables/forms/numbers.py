@@ -1,13 +1,11 @@
-"""Numbers in texts: decimal signs, groups of digits, signs, currencies, units and limits.
+"""Columns of numbers in texts: how all of them are written, with units, amounts and limits.
 
 A column has one convention: `Numbers` holds it, `numbers_of` finds it, and `Numbers.read` reads a
-text by it. A cell is a number only as a whole: digits are in groups of three, or in those of India,
-so that "120 80" and "5'11" are none.
+text by it. spelled.py reads a number by itself.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -19,75 +17,30 @@ import numpy as np
 
 from mercer.tables.forms.clocks import span_seconds
 from mercer.tables.forms.marks import unmarked
+from mercer.tables.forms.spelled import (
+    BLANK,
+    BLANKS,
+    CODES,
+    CURRENCY,
+    LONGEST,
+    MINUS,
+    SIGNS,
+    SIMPLE,
+    decimal_in,
+    decimal_of,
+    ends_of,
+    fits,
+    shapes_of,
+    simple_number,
+    spelled_number,
+)
 
 MOSTLY = 0.95  # of the texts that are no missing values have a unit of one kind
 LEAST = 0.5  # of them have a unit that is in no list
-BLANKS = " \u00a0\u2009\u202f"  # also those that do not break, which stand in French numbers
-MINUS = "\u2212\u2013\ufe63\uff0d-"  # of typography and of keyboards
-CODES = [
-    "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RMB", "INR", "BRL", "PLN", "SEK", "NOK", "DKK",
-    "ISK", "CZK", "HUF", "RON", "BGN", "RUB", "UAH", "TRY", "ILS", "ZAR", "MXN", "ARS", "CLP",
-    "COP", "AUD", "CAD", "NZD", "SGD", "HKD", "TWD", "KRW", "THB", "IDR", "MYR", "PHP", "VND",
-    "AED", "SAR", "EGP", "NGN", "KES", "PKR",
-]  # fmt: skip
-SYMBOLS = ("R$", "US$", "A$", "C$", "NZ$", "HK$", "S$", "$", "€", "£", "¥", "₹", "₩", "₽", "₺", "₪",
-           "₫", "₴", "₦", "₱", "฿", "₡", "₲", "₸", "zł", "Kč", "kr.", "kr", "Kr", "Ft", "Rs.", "Rs",
-           "Fr.", "руб.", "руб", "лв")  # fmt: skip
-CURRENCY = f"(?:{'|'.join(map(re.escape, (*SYMBOLS, *CODES)))})"
-_BLANK = f"[{BLANKS}]?"
-LONGEST = 60  # characters of a number with all that stands beside it
-
-
-def _digits(decimal: str) -> str:
-    """The pattern of digits with this decimal sign, as Python and polars read it."""
-    comma = "," if decimal == "." else r"\."
-    marks = (comma, "['’]", *(f"{blank}" for blank in BLANKS))
-    groups = [rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+" for mark in marks]
-    groups.append(rf"[1-9][0-9]?(?:{comma}[0-9]{{2}})+{comma}[0-9]{{3}}")
-    point = re.escape(decimal)
-    exponent = rf"(?:[eE][+{MINUS}]?[0-9]+)?"  # 3.374e5 has no group of thousands
-    plain = rf"(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+){exponent}"
-    return rf"(?:(?:{'|'.join(groups)})(?:{point}[0-9]*)?|{plain})"
-
-
-def _number(decimal: str) -> str:
-    """The pattern of a number with this decimal sign.
-
-    Accountants write a negative number in brackets, and some programs its sign at the end.
-    """
-    digits = _digits(decimal)
-    before, after = rf"(?:{CURRENCY}{_BLANK})?", rf"{_BLANK}(?:%|‰|{CURRENCY})?"
-    signed = rf"[+{MINUS}]?{_BLANK}{before}[+{MINUS}]?{digits}{after}"
-    brackets = rf"{before}\({before}{digits}{after}\){after}"
-    return rf"^(?:{signed}|{before}{digits}{after}[{MINUS}]|{brackets})$"
-
-
-#: patterns of a number with a decimal point and with a decimal comma
-POINT_NUMBER, COMMA_NUMBER = _number("."), _number(",")
-#: a number with a decimal comma and nothing beside it
-COMMA_DIGITS = rf"^[+-]?{_digits(',')}$"
-_WHOLE = {".": re.compile(POINT_NUMBER), ",": re.compile(COMMA_NUMBER)}
-_BARE = {sign: re.compile(_digits(sign)) for sign in ".,"}
-#: most numbers, which are read without a look at signs, units and currencies
-_SIMPLE = {
-    point: re.compile(
-        rf"-?(?:[1-9][0-9]{{0,2}}(?:[{comma}][0-9]{{3}})+|[0-9]+)(?:[{point}][0-9]*)?"
-    )
-    for point, comma in (".,", ",.")
-}
-_ALIKE = str.maketrans("12345678", "9" * 8)  # no form tells these digits apart
-PLAIN = {*"09-.,"}  # in the shapes of numbers without units, signs and limits
-_SIGNS = re.compile(rf"%|‰|{CURRENCY}")
 _LIMIT = re.compile(r"\s*(<=?|>=?|≤|≥)\s*")
-_BETWEEN = re.compile(
-    r"(.*?\d[^\d\s]{0,3}?)\s*(?:-|–|—|\bto\b|\bbis\b|\bà\b)\s*([^\d\s-]{0,3}\d.*?)(?: [^\W\d]+)?"
-)
+PLAIN = {*"09-.,"}  # in the shapes of numbers without units, signs and limits
 _LABELLED = re.compile(r"(-?\d{1,3}) ?[-–=:] ?[^\W\d_][^\d]{2,}")
 _DECADE = re.compile(r"(?:1[5-9]|20)?\d0s")
-#: three numbers or more of three digits, which may be groups of one number, or parts of a code
-_PARTS_OF_CODE = re.compile(rf"[1-9]\d{{0,2}}(?:[{BLANKS}]\d{{3}}){{2,}}")
-_PHONE = re.compile(r"\+[0-9]{8,}")
-
 #: the units that can be converted, each in the smallest of its row
 FAMILIES: tuple[dict[str, float], ...] = (
     {"µg": 1e-6, "ug": 1e-6, "mg": 1e-3, "g": 1, "gram": 1, "grams": 1, "kg": 1e3, "t": 1e6,
@@ -134,7 +87,7 @@ MULTIPLES = {
 _AMOUNT = re.compile(
     rf"(.*\d)(?:(?P<letter>[kKMB])|[{BLANKS}]?(?P<word>"
     rf"{'|'.join(re.escape(m) for m in sorted(MULTIPLES, key=len)[::-1] if len(m) > 1)}))"
-    rf"({_BLANK}{CURRENCY})?"
+    rf"({BLANK}{CURRENCY})?"
 )
 #: degrees with minutes or a point of the compass
 _DEGREES = re.compile(
@@ -183,7 +136,7 @@ def numbers_of(texts: Iterable[str], usual: str = "") -> Numbers:
 
 def numbers_of_shapes(shapes: Counter, usual: str) -> Numbers | None:
     """How numbers of these shapes are written, if none has a unit, a sign or a limit."""
-    return Numbers(_decimal_in(shapes) or usual) if set().union(*shapes) <= PLAIN else None
+    return Numbers(decimal_in(shapes) or usual) if set().union(*shapes) <= PLAIN else None
 
 
 class Cell(NamedTuple):
@@ -208,7 +161,7 @@ class Numbers:
 
     def cell(self, text: str) -> Cell | None:
         """The number in a text, with its marks; None if it is none."""
-        if self.decimal and (number := _simple(text, self.decimal)) is not None:
+        if self.decimal and (number := simple_number(text, self.decimal)) is not None:
             return Cell(100 * number if self.shares else number)
         limit = _LIMIT.match(text)
         if limit:
@@ -250,7 +203,7 @@ class Numbers:
         shapes = shapes_of(texts) if shapes is None else shapes
         different = set(shapes)
         known = {shape for shape in different
-                 if len(shape) <= LONGEST and _SIMPLE[decimal].fullmatch(shape)}  # fmt: skip
+                 if len(shape) <= LONGEST and SIMPLE[decimal].fullmatch(shape)}  # fmt: skip
         some = texts
         if known != different:
             some = [text for text, shape in zip(texts, shapes) if shape in known]
@@ -266,105 +219,9 @@ class Numbers:
         return found | {text: cell.number for text, cell in others.items() if cell is not None}
 
 
-def spelled_number(text: str, decimal: str = "") -> float | None:
-    """The number in a text, or None if the text is not a number, or one that no float holds.
-
-    Thousands can be separated by commas, points, spaces or apostrophes, and "%" and currency signs
-    are allowed: "7%" is 7. A negative number may stand in brackets, or have its sign at the end. If
-    the text can be a number with the decimal sign ``decimal``, it is that number. Otherwise commas
-    that separate groups of three digits separate thousands, and another comma or point is the
-    decimal sign.
-
-    Examples
-    --------
-    >>> [spelled_number(t) for t in ("12.5", "1,200", "1.200,5", "0,5", "-3e2", "7%", "7a", "inf")]
-    [12.5, 1200.0, 1200.5, 0.5, -300.0, 7.0, None, None]
-    >>> spelled_number("1,200", decimal=","), spelled_number("1.200", decimal=",")
-    (1.2, 1200.0)
-    >>> spelled_number("($12.30)"), spelled_number("1,234-"), spelled_number("1,23,456")
-    (-12.3, -1234.0, 123456.0)
-    >>> spelled_number("5'11"), spelled_number("120 80"), spelled_number("0,512", ".")
-    (None, None, 0.512)
-    """
-    text = text.strip()
-    if decimal and (number := _simple(text, decimal)) is not None:
-        return number
-    for sign in (decimal, *{".": ",", ",": "."}.get(decimal, ".,")):
-        if sign and fits(text, sign):
-            return _value(text, sign)
-    return None
-
-
-def shapes_of(texts: list[str]) -> list[str]:
-    """The texts, where digits other than 0 are all written as 9."""
-    together = "\n".join(texts).translate(_ALIKE).split("\n")  # fast, of many texts
-    return together if len(together) == len(texts) else [text.translate(_ALIKE) for text in texts]
-
-
-def fits(text: str, decimal: str) -> bool:
-    """Whether a text is a number with this decimal sign."""
-    text = text.strip()
-    return len(text) <= LONGEST and _form_fits(text.translate(_ALIKE), decimal)
-
-
-@lru_cache(maxsize=4096)
-def _form_fits(text: str, decimal: str) -> bool:
-    """Whether a text is a number, where digits other than 0 are all written as 9."""
-    return _WHOLE[decimal].match(text) is not None and _PHONE.fullmatch(text) is None
-
-
-def _simple(text: str, decimal: str) -> float | None:
-    """The number in a text of digits and points alone; None for other texts."""
-    if len(text) > LONGEST or _SIMPLE[decimal].fullmatch(text) is None:
-        return None
-    if decimal == ".":
-        return float(text.replace(",", "")) + 0.0
-    return float(text.replace(".", "").replace(",", ".")) + 0.0
-
-
-def _value(text: str, decimal: str) -> float | None:
-    digits = _SIGNS.sub(" ", text)
-    match = _BARE[decimal].search(digits)
-    if match is None:
-        return None
-    written, rest = match.group(), digits[: match.start()] + digits[match.end() :]
-    comma = "," if decimal == "." else "."
-    written = re.sub(f"[{BLANKS}'’{comma}]", "", written).replace(",", ".")
-    try:
-        number = float(re.sub(f"[{MINUS}]", "-", written))
-    except ValueError:
-        return None
-    negative = re.search(rf"[({MINUS}]", rest) is not None
-    return (-number if negative else number) + 0.0 if math.isfinite(number) else None
-
-
-def decimal_of(texts: Iterable[str]) -> str:
-    """The decimal sign that texts of numbers use: "," or "."; "" if they do not tell.
-
-    Only texts count that are numbers with one of the signs and not with the other.
-
-    Examples
-    --------
-    >>> decimal_of(["1.200", "0,5"]), decimal_of(["1,200", "0.5"]), decimal_of(["1,200", "7"])
-    (',', '.', '')
-    """
-    return _decimal_in(Counter(shapes_of(list(texts))))
-
-
-def _decimal_in(shapes: Counter) -> str:
-    """The same by the shapes of the texts."""
-    commas = points = 0
-    for text, cells in shapes.items():
-        if "," in text or "." in text:
-            comma, point = fits(text, ","), fits(text, ".")
-            commas += cells * (comma and not point)
-            points += cells * (point and not comma)
-    return "," if commas > points else "." if points else ""
-
-
 def _grouped(texts: list[str]) -> str:
     """The decimal sign of sums of money that are whole: 950 € beside 1.234 € is no 1.234."""
-    money = [text for text in texts if any(sign not in "%‰" for sign in _SIGNS.findall(text))]
+    money = [text for text in texts if any(sign not in "%‰" for sign in SIGNS.findall(text))]
     digits = [re.sub(r"[^\d.,]", "", text) for text in money]
     points = [each for each in digits if "." in each]
     whole = [each for each in digits if "." not in each and len(each) == 3]
@@ -399,50 +256,6 @@ def _are_amounts(texts: list[str]) -> bool:
     bare = [_bare_amount(text)[0] for text in texts]
     numbers = sum(spelled_number(each) is not None for each in bare)
     return (several or clear) and numbers >= MOSTLY * len(texts)
-
-
-def ends_of(text: str) -> tuple[float, float] | None:
-    """The two ends of a range, which rise; None if the text is none.
-
-    Examples
-    --------
-    >>> ends_of("10-20"), ends_of("$1,000 to $1,999"), ends_of("20-10"), ends_of("2024-02-29")
-    ((10.0, 20.0), (1000.0, 1999.0), None, None)
-    """
-    match = _BETWEEN.fullmatch(text.strip()) if len(text) <= LONGEST else None
-    if match is None:
-        return None
-    low, high = (spelled_number(part) for part in match.groups())
-    return (low, high) if low is not None and high is not None and low < high else None
-
-
-def are_codes(texts: Iterable[str]) -> bool:
-    """Whether all texts are three groups of digits or more, with blanks, and as many in each.
-
-    Sums of money have no one length.
-
-    Examples
-    --------
-    >>> are_codes(["123 456 789", "130 256 781"]), are_codes(["1 234 567", "234 567"])
-    (True, False)
-    """
-    parts = set()
-    for text in map(str.strip, texts):
-        if _PARTS_OF_CODE.fullmatch(text) is None:
-            return False
-        parts.add(text.count(" "))
-    return len(parts) == 1
-
-
-def signs_of(texts: Iterable[str]) -> str:
-    """The percent and currency signs of texts of numbers, sorted, with blanks between them.
-
-    Examples
-    --------
-    >>> signs_of(["12%", "7 %", "3"]), signs_of(["EUR 5", "5 €"]), signs_of(["5"])
-    ('%', 'EUR €', '')
-    """
-    return " ".join(sorted(set(_SIGNS.findall("\n".join(texts)))))
 
 
 # --- units ----------------------------------------------------------------------------------------
