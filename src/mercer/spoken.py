@@ -1,6 +1,6 @@
 """Numbers as people write them: 12,300; 0.034; 1.2 million; and years as 2024.
 
-`written` shows a single value of any type, as it stands in Python.
+`written` shows a single value of any type, as it stands in Python; `a_type` names a type.
 """
 
 from __future__ import annotations
@@ -58,6 +58,20 @@ def written(value: Any) -> str:
     ("'a'", '2.5', "'a'")
     """
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def a_type(value: Any) -> str:
+    """The name of a value's type, after "a" or "an" as it is spoken.
+
+    Examples
+    --------
+    >>> a_type({}), a_type(np.ones(3)), a_type(1), a_type(np.uint8(1))
+    ('a dict', 'an ndarray', 'an int', 'a uint8')
+    """
+    name = type(value).__name__
+    initials = name[:2].isupper() or name[:2] == "nd"  # which are spoken one by one
+    vowels = "AEFHILMNORSX" if initials else "AEIO"
+    return f"{'an' if name[0].upper() in vowels and name[:3].lower() != 'one' else 'a'} {name}"
 
 
 def first_of(

@@ -18,6 +18,7 @@ import pytest
 import mercer
 from cli.runner import command, fitted_file
 from lanes import few
+from mercer.spoken import a_type
 from mercer.tables.encoding import TableEncoder
 from mercer.threads.clock import Deadline
 
@@ -235,7 +236,7 @@ def test_a_model_file_that_holds_no_model(saved, folder, capsys):
     mercer.save(saved, "model.mercer")
     assert command("predict", "model.mercer", "penguins.csv", "-o", "predictions.csv") == 3
     err = " ".join(capsys.readouterr().err.split())
-    assert f"'model.mercer' holds a {type(saved).__name__}, which predicts nothing." in err
+    assert f"'model.mercer' holds {a_type(saved)}, which predicts nothing." in err
     assert "Traceback" not in err
     assert not (folder / "predictions.csv").exists()
 

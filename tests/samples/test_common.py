@@ -114,7 +114,7 @@ def test_encoded_precomputed_samples_are_not_encoded_again():
         ("a", "a single string"), (b"a", "a single bytes object"), ({"a": 1}, "a dict"),
         ({1}, "a single set"), (None, "None"), ([b"a"], "1 bytes object"),
         ([{1}, {2}], "2 sets"), (FRAME, "a data frame of 4 rows and 3 columns"),
-        (np.ones((2, 3)), "2 rows of 3 numbers"), (np.ones(3), "a ndarray of shape (3,)"),
+        (np.ones((2, 3)), "2 rows of 3 numbers"), (np.ones(3), "an ndarray of shape (3,)"),
         (3.5, "a float"),
     ],
 )  # fmt: skip

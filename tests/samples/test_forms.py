@@ -6,6 +6,8 @@ first form of each kind is the plainest; a door either reads another as that, or
 
 import datetime
 import decimal
+import re
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -493,15 +495,31 @@ def plainly(cell):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("kind", "form"), [each for each in EACH if each[0] != "indicators"])
-def test_an_automatic_estimator_predicts_the_same(kind, form):
+@pytest.mark.parametrize("make", [mercer.KernelClassifier, mercer.KernelRegressor])
+@pytest.mark.parametrize(("kind", "form"), EACH)
+def test_an_automatic_estimator_predicts_the_same_or_says_how_it_reads(kind, form, make):
     plain, X, _, _ = of(kind, form)
-    answers = []
+    fits = []
     for rows in (plain, X):
         given = dict.fromkeys(read_columns(rows), "bag") if kind == "bags" else None
-        made = mercer.KernelClassifier(trials=2, random_state=0, kind=given).fit(rows, Y)
-        answers.append(made.predict(rows))
-    np.testing.assert_array_equal(*answers)
+        fits.append(make(trials=2, random_state=0, kind=given).fit(rows, Y))
+    known, made = fits
+    kinds = [[column.kind for column in fit.columns_] for fit in fits]
+    if kinds[0] == kinds[1]:
+        np.testing.assert_allclose(made.predict(X), known.predict(plain), rtol=1e-4, atol=1e-5)
+    else:  # as the table of the documentation says
+        assert any("read as" in said or "compared as" in said for said in made.notices_)
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("make", [mercer.KernelClassifier, mercer.KernelRegressor])
+@pytest.mark.parametrize("form", [form for form in DATED if "beside" not in form])
+def test_an_automatic_estimator_reads_the_parts_of_dates_in_any_form(form, make):
+    X, plain = DATED[form], DAYS_OF_ALL if form == "durations" else DATED["lists"]
+    made, known = (make(trials=1, random_state=0).fit(rows, Y) for rows in (X, plain))
+    np.testing.assert_allclose(made.predict(X), known.predict(plain))
+    parts = [column.reason for column in made.columns_ if "read as year, month" in column.reason]
+    assert len(parts) == (0 if form == "durations" else 2)
 
 
 CLASSES = {
@@ -636,3 +654,64 @@ def test_an_additive_model_refuses_graphs_in_a_column():
     for X in (pd.DataFrame({"a": EVEN[:, 0], "g": GRAPHS}), pd.DataFrame({"g": GRAPHS})):
         with pytest.raises(TypeError, match=r"'g' of X holds graphs.*WeisfeilerLehman"):
             additive(X)
+
+
+def made_of(X, **given):
+    return mercer.KernelRegressor(trials=1, random_state=0, **given).fit(X, Y)
+
+
+def notices(X, **given):
+    said = made_of(X, **given).notices_
+    return [notice for notice in said if "read" in notice or "compared" in notice]
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        (pd.DataFrame({"x": WORDS}), "x: texts .* read as category: 12 .*kind={'x': \"text\"}"),
+        (objects(WORDS)[:, None], "0: texts in the column of a table were read as category"),
+        (pd.Series(EVEN.tolist()), 'numpy.stack.*kind={0: "series"}'),
+        (EVEN[:, :, None], r"12 series of 6 points and 1 channels.*X\.reshape\(len\(X\), -1\)"),
+        (EVEN[:, None, :], "12 series of 6 points and 1 channels, time first"),
+        (EVEN.reshape(N, 3, 2), '12 series of 3 points and 2 channels.*channels="first"'),
+        (IMAGES, r"12 images of 4 x 4 pixels.*pandas\.Series\(list\(X\)\)"),
+    ],
+    ids=["frame of texts", "column of texts", "vectors", "channels last", "channels first",
+         "several channels", "images"],
+)  # fmt: skip
+def test_an_automatic_estimator_says_how_it_read_what_may_be_another_kind(X, said):
+    (told,) = notices(X)
+    assert re.search(said, told)
+
+
+def test_what_was_told_is_read_otherwise():
+    assert [c.kind for c in made_of(pd.Series(list(IMAGES))).columns_] == ["series"]
+    for X, kind in (
+        (pd.DataFrame({"x": WORDS}), "text"),
+        (pd.DataFrame({"x": list(EVEN)}), "series"),
+    ):
+        assert not notices(X, kind={"x": kind})
+    for X in (WORDS, EVEN, LONG, list(map(set, BASKETS)), [None, *WORDS[1:]], TABLE):
+        assert not notices(X)
+    assert [
+        c.kind for c in mercer.KernelClassifier(trials=1).fit([None, *WORDS[1:]], Y).columns_
+    ] == ["text"]
+
+
+LEVELS = pd.DataFrame(
+    {"a": EVEN[:, 0], "b": EVEN[:, 1]}, pd.MultiIndex.from_product([range(3), range(4)])
+)
+
+
+@pytest.mark.parametrize("make", [mercer.SVC, mercer.LinearSVC, mercer.KNeighborsClassifier])
+def test_frames_of_two_levels_are_told_that_they_are_read_row_by_row(make):
+    with pytest.warns(UserWarning, match=r"give mercer\.samples\.series_of\(X\), else X\.reset"):
+        made = make().fit(LEVELS, Y)
+    known = make().fit(LEVELS.to_numpy(), Y).predict(LEVELS.to_numpy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(made.predict(LEVELS.reset_index(drop=True)), known)
+
+
+def test_an_automatic_estimator_says_that_it_read_a_frame_of_two_levels_row_by_row():
+    assert re.search(r"several levels.*series_of\(X\)", *notices(LEVELS))

@@ -255,7 +255,7 @@ def test_lists_of_rows_are_tables():
         (pd.Series(["a", "b"]), "X is 2 strings, but"),
         ({"a": [1]}, r"X is a dict.*give pandas.DataFrame\(X\)"),
         (sp.csr_array(np.ones((2, 2))), r"X is 2 rows of 2 numbers.*dense"),
-        (np.ones(3), r"X is a ndarray of shape \(3,\)"),
+        (np.ones(3), r"X is an ndarray of shape \(3,\)"),
     ],
 )
 def test_what_is_no_table(X, message):
@@ -300,7 +300,7 @@ def test_descriptions():
     assert describe(["a"]) == "1 string"
     assert describe([{1}, {2}]) == "2 sets"
     assert describe(None) == "None"
-    assert describe(np.ones(3)) == "a ndarray of shape (3,)"
+    assert describe(np.ones(3)) == "an ndarray of shape (3,)"
 
 
 def test_rows_of_a_matrix_keep_their_own_columns():

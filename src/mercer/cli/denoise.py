@@ -21,6 +21,7 @@ from mercer.speech import (
     resampled,
     write_audio,
 )
+from mercer.spoken import a_type
 
 AUDIO = (".wav", ".flac")  # that can be written
 CLIPPED = 0.001  # share of samples above which it is said
@@ -110,7 +111,7 @@ def _loaded(path: Path) -> SpeechEnhancer:
     model = load(path)
     if not isinstance(model, SpeechEnhancer):
         raise ModelFileError(
-            f"{str(path)!r} holds a {type(model).__name__}, not a SpeechEnhancer. Make one by "
+            f"{str(path)!r} holds {a_type(model)}, not a SpeechEnhancer. Make one by "
             "mercer denoise --train clean/ noise/ -o speech.mercer."
         )
     return model

@@ -40,6 +40,7 @@ from mercer.plots.report import (
     write_report,
 )
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
+from mercer.spoken import a_type
 from mercer.threads import Clock, Deadline, affordable_rows, paying_threads
 
 SEARCH_SHARE = 0.6  # share of --time for the search on 80%; the rest is for the fit on all rows
@@ -220,7 +221,7 @@ def _earlier(file: Path, model: Any) -> Any:
     earlier = load(file)
     if type(earlier) is not type(model):
         raise ModelFileError(
-            f"--resume: {str(file)!r} holds a {type(earlier).__name__}, but the target asks for a "
+            f"--resume: {str(file)!r} holds {a_type(earlier)}, but the target asks for a "
             f"{type(model).__name__}. Give a model of the same table, or leave --resume out."
         )
     return earlier

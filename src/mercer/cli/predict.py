@@ -31,6 +31,7 @@ from mercer.cli.options import (
 from mercer.cli.tables import Tables
 from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load, written_whole
+from mercer.spoken import a_type
 from mercer.tables import Surprises, read_columns
 
 if TYPE_CHECKING:  # else loaded with the model, after what is wrong with names is said
@@ -69,12 +70,12 @@ def predict_table(options: PredictOptions) -> int:
     estimator = load(model)
     if not callable(getattr(estimator, "predict", None)):
         raise ModelFileError(
-            f"{str(model)!r} holds a {type(estimator).__name__}, which predicts nothing. Give the "
+            f"{str(model)!r} holds {a_type(estimator)}, which predicts nothing. Give the "
             "file of a model, as mercer fit writes it."
         )
     if options.explain and not hasattr(estimator, "reasons"):
         raise ModelFileError(
-            f"--explain: {str(model)!r} holds a {type(estimator).__name__}, which does not say "
+            f"--explain: {str(model)!r} holds {a_type(estimator)}, which does not say "
             "what its predictions rest on. Give a model that mercer fit has written."
         )
     if options.explain and getattr(estimator, "targets_", None) is not None:

@@ -16,6 +16,7 @@ from mercer.cli.target import left_out, read_target, unknown_classes
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load
 from mercer.plots.report import Provenance, ReportData, TableFacts, plain, report_data, write_report
+from mercer.spoken import a_type
 
 SECONDS = 60.0  # the most that the report may take
 FOREMOST, PAIRS = 5, 3  # columns and pairs on the screen
@@ -34,7 +35,7 @@ def report_table(options: ReportOptions) -> int:
     estimator = load(model)
     if not hasattr(estimator, "leaderboard_"):
         raise ModelFileError(
-            f"{str(model)!r} holds a {type(estimator).__name__}. Give the file of a model, as "
+            f"{str(model)!r} holds {a_type(estimator)}. Give the file of a model, as "
             "mercer fit writes it."
         )
     several = getattr(estimator, "targets_", None)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from mercer.kernels import Formula, Layer
+from mercer.spoken import a_type
 
 RISE = 0.1  # part of the steps in which the rate rises
 
@@ -36,7 +37,7 @@ STRAIGHT = 1 - 1e-6  # cosine beyond which the arccosine is too steep for float3
 def checked(name: str, x: Any, width: int, like: Tensor, axes: int = 1) -> Tensor:
     """``x`` if a layer of this width, with parameters like ``like``, can read it."""
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name} is a {type(x).__name__}: give a tensor, torch.as_tensor({name}).")
+        raise TypeError(f"{name} is {a_type(x)}: give a tensor, torch.as_tensor({name}).")
     mixed = x.dtype != like.dtype and not torch.is_autocast_enabled(x.device.type)
     if mixed or not x.is_floating_point() or x.device != like.device or x.layout != like.layout:
         raise TypeError(

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distributed.engine import ClusterLostError, Engine, Partition
+from mercer.spoken import a_type
 from mercer.threads import one_thread
 
 PATIENCE = 2.0  # seconds after which a round looks whether its values are still there
@@ -327,9 +328,7 @@ def _row_blocks(name: str, X: Any) -> list[Any]:
         return list(X.to_delayed().ravel())
     if hasattr(X, "to_delayed"):  # a data frame, a series, a bag
         return list(X.to_delayed())
-    raise TypeError(
-        f"{name} is a {type(X).__name__}: give a dask array, or a data frame or series of Dask."
-    )
+    raise TypeError(f"{name} is {a_type(X)}: give a dask array, or a data frame or series of Dask.")
 
 
 def _aligned(name: str, part: Any, X: Any, count: int) -> list[Any]:
@@ -338,7 +337,7 @@ def _aligned(name: str, part: Any, X: Any, count: int) -> list[Any]:
     if not is_collection(part):
         if not known:
             raise ValueError(
-                f"{name} is a {type(part).__name__}, and the sizes of the chunks of X are not "
+                f"{name} is {a_type(part)}, and the sizes of the chunks of X are not "
                 f"known: give {name} as a collection of the same partitions as X, or an X after "
                 "X.compute_chunk_sizes()."
             )

@@ -160,9 +160,9 @@ def _trusted_name(entry: Any) -> str:
     found = _imported(entry) if isinstance(entry, str) else entry
     if not isinstance(found, type):
         raise TypeError(
-            f"trusted has {entry!r}, which is a {type(found).__name__}, not a class: give classes "
-            'or their names, such as "their.module.Kernel". A file that needs a function cannot '
-            "be loaded."
+            f"trusted has {entry!r}, which is of type {type(found).__name__}, not a class: give "
+            'classes or their names, such as "their.module.Kernel". A file that needs a function '
+            "cannot be loaded."
         )
     name = _home(found)
     if name is None:

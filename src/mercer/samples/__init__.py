@@ -78,7 +78,13 @@ from mercer.samples.raw_data import (
     object_columns,
     reading_numbers,
 )
-from mercer.samples.reading import accepted, known_form, naming_the_kind, recognised
+from mercer.samples.reading import (
+    accepted,
+    known_form,
+    naming_the_kind,
+    recognised,
+    said_of_form,
+)
 from mercer.samples.series import are_series, time_first
 from mercer.samples.vectors import (
     as_rows,

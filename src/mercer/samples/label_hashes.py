@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.spoken import a_type
+
 SCALARS = (int, str, bytes, np.integer, np.str_, np.bytes_)
 INTEGER = np.uint64(0x9E3779B97F4A7C15)  # sets integers apart from other numbers
 
@@ -81,7 +83,7 @@ def _hash(label: Any) -> int:
         return _digest(b"b" + bytes(label))
     if isinstance(label, tuple):
         return _digest(b"t" + b"".join(_hash(part).to_bytes(8, "little") for part in label))
-    raise TypeError(f"{label!r} is a {type(label).__name__}")
+    raise TypeError(f"{label!r} is {a_type(label)}")
 
 
 def _digest(content: bytes) -> int:

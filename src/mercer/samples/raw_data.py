@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.spoken import written
+from mercer.spoken import a_type, written
 
 #: containers of Python and NumPy whose items have an order
 LISTED = (list, tuple, np.ndarray)
+
+
+SAID_OF_LEVELS = (
+    "the index of X has several levels, and each row of X was read as a sample: if X is a frame of "
+    "series as in sktime, give mercer.samples.series_of(X), else X.reset_index(drop=True)."
+)
 
 
 def describe(X: Any) -> str:
@@ -48,7 +54,7 @@ def describe(X: Any) -> str:
     if shape is not None and len(shape) == 2:
         what = "numbers" if getattr(X, "dtype", np.dtype(object)).kind in "fiub" else "values"
         return f"{shape[0]} rows of {shape[1]} {what}"
-    return f"a {type(X).__name__}" + (f" of shape {tuple(shape)}" if shape is not None else "")
+    return a_type(X) + (f" of shape {tuple(shape)}" if shape is not None else "")
 
 
 def describe_entry(row: Any) -> str:
@@ -61,8 +67,8 @@ def describe_entry(row: Any) -> str:
     """
     if is_missing_value(row):
         return f"missing ({row!r})"
-    named = type(row).__name__
-    return written(row) if isinstance(row, (int, float, np.number)) else f"a {named}"
+    number = isinstance(row, (int, float, np.number))
+    return written(row) if number else a_type(row)
 
 
 def as_objects(X: Any, kind: str, reader: str) -> list:
@@ -254,7 +260,7 @@ def as_given(X: Any, name: str = "X") -> Any:
     A TypeError if it has no rows, but says how to make some: an iterator, or a dataset of xarray.
     """
     if isinstance(X, (Iterator, MappingView)):
-        raise TypeError(f"{name} is a {type(X).__name__}, and no list: give list({name}).")
+        raise TypeError(f"{name} is {a_type(X)}, and no list: give list({name}).")
     if isinstance(X, Mapping) and hasattr(X, "to_dataframe"):
         raise TypeError(
             f"{name} is a dataset of several arrays: give {name}.to_dataframe(), or one array, "
@@ -355,6 +361,12 @@ def frame_of(X: Any) -> Any:
         raise ValueError(
             f"X has {names.count(twice)} columns with the name {twice!r}: give each column its own."
         ) from None
+
+
+def index_levels(X: Any) -> int:
+    """How many levels the index of a pandas data frame has; 0 for what has no index."""
+    levels = getattr(getattr(X, "index", None), "nlevels", 0)
+    return levels if levels and is_frame(X) else 0
 
 
 @contextmanager

@@ -28,10 +28,12 @@ from mercer.samples.matrix_rows import PrecomputedKind
 from mercer.samples.objects import ObjectsKind
 from mercer.samples.raw_data import (
     LISTED,
+    SAID_OF_LEVELS,
     as_given,
     describe,
     first_known,
     frame_of,
+    index_levels,
     is_frame,
     is_missing_value,
     listed,
@@ -136,6 +138,35 @@ def known_form(X: Any) -> Any:
     X = as_given(X)
     found = (form(X) for kind in all_kinds() for form in kind.forms)
     return next((form for form in found if form is not None), named_fields(plain_array(X)))
+
+
+def said_of_form(X: Any) -> list[str]:
+    """How an estimator without a kernel read data that may be of another kind, and what to give
+    then; none where the form tells the kind.
+
+    Examples
+    --------
+    >>> said_of_form(np.zeros((9, 5, 2)))[0][:61]
+    'X was read as 9 series of 5 points and 2 channels, time first'
+    """
+    if index_levels(X) > 1:
+        return [SAID_OF_LEVELS]
+    X = as_given(X)
+    told = any(kind.form_of(X) is not None for kind in all_kinds())
+    if told or len(getattr(X, "shape", ())) != 3:
+        return []
+    n, points, channels = X.shape
+    if points == channels:
+        return [
+            f"X was read as {n} images of {points} x {channels} pixels, each a row of numbers: if "
+            "these are series, give a column of them, pandas.Series(list(X))."
+        ]
+    points, channels = (channels, 1) if points == 1 else (points, channels)
+    return [
+        f"X was read as {n} series of {points} points and {channels} channels, time first: if "
+        'channels come first, give mercer.samples.series_of(X, channels="first"), and if these '
+        "are vectors, X.reshape(len(X), -1)."
+    ]
 
 
 def _objects(X: Any) -> list | None:

@@ -17,6 +17,7 @@ from mercer.samples.raw_data import (
     as_objects,
     describe,
     frame_of,
+    index_levels,
     is_frame,
     is_missing_value,
     object_columns,
@@ -138,7 +139,7 @@ def series_of(X: Any, *, channels: str = "last", padded: bool = False) -> list[n
     """
     if channels not in LAYOUTS:
         raise ValueError(f'channels={channels!r}: give "last" or "first".')
-    levels = _levels(X)
+    levels = index_levels(X)
     if levels > 1 and channels == "first":
         raise ValueError(
             'channels="first", but X is a data frame whose index has levels, and its columns are '
@@ -219,16 +220,6 @@ def are_series(cells: list) -> bool:
     return any(row.dtype.kind == "f" and (row != np.rint(row)).any() for row in numbers)
 
 
-def _levels(X: Any) -> int:
-    """How many levels the index of a data frame has; 0 for what has no index."""
-    if not is_frame(X):
-        return 0
-    import narwhals as nw
-
-    index = nw.maybe_get_index(frame_of(X))
-    return 0 if index is None else index.nlevels
-
-
 def _by_index(X: Any) -> list[np.ndarray]:
     """The points of each series of a data frame whose index has two levels, series and time."""
     if X.index.nlevels != 2:
@@ -268,7 +259,7 @@ def _by_index(X: Any) -> list[np.ndarray]:
 
 def _rows(X: Any, reader: str) -> list:
     """One object for each series."""
-    if _levels(X) > 1:
+    if index_levels(X) > 1:
         raise ValueError(
             f"X is {describe(X)} whose index has levels, as frames of series in sktime: give "
             "mercer.samples.series_of(X)."

@@ -7,6 +7,7 @@ are taken from them keep it; what is computed from them is a plain array.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.callers import first_outside
 from mercer.persistence import fields
 from mercer.samples.columns import column_names, in_days, refuse_missing
 from mercer.samples.kind import Kind, named
@@ -22,10 +24,12 @@ from mercer.samples.kinds import kind_that_holds
 from mercer.samples.numbers import is_number
 from mercer.samples.raw_data import (
     LISTED,
+    SAID_OF_LEVELS,
     check_format,
     describe,
     first_known,
     frame_of,
+    index_levels,
     is_frame,
     is_missing_value,
     listed,
@@ -206,6 +210,8 @@ def encode_vectors(X, like, reader, missing=False):
 def rows_of_numbers(X: Any, reader: str) -> Any:
     """Vectors in all forms as rows that scikit-learn reads; dates count days. Objects and texts are
     refused."""
+    if index_levels(X) == 2:
+        warnings.warn(SAID_OF_LEVELS, stacklevel=first_outside())
     X = in_days(as_rows(X))
     refuse_objects(X, reader)
     if len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_frame"):

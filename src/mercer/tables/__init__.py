@@ -16,6 +16,7 @@ from mercer.tables.columns import (
     Column,
     column_notices,
     doubt_notices,
+    said_of_one_column,
     unreadable,
     used_columns,
 )
@@ -74,7 +75,8 @@ __all__ = [
     "find_repeated_rows", "find_shared_rows", "form_of", "histogram",
     "infer_columns", "is_missing_mark", "is_one_zone", "learn_effects",
     "level_text", "listed", "misfits", "missing_values", "read_as", "read_columns",
-    "review_columns", "review_target", "rows_of", "shared_rows", "spare_telling_texts",
+    "review_columns", "review_target", "rows_of", "said_of_one_column", "shared_rows",
+    "spare_telling_texts",
     "spare_worded_texts", "spelled_number", "unreadable", "used_columns", "words_in_order",
     "words_of",
 ]  # fmt: skip

@@ -180,6 +180,28 @@ def column_notices(columns: list[Column], most: int = LISTED) -> list[str]:
     return notices
 
 
+def said_of_one_column(columns: list[Column], values: dict[Any, np.ndarray]) -> list[str]:
+    """How the cells of a table's only column were read, if samples in a list are read otherwise."""
+    if len(columns) != 1 or columns[0].reason == SAID:
+        return []
+    (column,), (cells,) = columns, values.values()
+    name = f"kind={{{column.name!r}:"
+    if column.kind == "vector":
+        return [
+            f"{column.name}: lists of numbers in the cells of a column are compared as a whole. An "
+            "array of rows, numpy.stack(cells), is a table with a column for each number, and "
+            f'{name} "series"}} reads series.'
+        ]
+    first = next((cell for cell in cells if cell is not None), None)
+    if column.kind == "text" or not isinstance(first, str):
+        return []
+    return [
+        f"{column.name}: texts in the column of a table were read as {column.kind}: "
+        f'{column.reason}. A list of texts is compared by its characters, and with {name} "text"}} '
+        "so is this column."
+    ]
+
+
 def doubt_notices(columns: list[Column]) -> list[str]:
     """What a user should know of the way in which cells were read, a sentence for each doubt.
 

@@ -401,7 +401,7 @@ def test_an_unfitted_or_unsuited_estimator_is_refused():
 
 def test_what_to_compare_is_a_dict_or_a_list():
     model = ReferenceSVC().fit(X, Y)
-    with pytest.raises(TypeError, match="estimators is a SVC: give a dict of name -> fitted"):
+    with pytest.raises(TypeError, match="estimators is an SVC: give a dict of name -> fitted"):
         DecisionSurfaceDisplay.compare(model, X, Y)
     with pytest.raises(ValueError, match="estimators is empty"):
         DecisionSurfaceDisplay.compare({}, X, Y)

@@ -32,6 +32,7 @@ from mercer.deep.attention.kernels import (
     Quadratic,
     summing,
 )
+from mercer.spoken import a_type
 
 CHUNK = 128  # queries and keys whose causal part is a matrix
 
@@ -334,7 +335,7 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
     parts = {"query": query, "key": key, "value": value}
     for name, part in parts.items():
         if not isinstance(part, Tensor):
-            raise TypeError(f"{name} is a {type(part).__name__}: give a tensor.")
+            raise TypeError(f"{name} is {a_type(part)}: give a tensor.")
         if part.is_meta or part.layout != torch.strided or part.device != query.device:
             raise TypeError(
                 f"{name} is on {part.device}, {part.layout}, and query on {query.device}: give "

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from mercer.deep.networks.feature_layers import KernelFeatures, feature_layer, seeded
 from mercer.deep.torch_layers import checked
 from mercer.kernels import Kernel
+from mercer.spoken import a_type
 
 POOLING = (None, "average", "maxout", "convolution")
 
@@ -53,7 +54,7 @@ class PooledScales(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if not isinstance(x, Tensor):
-            raise TypeError(f"x is a {type(x).__name__}: give a tensor, torch.as_tensor(x).")
+            raise TypeError(f"x is {a_type(x)}: give a tensor, torch.as_tensor(x).")
         branches = torch.stack([self.features(x / scale) for scale in self.scales], dim=1)
         if self.pooling == "average":
             return branches.mean(dim=1)

@@ -20,6 +20,7 @@ from mercer.solvers import (
     RidgeSweep,
     worst,
 )
+from mercer.spoken import a_type
 
 PENALTIES = np.logspace(-8, 1, 19)  # choices of alpha="auto", relative to the number of rows
 MOST_OUTPUTS = 64  # most outputs on which a penalty is judged
@@ -85,7 +86,7 @@ def _checked(solver: Any, result: Any, y: np.ndarray) -> Result:
     if coef is None or coef.shape != y.shape:
         found = "" if coef is None else f" with coef of shape {coef.shape}"
         raise ValueError(
-            f"solver={solver!r}: solve() returned a {type(result).__name__}{found}, but it must "
+            f"solver={solver!r}: solve() returned {a_type(result)}{found}, but it must "
             f"return a mercer.solvers.Result with coef of shape {y.shape}."
         )
     return result

@@ -22,6 +22,7 @@ from mercer.plots.displays.plane import (
     surface_values,
     two_columns,
 )
+from mercer.spoken import a_type
 
 
 @dataclass(eq=False, repr=False)
@@ -359,7 +360,7 @@ def _listed(estimators: Any) -> list:
         estimators = list(estimators.values())
     if not isinstance(estimators, (list, tuple)):
         raise TypeError(
-            f"estimators is a {type(estimators).__name__}: give a dict of name -> fitted "
+            f"estimators is {a_type(estimators)}: give a dict of name -> fitted "
             "estimator, or a list; for one estimator use from_estimator."
         )
     if not estimators:

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.plots.classes import COLOURS, node_codes
 from mercer.plots.displays.display import VECTOR, Display, answers
 from mercer.samples import Drawing, kind_that_holds
+from mercer.spoken import a_type
 
 AREA = 170.0  # of a node among few, in square points
 ROOM = 0.7  # around the nodes, in lengths of an edge
@@ -78,7 +79,7 @@ class GraphDisplay(Display):
         kind = kind_that_holds(item)
         drawing = None if kind is None else kind.drawing(item)
         if drawing is None:
-            raise TypeError(f"item is a {type(item).__name__}: give one graph or one tree.")
+            raise TypeError(f"item is {a_type(item)}: give one graph or one tree.")
         return cls(small(drawing)).plot(ax)
 
     @classmethod
@@ -109,7 +110,7 @@ class GraphDisplay(Display):
         kind = kind_that_holds(graph)
         others = None if kind is None else kind.without_each_node(graph)
         if others is None:
-            raise TypeError(f"graph is a {type(graph).__name__}: give one graph.")
+            raise TypeError(f"graph is {a_type(graph)}: give one graph.")
         values, answer = answers(estimator, [graph, *others], of)
         return values[0] - values[1:], float(values[0]), answer
 

@@ -48,7 +48,7 @@ from mercer.machines.candidates import (
     planned_fits,
 )
 from mercer.persistence import KeepsRecords, fields, whole
-from mercer.samples import EncodedColumns, recognised
+from mercer.samples import EncodedColumns, recognised, said_of_form
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
 from mercer.selection.automatic.shown import Reasons, find_reasons, fitted_html, winner_code
@@ -62,6 +62,7 @@ from mercer.tables import (
     TableEncoder,
     column_notices,
     infer_columns,
+    said_of_one_column,
     spare_telling_texts,
 )
 from mercer.threads import Clock, fitting, forget, paying_threads
@@ -212,7 +213,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         columns = infer_columns(table.columns, self._kinds(X, table), self.drop)
         targets = task.targets(y)
         self.columns_ = spare_telling_texts(columns, table.columns, targets, self._seed)
-        self.notices_ = column_notices(self.columns_)
+        self.notices_ = column_notices(self.columns_) + self._said_of_form(X, table)
         if np.all(y == y[0]):
             self.notices_.append("The target is constant, so the prediction is constant too.")
         if task.classes is not None and 2 * len(task.classes) > n:
@@ -496,9 +497,15 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         if found is None:
             return self.kind
         (kind, _), cells = found, table.columns[0]
-        texts = cells.dtype == object and isinstance(cells[0], str)
+        texts = isinstance(next((cell for cell in cells if cell is not None), None), str)
         told = texts or kind.form_of(X) is not None
         return {0: kind.column} if told and kind.column else None
+
+    def _said_of_form(self, X, table) -> list[str]:
+        """How samples were read that would be read otherwise in another form."""
+        if self.kind is not None:
+            return []
+        return [*said_of_form(X), *said_of_one_column(self.columns_, table.columns)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
