@@ -107,7 +107,7 @@ def test_a_penalty_is_not_chosen_for_a_value():
 
 @pytest.mark.parametrize("given", [None, np.zeros(60), mercer.solvers.Result(np.zeros((60, 1)))])
 def test_what_is_no_solution_is_refused(given):
-    with pytest.raises(ValueError, match=r"solve\(\) returned a .* must return a mercer.solvers"):
+    with pytest.raises(ValueError, match=r"solve\(\) returned an? .* must return a mercer.solvers"):
         KernelRidge(kernel="rbf", solver=Solved(given)).fit(X, Y[:, 0])
 
 
