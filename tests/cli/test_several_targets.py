@@ -1,6 +1,7 @@
 """A model of several targets, as the command fits it, predicts with it and reports on it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -146,6 +147,13 @@ def test_a_column_that_reveals_a_target_is_named_with_it(files, capsys):
     said = printed(capsys, *given)[1]
     assert "after reveals low almost without error" in said
     assert "reveals the target" not in said
+    parts = said[said.index("Winner: ") :]
+    low, high = parts[parts.index("low:") :].split("high, or: r2")
+    assert "after reveals low" in low
+    assert "after reveals low" not in high
+    page = Path("u-2-high_or.html").read_text(encoding="utf-8")
+    assert "after reveals low" not in page
+    assert "after reveals low" in Path("u-1-low.html").read_text(encoding="utf-8")
 
 
 def interrupt(*_, **__):

@@ -37,6 +37,11 @@ def target_of(model: Any) -> str:
     return name
 
 
+def targets_of(model: Any) -> list[str]:
+    """The names of the several targets that a model predicts; none of any other model."""
+    return [str(name) for name in getattr(model, "targets_", None) or []]
+
+
 def in_file(model: Any, reasons: Reasons | ColumnReasons) -> Reasons | ColumnReasons:
     """Reasons with the row numbers of the file, where the model knows them."""
     from mercer.learners.additive import ColumnReasons

@@ -346,8 +346,8 @@ def _report(
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
         scored=outcome.score, final=Final(outcome.final, outcome.final_X, outcome.final_rows),
         facts=TableFacts(
-            target or problem.target, problem.notices, [*problem.doubts, *split.doubts],
-            problem.dropped, split.numbers,
+            target or problem.target, problem.notices,
+            [*problem.doubts_of(target or ""), *split.doubts], problem.dropped, split.numbers,
         ),
         provenance=Provenance(
             seed=options.seed, command=options.command(), model_path=str(options.output),

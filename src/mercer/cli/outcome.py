@@ -63,7 +63,7 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
         _show_score(score, part.final_rows, options, screen)
         _show_rare(score, model, screen)
         _show_order(score, model, screen)
-        _show_doubts(part, score, problem, screen)
+        _show_doubts(part, score, problem.doubts_of(target), screen)
         for text in [] if part.report is None else part.report.texts:
             screen.print(f"\nWhich {text.noun} of {text.column} speak for what:")
             for sentence in text.sentences():
@@ -120,11 +120,11 @@ def _show_order(score: HeldOut, model: Any, screen: Terminal) -> None:
             screen.print(f"  {name} {score_text(value, name)}")
 
 
-def _show_doubts(outcome: Outcome, score: HeldOut, problem: Problem, screen: Terminal) -> None:
+def _show_doubts(outcome: Outcome, score: HeldOut, known: list[str], screen: Terminal) -> None:
     """Reasons to doubt the score: the lines with ! have long left the screen by now."""
     coverage = score.coverage
     narrow = [] if coverage is None or not coverage.too_narrow else [coverage.sentence()]
-    doubts = [*narrow, *problem.doubts, *outcome.split.doubts]
+    doubts = [*narrow, *known, *outcome.split.doubts]
     if outcome.report is not None:
         doubts = [sentence for fine, sentence in outcome.report.trust if not fine]
     if doubts:
@@ -183,7 +183,12 @@ def summary(
         "task_reason": problem.why,
         "rows_without_target": problem.dropped,
         "columns": columns_facts(model.columns_),
-        "notices": [*problem.notices, *problem.doubts, *outcome.split.doubts, *model.notices_],
+        "notices": [
+            *problem.notices,
+            *problem.doubts_of(""),
+            *outcome.split.doubts,
+            *model.notices_,
+        ],
         "leaderboard": model.leaderboard_,
         "winner": model.winner_name_,
         "solver": model.solver_,

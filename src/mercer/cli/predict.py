@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
-from mercer.cli.file_rows import in_file
+from mercer.cli.file_rows import in_file, targets_of
 from mercer.cli.files import STDIN, find_sources
 from mercer.cli.options import (
     INTERVAL,
@@ -78,9 +78,9 @@ def predict_table(options: PredictOptions) -> int:
             f"--explain: {str(model)!r} holds {a_type(estimator)}, which does not say "
             "what its predictions rest on. Give a model that mercer fit has written."
         )
-    if options.explain and getattr(estimator, "targets_", None) is not None:
+    if options.explain and (several := targets_of(estimator)):
         raise ModelFileError(
-            f"--explain: {str(model)!r} predicts {', '.join(map(str, estimator.targets_))}, and "
+            f"--explain: {str(model)!r} predicts {', '.join(several)}, and "
             "reasons are those of one target. Leave the option out, or fit a model of one target."
         )
     if levels:
@@ -209,8 +209,7 @@ def predictions(
 
     Of several targets each has its own columns, which end in its name.
     """
-    names = getattr(estimator, "targets_", None)
-    if names is not None:  # the columns of each of several targets
+    if names := targets_of(estimator):
         Y = estimator.predict(frame)
         columns = {f"prediction_{name}": told for name, told in zip(names, Y.T)}
         found = estimator.predict_quantiles(frame, [*levels.values()]) if levels else Y[:, :, None]

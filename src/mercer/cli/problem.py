@@ -154,14 +154,19 @@ class Problem:
     #: what each column is, by all rows: ``mercer check`` says the same
     columns: list[Column] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)  # what was found in reading
-    #: what a review of the table found that speaks against a score
-    doubts: list[str] = field(default_factory=list)
+    #: what a review of the table found that speaks against the score of each target
+    doubts: dict[str, list[str]] = field(default_factory=dict)
     target: str = ""  # its name; of several, as the user gave them
     targets: list[str] = field(default_factory=list)  # the names of several
 
     def named(self, y: np.ndarray) -> Any:
         """Targets with their names, if there are several."""
         return pl.DataFrame(y, schema=self.targets) if self.targets else y
+
+    def doubts_of(self, target: str) -> list[str]:
+        """What speaks against the score of a target; of all of them, if it is none."""
+        found = [text for name, own in self.doubts.items() if target in ("", name) for text in own]
+        return list(dict.fromkeys(found))
 
     @property
     def kinds(self) -> dict[str, Column]:
@@ -263,22 +268,25 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     columns = columns_of(X.columns, options.kinds, options.drop, tables, targets)
     used = [column for column in columns if column.used]
     related = extras.times if extras.groups is None else extras.groups
-    findings = []
-    for name, own in zip(targets, y.reshape(len(y), -1).T):
-        findings += review_target(own, task, name, accuracy=metric == "accuracy")
-        findings += find_leaks(used, X.columns, own, task, name if targets[1:] else "the target")
     review = review_columns(columns, X.columns)
     at_random = related is None and options.test is None  # rows will be held out
-    findings += [found for found in review if at_random and found.kind in ("time", "groups")]
+    of_all = [found for found in review if at_random and found.kind in ("time", "groups")]
+    findings, doubts = [], {}
+    for name, own in zip(targets, y.reshape(len(y), -1).T):
+        said_of = name if targets[1:] else "the target"
+        against = review_target(own, task, name, accuracy=metric == "accuracy")
+        against += find_leaks(used, X.columns, own, task, said_of)
+        doubts[name] = [finding.text for finding in [*against, *of_all]]
+        findings += against
+    findings += of_all
     review = [found for found in review if found.kind not in ("time", "groups")]
     told = [*tables.notes, *doubt_notices(columns)]
     notices = [*told, *(found.text for found in review)]
-    doubts = [finding.text for finding in findings]
     say(screen, told, "notice", FEW_NOTICES, rest=CHECK)
     say(screen, few_of_each(review, OF_EACH), "finding", FEW_FINDINGS, rest=CHECK)
     for doubt in few_of_each(findings, OF_EACH):
         screen.print(line(("! ", "yellow"), doubt))
-    if notices or doubts:
+    if notices or findings:
         screen.print()
     return Problem(
         X, y, task, why, metric, numbers, dropped, extras, order, columns, notices, doubts, target,

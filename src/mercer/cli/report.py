@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from mercer.cli.errors import OptionError, TableError, counted
-from mercer.cli.file_rows import target_of
+from mercer.cli.file_rows import target_of, targets_of
 from mercer.cli.files import new_rows
 from mercer.cli.options import ReportOptions, check_paths, reading_given
 from mercer.cli.tables import Tables
@@ -38,14 +38,12 @@ def report_table(options: ReportOptions) -> int:
             f"{str(model)!r} holds {a_type(estimator)}. Give the file of a model, as "
             "mercer fit writes it."
         )
-    several = getattr(estimator, "targets_", None)
-    if several is not None:
-        known = {str(name): name for name in several}
-        if options.target not in known:
+    if several := targets_of(estimator):
+        if options.target not in several:
             raise OptionError(
-                f"{str(model)!r} predicts {', '.join(known)}: give one of them with --target."
+                f"{str(model)!r} predicts {', '.join(several)}: give one of them with --target."
             )
-        estimator = estimator.of_target(known[options.target])
+        estimator = estimator.of_target(several.index(options.target))
     target = target_of(estimator) if options.target is None else options.target
     tables = Tables(given, reading.after(estimator.columns_))
     check_paths(written, tables.paths, force=True)

@@ -349,7 +349,7 @@ def is_frame(X) -> bool:
     return is_into_dataframe(X) or isinstance(X, nw.DataFrame)
 
 
-def frame_of(X: Any) -> Any:
+def frame_of(X: Any, name: str = "X") -> Any:
     """A data frame of any library as narwhals reads it, whose columns have different names."""
     import narwhals as nw
 
@@ -359,7 +359,8 @@ def frame_of(X: Any) -> Any:
         names = list(X.columns)
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            f"X has {names.count(twice)} columns with the name {twice!r}: give each column its own."
+            f"{name} has {names.count(twice)} columns with the name {twice!r}: give each column "
+            "its own."
         ) from None
 
 

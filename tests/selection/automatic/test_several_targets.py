@@ -239,3 +239,9 @@ def test_classes_of_several_columns_have_one_classifier_each():
     model = MultiOutputClassifier(KernelClassifier(trials=1)).fit(X, classes)
     assert model.predict(NEW).shape == classes.shape
     assert [P.shape for P in model.predict_proba(NEW)] == [(N, 2), (N, 2)]
+
+
+def test_targets_of_one_name_are_refused():
+    y = pd.DataFrame(Y[:, :2], columns=["low", "low"])
+    with pytest.raises(ValueError, match="y has 2 columns with the name 'low': give each column"):
+        KernelRegressor(trials=1).fit(X, y)

@@ -8,14 +8,13 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.samples import as_amounts, as_given, is_missing
+from mercer.samples import as_amounts, as_given, frame_of, is_frame, is_missing
 from mercer.spoken import written
 
 
@@ -197,9 +196,8 @@ def target_names(y: Any) -> list:
     >>> target_names(np.zeros(3, [("low", float), ("high", float)])), target_names([[1, 2]])
     (['low', 'high'], [0, 1])
     """
-    frame = nw.from_native(y, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return list(frame.columns)
+    if is_frame(y):
+        return list(frame_of(y, "y").columns)
     y = np.asarray(y)
     return list(y.dtype.names or range(y.shape[1]))
 

@@ -121,6 +121,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     sizes: ClassVar[Sizes] = Sizes()
 
     spread_ = None  # how far off predictions are, of numbers and if a search was made
+    targets_ = None  # the names of several targets
 
     @abstractmethod
     def _read_target(self, y: Any, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:

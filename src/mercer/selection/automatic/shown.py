@@ -69,7 +69,7 @@ def fitted_html(model: Any) -> str:
     first = next((r for r in model.leaderboard_ if r["name"] == model.winner_name_), None)
     if first is not None and not np.isnan(first["score"]):
         rows.append(("score in the search", f"{first['score']:.4g}"))
-        each = zip(getattr(model, "targets_", None) or [], first.get("scores", []))
+        each = zip(model.targets_ or [], first.get("scores", []))
         rows += [(f"score of {target}", f"{score:.4g}") for target, score in each]
     others = [f"{r['name']} {r['score']:.4g}" for r in model.leaderboard_ if r["baseline"]]
     rows.append(("baselines", ", ".join(others)))
