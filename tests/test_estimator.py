@@ -90,6 +90,35 @@ def test_words_come_from_the_class_then_its_parents_then_the_table():
     assert list(parameter_sections(made)[1]) == ["width", "depth", "kernel", "n_jobs", "memory"]
 
 
+def test_attributes_of_the_parents_stand_after_those_of_the_class_which_replace_them():
+    class Base:
+        """A base.
+
+        Attributes
+        ----------
+        found_, lost_ : int
+            Of the base.
+        far_ : float
+        """
+
+    class Near(Base):
+        """Nearer.
+
+        Attributes
+        ----------
+        far_ : str
+        """
+
+    heading = "Made.\n\nParameters\n----------\n\nAttributes\n----------\n"
+    own = "Made.\n\nAttributes\n----------\nfound_ : bool"
+    made = documented(type("Made", (Near,), {"__doc__": own}))
+    assert made.__doc__ == f"{heading}found_ : bool\nfar_ : str\nlost_ : int\n    Of the base."
+    made = documented(type("Made", (Near,), {"__doc__": "Made.\n\nNotes\n-----\nNo words."}))
+    assert made.__doc__ == (
+        f"{heading}far_ : str\nfound_, lost_ : int\n    Of the base.\n\nNotes\n-----\nNo words."
+    )
+
+
 @pytest.mark.parametrize("name", ["heigth", "depht"])
 def test_a_parameter_without_words_and_words_without_a_parameter_are_refused(name):
     class Wrong(Parent):

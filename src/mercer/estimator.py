@@ -41,7 +41,6 @@ random_state : int, RandomState or None
     Seed for choosing the centres.
 """
 
-_HEADING = re.compile(r"^(Parameters\n-{3,}\n)", re.MULTILINE)
 _NEXT_HEADING = re.compile(r"^(?=[^\n]+\n-{3,}$)", re.MULTILINE)
 _ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
 
@@ -101,12 +100,13 @@ def _own_first(cls: type) -> inspect.Signature:
 
 
 def documented(cls: _C) -> _C:
-    """Class decorator: complete the section "Parameters", in the order of the signature.
+    """Class decorator: complete the sections "Parameters" and "Attributes".
 
     A parameter that the docstring leaves out is documented as in the nearest parent that
-    documents it, else as in `SHARED`. The section may be absent before a section "Attributes"; a
-    class with neither stays as it is, as do all classes in Python's mode ``-OO``, which has no
-    docstrings.
+    documents it, else as in `SHARED`, in the order of the signature. The section may be absent
+    before other sections; a class without any stays as it is, as do all classes in Python's mode
+    ``-OO``, which has no docstrings. Attributes of the parents that the docstring
+    leaves out stand after its own.
     """
     before, own, after = parameter_sections(cls)
     if own is None:
@@ -121,17 +121,45 @@ def documented(cls: _C) -> _C:
         own.get(name) or _with_default(told[name], parameter.default)
         for name, parameter in parameters.items()
     ]
+    after = _with_attributes(cls, after)
     cls.__doc__ = (before + "".join(dict.fromkeys(entries)) + after).rstrip()
     return cls
+
+
+def _with_attributes(cls: type, text: str) -> str:
+    """What follows the parameters of a class, with the attributes of its parents."""
+    before, own, after = _section(text, "Attributes")
+    told: dict[str, str] = {}
+    for parent in cls.__mro__[1:]:
+        doc = inspect.cleandoc(parent.__dict__.get("__doc__") or "")
+        found = _section(doc, "Attributes")[1] or {}
+        told |= {name: entry for name, entry in found.items() if name not in told}
+    if own is None:
+        if not told:
+            return text
+        before, own, after = "\nAttributes\n----------\n", {}, text
+    parts = list(dict.fromkeys(own.values()))
+    for entry in dict.fromkeys(told.values()):
+        names, colon, rest = entry.partition(" : ")  # without those that the class documents
+        kept = [each for each in names.split(", ") if each not in own and told[each] == entry]
+        parts += [", ".join(kept) + colon + rest] * bool(kept)
+    return before + "".join(parts) + after
 
 
 def parameter_sections(cls: type) -> tuple[str, dict[str, str] | None, str]:
     """A docstring up to its parameters, the entry of each parameter (None without such a section),
     and the rest of it."""
     text = inspect.cleandoc(cls.__dict__.get("__doc__") or "")
-    if not _HEADING.search(text):  # a class with attributes documents no parameters of its own
-        text = text.replace("\nAttributes\n---", "\nParameters\n----------\n\nAttributes\n---", 1)
-    before, *found = _HEADING.split(text, maxsplit=1)
+    found = _section(text, "Parameters")
+    if found[1] is None:  # a class with other sections documents no parameters of its own
+        parts = _NEXT_HEADING.split(text, maxsplit=1)
+        found = _section("Parameters\n----------\n\n".join(parts), "Parameters")
+    return found
+
+
+def _section(text: str, title: str) -> tuple[str, dict[str, str] | None, str]:
+    """A text up to the entries of a section, these (None without it), and the rest of the text."""
+    before, *found = re.split(rf"^({title}\n-{{3,}}\n)", text, maxsplit=1, flags=re.MULTILINE)
     if not found:
         return text, None, ""
     heading, rest = found

@@ -27,6 +27,7 @@ __all__ = [
 
 # what other rooms use, and no user needs
 from mercer.gram.build import made_here
+from mercer.gram.columns import in_single_precision
 from mercer.gram.lapack import (
     cholesky_factor,
     inverse_diagonal,
@@ -35,6 +36,12 @@ from mercer.gram.lapack import (
     symmetric_product,
     whitened,
 )
+from mercer.gram.local import (
+    LEAF_ROWS,
+    affordable_leaf,
+    leaf_coefficients,
+    leaf_jobs,
+    local_gram,
+)
 from mercer.gram.low_rank import factor_rows, pivots_of_some
 from mercer.gram.operator import Rows
-from mercer.gram.precision import in_single_precision

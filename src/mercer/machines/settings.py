@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.linalg
 
-from mercer.gram import Place
-from mercer.learners.base import LEAF_ROWS
+from mercer.gram import LEAF_ROWS, Place
 from mercer.machines.scores import Metric
 from mercer.machines.tasks import Task
 from mercer.samples import EncodedColumns

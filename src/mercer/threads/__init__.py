@@ -1,7 +1,15 @@
 """Threads: the scheduler that the whole library uses, and the way to stop running work."""
 
 from mercer.threads.blas import blas_threads, paying_threads
-from mercer.threads.clock import GRACE, Clock, Deadline, affordable_rows
+from mercer.threads.clock import (
+    GRACE,
+    Clock,
+    Deadline,
+    Stop,
+    affordable_rows,
+    raise_if_stopped,
+    stopping,
+)
 from mercer.threads.schedule import (
     blas_limit,
     count_jobs,
@@ -11,7 +19,6 @@ from mercer.threads.schedule import (
     one_thread,
     ordered_map,
 )
-from mercer.threads.stop import Stop, raise_if_stopped, stopping
 
 __all__ = [
     "GRACE", "Clock", "Deadline", "Stop", "affordable_rows", "blas_limit", "blas_threads",

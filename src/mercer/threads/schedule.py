@@ -22,7 +22,7 @@ from numbers import Integral
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mercer.threads.blas import blas_threads
-from mercer.threads.stop import Stop
+from mercer.threads.clock import Stop
 
 
 def blas_limit(n: int) -> AbstractContextManager[None]:

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 import mercer.solvers.linear.linear_rows as linear_rows
-from mercer.solvers.linear.crammer_singer import ClassDual, ClassRows
-from mercer.solvers.linear.linear_dual import LinearDual
+from mercer.solvers.linear.linear_dual import ClassDual, ClassRows, LinearDual
 from mercer.solvers.linear.linear_lasso import solve_lasso
 from mercer.solvers.linear.linear_rows import LinearRows, conjugate_gradients
 from mercer.solvers.linear.linear_svm import LinearSolver
@@ -258,7 +257,7 @@ def test_the_joint_newton_direction_in_two_ways(monkeypatch):
         J[i::N, i::N] = step[i] * (np.diag(f) - np.outer(f, f) / f.sum())
     big = np.kron(np.eye(K), FULL)
     assert_allclose(exact, np.linalg.solve(np.eye(len(g)) + big.T @ J @ big, g), rtol=1e-8)
-    monkeypatch.setattr("mercer.solvers.linear.crammer_singer.FACTORED", 1)
+    monkeypatch.setattr("mercer.solvers.linear.linear_dual.FACTORED", 1)
     assert_allclose(rows.inverse_times(slope, g), exact, atol=0.02 * np.linalg.norm(g))
     assert_allclose(near.reshape(K, -1).sum(axis=0), 0, atol=1e-12)
 

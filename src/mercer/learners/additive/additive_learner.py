@@ -132,6 +132,20 @@ class AdditiveLearner(BaseEstimator):
     categories : list, optional
         Names, or numbers in an array, of columns of numbers that are categories. Columns of other
         values are so in any case.
+
+    Attributes
+    ----------
+    shapes_ : list of Shape
+        The function of each column, as a table: ``column``, ``levels``, ``values``, ``errors``.
+    pairs_ : list of tuple
+        The columns of each pair that was chosen.
+    surfaces_ : list of Surface
+        The function of each pair, on a grid.
+    gamma_ : float
+        γ of the kernels of columns.
+    penalties_ : ndarray of shape (outputs, functions)
+        λ of each column and then of each pair.
+    n_features_in_ : int
     """
 
     pairs: Any = 20

@@ -53,19 +53,8 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
     classes_ : ndarray of shape (n_classes,)
     intercept_ : ndarray of shape (outputs,)
         c; one for two classes, and else one for each class.
-    shapes_ : list of Shape
-        The function of each column, as a table: ``column``, ``levels``, ``values``, ``errors``.
-    pairs_ : list of tuple
-        The columns of each pair that was chosen.
-    surfaces_ : list of Surface
-        The function of each pair, on a grid.
-    gamma_ : float
-        γ of the kernels of columns.
-    penalties_ : ndarray of shape (outputs, functions)
-        λ of each column and then of each pair.
     n_iter_ : int
         Newton steps.
-    n_features_in_ : int
 
     Notes
     -----

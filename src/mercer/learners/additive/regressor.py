@@ -86,20 +86,9 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
     ----------
     intercept_ : float or ndarray of shape (n_targets,)
         c, the mean of the targets.
-    shapes_ : list of Shape
-        The function of each column, as a table: ``column``, ``levels``, ``values``, ``errors``.
-    pairs_ : list of tuple
-        The columns of each pair that was chosen.
-    surfaces_ : list of Surface
-        The function of each pair, on a grid.
-    gamma_ : float
-        γ of the kernels of columns.
-    penalties_ : ndarray of shape (n_targets, functions)
-        λ of each column and then of each pair.
     noise_ : ndarray of shape (n_targets,)
         Variance of the noise.
     n_iter_ : int
-    n_features_in_ : int
 
     Notes
     -----

@@ -32,9 +32,7 @@ from mercer.learners.base.kernel_learner import (
     remember_columns,
 )
 from mercer.learners.base.linear_learner import LinearLearner
-from mercer.learners.base.pairs import all_pairs, by_class, by_pair, votes
 from mercer.learners.base.parameters import (
-    LEAF_ROWS,
     LIMITS,
     PENALTY_ROWS,
     SQUARES,
@@ -55,6 +53,9 @@ from mercer.learners.base.reasons import Reasons, largest_parts
 from mercer.learners.base.table_columns import read_like_fitted, remember_table
 from mercer.learners.base.targets import (
     OutputClassifier,
+    all_pairs,
+    by_class,
+    by_pair,
     check_labels,
     check_squares,
     check_targets,
@@ -62,12 +63,13 @@ from mercer.learners.base.targets import (
     encode_classes,
     target_names,
     unit_of,
+    votes,
     weigh_classes,
 )
 from mercer.streams import join_rows, take_rows
 
 __all__ = [
-    "LEAF_ROWS", "LIMITS", "PENALTY_ROWS", "SQUARES", "ClassTotals", "DistanceLearner", "FitPath",
+    "LIMITS", "PENALTY_ROWS", "SQUARES", "ClassTotals", "DistanceLearner", "FitPath",
     "FitsInParts", "KernelLearner", "Limits", "LinearLearner", "Method",
     "OutputClassifier", "PartFit", "Reasons", "ScoreQuantiles",
     "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance", "bound_gram",

@@ -230,6 +230,13 @@ class DistanceLearner(BaseEstimator):
         How to search, a name of ``mercer.search.ALGORITHMS``; "auto" takes what is likely to be
         the fastest, and scikit-learn's "ball_tree" the tree that the distance suits. An index that
         is not exact may find fewer neighbours (`mercer.search.Index`).
+
+    Attributes
+    ----------
+    distance_ : Distance
+        The distance, bound to the training samples.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+        Only of samples that have columns.
     """
 
     _: KW_ONLY

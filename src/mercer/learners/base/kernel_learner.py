@@ -178,6 +178,13 @@ class KernelLearner(BaseEstimator):
     fitted attributes ``kernel_`` (the bound kernel), ``X_fit_`` (the encoded samples that
     predictions compare with) and ``gram_`` (a description of the Gram matrix of the fit).
     A subclass that does not have one of the parameters makes it a ``ClassVar``.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel, bound to the training samples.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+        Only of samples that have columns.
     """
 
     _: KW_ONLY

@@ -117,7 +117,6 @@ def check_solver(
         raise ValueError(f"{argument}={solver!r}: {choices}.")
 
 
-LEAF_ROWS = 2000  # most rows of a leaf, within which a local machine is exact
 PENALTY_ROWS = 1400  # most rows of the fit that chooses λ for one of more rows
 SQUARES = 80  # bytes for each pair of columns of a factor: some small matrices in float64
 

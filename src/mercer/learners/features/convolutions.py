@@ -27,13 +27,6 @@ class MiniRocket(SeriesFeatures):
     n_components : int >= 1, default=10000
         About how many features: rounded down to a multiple of 84, and at least 84.
 
-    Attributes
-    ----------
-    map_ : callable
-        The map of encoded series.
-    X_fit_ : Series of no rows
-        The form that series must have.
-
     See Also
     --------
     Hydra : Other features, which go well together with these.
@@ -90,13 +83,6 @@ class MultiRocket(SeriesFeatures):
     n_components : int >= 1, default=50000
         About how many features: rounded down to a multiple of 672, and at least 672.
 
-    Attributes
-    ----------
-    map_ : callable
-        The map of encoded series.
-    X_fit_ : Series of no rows
-        The form that series must have.
-
     See Also
     --------
     MiniRocket : A fifth of the features, and a tenth of the work.
@@ -141,13 +127,6 @@ class Hydra(SeriesFeatures):
     n_groups : int >= 1, default=64
         Groups for each dilation 1, 2, 4 ... up to the length of the series. Half of them read the
         steps :math:`x_{t+1} - x_t` (with 1, there is one of each).
-
-    Attributes
-    ----------
-    map_ : callable
-        The map of encoded series.
-    X_fit_ : Series of no rows
-        The form that series must have.
 
     See Also
     --------

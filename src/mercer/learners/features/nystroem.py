@@ -162,10 +162,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
     axes_ : ndarray of shape (m, r)
         P: the principal axes of the centres, the longest first. There are fewer than centres if
         some of these are combinations of others in feature space, up to rounding.
-    kernel_ : Kernel
-        The kernel, bound to the training samples.
-    n_features_in_, feature_names_in_
-        The same as in scikit-learn.
 
     Notes
     -----

@@ -299,10 +299,6 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLe
     ----------
     map_ : callable
         The map of encoded rows.
-    kernel_ : Kernel
-        The kernel, bound to the training samples.
-    n_features_in_, feature_names_in_
-        The same as in scikit-learn.
 
     Notes
     -----

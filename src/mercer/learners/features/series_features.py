@@ -43,6 +43,13 @@ class SeriesFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ----------
     random_state : int, RandomState or None
         Seed of all that is drawn.
+
+    Attributes
+    ----------
+    map_ : callable
+        The map of encoded series.
+    X_fit_ : Series of no rows
+        The form that series must have.
     """
 
     _: KW_ONLY
@@ -188,13 +195,6 @@ class SignatureFeatures(SeriesFeatures):
     n_components : int >= 1, default=1000
         About how many features: 1 and a multiple of the levels, at least 1 + levels.
 
-    Attributes
-    ----------
-    map_ : callable
-        The map of encoded series.
-    X_fit_ : Series of no rows
-        The form that series must have.
-
     See Also
     --------
     mercer.kernels.Signature : The kernel, whose work grows with the square of the series.
@@ -297,13 +297,6 @@ class WarpingFeatures(SeriesFeatures):
         L: the most points of a random series.
     n_components : int >= 1, default=500
         R: how many features.
-
-    Attributes
-    ----------
-    map_ : callable
-        The map of encoded series.
-    X_fit_ : Series of no rows
-        The form that series must have.
 
     See Also
     --------

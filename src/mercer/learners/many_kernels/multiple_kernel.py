@@ -64,23 +64,7 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (T,)
-        μ, of the normalised kernels.
-    names_ : list of str
-        The names of the kernels.
-    kernel_ : Convex
-        The sum of the kernels whose weight is not 0: the others cost nothing in predictions.
-    estimator_ : KernelLearner
-        The fitted base learner.
     classes_ : ndarray
-    gap_ : float
-        Certificate of the weights: the duality gap ("easy", "simple", "one_norm",
-        "unsupervised"), or the violation of optimality ("alignf"). 0 for the other methods.
-    objective_ : float
-        What the method minimised: minus the alignment, the value of the machines ...
-    n_iter_ : int
-        Steps of the solver of the weights.
-    converged_ : bool
 
     Notes
     -----
@@ -195,11 +179,6 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
         The learner for the sum, whose ``kernel`` is replaced. None: ``KernelRidge(alpha=alpha)``.
     alpha : float > 0, default=1.0
         The penalty of ridge regression in "simple" and "one_norm", and of the default base learner.
-
-    Attributes
-    ----------
-    weights_, names_, kernel_, estimator_, gap_, objective_, n_iter_, converged_
-        As in `MultipleKernelClassifier`.
 
     Notes
     -----

@@ -82,6 +82,25 @@ class MultipleKernelLearner(BaseEstimator):
         The duality gap, relative to the value, at which iterative methods stop.
     max_iter : int
         Most steps of "simple" and "one_norm".
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (T,)
+        μ, of the normalised kernels.
+    names_ : list of str
+        The names of the kernels.
+    kernel_ : Convex
+        The sum of the kernels whose weight is not 0: the others cost nothing in predictions.
+    estimator_ : KernelLearner
+        The fitted base learner.
+    gap_ : float
+        Certificate of the weights: the duality gap ("easy", "simple", "one_norm",
+        "unsupervised"), or the violation of optimality ("alignf"). 0 for the other methods.
+    objective_ : float
+        What the method minimised: minus the alignment, the value of the machines ...
+    n_iter_ : int
+        Steps of the solver of the weights.
+    converged_ : bool
     """
 
     kernels: Any = None

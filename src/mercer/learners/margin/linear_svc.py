@@ -66,19 +66,7 @@ class LinearSVC(OutputClassifier, LinearMachine):
     coef_ : ndarray of shape (1, d) or (classes, d)
         Weights of the columns, in the dtype of X.
     intercept_ : ndarray of shape (1,) or (classes,)
-    classes_, n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
-    objective_ : float
-        Value of the minimised function, summed over the machines.
-    dual_gap_ : float
-        Certificate: ``objective_`` is at most this much above the smallest possible value. With
-        the l2 penalty :math:`\tfrac12 |w - w^*|^2` is at most ``dual_gap_`` too, for all weights
-        and intercepts (divided by ``intercept_scaling``) together.
-    margin_ : ndarray of shape (machines,)
-        1 / ‖coef‖, the width of the margin on each side of the boundary.
-    converged_ : bool
-        Whether all machines reached ``tol``.
-    solver_ : str
-        The method that was used.
+    classes_ : as in scikit-learn
 
     Notes
     -----

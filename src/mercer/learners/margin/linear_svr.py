@@ -40,10 +40,6 @@ class LinearSVR(RegressorMixin, LinearMachine):
     coef_ : ndarray of shape (d,)
         Weights of the columns, in the dtype of X.
     intercept_ : ndarray of shape (1,)
-    n_features_in_, feature_names_in_, n_iter_ : as in scikit-learn
-    objective_, dual_gap_, converged_, solver_ : as in `LinearSVC`
-    margin_ : ndarray of shape (1,)
-        1 / ‖coef‖.
 
     Notes
     -----

@@ -100,6 +100,14 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         Seed of the folds of ``probability=True`` and of the centres of ``solver="low_rank"``.
     multi_class : {"ovo", "ovr"}
         One machine for each pair of classes ("ovo"), or for each class against the rest ("ovr").
+
+    Attributes
+    ----------
+    classes_, class_weight_ : as in scikit-learn
+    dual_coef_ : ndarray of shape (n_classes - 1, support vectors)
+        As in scikit-learn; with ``multi_class="ovr"`` it has a row for each class.
+    calibration_ : Calibration
+        Map from scores to probabilities; only with ``probability=True``.
     """
 
     _: KW_ONLY

@@ -36,10 +36,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     ----------
     offset_ : float
         ρ: ``decision_function`` is ``score_samples`` minus ρ.
-    support_, support_vectors_, dual_coef_, intercept_, n_support_, shape_fit_, n_iter_,
-    fit_status_, coef_ : as in scikit-learn
-    objective_, dual_gap_, converged_, margin_, solver_, gram_, kernel_, X_fit_, duals_
-        As in `SVC`.
 
     References
     ----------

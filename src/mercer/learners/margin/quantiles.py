@@ -40,9 +40,6 @@ class KernelQuantileRegression(RegressorMixin, SupportVectorMachine):
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, shape_fit_, fit_status_, coef_, objective_, dual_gap_,
-    converged_, margin_, solver_, gram_, kernel_, X_fit_, duals_
-        As in `SVC`.
     dual_coef_ : ndarray of shape (quantiles, support vectors)
     intercept_ : ndarray of shape (quantiles,)
     n_iter_ : ndarray of shape (quantiles,), int

@@ -86,6 +86,28 @@ class SupportVectorMachine(KernelLearner, ABC):
         ``shrinking`` and ``verbose`` are not read.
     rank : int, optional
         Columns of the factor; None means 2000, or fewer if half of ``memory`` holds fewer.
+
+    Attributes
+    ----------
+    support_, support_vectors_, dual_coef_, intercept_, n_support_ : as in scikit-learn
+        After ``solver="low_rank"`` predictions use coefficients at the centres.
+    shape_fit_, n_iter_, fit_status_, coef_ : as in scikit-learn
+    objective_ : float
+        Value of the dual, summed over the machines.
+    dual_gap_ : float
+        Certificate: the primal value minus the dual value, the largest of all machines. It holds
+        for K after rounding: rows of a large K are kept in float32 if ``tol`` allows it. It is
+        not a bound if the kernel is not positive semidefinite.
+    converged_ : bool
+        Whether all machines reached ``tol``.
+    margin_ : ndarray of shape (machines,)
+        1 / ‖w‖, the distance of the margins from the hyperplane in the feature space.
+    solver_, gram_ : str
+        Descriptions of the solver and of the Gram matrix that the fit used.
+    X_fit_ : samples
+        The encoded samples that predictions compare with: the support vectors, or the centres.
+    duals_ : list of ndarray
+        Dual variables of each machine; only with ``warm_start=True``.
     """
 
     _: KW_ONLY

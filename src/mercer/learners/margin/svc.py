@@ -35,33 +35,6 @@ class SVC(ManyClasses):
         Penalty of an error; a larger C fits the training samples more closely. ``inf`` is the
         hard margin, and raises an error if no hyperplane separates the classes.
 
-    Attributes
-    ----------
-    classes_, support_, support_vectors_, dual_coef_, intercept_, n_support_, class_weight_,
-    shape_fit_, n_iter_, fit_status_, coef_ : as in scikit-learn
-        With ``multi_class="ovr"``, ``dual_coef_`` has a row for each class. After
-        ``solver="low_rank"`` predictions use coefficients at the centres.
-    objective_ : float
-        Value of the dual, summed over the machines.
-    dual_gap_ : float
-        Certificate: the primal value minus the dual value, the largest of all machines. It holds
-        for K after rounding: rows of a large K are kept in float32 if ``tol`` allows it. It is
-        not a bound if the kernel is not positive semidefinite.
-    converged_ : bool
-        Whether all machines reached ``tol``.
-    margin_ : ndarray of shape (machines,)
-        1 / ‖w‖, the distance of the margins from the hyperplane in the feature space.
-    solver_, gram_ : str
-        Descriptions of the solver and of the Gram matrix that the fit used.
-    kernel_ : Kernel
-        The kernel, bound to the training samples.
-    X_fit_ : samples
-        The encoded samples that predictions compare with: the support vectors, or the centres.
-    calibration_ : Calibration
-        Map from scores to probabilities; only with ``probability=True``.
-    duals_ : list of ndarray
-        Dual variables of each machine; only with ``warm_start=True``.
-
     Notes
     -----
     Weights mean repetition: weight 2 counts the row twice, weight 0 leaves it out. Batch SMO needs
@@ -138,10 +111,8 @@ class NuSVC(ManyClasses):
 
     Attributes
     ----------
-    classes_, support_, support_vectors_, dual_coef_, intercept_, n_support_, class_weight_,
-    shape_fit_, n_iter_, fit_status_, coef_, objective_, dual_gap_, converged_, margin_, solver_,
-    gram_, kernel_, X_fit_, calibration_, duals_
-        As in `SVC`; the objective and the gap are those after the division by the margin.
+    objective_, dual_gap_ : float
+        As in `SVC`, after the division by the margin.
 
     References
     ----------

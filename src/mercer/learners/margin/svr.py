@@ -81,13 +81,6 @@ class SVR(_SupportVectorRegressor):
     epsilon : float >= 0, default=0.1
         Half the width of the tube in which errors cost nothing, in the units of y.
 
-    Attributes
-    ----------
-    support_, support_vectors_, dual_coef_, intercept_, n_support_, shape_fit_, n_iter_,
-    fit_status_, coef_ : as in scikit-learn
-    objective_, dual_gap_, converged_, margin_, solver_, gram_, kernel_, X_fit_, duals_
-        As in `SVC`.
-
     References
     ----------
     Smola & Schölkopf, "A tutorial on support vector regression", Statistics and Computing 14,
@@ -160,10 +153,6 @@ class NuSVR(_SupportVectorRegressor):
     ----------
     epsilon_ : float
         Half the width of the tube that was found.
-    support_, support_vectors_, dual_coef_, intercept_, n_support_, shape_fit_, n_iter_,
-    fit_status_, coef_, objective_, dual_gap_, converged_, margin_, solver_, gram_, kernel_,
-    X_fit_, duals_
-        As in `SVR`.
 
     References
     ----------

@@ -87,6 +87,32 @@ class FeatureMachine(KernelLearner):
         Centres of the low-rank machine; None means 2000, or fewer if ``memory`` is too small.
     random_state : int, RandomState or None
         Seed for choosing the rows that the metric is learnt on, and the centres.
+
+    Attributes
+    ----------
+    metric_ : ndarray of shape (d,) or (d, d)
+        The mean outer product of the gradients, or its diagonal, of the step that was kept; in
+        units of the columns' standard deviations, and with trace 1.
+    relevance_ : ndarray of shape (d,)
+        Its diagonal: the share of each column. Of two columns that say the same, each gets a part.
+    kernel_ : ExponentialPower
+        The learnt kernel on the columns as they are; ``kernel_.metric.linear_map`` is W / L.
+    norm_, power_, bandwidth_, alpha_ : int, float, float, float
+        p, q, L and λ of the machine.
+    errors_ : list of float
+        Squared error on the rows held back after 0, 1, ... steps, in units of the variance of y.
+    step_ : int
+        The step that was kept.
+    dual_coef_ : ndarray of shape (n, outputs)
+        Coefficients of the different rows of positive weight, or of the centres, in random order;
+        one output for two classes, else one for each class or target.
+    intercept_ : ndarray of shape (outputs,)
+    X_fit_ : ndarray or sparse matrix
+        The samples that ``dual_coef_`` belongs to.
+    solver_, gram_ : str
+        Descriptions of the solver and of the Gram matrix.
+    residual_ : float
+        Certificate: backward error ("cholesky") or relative residual ("low_rank").
     """
 
     _: KW_ONLY
@@ -291,31 +317,6 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     standard deviation. Columns that matter little shrink; a full W finds the directions that
     matter.
 
-    Attributes
-    ----------
-    metric_ : ndarray of shape (d,) or (d, d)
-        The mean outer product of the gradients, or its diagonal, of the step that was kept; in
-        units of the columns' standard deviations, and with trace 1.
-    relevance_ : ndarray of shape (d,)
-        Its diagonal: the share of each column. Of two columns that say the same, each gets a part.
-    kernel_ : ExponentialPower
-        The learnt kernel on the columns as they are; ``kernel_.metric.linear_map`` is W / L.
-    norm_, power_, bandwidth_, alpha_ : int, float, float, float
-        p, q, L and λ of the machine.
-    errors_ : list of float
-        Squared error on the rows held back after 0, 1, ... steps, in units of the variance of y.
-    step_ : int
-        The step that was kept.
-    dual_coef_ : ndarray of shape (n, outputs)
-        Coefficients of the different rows of positive weight, or of the centres, in random order.
-    intercept_ : ndarray of shape (outputs,)
-    X_fit_ : ndarray or sparse matrix
-        The samples that ``dual_coef_`` belongs to.
-    solver_, gram_ : str
-        Descriptions of the solver and of the Gram matrix.
-    residual_ : float
-        Certificate: backward error ("cholesky") or relative residual ("low_rank").
-
     Notes
     -----
     The order of the rows changes nothing; the units of the columns change nothing but which rows
@@ -376,9 +377,6 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     classes_ : ndarray of shape (n_classes,)
     calibration_ : function
         Makes probabilities from the scores of the classes.
-    metric_, relevance_, kernel_, norm_, power_, bandwidth_, alpha_, errors_, step_, dual_coef_,
-    intercept_, X_fit_, solver_, gram_, residual_
-        As in `FeatureMachineRegressor`, with one output for each class, or one for two classes.
 
     Notes
     -----

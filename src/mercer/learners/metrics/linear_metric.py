@@ -41,7 +41,7 @@ STRIP = 512  # rows at a time, at most
 
 
 class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Abstract: a transformer x -> A x that is learnt from classes.
+    r"""Abstract: a transformer x -> A x that is learnt from classes.
 
     Parameters
     ----------
@@ -56,6 +56,17 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         The largest entry of the gradient at which it stops.
     random_state : int, RandomState or None
         Seed for ``init="random"``.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, d)
+        A.
+    distance_ : MappedMinkowski
+        :math:`\|A (x - z)\|`, for ``metric=`` of any learner.
+    classes_ : ndarray
+    n_iter_ : int
+    converged_ : bool
+    n_features_in_ : int
     """
 
     n_components: Any
@@ -241,16 +252,8 @@ class LargeMarginNeighbours(LinearMetric):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, d)
-        A.
-    distance_ : MappedMinkowski
-        :math:`\|A (x - z)\|`, for ``metric=`` of any learner.
-    classes_ : ndarray
     loss_ : float
         The sums above, over the number of rows.
-    n_iter_ : int
-    converged_ : bool
-    n_features_in_ : int
 
     Notes
     -----
@@ -333,8 +336,6 @@ class NeighbourhoodComponents(LinearMetric):
 
     Attributes
     ----------
-    components_, distance_, classes_, n_iter_, converged_, n_features_in_
-        As in `LargeMarginNeighbours`.
     loss_ : float
         Minus the expected number of rows whose neighbour has the same class.
 

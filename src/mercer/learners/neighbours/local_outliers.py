@@ -67,9 +67,6 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
     n_neighbors_ : int
     offset_ : float
         Rows whose ``negative_outlier_factor_`` is smaller are outliers.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
-    effective_metric_params_
-        The same as in `NearestNeighbors`.
 
     Notes
     -----

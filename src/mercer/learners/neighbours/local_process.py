@@ -95,9 +95,6 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         Mean and standard deviation for these rows, of the fit without each.
     corrected_ : estimator
         The learner that is corrected, fitted to all rows; only with ``corrected``.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
-    effective_metric_params_
-        The same as in `NearestNeighbors`.
 
     Notes
     -----

@@ -31,16 +31,11 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,), or a list of them for several outputs
-    n_neighbors_, width_ : int or None, float or None
-        The values that were given or chosen.
     loo_scores_ : dict
         If something was chosen: the leave-one-out accuracy (weighted by rows and classes) of each
         k, of each width, or of each pair (k, width).
     outputs_2d_ : bool
         Whether y had several columns.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
-    effective_metric_params_
-        The same as in `NearestNeighbors`.
 
     Notes
     -----
@@ -121,13 +116,8 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
 
     Attributes
     ----------
-    n_neighbors_, width_
-        As in `KNeighborsClassifier`.
     loo_scores_ : dict
         If something was chosen: the leave-one-out R² of each k, width or pair (k, width).
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
-    effective_metric_params_
-        The same as in `NearestNeighbors`.
 
     Notes
     -----

@@ -41,6 +41,18 @@ class NeighboursLearner(DistanceLearner):
     leaf_size : int >= 1, optional
         Rows of a leaf of "metric_tree", which changes no result. The other indexes have leaves of
         their own size.
+
+    Attributes
+    ----------
+    algorithm_ : str
+        Name of the search algorithm.
+    effective_metric_ : str or object
+        The same as in scikit-learn.
+    effective_metric_params_ : dict
+    n_samples_fit_ : int
+    X_fit_ : encoded samples
+    index_ : Index
+        The index that is searched. ``index_.save(path)`` writes it for `mercer.search.Index.load`.
     """
 
     _: KW_ONLY
@@ -322,20 +334,6 @@ class NearestNeighbors(CountSearch, RadiusSearch):
     radius : float >= 0 or None, default=1.0
         Radius of a query of `radius_neighbors`; rows at exactly this distance are included. None
         means that each question names its own.
-
-    Attributes
-    ----------
-    algorithm_ : str
-        Name of the search algorithm.
-    distance_ : Distance
-        The distance, bound to the training samples.
-    effective_metric_ : str or object
-        The same as in scikit-learn.
-    effective_metric_params_ : dict
-    n_samples_fit_ : int
-    X_fit_ : encoded samples
-    index_ : Index
-        The index that is searched. ``index_.save(path)`` writes it for `mercer.search.Index.load`.
 
     Notes
     -----

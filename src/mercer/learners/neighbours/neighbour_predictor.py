@@ -152,6 +152,11 @@ class NeighbourPredictor(Predictor, CountSearch):
     width : float > 0, "auto" or None
         h, in units of the distance. None is the distance to the (k + 1)-th neighbour, "auto" is
         chosen by the leave-one-out score.
+
+    Attributes
+    ----------
+    n_neighbors_, width_ : int or None, float or None
+        The values that were given or chosen.
     """
 
     n_neighbors: Any = 5

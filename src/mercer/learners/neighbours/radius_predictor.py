@@ -137,9 +137,6 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
         The label of outliers for each output.
     outputs_2d_ : bool
         Whether y had several columns.
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
-    effective_metric_params_
-        The same as in `NearestNeighbors`.
 
     Raises
     ------
@@ -259,9 +256,8 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
 
     Attributes
     ----------
-    algorithm_, distance_, index_, X_fit_, n_samples_fit_, effective_metric_,
-    effective_metric_params_
-        The same as in `NearestNeighbors`.
+    X_fit_ : encoded samples
+        The training rows of positive weight.
 
     Notes
     -----

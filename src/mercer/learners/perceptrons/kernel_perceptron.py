@@ -59,7 +59,6 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (machines, support)
         α of the last machines, or of their mean.
     intercept_ : ndarray of shape (machines,)
@@ -67,10 +66,8 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         The support vectors: samples of mistakes.
     support_ : ndarray of shape (support,)
         Their row numbers; only after ``fit``.
-    mistakes_, converged_, reason_, n_iter_
-        As in `Perceptron`.
-    kernel_, gram_
-        The kernel, bound to the training samples, and a description of the Gram matrix.
+    gram_ : str
+        Description of the Gram matrix.
 
     Notes
     -----

@@ -64,18 +64,9 @@ class Perceptron(PerceptronClassifier, LinearLearner):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, d) or (n_classes, d)
     intercept_ : ndarray of shape (1,) or (n_classes,)
         b of the last machine, or of the mean.
-    mistakes_ : list of ndarray
-        Mistakes of each machine in each of its epochs.
-    converged_ : bool
-        Whether an epoch of each machine had no mistakes.
-    reason_ : str
-        Why the fit stopped.
-    n_iter_ : int
-        Number of epochs of the machine that needed most.
     t_ : float
         Number of rows that this machine visited, plus 1.
 

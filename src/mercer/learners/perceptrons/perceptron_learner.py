@@ -116,6 +116,18 @@ class PerceptronClassifier(OutputClassifier, ABC):
         them, each with as many votes as samples were visited with it. The votes need the samples of
         all mistakes, which are kept; f is then the votes for a class less those against it, from
         -1 to 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    mistakes_ : list of ndarray
+        Mistakes of each machine in each of its epochs.
+    converged_ : bool
+        Whether an epoch of each machine had no mistakes.
+    reason_ : str
+        Why the fit stopped.
+    n_iter_ : int
+        Number of epochs of the machine that needed most.
     """
 
     _: KW_ONLY

@@ -1,7 +1,6 @@
 """Kernel ridge regression, classification by it, and kernel logistic regression."""
 
 from mercer.learners.ridge.kernel_ridge import KernelRidge
-from mercer.learners.ridge.local import affordable_leaf
 from mercer.learners.ridge.penalty import (
     PENALTIES,
     affordable,
@@ -11,6 +10,6 @@ from mercer.learners.ridge.penalty import (
 )
 
 __all__ = [
-    "PENALTIES", "KernelRidge", "affordable", "affordable_leaf", "least_left_out", "mixed_outputs",
+    "PENALTIES", "KernelRidge", "affordable", "least_left_out", "mixed_outputs",
     "solve_by_value",
 ]  # fmt: skip

@@ -55,38 +55,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner, FitsInParts):
 
     Attributes
     ----------
-    dual_coef_ : ndarray of shape (n,) or (n, n_targets)
-        α, of the rows of positive weight; with ``solver_ == "low_rank"`` at the centres alone.
-    leaves_ : Leaves
-        The tree, which says which rows are in which leaf; only with ``solver_ == "local"``.
-    leaf_coef_ : ndarray of shape (leaves, rank) or (leaves, rank, n_targets)
-        Coefficients of each leaf at the centres, in addition to those of its own rows; only with
-        ``solver_ == "local"``.
-    X_fit_ : encoded samples
-        The samples that ``dual_coef_`` belongs to: the training samples, or the centres; with
-        ``alpha="auto"`` and leaves, copies count as one.
-    centres_ : ndarray of shape (rank,)
-        Numbers of the centres among the rows of positive weight, or with leaves among ``X_fit_``;
-        only with ``solver_`` "low_rank" or "local".
-    kernel_ : Kernel
-        The kernel, bound to the training samples.
-    alpha_ : float
-        The penalty that was chosen; only with ``alpha="auto"``.
-    left_out_ : ndarray of the shape of y
-        Prediction for each row of positive weight by the fit without it; only with
-        ``alpha="auto"``.
     missed_ : ScoreQuantiles
         The quantiles of ``y - left_out_``, with which `predict_interval` works; only with
         ``alpha="auto"`` and one target.
-    weights_ : ndarray of shape (n,)
-        The weights of the rows, where some are not 1.
     roots_ : ndarray of shape (penalties, rank, rank)
         What the standard deviations of a fit of low rank are made of; only with ``uncertainty``.
-    solver_, gram_ : str
-        Descriptions of the solver and of the Gram matrix.
-    residual_ : float
-        Certificate: backward error (Cholesky) or relative residual (the others).
-    n_iter_ : int
 
     Notes
     -----

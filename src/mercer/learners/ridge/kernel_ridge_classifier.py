@@ -54,12 +54,8 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    dual_coef_, leaf_coef_ : ndarray of shape (n,) or (n, n_classes), and so on
-        As in `KernelRidge`, with a class in place of a target.
     intercept_ : float or ndarray of shape (n_classes,)
-    X_fit_, centres_, leaves_, kernel_, solver_, gram_, residual_, n_iter_, alpha_, left_out_
-        As in `KernelRidge`, ``left_out_`` of the shape of ``decision_function``; with
-        ``alpha="auto"`` the intercept is the mean of the targets.
+        With ``alpha="auto"`` the mean of the targets.
 
     Examples
     --------

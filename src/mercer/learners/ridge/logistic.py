@@ -74,7 +74,7 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
     dual_coef_ : ndarray of shape (n, outputs)
         One output for two classes, else one for each class.
     intercept_ : ndarray of shape (outputs,)
-    X_fit_, kernel_, solver_, gram_, n_iter_
+    X_fit_, solver_, gram_, n_iter_
         As in `KernelRidge`.
     objective_ : float
     centres_ : ndarray of shape (m,)

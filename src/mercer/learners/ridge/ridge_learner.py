@@ -17,7 +17,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer.estimator import estimator
-from mercer.gram import GramOperator, Leaves, LocalGram
+from mercer.gram import (
+    GramOperator,
+    Leaves,
+    LocalGram,
+    leaf_coefficients,
+    leaf_jobs,
+    local_gram,
+)
 from mercer.learners.base import (
     LIMITS,
     PENALTY_ROWS,
@@ -33,7 +40,6 @@ from mercer.learners.base import (
     solver_name,
     unit_of,
 )
-from mercer.learners.ridge.local import leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.ridge.penalty import (
     PenaltyPath,
     centres_of_some,
@@ -113,6 +119,34 @@ class RidgeLearner(KernelLearner):
     leaf_rows : int >= 2, optional
         Most rows of a leaf of the local machine; None means 2000, or fewer if ``memory`` is
         too small.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n,) or (n, n_targets)
+        α, of the rows of positive weight; with ``solver_ == "low_rank"`` at the centres alone.
+    leaves_ : Leaves
+        The tree, which says which rows are in which leaf; only with ``solver_ == "local"``.
+    leaf_coef_ : ndarray of shape (leaves, rank) or (leaves, rank, n_targets)
+        Coefficients of each leaf at the centres, in addition to those of its own rows; only with
+        ``solver_ == "local"``.
+    X_fit_ : encoded samples
+        The samples that ``dual_coef_`` belongs to: the training samples, or the centres; with
+        ``alpha="auto"`` and leaves, copies count as one.
+    centres_ : ndarray of shape (rank,)
+        Numbers of the centres among the rows of positive weight, or with leaves among ``X_fit_``;
+        only with ``solver_`` "low_rank" or "local".
+    alpha_ : float
+        The penalty that was chosen; only with ``alpha="auto"``.
+    left_out_ : ndarray of the shape of y, or of ``decision_function``
+        Prediction for each row of positive weight by the fit without it; only with
+        ``alpha="auto"``.
+    weights_ : ndarray of shape (n,)
+        The weights of the rows, where some are not 1.
+    solver_, gram_ : str
+        Descriptions of the solver and of the Gram matrix.
+    residual_ : float
+        Certificate: backward error (Cholesky) or relative residual (the others).
+    n_iter_ : int
     """
 
     alpha: Any = 1.0

@@ -74,7 +74,7 @@ class KernelDiscriminant(
         Scores are :math:`k(x, X_{fit})` projection + offset.
     X_fit_ : encoded samples
         The training samples, or with "low_rank" the centres.
-    kernel_, solver_, gram_ : Kernel, str, str
+    solver_, gram_ : str
         As in `KernelRidge`.
 
     Notes

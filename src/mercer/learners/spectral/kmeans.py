@@ -94,9 +94,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
     correction_effect_ : float
     n_iter_ : int
     converged_ : bool
-    X_fit_, kernel_, gram_, solver_
-        The samples that new ones are compared with, the bound kernel, and descriptions of the Gram
-        matrix and of the method.
+    X_fit_, gram_, solver_ : encoded samples, str, str
+        The samples that new ones are compared with, and descriptions of the Gram matrix and of the
+        method.
 
     Notes
     -----

@@ -108,8 +108,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         Coefficients of the learnt inverse, and the scores that they belong to.
     gamma_ : float
         The γ of a named kernel.
-    kernel_ : Kernel
-        The kernel, bound to the training samples.
     n_samples_ : int
     solver_, gram_ : str
         Descriptions of the solver and of the Gram matrix. The linear kernel with few columns is
@@ -119,8 +117,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         decomposed.
     n_iter_ : int
         Products with K.
-    n_features_in_, feature_names_in_
-        The same as in scikit-learn.
 
     Notes
     -----

@@ -76,8 +76,8 @@ class SpectralClustering(
         The eigenvectors e of D⁻¹ K, scaled to Σ_i d_i e_i² = 1.
     scores_ : dict
         If the number was chosen: the gap behind each number of clusters.
-    X_fit_, kernel_, gram_, solver_
-        The samples, the bound kernel, and descriptions of the Gram matrix and of the method.
+    X_fit_, gram_, solver_ : encoded samples, str, str
+        The samples, and descriptions of the Gram matrix and of the method.
 
     Notes
     -----

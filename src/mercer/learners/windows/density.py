@@ -75,10 +75,8 @@ class KernelDensity(DistanceLearner):
         log(V h^d). It is 0 where V is not known: see the notes.
     log_likelihoods_ : dict
         Mean log-likelihood of left-out rows for each width; only with ``bandwidth="auto"``.
-    distance_ : Distance
     X_fit_ : encoded samples
         The samples of positive weight.
-    n_features_in_ : int
 
     Notes
     -----

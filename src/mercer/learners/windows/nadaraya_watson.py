@@ -35,28 +35,12 @@ class NadarayaWatsonClassifier(ClassifierMixin, WindowLearner):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    width_ : float or None
-        h; None where it is the distance to a neighbour.
-    temperature_ : float
-        :math:`\tau` of weights :math:`e^{-\tau \rho}`, for the exponential window, or
-        :math:`e^{-\tau \rho^2}`, for the Gaussian one.
-    weights_ : ndarray
-        The weights of the distance; only with "learnt", if it has weights.
     errors_ : dict
         Mean of -log p of the right class, each row left out, for each width; only with "auto" and
         "learnt".
     left_out_ : ndarray of shape (n,)
         Probability of the right class of each row of positive weight without it; only with "auto"
         and "learnt".
-    distance_ : Distance
-        The distance; with "learnt", it has the weights that were learnt.
-    algorithm_ : str
-        How the nearest rows are found; only with ``n_neighbors``.
-    rows_ : ndarray of shape (n,)
-        Numbers of the rows of positive weight in the samples that were given.
-    X_fit_ : encoded samples
-        These rows.
-    n_features_in_ : int
 
     Notes
     -----
@@ -160,26 +144,10 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
 
     Attributes
     ----------
-    width_ : float or None
-        h; None where it is the distance to a neighbour.
-    temperature_ : float
-        :math:`\tau` of weights :math:`e^{-\tau \rho}`, for the exponential window, or
-        :math:`e^{-\tau \rho^2}`, for the Gaussian one.
-    weights_ : ndarray
-        The weights of the distance; only with "learnt", if it has weights.
     errors_ : dict
         Mean squared leave-one-out error of each width; only with "auto" and "learnt".
     left_out_ : ndarray of the shape of y
         Prediction for each row of positive weight without it; only with "auto" and "learnt".
-    distance_ : Distance
-        The distance; with "learnt", it has the weights that were learnt.
-    algorithm_ : str
-        How the nearest rows are found; only with ``n_neighbors``.
-    rows_ : ndarray of shape (n,)
-        Numbers of the rows of positive weight in the samples that were given.
-    X_fit_ : encoded samples
-        These rows.
-    n_features_in_ : int
 
     Notes
     -----

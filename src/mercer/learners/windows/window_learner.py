@@ -165,6 +165,24 @@ class WindowLearner(DistanceLearner):
         count equally; so the answer is never NaN.
     algorithm : str or Index, default="auto"
         How the k nearest rows are searched for, as `mercer.search.fit_index` says.
+
+    Attributes
+    ----------
+    width_ : float or None
+        h; None where it is the distance to a neighbour.
+    temperature_ : float
+        :math:`\tau` of weights :math:`e^{-\tau \rho}`, for the exponential window, or
+        :math:`e^{-\tau \rho^2}`, for the Gaussian one.
+    weights_ : ndarray
+        The weights of the distance; only with "learnt", if it has weights.
+    distance_ : Distance
+        The distance; with "learnt", it has the weights that were learnt.
+    algorithm_ : str
+        How the nearest rows are found; only with ``n_neighbors``.
+    rows_ : ndarray of shape (n,)
+        Numbers of the rows of positive weight in the samples that were given.
+    X_fit_ : encoded samples
+        These rows.
     """
 
     width: Any = "auto"

@@ -1,7 +1,6 @@
 """Linear machines on rows of numbers: support vector machines and the perceptron in the primal."""
 
-from mercer.solvers.linear.crammer_singer import ClassDual, ClassRows
-from mercer.solvers.linear.linear_dual import LinearDual, LinearResult
+from mercer.solvers.linear.linear_dual import ClassDual, ClassRows, LinearDual, LinearResult
 from mercer.solvers.linear.linear_lasso import solve_lasso
 from mercer.solvers.linear.linear_passes import LinearPasses, PassedMachine
 from mercer.solvers.linear.linear_perceptron import LinearPerceptron, LinearPerceptronSolver

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from mercer.gram import affordable_leaf
 from mercer.learners.base import LIMITS, PENALTY_ROWS, SQUARES
 from mercer.learners.neighbourhoods import NeighbourhoodMachineRegressor
-from mercer.learners.ridge import affordable_leaf
 from mercer.machines import (
     FOLDS,
     JUDGED_ROWS,
