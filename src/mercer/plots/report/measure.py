@@ -378,7 +378,10 @@ def _texts(model: Any, X: Any, seed: int | None, clock: Clock) -> list[TextPiece
         return []
     spoken = {f.source for f in model.encoder_.features_ if f.kind == "characters"}
     names = [c.name for c in model.columns_ if c.name in spoken][:TEXTS]
-    found = [text_pieces(model, X, name, seed or 0) for name in names if clock.left()]
+    found = [
+        text_pieces(model, X, name, seed or 0, clock.share(1 / (len(names) - place)))
+        for place, name in enumerate(names) if clock.left()
+    ]  # fmt: skip
     return [pieces for pieces in found if pieces is not None]
 
 
