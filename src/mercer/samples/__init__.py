@@ -59,7 +59,7 @@ __all__ = [
 
 # what other rooms use, and no user needs
 from mercer.samples.columns import as_amounts, in_numbers
-from mercer.samples.copies import copies_of, row_numbers
+from mercer.samples.copies import copies_of, row_marks, row_numbers
 from mercer.samples.drawing import Drawing
 from mercer.samples.graph_forms import graph_of_fields
 from mercer.samples.label_hashes import mixed

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from functools import singledispatch
-from hashlib import blake2b
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,8 +59,13 @@ def row_numbers(*parts: Any) -> np.ndarray:
     >>> row_numbers(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0]]))
     array([0, 1, 0])
     """
-    _, first, copies = np.unique(_joined(parts), return_index=True, return_inverse=True)
+    _, first, copies = np.unique(row_marks(*parts), return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[copies]
+
+
+def row_marks(*parts: Any) -> np.ndarray:
+    """64 bits for each row of some parts, (n,), the same for equal rows."""
+    return _joined(parts)
 
 
 @singledispatch
@@ -93,10 +96,7 @@ def _(X: sp.csr_array) -> np.ndarray:
 
 @_marks.register
 def _(X: Ragged) -> np.ndarray:
-    lengths = np.diff(X.starts)
-    places = np.arange(X.starts[-1]) - np.repeat(X.starts[:-1], lengths)
-    cells = _marks(X.values) if X.values.ndim > 1 else _bits(X.values)
-    return _sums(_mixed(cells, places.astype(U64)), X.starts) + lengths.astype(U64)
+    return _of_parts(_marks(X.values) if X.values.ndim > 1 else _bits(X.values), X.starts)
 
 
 @_marks.register
@@ -130,6 +130,13 @@ def _mixed(bits: np.ndarray, places: np.ndarray) -> np.ndarray:
     return mixed(bits ^ mixed((places + U64(1)) * U64(0x9E3779B97F4A7C15)))
 
 
+def _of_parts(cells: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """64 bits for each part of an array, by its length, its cells and their places."""
+    lengths = np.diff(starts)
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+    return _sums(_mixed(cells, places.astype(U64)), starts) + lengths.astype(U64)
+
+
 def _sums(cells: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Sums of parts of an array, modulo 2⁶⁴."""
     sums = np.concatenate([np.zeros(1, U64), np.cumsum(cells, dtype=U64)])
@@ -148,7 +155,10 @@ def _numbered(keys: Iterable[Hashable]) -> np.ndarray:
 
 @_marks.register
 def _(X: Graphs) -> np.ndarray:
-    return _numbered(_graph_keys(X))
+    nodes = [X.degrees, X.node_labels, X.node_attributes], X.node_starts
+    edges = [X.neighbours, X.edge_labels], X.row_starts[X.node_starts]
+    known = (([each for each in parts if each is not None], at) for parts, at in (nodes, edges))
+    return _joined(_of_parts(_joined(parts), at) for parts, at in known)
 
 
 @_marks.register
@@ -160,16 +170,6 @@ def _(X: MatrixRows) -> np.ndarray:
 @_marks.register
 def _(X: Objects) -> np.ndarray:
     return _numbered(_object_key(value, i) for i, value in enumerate(X.values))
-
-
-def _graph_keys(X: Graphs) -> Iterable[Hashable]:
-    parts, degrees = [X.node_labels, X.node_attributes], X.degrees
-    for a, b in pairwise(X.node_starts):
-        e, f = X.row_starts[a], X.row_starts[b]
-        found = [np.array(b - a), degrees[a:b], X.neighbours[e:f]]
-        found += [part[a:b] for part in parts if part is not None]
-        found += [] if X.edge_labels is None else [X.edge_labels[e:f]]
-        yield blake2b(b"".join(p.tobytes() for p in found), digest_size=16).digest()
 
 
 def _object_key(value: Any, i: int) -> Hashable:

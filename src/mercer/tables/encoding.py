@@ -180,8 +180,8 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             elif column.of.samples is not None:
                 self._fit_objects(column, table[column.name])
         patterns: set[bytes] = set()  # of missing numbers; columns often share one
-        series = _blocks(self._varying(table))
-        quantiles = [self._fit_numbers(block, patterns) for block in series]
+        series = (each for each in self._series(table) if each[0].of.numeric or _varies(each[2]))
+        quantiles = [self._fit_numbers(block, patterns) for block in _blocks(series)]
         place = {column.name: i for i, column in enumerate(self.columns_)}
         self.features_.sort(key=lambda feature: place[feature.source])
         if not self.features_:
@@ -199,12 +199,6 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         """What is read from columns as numbers: the columns, labels, and numbers of the rows."""
         for column in used_columns(self.columns_):
             for label, numbers in column.of.series(column, table[column.name]).items():
-                yield column, label, numbers
-
-    def _varying(self, table: dict[Any, np.ndarray]) -> Iterator[Series]:
-        """Those without the parts of dates that are the same in all rows, such as the year."""
-        for column, label, numbers in self._series(table):
-            if column.of.numeric or len(np.unique(numbers[~np.isnan(numbers)])) > 1:
                 yield column, label, numbers
 
     def _fit_numbers(self, block: list[Series], patterns: set[bytes]) -> np.ndarray:
@@ -437,6 +431,11 @@ def _blocks(series: Iterator[Series]) -> Iterator[list[Series]]:
     for one in series:
         more = max(0, CELLS // len(one[2]) - 1)
         yield [one, *islice(series, more)]
+
+
+def _varies(numbers: np.ndarray) -> bool:
+    """Whether a part of dates differs between rows, as years need not."""
+    return len(np.unique(numbers[~np.isnan(numbers)])) > 1
 
 
 def _medians(numbers: np.ndarray, missing: np.ndarray) -> np.ndarray:

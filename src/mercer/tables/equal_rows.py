@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.persistence import fields
+from mercer.samples import row_marks
 from mercer.tables.cells import cell_bytes
 from mercer.tables.column_kinds import level_text
 from mercer.tables.review import Finding
@@ -182,11 +183,9 @@ class RowHashes:
 def hash_rows(table: EncodedTable, y: np.ndarray) -> np.ndarray:
     """A 64-bit hash of each row: of its numbers and categories as they are encoded, of its texts
     and other samples as they are, and of its target."""
-    numbers = np.ascontiguousarray(table.matrix.numbers + np.float32(0))  # -0 becomes 0
-    columns = [column.view(np.uint32).astype(np.uint64) for column in numbers.T.copy()]
     sources = dict.fromkeys(f.source for f in table.features if f.holds_objects)
-    columns += [hash_cells(table.columns[name]) for name in sources]
-    return mixed_hashes([*columns, hash_cells(np.asarray(y))])
+    cells = [hash_cells(table.columns[name]) for name in sources]
+    return row_marks(table.matrix.numbers, *cells, hash_cells(np.asarray(y)))
 
 
 def mixed_hashes(columns: Sequence[np.ndarray], total: np.ndarray | None = None) -> np.ndarray:
