@@ -3,10 +3,12 @@
 Generated tests have no deadline, since a busy machine may take long for a step.
 """
 
+import gc
 import sys
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from lanes import QUICK, leave_to_the_full_lane
@@ -22,6 +24,25 @@ def pytest_configure(config):
     failed = config.getoption("lf", False) and config.cache.get("cache/lastfailed", {})
     if config.option.markexpr == QUICK and (named or failed):
         config.option.markexpr = ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is collected stays to the end, so that the garbage collector need never look at it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    """Files of tests have no examples, which would be looked for in them."""
+    found = yield
+    examples = DoctestModule if file_path.name.startswith("test_") else ()
+    return [each for each in found if not isinstance(each, examples)]
 
 
 @pytest.hookimpl(tryfirst=True)  # before those of the other lane are left out

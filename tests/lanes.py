@@ -2,16 +2,16 @@
 
 A test marked ``full`` is left to the full lane. Of a test marked ``thinned`` the quick lane takes
 only as many combinations of its arguments as show every value of every argument. Of scikit-learn's
-suite it takes one estimator of each class, and of the suite on objects one kind of samples for each
-class and one class for each kind. Pages of the documentation, which show together what tests show
-one by one and take a tenth of the time, are left to the full lane unless they are named.
+suite it takes each check once, and each class of the file in turn for them, and of the suite on
+objects one kind of samples for each class and one class for each kind. Pages of the documentation,
+which show together what tests show one by one and take a tenth of the time, are left to the full
+lane unless they are named.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +65,14 @@ def shown_by(item: Any) -> Any:
 
 
 def combination(item: Any) -> tuple[Hashable, tuple]:
-    values = tuple(str(value) for value in item.callspec.params.values())
+    values = tuple(map(written, item.callspec.params.values()))
     return values, values
 
 
 def estimator_of_suite(item: Any) -> tuple[Hashable, tuple]:
-    estimator = item.callspec.params["estimator"]
-    return written(estimator), (type(estimator),)
+    estimator, check = (item.callspec.params[name] for name in ("estimator", "check"))
+    shown = (getattr(check, "func", check), str(getattr(check, "keywords", "")))
+    return (written(estimator), shown), (type(estimator), shown)
 
 
 def estimator_on_objects(item: Any) -> tuple[Hashable, tuple]:
@@ -80,22 +81,28 @@ def estimator_on_objects(item: Any) -> tuple[Hashable, tuple]:
     return (written(task.estimator), kind), (type(task.estimator), kind)
 
 
-@cache
-def written(estimator: Any) -> str:
-    """Its text, made once for all checks: scikit-learn takes a millisecond for it."""
-    return str(estimator)
+def written(value: Any) -> str:
+    """Its text, made once for all tests that have it: scikit-learn takes a millisecond for it."""
+    if id(value) not in TEXTS:
+        TEXTS[id(value)] = str(value), value  # kept, for else another value gets its number
+    return TEXTS[id(value)][0]
+
+
+TEXTS: dict[int, tuple[str, Any]] = {}
 
 
 def covering(values: Mapping[Hashable, tuple]) -> set[Hashable]:
     """Keys whose tuples show every value at its place, and none much more often than others."""
     times: Counter = Counter()
     chosen = set()
-
-    def unseen(key: Hashable) -> int:
-        return sum(not times[place] for place in enumerate(values[key]))
-
-    while rest := [key for key in values if unseen(key)]:
-        best = max(rest, key=lambda k: (unseen(k), -sum(times[p] for p in enumerate(values[k]))))
-        chosen.add(best)
-        times.update(enumerate(values[best]))
+    rest = {key: list(enumerate(places)) for key, places in values.items()}
+    while rest:
+        unseen = {key: sum(not times[place] for place in rest[key]) for key in rest}
+        most = max(unseen.values())
+        rest = {key: rest[key] for key, count in unseen.items() if count}
+        if rest:
+            first = [key for key in rest if unseen[key] == most]
+            best = min(first, key=lambda key: sum(times[place] for place in rest[key]))
+            chosen.add(best)
+            times.update(rest.pop(best))
     return chosen

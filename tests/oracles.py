@@ -32,6 +32,19 @@ def kernel(k_, x, z, S):
     return KERNELS[type(k_)](k_, x, z, S)
 
 
+def own(k_, x, S):
+    """k(x, x), which is computed once for all pairs that x is in."""
+    key = id(k_), id(x), id(S)
+    if key not in OWN:
+        if len(OWN) > 500:
+            OWN.clear()
+        OWN[key] = kernel(k_, x, x, S), (k_, x, S)  # kept, for else another object has their number
+    return OWN[key][0]
+
+
+OWN: dict = {}
+
+
 def block(function, comparison, X, Z, S):
     """function(comparison, x, z, S) for every pair; (n, m)."""
     return np.array([[function(comparison, x, z, S) for z in Z] for x in X])
@@ -287,7 +300,7 @@ def sum_of_distances(rho, x, z, S):
 
 def kernel_distance(rho, x, z, S):
     k_ = rho.kernel
-    return math.sqrt(max(0.0, kernel(k_, x, x, S) + kernel(k_, z, z, S) - 2 * kernel(k_, x, z, S)))
+    return math.sqrt(max(0.0, own(k_, x, S) + own(k_, z, S) - 2 * kernel(k_, x, z, S)))
 
 
 # --- bags of points -----------------------------------------------------------------------------
@@ -855,7 +868,7 @@ def centred(k_, x, z, S):
 
 
 def normalised(k_, x, z, S):
-    norms = kernel(k_.kernel, x, x, S) * kernel(k_.kernel, z, z, S)
+    norms = own(k_.kernel, x, S) * own(k_.kernel, z, S)
     return kernel(k_.kernel, x, z, S) / math.sqrt(norms) if norms > 0 else 0.0
 
 
@@ -923,7 +936,7 @@ def of_vectors(k_, x, z, S):
 
 def layered(k_, x, z, S):
     base = k.Linear() if k_.base is None else k_.base
-    G, g_x, g_z = (kernel(base, a, b, S) for a, b in ((x, z), (x, x), (z, z)))
+    G, g_x, g_z = kernel(base, x, z, S), own(base, x, S), own(base, z, S)
     for layer in (k_.kernel if isinstance(k_.kernel, list) else [k_.kernel]) * k_.depth:
         kappa = functools.partial(LAYERS[type(layer)], layer)
         G, g_x, g_z = kappa(G, g_x, g_z), kappa(g_x, g_x, g_x), kappa(g_z, g_z, g_z)
@@ -969,7 +982,7 @@ def occurrences(s, length):
 def spectrum(k_, x, z, S, length=None):
     length = k_.k if length is None else length
     ours, theirs = (occurrences(s, length) for s in (x, z))
-    having = collections.Counter(u for s in S for u in occurrences(s, length))
+    having = collections.Counter(u for s in S * k_.idf for u in occurrences(s, length))
 
     def weighed(u, places):
         value = 1 + math.log(len(places)) if k_.sublinear else len(places)

@@ -1,5 +1,6 @@
 """The lanes themselves: what of a test is left to the full lane."""
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -65,11 +66,20 @@ def test_pages_are_left_to_the_full_lane_unless_they_are_named():
     assert [case.marks for case in cases] == [["full"], []]
 
 
-def test_all_checks_of_one_estimator_of_a_class_are_quick():
+def test_each_check_of_the_suite_is_quick_for_one_class_and_each_class_has_some():
     estimators = [SVC(), SVC(C=2), SVR()]
-    cases = [Case(estimator=e, check=check) for e in estimators for check in ("clone", "repr")]
+    cases = [Case(estimator=e, check=c) for e in estimators for c in ("clone", "repr", "pickle")]
     leave_to_the_full_lane(cases)
-    assert ["full" in case.marks for case in cases] == [False] * 2 + [True] * 2 + [False] * 2
+    quick = [case.callspec.params for case in cases if "full" not in case.marks]
+    assert sorted(given["check"] for given in quick) == ["clone", "pickle", "repr"]
+    assert {type(given["estimator"]) for given in quick} == {SVC, SVR}
+
+
+def test_a_check_with_other_arguments_is_another():
+    checks = [partial(print, kind=kind) for kind in ("ones", "zeros")]
+    cases = [Case(estimator=SVC(C=C), check=check) for C in (1, 2) for check in checks]
+    leave_to_the_full_lane(cases)
+    assert sum("full" not in case.marks for case in cases) == 2
 
 
 def test_of_the_suite_on_objects_each_kind_and_each_class_is_quick():
