@@ -33,7 +33,7 @@ from sklearn.svm import SVR, LinearSVC
 from commands import Splits, beside, command
 from harness import Section, data_folder, options
 from mercer import SVC
-from mercer.kernels import BlendedSpectrum, GappedKmer, Kernel, Spectrum, WeightedDegree
+from mercer.kernels import GappedKmer, Kernel, Spectrum, WeightedDegree
 
 LETTERS = np.array(list("acgt"))
 MOTIFS = "gtaagtat", "ttaccagg"
@@ -218,15 +218,16 @@ SETS = {
         lambda seed: stored("strings/nuclear_receptors.csv", "sequence", "label", 494, 164, seed),
         8, texts(Spectrum(3), **PARTS),
     ),
-    "SMS spam, 200 rows": Set(lambda seed: sms(200, 2000, seed), 8, texts(BlendedSpectrum(5))),
-    "SMS spam, 1000 rows": Set(lambda seed: sms(1000, 4000, seed), 4, texts(BlendedSpectrum(5))),
-    "news, 300 rows": Set(lambda seed: news(300, 2000, seed), 8, texts(BlendedSpectrum(5))),
-    "news, 3000 rows": Set(lambda seed: news(3000, 1000, seed), 4, texts(BlendedSpectrum(5))),
+    "SMS spam, 200 rows": Set(lambda seed: sms(200, 2000, seed), 8, texts(Spectrum(5, shortest=1))),
+    "SMS spam, 1000 rows": Set(
+        lambda seed: sms(1000, 4000, seed), 4, texts(Spectrum(5, shortest=1))),
+    "news, 300 rows": Set(lambda seed: news(300, 2000, seed), 8, texts(Spectrum(5, shortest=1))),
+    "news, 3000 rows": Set(lambda seed: news(3000, 1000, seed), 4, texts(Spectrum(5, shortest=1))),
     "names, 3000 rows": Set(
         lambda seed: stored(
             "strings/names_by_language.csv", "name", "language", 3000, 5000, seed
         ),
-        4, texts(BlendedSpectrum(4), **SHORT),
+        4, texts(Spectrum(4, shortest=1), **SHORT),
     ),
     "vectors, linear": Set(linear, 8, VECTORS),
     "vectors, ring": Set(ring, 4, VECTORS),

@@ -10,6 +10,7 @@ import os
 import statistics
 import sys
 import time
+from functools import partial
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from harness import Section, data_folder, options, run_beside
-from mercer import Hydra, MiniRocket, MultiRocket
+from mercer import ConvolutionFeatures
 from objects import TABLES, tables
 
 PENALTIES = np.logspace(-3, 3, 10)
@@ -92,7 +93,10 @@ def main() -> None:
         "that a ridge machine on the scaled features gets right, penalty left-one-out.",
         ["features", "set", "library", "columns", "seconds", "mercer is faster by", "right"],
     )
-    makers = {"MiniRocket": MiniRocket, "MultiRocket": MultiRocket, "Hydra": Hydra}
+    makers = {
+        name: partial(ConvolutionFeatures, name.lower())
+        for name in ("MiniRocket", "MultiRocket", "Hydra")
+    }
     theirs = peer(sets, repeats)
     for kind, maker in makers.items():
         for name, (A, a, B, b) in sets.items():

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
 from harness import Section, data_folder, options, run_beside
-from mercer import SVC, Hydra, KernelRidgeClassifier, MiniRocket, MultiRocket
+from mercer import SVC, ConvolutionFeatures, KernelRidgeClassifier
 from mercer.kernels import Convolutions, GlobalAlignment
 from objects import LISTS, TABLES, lists, tables
 
@@ -46,15 +46,20 @@ def ridge() -> KernelRidgeClassifier:
     return KernelRidgeClassifier(kernel="linear", alpha="auto")
 
 
+def features(method: str, seed: int) -> ConvolutionFeatures:
+    """With the usual number."""
+    return ConvolutionFeatures(method, random_state=seed)
+
+
 #: machines by name, made for a seed
 MACHINES: dict[str, Callable[[int], Any]] = {
     "ridge, Convolutions": lambda s: KernelRidgeClassifier(kernel=Convolutions(s), alpha="auto"),
     "ridge, MultiRocket": lambda s: make_pipeline(
-        MultiRocket(random_state=s), StandardScaler(), ridge()),
+        features("multirocket", s), StandardScaler(), ridge()),
     "ridge, Hydra and MiniRocket": lambda s: make_pipeline(
-        make_union(Hydra(random_state=s), MiniRocket(random_state=s)), StandardScaler(), ridge()),
+        make_union(features("hydra", s), features("minirocket", s)), StandardScaler(), ridge()),
     "ridge, Hydra and MultiRocket": lambda s: make_pipeline(
-        make_union(Hydra(random_state=s), MultiRocket(random_state=s)), StandardScaler(), ridge()),
+        make_union(features("hydra", s), features("multirocket", s)), StandardScaler(), ridge()),
     "SVC, global alignment": lambda s: SVC(kernel=GlobalAlignment(), C=100),
 }  # fmt: skip
 

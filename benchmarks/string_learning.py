@@ -27,14 +27,7 @@ from sklearn.svm import LinearSVC
 
 from harness import Section, data_folder, options
 from mercer import SVC, KernelSearchCV
-from mercer.kernels import (
-    BlendedSpectrum,
-    GappedKmer,
-    GapWeighted,
-    Kernel,
-    Spectrum,
-    WeightedDegree,
-)
+from mercer.kernels import GappedKmer, GapWeighted, Kernel, Spectrum, WeightedDegree
 from mercer.threads import count_jobs
 
 
@@ -80,8 +73,8 @@ def spam(section: Section, folder: Path, quick: bool) -> None:
     splits = [*StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)][: 2 if quick else 5]
     tested = np.concatenate([test for _, test in splits])
     searches = {
-        "SVC on BlendedSpectrum(k)": machine(
-            BlendedSpectrum(), "f1", 3, k=[3, 4, 5], C=[1.0, 10.0, 100.0]
+        "SVC on Spectrum(k, shortest=1)": machine(
+            Spectrum(shortest=1), "f1", 3, k=[3, 4, 5], C=[1.0, 10.0, 100.0]
         ),
         "words, TF-IDF, LinearSVC": linear("f1", 3),
         "char_wb 2-5, TF-IDF, LinearSVC": linear("f1", 3, analyzer="char_wb", ngram_range=(2, 5)),
@@ -124,8 +117,8 @@ def names(section: Section, folder: Path, quick: bool) -> None:
     splits = [*StratifiedKFold(3, shuffle=True, random_state=0).split(X, y)]
     ends = np.array([f"^{name}$" for name in X], object)
     searches = {
-        "SVC on BlendedSpectrum(k, decay)": machine(
-            BlendedSpectrum(), "accuracy", 3, k=[3, 4], decay=[0.7, 1.0], C=[1.0, 10.0]
+        "SVC on Spectrum(k, shortest=1, decay)": machine(
+            Spectrum(shortest=1), "accuracy", 3, k=[3, 4], decay=[0.7, 1.0], C=[1.0, 10.0]
         ),
         "char 1-4, TF-IDF, LinearSVC": linear(
             "accuracy", 3, analyzer="char", ngram_range=(1, 4), lowercase=False

@@ -13,14 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from harness import Section, data_folder, interleaved, options
-from mercer import (
-    CoordinateDescentWeights,
-    KernelDensity,
-    LargeMarginNeighbours,
-    NadarayaWatson,
-    NeighbourhoodComponents,
-)
+from mercer import KernelDensity, LargeMarginNeighbours, NadarayaWatson, NeighbourhoodComponents
 from mercer.distances import Match, Minkowski, Mixed, correlation_weights
+from mercer.learners.metrics import CoordinateDescentWeights
 
 ROWS = 1000
 TABLES = {

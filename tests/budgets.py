@@ -85,7 +85,7 @@ SAMPLES: dict[str, tuple[Any, Any, Callable[[np.random.Generator, int], Any]]] =
     ),
     "precomputed": ("precomputed", None, lambda rng, n: rng.normal(size=(n, 10))),
     "objects": (
-        k.FromCallable(_overlaps),
+        k.FromFunction(_overlaps, at_once=True),
         None,
         lambda rng, n: [(float(x), "an object") for x in rng.normal(size=n)],
     ),

@@ -979,8 +979,12 @@ def occurrences(s, length):
     return found
 
 
-def spectrum(k_, x, z, S, length=None):
-    length = k_.k if length is None else length
+def spectrum(k_, x, z, S):
+    lengths = range(k_.shortest or k_.k, k_.k + 1)
+    return sum(k_.decay ** (2 * j) * of_length(k_, x, z, S, j) for j in lengths)
+
+
+def of_length(k_, x, z, S, length):
     ours, theirs = (occurrences(s, length) for s in (x, z))
     having = collections.Counter(u for s in S * k_.idf for u in occurrences(s, length))
 
@@ -991,10 +995,6 @@ def spectrum(k_, x, z, S, length=None):
 
     shared = [u for u in ours if u in theirs]
     return float(sum(weighed(u, ours[u]) * weighed(u, theirs[u]) for u in shared))
-
-
-def blended_spectrum(k_, x, z, S):
-    return sum(k_.decay ** (2 * j) * spectrum(k_, x, z, S, j) for j in range(1, k_.k + 1))
 
 
 def gapped(k_, x, z, S):
@@ -1275,7 +1275,7 @@ KERNELS = {
     k.AllSubsequences: all_subsequences,
     k.FixedLengthSubsequences: lambda k_, x, z, S: subsequences_of_length(x, z, k_.p),
     k.GapWeighted: gap_weighted,
-    k.FromFunction: lambda k_, x, z, S: k_.function(x, z),
+    k.FromFunction: lambda k_, x, z, S: 1.0 + dot(x, z) if k_.at_once else k_.function(x, z),
     k.Precomputed: lambda k_, x, z, S: x[S.index(z)],
     k.Linear: lambda k_, x, z, S: dot(x, z),
     k.Polynomial: polynomial,
@@ -1287,9 +1287,6 @@ KERNELS = {
     k.Laplacian: lambda k_, x, z, S: math.exp(-gamma_of(k_, S, 1, 1) * rho_of(k_, x, z, S, 1)),
     k.ExponentialPower: lambda k_, x, z, S: math.exp(
         -(rho_of(k_, x, z, S, 2) ** k_.power) / k_.scale
-    ),
-    k.LpqLaplace: lambda k_, x, z, S: math.exp(
-        -((minkowski(k_, x, z, S, k_.q) / k_.length_scale) ** k_.p)
     ),
     k.Matern: matern,
     k.RationalQuadratic: lambda k_, x, z, S: (
@@ -1328,12 +1325,10 @@ KERNELS = {
         w for w, a, b in zip(weights_of(k_, x, 1 / len(x)), x, z) if a == b
     ),
     k.FromDistance: lambda k_, x, z, S: math.exp(-k_.gamma * distance(k_.rho, x, z, S) ** k_.power),
-    k.FromCallable: lambda k_, x, z, S: 1.0 + dot(x, z),
     k.QueryKey: query_key,
     k.On: on,
     k.TableKernel: table,
     k.Spectrum: spectrum,
-    k.BlendedSpectrum: blended_spectrum,
     k.GappedKmer: gapped,
     k.Mismatch: mismatch,
     k.WeightedDegree: weighted_degree,

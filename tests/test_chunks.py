@@ -23,7 +23,6 @@ from mercer.gram import DenseGram, TiledGram, factored, gram, lapack, low_rank, 
 from mercer.gram.operator import MatrixPart
 from mercer.kernels import (
     RBF,
-    BlendedSpectrum,
     Centred,
     ExponentialPower,
     Kernel,
@@ -31,6 +30,7 @@ from mercer.kernels import (
     Mismatch,
     Precomputed,
     RandomWalk,
+    Spectrum,
     WeisfeilerLehman,
     key_counts,
     kmer_counts,
@@ -284,7 +284,7 @@ def test_normal_equations_of_many_blocks(small, jobs):
     assert_allclose(np.tril(rows.gram(h)), np.tril(A.T @ (h[:, None] * A)))
 
 
-@pytest.mark.parametrize("kernel", [BlendedSpectrum(5), Mismatch(4, 1)], ids=cases.name)
+@pytest.mark.parametrize("kernel", [Spectrum(5, shortest=1), Mismatch(4, 1)], ids=cases.name)
 @pytest.mark.parametrize(("dense", "kept"), [(40, 2**27), (2**23, 300), (40, 300)])
 def test_kmers_in_many_tables(monkeypatch, kernel, dense, kept):
     A = kernel.encode(cases.dna(40))

@@ -10,8 +10,9 @@ covariance, or to 1 / √w for weights w.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import KernelDensity, NadarayaWatson, NeighbourhoodComponents, noise_features
+from mercer import KernelDensity, NadarayaWatson, NeighbourhoodComponents
 from mercer.distances import Mahalanobis, Minkowski
+from mercer.learners.metrics import noise_features
 from mercer.plots import NoiseFeatureDisplay
 
 rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import SVC, KNeighborsClassifier, MiniRocket, WarpingFeatures
+from mercer import SVC, ConvolutionFeatures, KNeighborsClassifier, WarpingFeatures
 from mercer.distances import DTW
 from mercer.kernels import GlobalAlignment
 from mercer.plots import StretchDisplay
@@ -76,8 +76,8 @@ plt.show()
 # ----------------------------
 # The nearest neighbour has to be searched for among all training beats. Features of each beat by
 # itself, and a linear machine on them, take the same time for every beat, however many were learnt.
-# ``MiniRocket`` counts how often short patterns occur; ``WarpingFeatures`` are distances to random
-# series.
+# MiniRocket, by ``ConvolutionFeatures``, counts how often short patterns occur; ``WarpingFeatures``
+# are distances to random series.
 def linear(features):
     return make_pipeline(features, StandardScaler(), RidgeClassifierCV(np.logspace(-2, 4, 7)))
 
@@ -86,7 +86,7 @@ learners = {
     "DTW, 1 neighbour": KNeighborsClassifier(1, metric=DTW(window=0.3)),
     "global alignment, SVC": SVC(kernel=GlobalAlignment(), C=100),
     "WarpingFeatures, ridge": linear(WarpingFeatures(random_state=0)),
-    "MiniRocket, ridge": linear(MiniRocket(random_state=0)),
+    "MiniRocket, ridge": linear(ConvolutionFeatures(random_state=0)),
 }
 sizes = [15, 30, 60, 120, 240]
 right = {name: [] for name in learners}

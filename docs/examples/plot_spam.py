@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from mercer import SVC, LinearSVC
-from mercer.kernels import BlendedSpectrum, Spectrum
+from mercer.kernels import Spectrum
 
 SPAM = """
 You are a winner! Claim your free prize now
@@ -119,7 +119,7 @@ for share in (0.2, 0.5, 0.8):
 # filters are about equally good. But if many letters are replaced, substrings still help, and words
 # do not.
 filters = {
-    "substrings: BlendedSpectrum(4)": SVC(kernel=BlendedSpectrum(4).normalised()),
+    "substrings: Spectrum(4, shortest=1)": SVC(kernel=Spectrum(4, shortest=1).normalised()),
     "words: TF-IDF": make_pipeline(TfidfVectorizer(), LinearSVC()),
 }
 shares = np.linspace(0, 1, 6)
@@ -148,9 +148,9 @@ legend = ax.legend(loc="lower left", frameon=False)
 # The score of the machine is a sum over substrings. The spectrum kernel between a substring u of k
 # symbols and a support vector counts how often u is in it. So the product with the dual
 # coefficients is the weight of u.
-machine = filters["substrings: BlendedSpectrum(4)"].fit(X, y)
+machine = filters["substrings: Spectrum(4, shortest=1)"].fit(X, y)
 support = X[machine.support_]
-norms = np.sqrt(np.diagonal(BlendedSpectrum(4)(support)))
+norms = np.sqrt(np.diagonal(Spectrum(4, shortest=1)(support)))
 
 
 def weights(substrings, k):
@@ -179,7 +179,7 @@ for row, text in zip(shade, texts):
     for k in range(1, 5):
         for i, weight in enumerate(weights([text[i : i + k] for i in range(len(text) - k + 1)], k)):
             row[i : i + k] += weight / k
-shade /= np.sqrt(np.diagonal(BlendedSpectrum(4)(texts)))[:, None]
+shade /= np.sqrt(np.diagonal(Spectrum(4, shortest=1)(texts)))[:, None]
 scores = machine.decision_function(texts)
 assert np.allclose(shade.sum(axis=1) + machine.intercept_, scores)
 

@@ -12,10 +12,9 @@ _import_module("mercer._native")  # an ImportError at once where it cannot work:
 _HOME = {
     "AdditiveClassifier": "mercer.learners.additive.classifier",
     "AdditiveRegressor": "mercer.learners.additive.regressor",
-    "CoordinateDescentWeights": "mercer.learners.metrics.coordinate_weights",
+    "ConvolutionFeatures": "mercer.learners.features.convolutions",
     "FeatureMachineClassifier": "mercer.learners.metrics.feature_machine",
     "FeatureMachineRegressor": "mercer.learners.metrics.feature_machine",
-    "Hydra": "mercer.learners.features.convolutions",
     "KNeighborsClassifier": "mercer.learners.neighbours.neighbour_classifier",
     "KNeighborsRegressor": "mercer.learners.neighbours.neighbour_classifier",
     "KernelCCA": "mercer.learners.spectral.cca",
@@ -23,7 +22,6 @@ _HOME = {
     "KernelDiscriminant": "mercer.learners.spectral.discriminant",
     "KernelKMeans": "mercer.learners.spectral.kmeans",
     "KernelLogisticRegression": "mercer.learners.ridge.logistic",
-    "KernelMachine": "mercer.selection.automatic.kernel_machine",
     "KernelPCA": "mercer.learners.spectral.pca",
     "KernelPerceptron": "mercer.learners.perceptrons.kernel_perceptron",
     "KernelQuantileRegression": "mercer.learners.margin.quantiles",
@@ -37,8 +35,6 @@ _HOME = {
     "LSHIndex": "mercer.search.lsh",
     "LinearSVC": "mercer.learners.margin.linear_svc",
     "LinearSVR": "mercer.learners.margin.linear_svr",
-    "MiniRocket": "mercer.learners.features.convolutions",
-    "MultiRocket": "mercer.learners.features.convolutions",
     "MinHash": "mercer.search.minhash",
     "LocalOutlierFactor": "mercer.learners.neighbours.local_outliers",
     "NearestNeighbors": "mercer.learners.neighbours.neighbour_learner",
@@ -65,13 +61,11 @@ _HOME = {
     "SVR": "mercer.learners.margin.svr",
     "Stolp": "mercer.learners.neighbours.stolp",
     "SpectralClustering": "mercer.learners.spectral.spectral_clustering",
-    "TwoStageRegressor": "mercer.learners.additive.two_stages",
     "deduplicate": "mercer.dedup.documents",
     "alignment": "mercer.learners.spectral.statistics",
     "effective_dimension": "mercer.learners.spectral.statistics",
     "hsic_test": "mercer.learners.spectral.statistics",
     "mmd_test": "mercer.learners.spectral.statistics",
-    "noise_features": "mercer.learners.metrics.coordinate_weights",
     "show_versions": "mercer.environment",
     "save": "mercer.persistence",
     "load": "mercer.persistence",
@@ -97,7 +91,7 @@ __all__ = sorted(name for name in _HOME if name != "testing")
 
 def __getattr__(name):
     if name not in _HOME:
-        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+        return _import_module("mercer.renamed").old_name("mercer", name)
     module = _import_module(_HOME[name])
     value = module if _HOME[name] == f"mercer.{name}" else getattr(module, name)
     globals()[name] = value

@@ -25,7 +25,7 @@ from mercer.deep.chosen_components import (
     nearest_information,
     tried_widths,
 )
-from mercer.kernels import RBF, BlendedSpectrum, Jaccard, Match, Polynomial, TableKernel
+from mercer.kernels import RBF, Jaccard, Match, Polynomial, Spectrum, TableKernel
 
 DIGITS, DIGIT = load_digits(return_X_y=True)
 NOISY = np.maximum(DIGITS, np.random.default_rng(0).integers(0, 10, DIGITS.shape)) / 16
@@ -380,7 +380,7 @@ def test_raw_samples_in_the_first_layer():
     X, y = words(80, 0)
     Z, w = words(60, 1)
     cases = {
-        "strings": (BlendedSpectrum(2).normalised(), X, Z),
+        "strings": (Spectrum(2, shortest=1).normalised(), X, Z),
         "sets": (Jaccard(), [set(x) for x in X], [set(z) for z in Z]),
         "table": (
             TableKernel([(RBF(0.1), [0]), (Match(), [1, 2, 3])]),

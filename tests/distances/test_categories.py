@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer import CoordinateDescentWeights
 from mercer.distances import (
     KernelDistance,
     LogFrequency,
@@ -16,6 +15,7 @@ from mercer.distances import (
     correlation_weights,
 )
 from mercer.kernels import Linear
+from mercer.learners.metrics import CoordinateDescentWeights
 
 COLUMN = [["common"]] * 6 + [["middle"]] * 3 + [["rare"]] * 2
 

@@ -28,6 +28,8 @@ import mercer.kernels as k
 from fuzz.driver import Source, fuzz
 from mercer import deep
 from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, SlicedWasserstein
+from mercer.learners.additive import TwoStageRegressor
+from mercer.learners.metrics import CoordinateDescentWeights
 from mercer.persistence import ModelFileError
 from mercer.search import BruteForce, Index, KDTree, KnownNeighbours, MetricTree, files
 
@@ -103,7 +105,7 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("strings", lambda: mercer.SpectralClustering(n_clusters=3, kernel=k.Spectrum(2))),
     ("vectors", lambda: mercer.LargeMarginNeighbours(max_iter=3)),
     ("vectors", lambda: mercer.NeighbourhoodComponents(max_iter=3)),
-    ("vectors", lambda: mercer.CoordinateDescentWeights(max_iter=1)),
+    ("vectors", lambda: CoordinateDescentWeights(max_iter=1)),
     ("vectors", lambda: mercer.FeatureMachineClassifier()),
     ("vectors", lambda: mercer.FeatureMachineRegressor()),
     ("vectors", lambda: mercer.KernelCCA()),
@@ -119,9 +121,9 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("trees", lambda: mercer.KernelRidge(kernel=k.PartialTree() + k.Subtree())),
     ("bags", lambda: mercer.SVC(kernel=k.MeanMap().normalised())),
     ("bags", lambda: mercer.KNeighborsClassifier(metric=SlicedWasserstein(3, 4))),
-    ("series", lambda: mercer.MiniRocket(n_components=84)),
-    ("series", lambda: mercer.MultiRocket(n_components=672)),
-    ("series", lambda: mercer.Hydra(n_groups=2)),
+    ("series", lambda: mercer.ConvolutionFeatures(size=84)),
+    ("series", lambda: mercer.ConvolutionFeatures("multirocket", size=672)),
+    ("series", lambda: mercer.ConvolutionFeatures("hydra", size=2)),
     ("series", lambda: mercer.SignatureFeatures(n_components=30)),
     ("series", lambda: mercer.WarpingFeatures(n_components=30)),
     ("vectors", lambda: mercer.NuSVC(nu=0.1)),
@@ -139,7 +141,7 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("vectors", lambda: mercer.NadarayaWatsonClassifier("learnt")),
     ("vectors", lambda: mercer.AdditiveRegressor([(0, 1)])),
     ("vectors", lambda: mercer.AdditiveClassifier([(0, 1)])),
-    ("vectors", lambda: mercer.TwoStageRegressor()),
+    ("vectors", TwoStageRegressor),
     ("vectors", lambda: mercer.KernelRidge(kernel=k.Additive([(0, 1)]))),
     ("vectors", lambda: mercer.NeighbourGaussianProcess(3)),
     ("vectors", lambda: mercer.NeighbourhoodMachineClassifier(steps=2)),

@@ -44,7 +44,7 @@ def string_comparisons(s: Source):
     decays = (1.0, 0.5, 0.9, 0.1, 1e-3, 1, np.float32(0.3))
     return [
         lambda: k.Spectrum(number(s, *length, 12, 16, 33, 65)),
-        lambda: k.BlendedSpectrum(number(s, *length, 20, 70), number(s, *decays)),
+        lambda: k.Spectrum(number(s, *length, 20, 70), shortest=1, decay=number(s, *decays)),
         lambda: k.Mismatch(number(s, 2, 3, 4, 1), number(s, 0, 1, 2)),
         lambda: k.GappedKmer(number(s, *length), number(s, 1, 2, 3, 4), s.below(4) == 3),
         lambda: k.WeightedDegree(number(s, *length, 300), number(s, 0, 1, 2, 7, 1000)),

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import mercer
 from mercer.gram import Columns, gram
-from mercer.kernels import RBF, BlendedSpectrum, Laplacian
+from mercer.kernels import RBF, Laplacian, Spectrum
 
 rng = np.random.default_rng(0)
 X, NEW = rng.normal(size=(40, 3)), rng.normal(size=(7, 3))
@@ -80,6 +80,6 @@ def test_files_and_copies_do_not_have_it(tmp_path):
 
 def test_other_kinds_of_samples():
     words = ["".join(rng.choice(list("ab"), 6)) for _ in range(20)]
-    model = mercer.KernelRidge(kernel=BlendedSpectrum(2)).fit(words, Y[:20])
+    model = mercer.KernelRidge(kernel=Spectrum(2, shortest=1)).fit(words, Y[:20])
     one_by_one = np.concatenate([model.predict([word]) for word in words])
     assert_allclose(one_by_one, model.predict(words), rtol=1e-8, atol=1e-10)

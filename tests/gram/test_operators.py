@@ -28,15 +28,7 @@ from mercer.gram import (
     tiled,
 )
 from mercer.gram.operator import require
-from mercer.kernels import (
-    RBF,
-    FromCallable,
-    Laplacian,
-    Linear,
-    Precomputed,
-    QueryKey,
-    TableKernel,
-)
+from mercer.kernels import RBF, FromFunction, Laplacian, Linear, Precomputed, QueryKey, TableKernel
 from mercer.samples import MatrixRows
 from mercer.solvers.rows import PairGram
 from mercer.testing import GramContract
@@ -104,7 +96,7 @@ OPERATORS = {
         gram(Linear(), SPARSE, SPARSE[:9]),
         (SPARSE @ SPARSE[:9].T).toarray(),
     ),
-    "one call": lambda: (gram(FromCallable(inner_products), X64, Z64), X64 @ Z64.T),
+    "one call": lambda: (gram(FromFunction(inner_products, at_once=True), X64, Z64), X64 @ Z64.T),
     "pair of classes": lambda: (
         PairGram(K64[:40, :40].copy(), K64[:40, 40:].copy(), K64[40:, 40:].copy()),
         K64,

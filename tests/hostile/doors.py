@@ -23,6 +23,7 @@ import mercer
 from fuzz import fuzz_fields
 from hostile import drawn
 from mercer import dedup, distances, distributed, gram, kernels, samples, search, solvers
+from mercer.learners.metrics import noise_features
 
 INFINITE = {"speech.si_sdr"}  # of what is the same, and of what is nothing like it
 TASKS = ("predict", "decision_function", "predict_proba", "transform", "score_samples",
@@ -132,8 +133,13 @@ def small(model: Any) -> Any:
     return model.set_params(**{name: value for name, value in few.items() if name in known})
 
 
+#: public names for special tasks, in rooms of the learners
+IN_ROOMS = {"CoordinateDescentWeights", "TwoStageRegressor", "noise_features"}
+
+
 def public_name(cls: type) -> str:
-    return cls.__name__ if cls.__name__ in mercer.__all__ else f"deep.{cls.__name__}"
+    known = (*mercer.__all__, *IN_ROOMS)
+    return cls.__name__ if cls.__name__ in known else f"deep.{cls.__name__}"
 
 
 def estimators() -> Iterator[Door]:
@@ -197,7 +203,8 @@ def functions() -> Iterator[Door]:
     on_vectors: dict[str, Callable[[Any], Any]] = {
         "effective_dimension": lambda X: mercer.effective_dimension(rbf, X, 0.1),
         "hsic_test": lambda X: tuple(mercer.hsic_test(rbf, rbf, X, X, permutations=9))[:2],
-        "noise_features": lambda X: vars_of(mercer.noise_features(X, y_of(X), n_neighbors=2)),
+        "noise_features": lambda X: vars_of(
+            noise_features(X, y_of(X), n_neighbors=2)),
         "kernels.check_mercer": lambda X: vars_of(kernels.check_mercer(rbf, X)),
         "samples.as_samples": lambda X: np.asarray(samples.as_samples(X).shape),
         "samples.number_columns": lambda X: samples.number_columns(samples.read(X, "table")[1]),
@@ -303,7 +310,7 @@ NO_DATA = {
     f"{room}.{name}".lstrip("."): reason
     for room, reason, names in (
         ("", "reads files, parts of data that others check, or nothing",
-         "Checkpoint Chunks KernelMachine load save show_versions"),
+         "Checkpoint Chunks load save show_versions"),
         ("datasets", "draws data", "convex rectangles throws"),
         ("dedup", "results and parameters", "Bands Characters Duplicates Words"),
         ("deep", "needs torch (`deep/networks/test_hostile_tensors.py`), or reads images or tokens",
@@ -322,7 +329,7 @@ NO_DATA = {
          TiledGram TriangleGram grow_leaves held_for_products low_rank_gram pivoted_cholesky
          register require"""),
         ("kernels", "interfaces, results and factories", """Formula Kernel Layer Meaning
-         MercerCheck Products Radial as_kernel"""),
+         GramProducts MercerCheck Radial as_kernel"""),
         ("learners", "interfaces",
          "FitPath FitsInParts KernelLearner PartFit Survey Training"),
         ("samples", "encoded samples, and what reads them", """Bags Categories EncodedColumns Graphs

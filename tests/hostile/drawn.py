@@ -25,6 +25,7 @@ from fuzz import fuzz_fields
 from hostile.inputs import flat
 from mercer import deep, distances, kernels, plots, search, solvers, speech
 from mercer.gram import DenseGram
+from mercer.learners.metrics import noise_features
 
 Way = tuple[str, str, Any, Callable[[Any], Any]]
 RATE = 8_000
@@ -186,7 +187,7 @@ def of_fits() -> Iterator[Way]:
             lambda X, make=make, draw=draw: draw(make().fit(X, targets(X)))))  # fmt: skip
     yield ("plots.NoiseFeatureDisplay of a fit", "vectors", X, drawing(
         lambda X: plots.NoiseFeatureDisplay.from_result(
-            mercer.noise_features(X, targets(X), n_neighbors=2))))  # fmt: skip
+            noise_features(X, targets(X), n_neighbors=2))))  # fmt: skip
 
 
 def of_numbers() -> Iterator[Way]:

@@ -31,6 +31,8 @@ import mercer.deep
 import mercer.search
 from mercer.distances import Minkowski
 from mercer.kernels import RBF
+from mercer.learners.additive import TwoStageRegressor
+from mercer.learners.metrics import CoordinateDescentWeights
 
 INVARIANCES = (
     "rows", "alone", "parts", "threads", "memory", "float32", "scale", "targets", "weights",
@@ -298,7 +300,7 @@ TABLE = [
         matrices=10_000),
     Row(mercer.AdditiveClassifier(), "classes", values, without=TABLES | COUNTED, close=1e-4,
         matrices=10_000),
-    Row(mercer.TwoStageRegressor(second=mercer.KernelRidge(0.1, kernel="rbf", gamma="median")),
+    Row(TwoStageRegressor(second=mercer.KernelRidge(0.1, kernel="rbf", gamma="median")),
         "numbers", predictions, without=TABLES | ROUNDED | COUNTED, matrices=10_000),
     # --- spectral
     Row(mercer.KernelPCA(3, kernel="rbf", gamma=0.1), "none", asked("transform"), without_signs,
@@ -307,11 +309,11 @@ TABLE = [
     Row(mercer.Nystroem(RBF("median")), "none", asked("transform"), products, without=NO_WEIGHTS),
     Row(mercer.RandomFeatures(RBF("median"), n_components=8, random_state=0), "none",
         asked("transform"), products, without=NO_WEIGHTS),
-    Row(mercer.MiniRocket(n_components=84, random_state=0), "none", asked("transform"),
+    Row(mercer.ConvolutionFeatures(size=84, random_state=0), "none", asked("transform"),
         without=SERIES | EXAMPLES),
-    Row(mercer.MultiRocket(n_components=672, random_state=0), "none", asked("transform"),
+    Row(mercer.ConvolutionFeatures("multirocket", 672, random_state=0), "none", asked("transform"),
         without=SERIES | EXAMPLES | UNIT),
-    Row(mercer.Hydra(n_groups=2, random_state=0), "none", asked("transform"),
+    Row(mercer.ConvolutionFeatures("hydra", size=2, random_state=0), "none", asked("transform"),
         without=SERIES | {"scale": "shares of zeros, which have no unit, are added to spreads"}),
     Row(mercer.SignatureFeatures(2, n_components=40, random_state=0), "none", asked("transform"),
         products, without=UNLIKE_ROWS),
@@ -352,7 +354,7 @@ TABLE = [
         without=NO_WEIGHTS | DENSE | LOCAL, close=1e-4),
     Row(mercer.LargeMarginNeighbours(3, 2, max_iter=10), "classes", asked("transform"), gaps,
         without=NO_WEIGHTS | DENSE | LOCAL, close=1e-4),
-    Row(mercer.CoordinateDescentWeights(), "classes", weights, without=NO_WEIGHTS),
+    Row(CoordinateDescentWeights(), "classes", weights, without=NO_WEIGHTS),
     # --- many layers
     Row(mercer.deep.DeepKernelMachineClassifier(random_state=0), "classes", values,
         without=NO_WEIGHTS | ORIGIN, close=1e-3, matrices=100),

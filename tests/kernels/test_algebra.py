@@ -13,7 +13,6 @@ from mercer import SVC
 from mercer.gram import gram
 from mercer.kernels import (
     RBF,
-    BlendedSpectrum,
     Centred,
     Convex,
     Exponential,
@@ -31,6 +30,7 @@ from mercer.kernels import (
     QueryKey,
     Scaled,
     Sigmoid,
+    Spectrum,
     Sum,
     TableKernel,
     WeightedDegree,
@@ -240,7 +240,7 @@ def test_pairs_of_kernels_in_lists_cost_at_least_what_their_parts_do(place):
 
 @pytest.mark.parametrize("place", range(3))
 def test_kernels_in_lists_are_asked_whether_they_can_compare_the_samples(place):
-    kernel, samples = in_lists(BlendedSpectrum(2), WeightedDegree(2))[place]
+    kernel, samples = in_lists(Spectrum(2, shortest=1), WeightedDegree(2))[place]
     with pytest.raises(ValueError, match="WeightedDegree"):
         kernel.encode(samples)
 
@@ -279,7 +279,8 @@ def test_parameters_of_kernels_in_lists_have_numbered_names():
 
 
 def test_a_bare_call_has_the_values_of_the_gram_operator():
-    for kernel in (BlendedSpectrum(2), GapWeighted(2, 0.5).normalised(), BlendedSpectrum(2) ** 2):
+    blended = Spectrum(2, shortest=1)
+    for kernel in (blended, GapWeighted(2, 0.5).normalised(), blended**2):
         T = kernel.encode(WORDS)
         wanted = gram(kernel.bind(T), T).dense()
         assert_allclose(kernel(WORDS), wanted, rtol=1e-12)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from cases import words_in_common
-from mercer.kernels import FromCallable, FromFunction, check_mercer
+from mercer.kernels import FromFunction, check_mercer
 
 
 @dataclass
@@ -147,7 +147,7 @@ def test_an_error_of_the_function_is_its_own_and_names_the_pair(symmetric):
     assert info.value is error
     assert info.traceback[-1].name == "failing"
     (note,) = error.__notes__
-    assert all(part in note for part in ("failing", "X[0] = Song", "FromCallable"))
+    assert all(part in note for part in ("failing", "X[0] = Song", "at_once=True"))
 
 
 def test_the_check_looks_at_any_objects():
@@ -165,7 +165,8 @@ def test_parameters_clones_and_pickles():
     copy = clone(kernel)
     assert copy.function is words_in_common
     assert copy.get_params() == {
-        "function": words_in_common, "symmetric": True, "positive_definite": True
+        "function": words_in_common, "symmetric": True, "positive_definite": True,
+        "at_once": False,
     }  # fmt: skip
     assert "words_in_common" in repr(copy)
     assert not copy.set_params(symmetric=False).symmetric
@@ -182,8 +183,8 @@ def test_a_function_of_samples_is_called_once_with_all_of_them():
         calls.append((A, B))
         return [[alike(a, b) for b in B] for a in A]
 
-    assert_allclose(FromCallable(whole)(SONGS), K)
-    assert_allclose(FromCallable(whole)(SONGS[:3], SONGS), K[:3])
+    assert_allclose(FromFunction(whole, at_once=True)(SONGS), K)
+    assert_allclose(FromFunction(whole, at_once=True)(SONGS[:3], SONGS), K[:3])
     assert [(len(A), len(B)) for A, B in calls] == [(25, 25), (3, 25)]
     assert all(type(part) is list for call in calls for part in call)
 
@@ -195,11 +196,11 @@ def test_a_function_of_samples_is_called_once_with_all_of_them():
 )
 def test_what_a_function_of_samples_must_return(values):
     with pytest.raises(ValueError, match=r"must return \(25, 25\), .*real.* FromFunction.*Ridge"):
-        FromCallable(lambda A, B: values)(SONGS)
+        FromFunction(lambda A, B: values, at_once=True)(SONGS)
 
 
 def test_a_function_of_two_objects_in_place_of_one_of_samples_is_told():
     with pytest.raises(AttributeError) as info:
-        FromCallable(alike)(SONGS)
+        FromFunction(alike, at_once=True)(SONGS)
     assert "FromFunction(function)" in info.value.__notes__[0]
     assert "KernelRidge" in info.value.__notes__[0]

@@ -16,7 +16,7 @@ from mercer.kernels import (
     AllSubsets,
     ChiSquared,
     Cosine,
-    FromCallable,
+    FromFunction,
     HistogramIntersection,
     Linear,
     Match,
@@ -74,7 +74,7 @@ def test_functions_are_kernels():
     assert_allclose(pairs(X, Z), (X @ Z.T) ** 2)
     assert_allclose(pairs(sp.csr_array(X), Z), (X @ Z.T) ** 2)
     with pytest.raises(ValueError, match=r"returned shape \(12, 5\).*must return \(12, 7\)"):
-        FromCallable(lambda A, B: A)(X, Z)
+        FromFunction(lambda A, B: A, at_once=True)(X, Z)
 
 
 def test_every_kernel_is_a_callable_of_scikit_learn():

@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import mercer
 from mercer import SVC
-from mercer.kernels import BlendedSpectrum, Spectrum
+from mercer.kernels import Spectrum
 from mercer.tables import words_of
 
 RNG = np.random.default_rng(0)
@@ -29,7 +29,7 @@ def vectorizer(shortest, longest, sublinear, idf, **more):
 @pytest.mark.parametrize("k", [1, 2, 4])
 @pytest.mark.parametrize("blended", [False, True])
 def test_values_are_those_of_scikit_learn(blended, k, idf, sublinear):
-    kernel = (BlendedSpectrum if blended else Spectrum)(k, sublinear=sublinear, idf=idf)
+    kernel = Spectrum(k, shortest=1 if blended else k, sublinear=sublinear, idf=idf)
     theirs = vectorizer(1 if blended else k, k, sublinear, idf, analyzer="char")
     F = theirs.fit_transform(TEXTS).toarray()
     X = kernel.encode(TEXTS)
@@ -48,7 +48,7 @@ def test_values_are_those_of_scikit_learn(blended, k, idf, sublinear):
 
 def test_words_are_weighed_too():
     texts = ["the cat sat", "the dog sat down", "the cat and the dog", "a bird"]
-    kernel = BlendedSpectrum(2, sublinear=True, idf=True).normalised()
+    kernel = Spectrum(2, shortest=1, sublinear=True, idf=True).normalised()
     F = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\w+")
     F = F.fit_transform(texts).toarray()
     assert_allclose(kernel([words_of(text) for text in texts]), F @ F.T, rtol=1e-12)
@@ -73,7 +73,9 @@ def test_a_bound_kernel_keeps_its_frequencies():
     assert_allclose(clone(bound)(NEW), bound(NEW))
 
 
-@pytest.mark.parametrize("kernel", [Spectrum(3, idf=True), BlendedSpectrum(3, 0.7, idf=True)])
+@pytest.mark.parametrize(
+    "kernel", [Spectrum(3, idf=True), Spectrum(3, shortest=1, decay=0.7, idf=True)]
+)
 @pytest.mark.parametrize("normalised", [False, True])
 def test_features_have_a_column_for_each_known_substring(kernel, normalised):
     """A model can then keep one weight for each, and read new rows of any length."""
@@ -112,7 +114,7 @@ def test_long_substrings_are_refused_with_the_remedy():
 
 def test_a_machine_with_it_is_kept_in_a_file(tmp_path):
     y = np.arange(25) % 2
-    model = SVC(kernel=BlendedSpectrum(3, sublinear=True, idf=True).normalised()).fit(TEXTS, y)
+    model = SVC(kernel=Spectrum(3, shortest=1, sublinear=True, idf=True).normalised()).fit(TEXTS, y)
     mercer.save(model, tmp_path / "model.mercer")
     again = mercer.load(tmp_path / "model.mercer")
     assert_allclose(again.decision_function(NEW), model.decision_function(NEW), rtol=1e-12)

@@ -13,7 +13,6 @@ import oracles
 from lanes import examples
 from mercer.gram import Place, gram
 from mercer.kernels import (
-    BlendedSpectrum,
     GappedKmer,
     Mismatch,
     Normalised,
@@ -29,14 +28,14 @@ DNA = ["GATTACAGATTACA", "TACAGATTACCATG", "CCCCGATTTTGATG", "GATTACCGATTACG"]
 KERNLAB = [
     ("spectrum, length=3", Spectrum(3),
      [[23, 14, 6, 16], [14, 15, 5, 11], [6, 5, 19, 8], [16, 11, 8, 21]]),
-    ("boundrange, length=3", BlendedSpectrum(3),
+    ("boundrange, length=3", Spectrum(3, shortest=1),
      [[110, 92, 67, 89], [92, 92, 69, 81], [67, 69, 106, 78], [89, 81, 78, 98]]),
 ]  # fmt: skip
 
 # normalizer=None; its spectrum kernel is the sum over lengths 1 to `order`, and its weights of
 # degrees are D - d + 1, ours times D (D + 1) / 2
 STRKERNELS = [
-    ("SpectrumStringKernel(order=3)", BlendedSpectrum(3),
+    ("SpectrumStringKernel(order=3)", Spectrum(3, shortest=1),
      [[107, 91, 66, 88], [91, 89, 66, 79], [66, 66, 103, 76], [88, 79, 76, 95]]),
     ("WeightedDegreeStringKernel(degree=4)", 10 * WeightedDegree(4),
      [[130, 12, 8, 100], [12, 130, 54, 16], [8, 54, 130, 12], [100, 16, 12, 130]]),
@@ -104,7 +103,7 @@ def agrees_with_its_oracle(kernel, X, Z, S):
 @given(STRINGS, STRINGS, STRINGS, LENGTHS, st.sampled_from([0.3, 1.0]))
 def test_spectra_of_any_strings(X, Z, S, k, decay):
     agrees_with_its_oracle(Spectrum(k), X, Z, S)
-    agrees_with_its_oracle(BlendedSpectrum(k, decay), X, Z, S)
+    agrees_with_its_oracle(Spectrum(k, shortest=1, decay=decay), X, Z, S)
 
 
 @given(STRINGS, STRINGS, STRINGS, LENGTHS, LENGTHS)
@@ -141,10 +140,11 @@ def test_a_sequence_is_as_good_as_its_reverse_complement():
 def test_special_cases_of_one_another():
     assert_array_equal(GappedKmer(4, 4)(DNA), Spectrum(4)(DNA))
     assert_array_equal(Mismatch(4, 0)(DNA), Spectrum(4)(DNA))
-    assert_array_equal(BlendedSpectrum(1)(DNA), Spectrum(1)(DNA))
+    assert_array_equal(Spectrum(1, shortest=1)(DNA), Spectrum(1)(DNA))
     assert_allclose(WeightedDegree(3, 0)(DNA), WeightedDegree(3)(DNA))
-    two = BlendedSpectrum(2, 0.5)(DNA)
+    two = Spectrum(2, shortest=1, decay=0.5)(DNA)
     assert_allclose(two, 0.25 * Spectrum(1)(DNA) + 0.0625 * Spectrum(2)(DNA))
+    assert_allclose(Spectrum(4, shortest=3)(DNA), Spectrum(3)(DNA) + Spectrum(4)(DNA))
 
 
 # --- k-mers that do not fit into 64 bits -------------------------------------------------------
@@ -190,7 +190,7 @@ def test_more_symbols_than_a_byte_holds_come_later():
 
 @pytest.mark.parametrize("dense", [0, 2**40])
 @pytest.mark.parametrize(
-    "kernel", [Spectrum(1), Spectrum(2), BlendedSpectrum(3), Mismatch(3, 1), GappedKmer(5, 2)]
+    "kernel", [Spectrum(1), Spectrum(2), Spectrum(3, shortest=1), Mismatch(3, 1), GappedKmer(5, 2)]
 )
 def test_dense_counts_and_pairs_agree(monkeypatch, kernel, dense):
     monkeypatch.setattr(kmer_counts, "DENSE", dense)
@@ -201,7 +201,7 @@ def test_dense_counts_and_pairs_agree(monkeypatch, kernel, dense):
 # --- features ----------------------------------------------------------------------------------
 
 FEATURED = [
-    Spectrum(2), Spectrum(40), BlendedSpectrum(3, 0.5), Mismatch(3, 1), Mismatch(2, 1),
+    Spectrum(2), Spectrum(40), Spectrum(3, shortest=1, decay=0.5), Mismatch(3, 1), Mismatch(2, 1),
     GappedKmer(4, 2), GappedKmer(4, 3, both_strands=True), WeightedDegree(3),
 ]  # fmt: skip
 
@@ -239,7 +239,8 @@ def test_features_of_nothing(kernel):
 
 
 def test_lengths_beyond_all_strings_cost_nothing():
-    assert_array_equal(BlendedSpectrum(10**9)(["ab", "b"]), BlendedSpectrum(2)(["ab", "b"]))
+    words = ["ab", "b"]
+    assert_array_equal(Spectrum(10**9, shortest=1)(words), Spectrum(2, shortest=1)(words))
 
 
 def test_shifted_runs_have_no_features():
@@ -316,7 +317,7 @@ def test_a_learner_and_a_model_file(tmp_path):
 @pytest.mark.parametrize("value", [0, -1, 2.0, 1.5, None, "3", True])
 def test_lengths_that_are_none(value):
     for kernel, name in (
-        (Spectrum(value), "k"), (BlendedSpectrum(value), "k"), (Mismatch(value, 0), "k"),
+        (Spectrum(value), "k"), (Spectrum(value, shortest=1), "k"), (Mismatch(value, 0), "k"),
         (GappedKmer(value, 1), "l"), (GappedKmer(3, value), "k"),
         (WeightedDegree(value), "degree"),
     ):  # fmt: skip
@@ -327,7 +328,15 @@ def test_lengths_that_are_none(value):
 @pytest.mark.parametrize("value", [0, 0.0, -0.5, 1.1, np.nan, np.inf, "1", None])
 def test_decays_that_are_none(value):
     with pytest.raises(ValueError, match=r"decay=.*needs 0 < decay <= 1"):
-        BlendedSpectrum(2, value)(DNA)
+        Spectrum(2, shortest=1, decay=value)(DNA)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.0, "1", True])
+def test_shortest_lengths_that_are_none(value):
+    with pytest.raises(ValueError, match=f"shortest={value!r}: Spectrum needs an integer >= 1"):
+        Spectrum(3, shortest=value)(DNA)
+    with pytest.raises(ValueError, match="shortest=4: is more than k=3"):
+        Spectrum(3, shortest=4)(DNA)
 
 
 def test_choices_that_are_none():
@@ -357,7 +366,7 @@ def test_strands_of_what_is_no_dna():
 
 def test_strings_of_several_lengths_have_no_places():
     kernel = WeightedDegree(2)
-    message = r"X\[2\] has 3 symbols, but the first string has 2.*BlendedSpectrum"
+    message = r"X\[2\] has 3 symbols, but the first string has 2.*use Spectrum"
     with pytest.raises(ValueError, match=message):
         kernel(["ab", "cd", "efg"])
     with pytest.raises(ValueError, match=r"X\[1\] has 0 symbols, but the first string has 2"):
@@ -394,7 +403,7 @@ def test_new_symbols_in_places_that_are_not_read():
 
 
 @pytest.mark.parametrize(
-    "kernel", [Spectrum(40), GappedKmer(60, 59), BlendedSpectrum(45)], ids=repr
+    "kernel", [Spectrum(40), GappedKmer(60, 59), Spectrum(45, shortest=1)], ids=repr
 )
 def test_long_kmers_of_which_there_are_few(kernel):
     """More than 64 bits a k-mer: both sides are numbered together, whatever their number."""

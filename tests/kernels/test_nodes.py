@@ -11,7 +11,7 @@ from sklearn.base import clone
 import mercer
 from mercer import SVC, KernelKMeans, KernelPCA, KernelRidge, KernelRidgeClassifier
 from mercer.gram import MultipliedGram, combined, gram
-from mercer.kernels import Diffusion, Products, PStepWalk, RegularisedLaplacian, nodes
+from mercer.kernels import Diffusion, GramProducts, PStepWalk, RegularisedLaplacian, nodes
 from mercer.samples import NodeGraph
 from mercer.testing import GramContract
 
@@ -99,7 +99,7 @@ class TestMultipliedGram(GramContract):
 def test_products_of_a_users_own_matrix():
     M = np.array([[2.0, 1.0], [1.0, 3.0]])
     rows = np.array([1, 0, 1])
-    K = MultipliedGram(Products(lambda V: M @ V, 2, rows, rows, 8.0), np.float64)
+    K = MultipliedGram(GramProducts(lambda V: M @ V, 2, rows, rows, 8.0), np.float64)
     assert_allclose(K.dense(), M[rows][:, rows])
     assert_allclose(K.part(np.array([2, 1])).dense(), M[[1, 0]][:, [1, 0]])
     assert_allclose(K.part(np.array([1]), np.array([0, 2])).T.dense(), [[1.0], [1.0]])

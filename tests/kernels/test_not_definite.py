@@ -9,7 +9,6 @@ import pytest
 from mercer.distances import DTW, ERP, MSM, TWED, SoftDTW
 from mercer.kernels import (
     RBF,
-    FromCallable,
     FromDistance,
     FromFunction,
     GlobalAlignment,
@@ -94,7 +93,7 @@ def test_a_coarse_grid_of_the_signature_equation():
             u[:, :, i + 1, j + 1] = both * (1 + D / 2 + D**2 / 12) - u[:, :, i, j] * (1 - D**2 / 12)
         return u[:, :, -1, -1]
 
-    assert least(FromCallable(coarse), X) < -1e-2
+    assert least(FromFunction(coarse, at_once=True), X) < -1e-2
     for kernel in (Signature(None), Signature(5)):
         assert kernel.positive_definite
         assert check_mercer(kernel, list(X)).positive_definite

@@ -242,6 +242,6 @@ def test_a_function_of_samples_in_ridge_is_told_of_the_other_form():
     def whole(A, B):
         return np.array([[words_in_common(a, b) for b in B] for a in A])
 
-    message = r"whole returned array.*FromFunction.*two objects.*FromCallable.*SVC"
+    message = r"whole returned array.*FromFunction.*two objects.*at_once=True.*SVC"
     with pytest.raises(ValueError, match=message):
         KernelRidge(kernel=whole).fit(TUPLES, LENGTHS)

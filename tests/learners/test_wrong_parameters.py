@@ -13,7 +13,6 @@ from mercer import (
     SVR,
     AdditiveClassifier,
     AdditiveRegressor,
-    CoordinateDescentWeights,
     FeatureMachineClassifier,
     FeatureMachineRegressor,
     KernelCCA,
@@ -52,6 +51,7 @@ from mercer.deep import (
 )
 from mercer.distances import KernelDistance
 from mercer.kernels import RBF, MeanMap
+from mercer.learners.metrics import CoordinateDescentWeights
 
 LEARNERS = [
     KernelRidge,

@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 
 import mercer
 from mercer.kernels import RBF, Linear
+from mercer.learners.metrics import noise_features
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(18, 2)), RNG.normal(size=(14, 2)) + 0.5
@@ -116,7 +117,7 @@ def test_noise_features_are_found_by_leaving_each_out():
         votes = LABELS[np.argsort(D, axis=1)[:, :3]]
         return np.mean([list(v).count(y) < 2 for v, y in zip(votes, LABELS)])
 
-    found = mercer.noise_features(A, LABELS, n_neighbors=3)
+    found = noise_features(A, LABELS, n_neighbors=3)
     assert found.error == pytest.approx(error([0, 1, 2]))
     assert_allclose(found.errors, [error([1, 2]), error([0, 2]), error([0, 1])])
 

@@ -111,7 +111,7 @@ def test_spectrum(length):
 
 def test_blended_spectrum():
     maps = [Counter(u for n in (1, 2, 3) for u in windows(s, n)) for s in STRINGS]
-    assert_allclose(k.BlendedSpectrum(3)(STRINGS), inner(maps))
+    assert_allclose(k.Spectrum(3, shortest=1)(STRINGS), inner(maps))
 
 
 @pytest.mark.parametrize(("length", "m"), [(2, 1), (3, 1), (3, 2)])

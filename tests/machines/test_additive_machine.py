@@ -6,14 +6,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer import (
-    AdditiveClassifier,
-    AdditiveRegressor,
-    KernelClassifier,
-    KernelMachine,
-    KernelRegressor,
-)
+from mercer import AdditiveClassifier, AdditiveRegressor, KernelClassifier, KernelRegressor
 from mercer.machines.candidates import candidates
+from mercer.selection.automatic import KernelMachine
 from mercer.tables import TableEncoder
 
 RNG = np.random.default_rng(0)

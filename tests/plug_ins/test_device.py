@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import mercer
 from mercer.gram import GramFactor, GramOperator, Place, gram, register
-from mercer.kernels import RBF, BlendedSpectrum, Laplacian
+from mercer.kernels import RBF, Laplacian, Spectrum
 from mercer.solvers import CholeskySolver, ConjugateGradientSolver, EigenSolver
 from mercer.testing import GramContract
 
@@ -257,7 +257,7 @@ def test_statistics(elsewhere):
 def test_what_the_maker_leaves_is_served_as_before(elsewhere):
     with register(elsewhere):
         mercer.SVC(kernel=Laplacian()).fit(X, TWO)
-        mercer.SVC(kernel=BlendedSpectrum(2)).fit(["aab", "bba", "aa", "bb"], [0, 1, 0, 1])
+        mercer.SVC(kernel=Spectrum(2, shortest=1)).fit(["aab", "bba", "aa", "bb"], [0, 1, 0, 1])
     assert not used()
 
 

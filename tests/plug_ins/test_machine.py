@@ -11,9 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from their_package.machine import OfScikitLearn, TheirKind, TheirMachine
 
 import mercer
-from mercer import KernelClassifier, KernelMachine, KernelRegressor
+from mercer import KernelClassifier, KernelRegressor
 from mercer.kernels import RBF, Laplacian, TableKernel
 from mercer.machines import register_machine
+from mercer.selection.automatic import KernelMachine
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.rst"
 RNG = np.random.default_rng(0)

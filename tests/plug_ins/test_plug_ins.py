@@ -30,7 +30,7 @@ from their_package.solver import PlainConjugateGradient
 import mercer
 from mercer.distances import Edit, Minkowski
 from mercer.gram import GramOperator, Place, gram, register
-from mercer.kernels import RBF, BlendedSpectrum, FromDistance, Jaccard
+from mercer.kernels import RBF, FromDistance, Jaccard, Spectrum
 from mercer.search import BruteForce
 from mercer.solvers import CholeskySolver, Reason
 from mercer.testing import (
@@ -303,7 +303,7 @@ def test_the_learner_by_the_checks_of_scikit_learn(estimator, check):
 
 @parametrize_with_object_checks(
     [
-        (PlainRidge(BlendedSpectrum(2).normalised()), "strings"),
+        (PlainRidge(Spectrum(2, shortest=1).normalised()), "strings"),
         (PlainRidge(Jaccard()), "sets"),
     ],
 )

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import mercer
 from mercer.distances import Jaccard as JaccardDistance
 from mercer.distances import Minkowski, Precomputed
-from mercer.kernels import FromCallable, Jaccard
+from mercer.kernels import FromFunction, Jaccard
 from mercer.samples import NodeGraph, as_samples, check_format
 from mercer.search import BruteForce, LSHIndex, MinHash
 
@@ -147,7 +147,9 @@ DOORS = {
     "a search": lambda X: mercer.KernelSearchCV(mercer.SVC(), {"C": [1, 2]}, cv=2).fit(X, Y),
     "chunks of rows": lambda X: mercer.LinearSVC().fit_chunks(mercer.streams.Chunks(X, Y)),
     "a list of chunks": lambda X: mercer.LinearSVC().fit_chunks(mercer.streams.Chunks([(X, Y)])),
-    "a function": lambda X: mercer.SVC(kernel=FromCallable(lambda _X, _Z: X)).fit(A, Y),
+    "a function": lambda X: mercer.SVC(kernel=FromFunction(lambda _X, _Z: X, at_once=True)).fit(
+        A, Y
+    ),
 }
 
 

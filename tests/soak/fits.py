@@ -242,9 +242,14 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
         "centres": choice(rng, ["pivoted", "uniform", "k-means++", "leverage"]),
     },
     mercer.RandomFeatures: lambda rng: {"n_components": int(rng.integers(1, 50))},
-    mercer.MiniRocket: lambda rng: {"n_components": int(rng.integers(1, 500))},
-    mercer.MultiRocket: lambda rng: {"n_components": int(rng.integers(1, 1500))},
-    mercer.Hydra: lambda rng: {"n_groups": int(rng.integers(1, 9))},
+    mercer.ConvolutionFeatures: lambda rng: choice(
+        rng,
+        [
+            {"method": "minirocket", "size": int(rng.integers(1, 500))},
+            {"method": "multirocket", "size": int(rng.integers(1, 1500))},
+            {"method": "hydra", "size": int(rng.integers(1, 9))},
+        ],
+    ),
     mercer.SignatureFeatures: lambda rng: {
         "levels": int(rng.integers(1, 6)),
         "time": bool(rng.integers(2)),

@@ -32,7 +32,7 @@ from mercer import (
 )
 from mercer.deep import MultilayerKernelMachine
 from mercer.distances import Edit, KernelDistance, Sum
-from mercer.kernels import BlendedSpectrum, GapWeighted, Intersection, Jaccard, Spectrum
+from mercer.kernels import GapWeighted, Intersection, Jaccard, Spectrum
 from mercer.testing import (
     check_object_estimator,
     object_checks,
@@ -73,7 +73,7 @@ def of_neighbours(metric):
 
 NEIGHBOURS = [
     *[(learner, "strings") for learner in of_neighbours(distances.Edit())],
-    *[(learner, "strings") for learner in of_neighbours(BlendedSpectrum(2).normalised())[:2]],
+    *[(learner, "strings") for learner in of_neighbours(Spectrum(2, shortest=1).normalised())[:2]],
     *[(learner, "sets") for learner in of_neighbours(distances.Jaccard())[2:]],
 ]
 
@@ -95,10 +95,10 @@ DISTANCES = [
 ]
 MANY_KERNELS = [
     (
-        MultipleKernelClassifier([Spectrum(1), BlendedSpectrum(2)], estimator=SVC(tol=1e-6)),
+        MultipleKernelClassifier([Spectrum(1), Spectrum(2, shortest=1)], estimator=SVC(tol=1e-6)),
         "strings",
     ),
-    (MultipleKernelRegressor([Spectrum(1), BlendedSpectrum(2)], method="simple"), "strings"),
+    (MultipleKernelRegressor([Spectrum(1), Spectrum(2, shortest=1)], method="simple"), "strings"),
     (
         MultipleKernelClassifier(
             [Jaccard(), Intersection()], method="easy", tol=1e-9, estimator=SVC(tol=1e-6)
@@ -106,7 +106,7 @@ MANY_KERNELS = [
         "sets",
     ),
 ]
-STRINGS = [(learner, "strings") for learner in learners(BlendedSpectrum(2).normalised())]
+STRINGS = [(learner, "strings") for learner in learners(Spectrum(2, shortest=1).normalised())]
 SETS = [(learner, "sets") for learner in learners(Jaccard())]
 AUTOMATIC = [
     (KernelClassifier(trials=1), "strings"),
@@ -119,11 +119,11 @@ LAYERED = [
         ),
         kind,
     )
-    for kernel, kind in ((BlendedSpectrum(2).normalised(), "strings"), (Jaccard(), "sets"))
+    for kernel, kind in ((Spectrum(2, shortest=1).normalised(), "strings"), (Jaccard(), "sets"))
     for width, learner in ((None, SVC(tol=1e-6)), ("auto", "neighbours"))
 ]
 OTHERS = [
-    *[(SVC(kernel=BlendedSpectrum(2)), kind) for kind in ("bytes", "tokens")],
+    *[(SVC(kernel=Spectrum(2, shortest=1)), kind) for kind in ("bytes", "tokens")],
     (KernelSearchCV(SVC(kernel=GapWeighted(2, 0.5).normalised()), {"C": [0.5, 2.0]}), "strings"),
     (SVC(kernel=SharedSymbols()), "strings"),  # of another module: `load` has to trust it
     (SVC(kernel=SharedItems()), "sets"),
@@ -194,7 +194,7 @@ class Forgetful(KernelRidge):
         if self.fault == "ignores weights":
             sample_weight = None
         if self.fault == "changes parameters":
-            self.kernel = BlendedSpectrum(3)
+            self.kernel = Spectrum(3, shortest=1)
         if self.fault == "takes one text" and isinstance(X, str):
             X = [X] * len(y)
         if self.fault == "takes missing ones" and isinstance(X, list):
@@ -229,7 +229,7 @@ class Forgetful(KernelRidge):
     ],
 )
 def test_the_suite_finds_what_is_wrong(fault, check):
-    learner = Forgetful(fault, BlendedSpectrum(2).normalised())
+    learner = Forgetful(fault, Spectrum(2, shortest=1).normalised())
     failed = set()
     for name, run in object_checks(learner, "strings"):
         try:
@@ -242,7 +242,7 @@ def test_the_suite_finds_what_is_wrong(fault, check):
 def test_samples_and_targets_may_be_given():
     words = ["anna", "hannah", "ananas", "banana", "panama", "nana"] * 2
     others = ["trick", "brick", "kick", "stick", "quick", "pick"] * 2
-    learner = SVC(kernel=BlendedSpectrum(2).normalised(), tol=1e-6)
+    learner = SVC(kernel=Spectrum(2, shortest=1).normalised(), tol=1e-6)
     check_object_estimator(learner, words + others, [0] * 12 + [1] * 12)
     with pytest.raises(ValueError, match="samples='words': give one of"):
         list(object_checks(learner, "words"))

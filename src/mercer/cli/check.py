@@ -259,7 +259,7 @@ SEARCH = "30 seconds, 350 to 900 MB"  # of mercer fit
 #: pairs of samples in a second on one core, by the kernel's name in docs/choose.rst
 PAIRS = {
     "``RBF``, 50 columns": 5e8,
-    "``BlendedSpectrum(6)``, the same": 2e7,
+    "``Spectrum(6, shortest=1)``, the same": 2e7,
     "``GlobalAlignment``, 275 points": 8e3,
 }
 
@@ -267,7 +267,7 @@ PAIRS = {
 KERNELS = {
     "number": ('RBF("scale") on scaled columns', "``RBF``, 50 columns"),
     "vector": ('RBF("scale")', "``RBF``, 50 columns"),
-    "text": ("BlendedSpectrum(4).normalised()", "``BlendedSpectrum(6)``, the same"),
+    "text": ("Spectrum(4, shortest=1).normalised()", "``Spectrum(6, shortest=1)``, the same"),
     "sequence": ("GappedKmer(6, 4).normalised()", None),
     "set": ("Jaccard()", None),
     "series": ("GlobalAlignment()", "``GlobalAlignment``, 275 points"),

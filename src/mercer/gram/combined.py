@@ -15,7 +15,7 @@ import numpy as np
 from mercer.distances import fill
 from mercer.gram.operator import AlteredGram, GramOperator, Rows
 from mercer.gram.place import Place
-from mercer.kernels import Products
+from mercer.kernels import GramProducts
 from mercer.threads import ordered_map, raise_if_stopped
 
 
@@ -78,7 +78,7 @@ class MultipliedGram(GramOperator):
 
     Parameters
     ----------
-    products : Products
+    products : GramProducts
         M, and where the samples are in it.
     dtype : dtype
     place : Place
@@ -93,7 +93,7 @@ class MultipliedGram(GramOperator):
     --------
     >>> M = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
     >>> some = np.array([2, 0])
-    >>> K = MultipliedGram(Products(lambda V: M @ V, 3, some, some, 18.0), np.dtype(float))
+    >>> K = MultipliedGram(GramProducts(lambda V: M @ V, 3, some, some, 18.0), np.dtype(float))
     >>> K.dense(), K @ np.array([1.0, 10.0])
     (array([[4., 0.],
            [0., 2.]]), array([ 4., 20.]))
@@ -101,7 +101,7 @@ class MultipliedGram(GramOperator):
 
     cheap = frozenset()
 
-    def __init__(self, products: Products, dtype: Any, place: Place = Place()):
+    def __init__(self, products: GramProducts, dtype: Any, place: Place = Place()):
         self.products, self.place = products, place
         self.i, self.j = products.rows, products.columns
         self.shape, self.dtype = (len(self.i), len(self.j)), np.dtype(dtype)
@@ -142,7 +142,7 @@ class MultipliedGram(GramOperator):
         rows = self.i[i]
         same = self.symmetric and (j is None or j is i)
         columns = rows if same else self.j[i if j is None else j]
-        part = Products(whole.multiply, whole.size, rows, columns, whole.cost)
+        part = GramProducts(whole.multiply, whole.size, rows, columns, whole.cost)
         return MultipliedGram(part, self.dtype, self.place)
 
     def diag(self) -> np.ndarray:
@@ -165,7 +165,7 @@ class MultipliedGram(GramOperator):
         if self.symmetric:
             return self
         whole = self.products
-        turned = Products(whole.multiply, whole.size, self.j, self.i, whole.cost)
+        turned = GramProducts(whole.multiply, whole.size, self.j, self.i, whole.cost)
         return MultipliedGram(turned, self.dtype, self.place)
 
     def __matmul__(self, V: Any) -> np.ndarray:

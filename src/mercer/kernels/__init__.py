@@ -9,12 +9,12 @@ from mercer.kernels.bags import Bhattacharyya, GaussianMeanMap, MeanMap
 from mercer.kernels.base import Kernel, Layer, Radial
 from mercer.kernels.convolution import Convolutions
 from mercer.kernels.dot import ANOVA, AllSubsets, Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels.formula import Formula, Products
-from mercer.kernels.from_function import FromCallable, FromDistance, FromFunction, Precomputed
+from mercer.kernels.formula import Formula, GramProducts
+from mercer.kernels.from_function import FromDistance, FromFunction, Precomputed
 from mercer.kernels.graph_counts import VertexHistogram, WeisfeilerLehman, WLOptimalAssignment
 from mercer.kernels.graph_parts import Graphlets, Propagation, ShortestPath
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
-from mercer.kernels.kmers import BlendedSpectrum, Spectrum
+from mercer.kernels.kmers import Spectrum
 from mercer.kernels.layered import Layered, NormalisedGaussian
 from mercer.kernels.matern import Matern
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
@@ -22,7 +22,7 @@ from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.names import as_kernel
 from mercer.kernels.nodes import Diffusion, PStepWalk, RegularisedLaplacian
 from mercer.kernels.query_key import QueryKey
-from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, LpqLaplace, RationalQuadratic
+from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, RationalQuadratic
 from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
 from mercer.kernels.signatures import Signature
 from mercer.kernels.subsequences import AllSubsequences, FixedLengthSubsequences, GapWeighted
@@ -31,17 +31,18 @@ from mercer.kernels.transforms import Centred, Mapped, Modulated, Normalised
 from mercer.kernels.trees import PartialTree, SubsetTree, Subtree
 from mercer.kernels.walks import RandomWalk
 from mercer.kernels.weighted_degree import WeightedDegree
+from mercer.renamed import old_name
 
 __all__ = [
     "ANOVA", "KDTW", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine",
-    "Bhattacharyya", "BlendedSpectrum", "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine",
+    "Bhattacharyya", "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine",
     "DerivedSubsets", "Dice", "Diffusion", "EditRBF", "Exponential", "ExponentialPower",
-    "FixedLengthSubsequences", "Formula", "FromCallable", "FromDistance", "FromFunction",
-    "GapWeighted", "GappedKmer", "GaussianMeanMap", "GlobalAlignment", "Graphlets",
+    "FixedLengthSubsequences", "Formula", "FromDistance", "FromFunction",
+    "GapWeighted", "GappedKmer", "GaussianMeanMap", "GlobalAlignment", "GramProducts", "Graphlets",
     "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered",
-    "Linear", "LpqLaplace", "Mapped", "Match", "Matern", "MeanMap", "Meaning", "MercerCheck",
+    "Linear", "Mapped", "Match", "Matern", "MeanMap", "Meaning", "MercerCheck",
     "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian",
-    "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed", "Product", "Products",
+    "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed", "Product",
     "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian",
     "Scaled", "ShortestPath", "Sigmoid", "Signature", "SoftDTWRBF", "Spectrum", "SubsetTree",
     "Subtree", "Sum", "TableKernel", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree",
@@ -64,3 +65,7 @@ from mercer.kernels.graph_counts import graph_distance, graph_kernel, label_coun
 from mercer.kernels.histograms import histogram_gamma
 from mercer.kernels.names import NAMED
 from mercer.kernels.trees import subtree_counter, subtree_kernel, tree_distance, tree_kernel
+
+
+def __getattr__(name: str) -> object:
+    return old_name(__name__, name)

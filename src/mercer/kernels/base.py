@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Comparison, Distance, inner_products, squared_norms
-from mercer.kernels.formula import Formula, Products
+from mercer.kernels.formula import Formula, GramProducts
 from mercer.kernels.mantissas import logarithms
 from mercer.samples import Prepared, as_samples, is_number
 
@@ -51,7 +51,7 @@ class Kernel(Comparison):
         parts = [self.block(S, S).diagonal() for S in strips]
         return np.concatenate(parts) if parts else np.empty(0, X.dtype)
 
-    def products(self, X: Any, Z: Any) -> Products | None:
+    def products(self, X: Any, Z: Any) -> GramProducts | None:
         """How K between encoded samples is multiplied without its entries, by a bound kernel.
 
         None (the default) means that K is computed block by block.

@@ -326,7 +326,7 @@ class Convolutions(Kernel):
 
     See Also
     --------
-    mercer.MiniRocket, mercer.Hydra : The features alone, for linear machines on many series.
+    mercer.ConvolutionFeatures : The features alone, for linear machines on many series.
     GlobalAlignment : Compares the points of series themselves.
 
     Notes

@@ -12,7 +12,7 @@ from mercer.distances import Distance
 
 
 @dataclass(frozen=True)
-class Products:
+class GramProducts:
     """K = M[rows][:, columns] of a symmetric M, of which products are known.
 
     `Kernel.products` returns it, and the Gram operator is made of it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -136,16 +136,20 @@ class FromFunction(PairFunction, Kernel):
     Parameters
     ----------
     function : callable
-        It takes two objects (x, z) and returns a finite number.
+        It takes two objects (x, z) and returns a finite number; or, with ``at_once``, two whole
+        samples (X, Z), arrays, sparse rows or lists of your objects, and returns values of shape
+        (n, m).
     symmetric : bool, default=True
         Whether function(x, z) == function(z, x), so that half of the calls are enough.
     positive_definite : bool, optional
         Whether every Gram matrix is positive semidefinite. None means that it is not known;
         `check_mercer` tests it on a sample.
+    at_once : bool, default=False
+        Whether the function takes whole samples, as that of scikit-learn's ``SVC(kernel=callable)``
+        does.
 
     See Also
     --------
-    FromCallable : From a function of two samples, called once.
     mercer.distances.FromFunction : The same for a distance.
 
     Raises
@@ -162,12 +166,17 @@ class FromFunction(PairFunction, Kernel):
     from s support vectors take m s calls. Slow calls are shared among several processes, if the
     function can be pickled.
 
+    With ``at_once`` the function is called once with all samples if K fits into ``memory``,
+    otherwise with parts of them, and its symmetry is not tested.
+
     Examples
     --------
     >>> kernel = FromFunction(lambda a, b: float(len(set(a) & set(b))))
     >>> kernel([("tea", "milk"), ("tea",)])
     array([[2., 1.],
            [1., 1.]])
+    >>> FromFunction(lambda X, Z: X @ Z.T, at_once=True)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
     """
 
     meaning = Meaning("f(x, z)", "what a function of two samples returns")
@@ -175,72 +184,41 @@ class FromFunction(PairFunction, Kernel):
     remedy = "Give symmetric=False, or a function that is symmetric."
     instead = (
         "If the function takes two whole samples and returns all values, use "
-        "FromCallable(function). SVC reads a plain function like this."
+        "FromFunction(function, at_once=True). SVC reads a plain function like this."
     )
 
     def __init__(
         self,
-        function: Callable[[Any, Any], float],
+        function: Callable[[Any, Any], Any],
         symmetric: bool = True,
         positive_definite: bool | None = None,
+        at_once: bool = False,
     ):
         self.function = function
         self.symmetric = symmetric
         self.positive_definite = positive_definite
+        self.at_once = at_once
+
+    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        if not self.at_once:
+            return super().bind(X, y, sample_weight)
+        self.validate()
+        return self
 
     def diag(self, X: Any) -> np.ndarray:
+        if self.at_once:
+            return Kernel.diag(self, X)
         values = [self.value(X, i, x, X, i, x) for i, x in enumerate(listed(X))]
         return np.array(values, dtype=X.dtype).reshape(-1)
 
-
-class FromCallable(Kernel):
-    """A kernel from a function of two whole samples, as in scikit-learn's ``SVC(kernel=callable)``.
-
-    Parameters
-    ----------
-    function : callable
-        It is called as ``function(X, Z, **arguments)`` and returns values of shape (n, m). X and Z
-        are arrays, sparse rows, or lists of the objects that the user gave.
-    arguments : dict, optional
-        More keyword arguments of the function. None means no arguments.
-
-    See Also
-    --------
-    FromFunction : From a function of two objects.
-
-    Notes
-    -----
-    If K fits into ``memory``, the function is called once with all samples, otherwise with parts of
-    them. It is not known whether K is symmetric positive semidefinite: `check_mercer` tests it.
-
-    Examples
-    --------
-    >>> FromCallable(lambda X, Z: X @ Z.T)([[1.0, 2.0]], [[3.0, 4.0]])
-    array([[11.]])
-    """
-
-    meaning = Meaning("f(x, z)", "what a function of all samples returns")
-
-    kind = "objects"
-    positive_definite = None
-    at_once = True
-
-    def __init__(self, function: Callable, arguments: dict | None = None):
-        self.function = function
-        self.arguments = arguments
-
-    def validate(self) -> None:
-        if not callable(self.function):
-            raise TypeError(f"function={self.function!r}: give a function of two samples.")
-        if not (self.arguments is None or isinstance(self.arguments, dict)):
-            raise TypeError(f"arguments={self.arguments!r}: give a dict, or None.")
-
     def block(self, X: Any, Z: Any) -> np.ndarray:
+        if not self.at_once:
+            return super().block(X, Z)
         X_given = listed(X) if isinstance(X, Objects) else X
         Z_given = X_given if Z is X else listed(Z) if isinstance(Z, Objects) else Z
         name, wanted = function_name(self.function), (X.shape[0], Z.shape[0])
         try:
-            K = self.function(X_given, Z_given, **(self.arguments or {}))
+            K: Any = self.function(X_given, Z_given)
         except Exception as error:  # the user's function failed: say how it was called
             error.add_note(f"{name} was called with two whole samples, of {wanted} rows. {PAIRS}")
             raise
@@ -256,5 +234,6 @@ class FromCallable(Kernel):
     def whole(
         self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None
     ) -> np.ndarray:
-        """All values, with one call of the function."""
-        return self.block(X, Z)
+        if self.at_once:
+            return self.block(X, Z)  # with one call of the function
+        return super().whole(X, Z, n_jobs, values)

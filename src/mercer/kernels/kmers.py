@@ -223,12 +223,13 @@ class Counting(Kernel):
 
 class Spectrum(Counting):
     r"""Spectrum kernel :math:`k(s, t) = \sum_u \mathrm{count}_u(s)\,\mathrm{count}_u(t)` over all
-    strings u of k symbols.
+    strings u of k symbols; or blended, over all u of up to k symbols.
 
     Parameters
     ----------
     k : int >= 1, default=3
-        Length of the substrings that are counted. They may overlap.
+        Length of the substrings that are counted, of the longest ones if there are several lengths.
+        They may overlap.
     vocabulary : samples, optional
         The strings whose k-mers are the columns of ``features``. None means the strings that
         ``features`` is called with.
@@ -240,6 +241,12 @@ class Spectrum(Counting):
         :math:`\log \frac{1 + n}{1 + n_u} + 1`, where :math:`n_u` of the n training strings have
         u. Rare k-mers then count more, and k-mers that are not in the training sample do not count.
         ``bind`` learns the frequencies.
+    shortest : int in [1, k], optional
+        Length of the shortest substrings that are counted; None means k. With 1 it is the blended
+        spectrum kernel :math:`\sum_{j=1}^{k} \lambda^{2j} k_j(s, t)`, where :math:`k_j` is the
+        spectrum kernel of length j. It costs as much as these kernels together.
+    decay : float in (0, 1], default=1.0
+        λ, the factor for each symbol of a substring. Below 1, long substrings weigh less.
 
     Notes
     -----
@@ -257,89 +264,54 @@ class Spectrum(Counting):
     ----------
     Leslie, Eskin & Noble, "The spectrum kernel: a string kernel for SVM protein classification",
     Pacific Symposium on Biocomputing, 2002.
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, chapter 11: blended.
 
     Examples
     --------
     >>> Spectrum(2)(["banana", "ananas"])
     array([[9., 8.],
            [8., 9.]])
-    """
-
-    meaning = Meaning(
-        "Σᵤ #ᵤ(x) #ᵤ(z), u of {k} symbols", "how many substrings of {k} symbols two strings share"
-    )
-
-    def __init__(
-        self, k: int = 3, vocabulary: Any = None, sublinear: bool = False, idf: Any = False
-    ):
-        self.k = k
-        self.vocabulary = vocabulary
-        self.sublinear = sublinear
-        self.idf = idf
-
-    def validate(self) -> None:
-        check_length(self.k, "k", "Spectrum")
-        self.check_weighing()
-
-    def patterns(self, X: Strings) -> Iterator[Pattern]:
-        yield Pattern(self.k, tuple(range(self.k)))
-
-
-class BlendedSpectrum(Counting):
-    r"""Blended spectrum kernel :math:`k(s, t) = \sum_{j=1}^{k} \lambda^{2j} k_j(s, t)`, where
-    :math:`k_j` is the `Spectrum` kernel of length j.
-
-    Parameters
-    ----------
-    k : int >= 1, default=3
-        Length of the longest substrings that are counted.
-    decay : float in (0, 1], default=1.0
-        λ, the factor for each symbol of a substring. Below 1, long substrings weigh less.
-    vocabulary : samples, optional
-        The strings whose substrings are the columns of ``features``. None means the strings that
-        ``features`` is called with.
-    sublinear, idf : bool, default=False
-        How counts are weighed, as in `Spectrum`.
-
-    Notes
-    -----
-    It costs as much as k spectrum kernels.
-
-    References
-    ----------
-    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, chapter 11.
-
-    Examples
-    --------
-    >>> BlendedSpectrum(2)(["banana", "ananas"])
+    >>> Spectrum(2, shortest=1)(["banana", "ananas"])
     array([[23., 21.],
            [21., 23.]])
     """
 
-    meaning = Meaning(
-        "Σᵤ λ^(2|u|) #ᵤ(x) #ᵤ(z), u of 1 to {k} symbols",
-        "how many substrings of up to {k} symbols two strings share, by length",
-    )
-
     def __init__(
-        self, k: int = 3, decay: float = 1.0, vocabulary: Any = None, sublinear: bool = False,
-        idf: Any = False,
+        self, k: int = 3, vocabulary: Any = None, sublinear: bool = False, idf: Any = False,
+        shortest: int | None = None, decay: float = 1.0,
     ):  # fmt: skip
         self.k = k
-        self.decay = decay
         self.vocabulary = vocabulary
         self.sublinear = sublinear
         self.idf = idf
+        self.shortest = shortest
+        self.decay = decay
+
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        factor, lengths = "", "{k}"
+        if self.shortest not in (None, self.k):
+            factor, lengths = "λ^(2|u|) ", "{shortest} to {k}"
+        return Meaning(
+            f"Σᵤ {factor}#ᵤ(x) #ᵤ(z), u of {lengths} symbols",
+            f"how many substrings of {lengths} symbols two strings share",
+        )
 
     def validate(self) -> None:
-        check_length(self.k, "k", "BlendedSpectrum")
+        check_length(self.k, "k", "Spectrum")
+        if self.shortest is not None:
+            check_length(self.shortest, "shortest", "Spectrum")
+            if self.shortest > self.k:
+                raise ValueError(f"shortest={self.shortest!r}: is more than k={self.k!r}.")
         if not (isinstance(self.decay, Real) and 0 < self.decay <= 1):
-            raise ValueError(f"decay={self.decay!r}: BlendedSpectrum needs 0 < decay <= 1.")
+            raise ValueError(f"decay={self.decay!r}: Spectrum needs 0 < decay <= 1.")
         self.check_weighing()
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
-        longest = int(X.lengths.max(initial=1))
-        for j in range(min(self.k, longest), 0, -1):
+        shortest = self.k if self.shortest is None else self.shortest
+        # no longer ones than the longest string has, but always one
+        longest = max(min(self.k, int(X.lengths.max(initial=1))), shortest)
+        for j in range(longest, shortest - 1, -1):
             yield Pattern(j, tuple(range(j)), float(self.decay) ** (2 * j))
 
 

@@ -11,7 +11,7 @@ from mercer.distances import Distance
 from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels.from_function import FromCallable, FromFunction, Precomputed
+from mercer.kernels.from_function import FromFunction, Precomputed
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.matern import Matern
 from mercer.kernels.radial import RBF, Laplacian
@@ -94,8 +94,6 @@ def as_kernel(
             f"kernel={kernel.__name__} is a class: give an object, {kernel.__name__}()."
         )
     if callable(kernel):
-        if pairwise:
-            of_two: Any = partial(kernel, **kernel_params) if kernel_params else kernel
-            return FromFunction(of_two)
-        return FromCallable(kernel, kernel_params)
+        function: Any = partial(kernel, **kernel_params) if kernel_params else kernel
+        return FromFunction(function, at_once=not pairwise)
     raise TypeError(f"kernel={kernel!r}: give a kernel object, a name, or a function.")

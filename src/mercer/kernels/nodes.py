@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer.distances import Meaning, dense_rows
 from mercer.kernels.base import Kernel
-from mercer.kernels.formula import Products
+from mercer.kernels.formula import GramProducts
 from mercer.kernels.laplacian_functions import (
     LaplacianFunction,
     MultipliedFunction,
@@ -87,14 +87,14 @@ class OnNodes(Kernel):
         X = self.prepare(X)
         return X.common.diag(X.parts[1]).astype(X.dtype, copy=False)
 
-    def products(self, X: Any, Z: Any) -> Products | None:
+    def products(self, X: Any, Z: Any) -> GramProducts | None:
         graph = NodeGraph.of(self.graph)
         if len(graph) <= SMALL:
             return None
         n, f = len(graph), self.function_of(graph)
         rows = _node_numbers(X, n)
         columns = rows if Z is X else _node_numbers(Z, n)
-        return Products(f.multiply, n, rows, columns, f.cost)
+        return GramProducts(f.multiply, n, rows, columns, f.cost)
 
     def _function(self, graph: NodeGraph) -> LaplacianFunction:
         if len(graph) > SMALL:

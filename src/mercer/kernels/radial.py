@@ -218,16 +218,19 @@ class ExponentialPower(Falling, OfMetric):
         the kernel would not be positive semidefinite.
     metric : Distance, optional
         A distance to use in place of the Euclidean distance. None means the Euclidean distance.
-        The kernel is positive semidefinite for powers up to ``metric.definite_up_to``: up to p for
-        ``Minkowski(p)`` with p <= 2.
+        The kernel is positive semidefinite for powers up to ``metric.definite_up_to``: up to q for
+        ``Minkowski(q)`` with q <= 2.
 
     Notes
     -----
     Values are in (0, 1]. O(n m d) operations by a matrix product, and a power and an exponential
-    for each pair.
+    for each pair. ``ExponentialPower(L**p, p, Minkowski(q))`` is the generalised Laplacian
+    :math:`\exp(-\|x - z\|_q^p / L^p)` of xRFM, often good on tables.
 
     References
     ----------
+    Beaglehole et al., "xRFM: Accurate, scalable, and interpretable feature learning models for
+    tabular data", 2025.
     Schoenberg, "Metric spaces and positive definite functions", Trans. AMS 44, 1938: positive
     semidefinite for powers up to 2.
 
@@ -263,67 +266,6 @@ class ExponentialPower(Falling, OfMetric):
                 "semidefinite (Schoenberg 1938)."
             )
         super().validate()
-
-
-class LpqLaplace(Falling):
-    r"""Generalised Laplacian :math:`k(x, z) = \exp(-\|x - z\|_q^p / L^p)`.
-
-    q = p = 1 is the Laplacian kernel, often good on tables; q = p = 2 is the Gaussian.
-
-    Parameters
-    ----------
-    p, q : float, 0 < p <= q <= 2, default=1.0
-        The power p and the norm q. In this range the kernel is positive semidefinite.
-    length_scale : float > 0, default=1.0
-        The length scale L, in the units of the columns.
-    weights : array-like of shape (d,), optional
-        Weights >= 0 of the features in :math:`\|\cdot\|_q`. None means 1 for each.
-
-    References
-    ----------
-    Beaglehole et al., "xRFM: Accurate, scalable, and interpretable feature learning models for
-    tabular data", 2025.
-
-    Examples
-    --------
-    >>> LpqLaplace(p=1, q=1, length_scale=7.0)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
-    array([[0.3679]])
-    """
-
-    meaning = Meaning(
-        "exp(−{distance}^{p} / ℓ^{p})",
-        "1 for equal rows, falling exponentially with a power of their distance",
-    )
-
-    def __init__(
-        self, p: float = 1.0, q: float = 1.0, length_scale: float = 1.0, weights: Any = None
-    ):
-        self.p = p
-        self.q = q
-        self.length_scale = length_scale
-        self.weights = weights
-
-    @property
-    def distance(self) -> Distance:
-        return Minkowski(self.q, self.weights)
-
-    def validate(self) -> None:
-        if not (is_number(self.p) and is_number(self.q) and 0 < self.p <= self.q <= 2):
-            raise ValueError(
-                f"p={self.p!r}, q={self.q!r}: give 0 < p <= q <= 2, or the kernel may not be "
-                "positive semidefinite."
-            )
-        check_positive("length_scale", self.length_scale)
-        self.distance.validate()
-
-    @property
-    def power(self) -> float:  # type: ignore[override]
-        return self.p
-
-    @property
-    def rate(self) -> float:
-        with np.errstate(over="ignore"):
-            return float(np.float64(self.length_scale) ** -self.p)
 
 
 class RationalQuadratic(OfMetric):

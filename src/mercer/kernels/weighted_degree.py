@@ -135,7 +135,7 @@ def _common_length(X: Strings, Z: Strings) -> int:
             raise ValueError(
                 f"X[{i}] has {samples.lengths[i]} symbols, but the first string has {length}. "
                 "WeightedDegree compares strings of the same length. Cut or pad the strings, or "
-                "use BlendedSpectrum, which compares substrings at any place."
+                "use Spectrum, which compares substrings at any place."
             )
     return length
 

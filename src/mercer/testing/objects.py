@@ -62,11 +62,9 @@ def check_object_estimator(
     Examples
     --------
     >>> from mercer import KernelRidge
-    >>> from mercer.kernels import FromCallable
-    >>> class SameLength(FromCallable):
+    >>> from mercer.kernels import Kernel
+    >>> class SameLength(Kernel):
     ...     kind = "strings"
-    ...     def __init__(self):
-    ...         super().__init__(None)
     ...     def block(self, X, Z):
     ...         return (X.lengths[:, None] == Z.lengths).astype(X.dtype)
     >>> names = [name for name, check in object_checks(KernelRidge(kernel=SameLength()), "strings")]

@@ -9,7 +9,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import AdditiveRegressor, KernelRidge, TwoStageRegressor
+from mercer import AdditiveRegressor, KernelRidge
+from mercer.learners.additive import TwoStageRegressor
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (500, 3))

@@ -18,7 +18,6 @@ from mercer.kernels import (
     Laplacian,
     Layered,
     Linear,
-    LpqLaplace,
     Matern,
     Polynomial,
     RationalQuadratic,
@@ -31,7 +30,8 @@ X = RNG.normal(size=(30, 4)) * [2.0, 1.0, 0.5, 1.0]
 
 KERNELS = [
     RBF(0.2), RBF("median"), RBF("scale", Minkowski(2, weights=[1.0, 0.5, 2.0, 0.1])),
-    RBF(0.2, Mahalanobis()), Laplacian(0.2), ExponentialPower(0.3), LpqLaplace(), Matern(0.5),
+    RBF(0.2, Mahalanobis()), Laplacian(0.2), ExponentialPower(0.3),
+    ExponentialPower(1.0, 1.0, Minkowski(1.0)), Matern(0.5),
     Matern(1.5, 2.0), Matern(2.5), RationalQuadratic(), 3 * Laplacian(0.2), ArcCosine(0),
     ArcCosine(1), ArcCosine(2), 2 * ArcCosine(0), Linear(), Polynomial(2, 0.3),
     Polynomial(3, "auto", 0.0), 0.5 * (2 * Polynomial(3, 0.2)),

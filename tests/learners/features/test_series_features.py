@@ -13,22 +13,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from convolution_twin import fixed_features, fixed_response, hydra_features, steps
-from mercer import (
-    Chunks,
-    Hydra,
-    LinearSVC,
-    MiniRocket,
-    MultiRocket,
-    SignatureFeatures,
-    WarpingFeatures,
-)
+from mercer import Chunks, ConvolutionFeatures, LinearSVC, SignatureFeatures, WarpingFeatures
 from mercer.distances import DTW
 from mercer.kernels import Signature
 from mercer.kernels.convolution import spread_dilations
 from mercer.learners.features import series_features
 
 ALL = [
-    MiniRocket(n_components=200), MultiRocket(n_components=700), Hydra(n_groups=2),
+    ConvolutionFeatures(size=200), ConvolutionFeatures("multirocket", 700),
+    ConvolutionFeatures("hydra", 2),
     SignatureFeatures(n_components=400), WarpingFeatures(n_components=100),
 ]  # fmt: skip
 
@@ -71,7 +64,7 @@ def test_scikit_learn_conventions(estimator, check):
 @pytest.mark.parametrize("d", [1, 4])
 def test_minirocket_equals_its_definition(d):
     X = some(d)
-    model = MiniRocket(n_components=300, random_state=0).fit(X)
+    model = ConvolutionFeatures(size=300, random_state=0).fit(X)
     found = model.transform(X)
     assert found.shape == (6, 252)
     for x, phi in zip(X, found):
@@ -80,7 +73,7 @@ def test_minirocket_equals_its_definition(d):
 
 def test_multirocket_equals_its_definition():
     X = some(2)
-    model = MultiRocket(n_components=1400, random_state=0).fit(X)
+    model = ConvolutionFeatures("multirocket", size=1400, random_state=0).fit(X)
     half = model.map_.of_points.count
     for x, phi in zip(X, model.transform(X)):
         assert_allclose(phi[:half], fixed_features(x, model.map_.of_points), atol=1e-12)
@@ -90,7 +83,7 @@ def test_multirocket_equals_its_definition():
 @pytest.mark.parametrize("d", [1, 5])
 def test_hydra_equals_its_definition(d):
     X = some(d)
-    model = Hydra(n_groups=4, random_state=0).fit(X)
+    model = ConvolutionFeatures("hydra", size=4, random_state=0).fit(X)
     assert_allclose(model.transform(X), hydra_features(X, model.map_), atol=1e-7)
     of = model.map_.counts
     W = of.of_points.weights.reshape(-1, 9)
@@ -166,7 +159,7 @@ def list_of(S):
 def test_biases_are_quantiles_of_responses_and_dilations_reach_the_end():
     """With one training series all biases are quantiles of its responses, with golden shares."""
     x = some(1, [70])[0]
-    of = MiniRocket(n_components=84 * 5, random_state=0).fit([x]).map_
+    of = ConvolutionFeatures(size=84 * 5, random_state=0).fit([x]).map_
     assert_array_equal(of.dilations, [1, 2, 5, 8])
     assert np.diff(of.bias_starts)[::84].sum() == 5
     shares = np.arange(1, len(of.biases) + 1) * (np.sqrt(5) + 1) / 2 % 1
@@ -204,14 +197,14 @@ def test_precision_alone_and_among_others_strips_and_threads(model, monkeypatch)
 
 def test_a_constant_moves_only_the_ends():
     X = some(1, [200])
-    model = MiniRocket(random_state=0, n_components=84).fit(X)  # all at distance 1
+    model = ConvolutionFeatures(random_state=0, size=84).fit(X)  # all at distance 1
     assert_allclose(model.transform([X[0] + 1]), model.transform(X), atol=8 / 200)
 
 
 FLOORS = {SignatureFeatures: 0.75, WarpingFeatures: 0.9}  # which see less in noise
 
 
-@pytest.mark.parametrize("model", [*ALL, MiniRocket()], ids=repr)
+@pytest.mark.parametrize("model", [*ALL, ConvolutionFeatures()], ids=repr)
 def test_pipelines_tell_waves_apart(model):
     X, y = waves(40)
     Z, t = waves(60, seed=1)
@@ -234,20 +227,23 @@ def test_files_and_pipelines_in_files(model, tmp_path):
 def test_streams():
     X, _ = waves(60)
     chunks = Chunks([(X[s : s + 20], np.arange(20)) for s in range(0, 60, 20)])
-    model = MiniRocket(n_components=200, random_state=0).fit_chunks(chunks)
+    model = ConvolutionFeatures(size=200, random_state=0).fit_chunks(chunks)
     found = np.concatenate([c.X for c in chunks.through(model)])
     assert_array_equal(found, model.transform(X))
 
 
 def test_wrong_parameters_and_series():
     X = some()
-    for model in [*ALL[:2], *ALL[3:]]:
+    for model in ALL[3:]:
         with pytest.raises(ValueError, match="n_components=0"):
             type(model)(n_components=0).fit(X)
-    with pytest.raises(ValueError, match="n_groups=0"):
-        Hydra(n_groups=0).fit(X)
+    for method in ("minirocket", "multirocket", "hydra"):
+        with pytest.raises(ValueError, match="size=0"):
+            ConvolutionFeatures(method, 0).fit(X)
+    with pytest.raises(ValueError, match="method='rocket': give one of"):
+        ConvolutionFeatures("rocket").fit(X)
     with pytest.raises(ValueError, match="random_state"):
-        MiniRocket(random_state="a").fit(X)
+        ConvolutionFeatures(random_state="a").fit(X)
     for wrong in (
         SignatureFeatures(None), SignatureFeatures(0), SignatureFeatures(2, None),
         SignatureFeatures(2, -1.0), SignatureFeatures(2, "median"), SignatureFeatures(time=1),
@@ -257,10 +253,12 @@ def test_wrong_parameters_and_series():
         with pytest.raises((TypeError, ValueError), match=r"\w+=.*: (features|give|must)"):
             wrong.fit(X)
     with pytest.raises(NotFittedError):
-        MiniRocket().transform(X)
-    model = MiniRocket(n_components=84).fit(X)
+        ConvolutionFeatures().transform(X)
+    model = ConvolutionFeatures(size=84).fit(X)
     with pytest.raises(ValueError, match=r"X\[0\] has 2 channels, but the series it is compared"):
         model.transform(some(2))
     with pytest.raises(ValueError, match=r"X\[1\] holds nan at point 0"):
         model.transform([[1.0], [np.nan]])
-    assert list(model.get_feature_names_out()[:2]) == ["minirocket0", "minirocket1"]
+    assert list(model.get_feature_names_out()[:2]) == [
+        "convolutionfeatures0", "convolutionfeatures1"
+    ]  # fmt: skip

@@ -13,13 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalys
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import (
-    CoordinateDescentWeights,
-    LargeMarginNeighbours,
-    NadarayaWatson,
-    NeighbourhoodComponents,
-    noise_features,
-)
+from mercer import LargeMarginNeighbours, NadarayaWatson, NeighbourhoodComponents
 from mercer.distances import (
     Edit,
     Mahalanobis,
@@ -30,7 +24,7 @@ from mercer.distances import (
     weights,
 )
 from mercer.distances.weights import Answers, nearest_left_out
-from mercer.learners.metrics import linear_metric
+from mercer.learners.metrics import CoordinateDescentWeights, linear_metric, noise_features
 from mercer.plots import NoiseFeatureDisplay
 
 X, y = load_wine(return_X_y=True)

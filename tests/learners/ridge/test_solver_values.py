@@ -79,9 +79,9 @@ def test_others_are_refused_before_the_samples_are_compared(Learner, solver, mes
     def kernel(A, B):
         raise AssertionError("the kernel was asked")
 
-    from mercer.kernels import FromCallable
+    from mercer.kernels import FromFunction
 
-    model = Learner(kernel=FromCallable(kernel), solver=solver)
+    model = Learner(kernel=FromFunction(kernel, at_once=True), solver=solver)
     with pytest.raises(ValueError, match=message):
         model.fit(X, X[:, 0] > 0)
 

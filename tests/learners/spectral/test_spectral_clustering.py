@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import SpectralClustering
-from mercer.kernels import RBF, BlendedSpectrum
+from mercer.kernels import RBF, Spectrum
 from mercer.learners.spectral import spectral_clustering
 from mercer.solvers import TopEigenSolver
 
@@ -125,7 +125,7 @@ def test_the_number_of_clusters_is_found():
 
 def test_strings_and_no_likeness():
     words = ["banana", "bananas", "ananas", "cherry", "cherries", "sherry"]
-    kernel = BlendedSpectrum(3).normalised()
+    kernel = Spectrum(3, shortest=1).normalised()
     model = SpectralClustering(2, kernel=kernel, random_state=0).fit(words)
     assert len(set(model.labels_[:3])) == len(set(model.labels_[3:])) == 1
     assert set(model.predict(["bananarama", "xyz"])) <= {0, 1}  # "xyz" is like none

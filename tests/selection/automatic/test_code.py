@@ -6,9 +6,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mercer
-from mercer import KernelClassifier, KernelMachine, KernelRegressor
+from mercer import KernelClassifier, KernelRegressor
 from mercer.kernels import RBF, Laplacian, TableKernel
 from mercer.machines.candidates.candidate import Candidate
+from mercer.selection.automatic import KernelMachine
 
 N = 90
 RNG = np.random.default_rng(0)

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import KernelClassifier, KernelMachine, KernelRegressor
+from mercer import KernelClassifier, KernelRegressor
 from mercer.kernels import RBF, Laplacian, TableKernel
 from mercer.machines.candidates import Candidate, candidates, simple_candidates
+from mercer.selection.automatic import KernelMachine
 from mercer.tables.encoding import TableEncoder
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer import KernelClassifier, KernelMachine, KernelRegressor
+from mercer import KernelClassifier, KernelRegressor
 from mercer.machines import means
 from mercer.machines.candidates.candidate import Candidate, Tried
 from mercer.machines.means import (
@@ -20,7 +20,7 @@ from mercer.machines.means import (
 )
 from mercer.machines.settings import Sizes
 from mercer.machines.tasks import Classification, Regression
-from mercer.selection.automatic import final_fit
+from mercer.selection.automatic import KernelMachine, final_fit
 from mercer.selection.automatic.trials.rungs import Rungs
 from mercer.selection.automatic.trials.state import Leaderboard
 from mercer.tables import Related

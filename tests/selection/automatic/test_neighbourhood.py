@@ -6,8 +6,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
-from mercer import KernelClassifier, KernelMachine, KernelRegressor
+from mercer import KernelClassifier, KernelRegressor
 from mercer.machines.candidates import Candidate, candidates
+from mercer.selection.automatic import KernelMachine
 from mercer.selection.automatic.trials import costs
 from mercer.tables import TableEncoder
 

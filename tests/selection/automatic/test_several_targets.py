@@ -9,10 +9,11 @@ from sklearn.metrics import r2_score
 from sklearn.multioutput import MultiOutputClassifier
 
 import mercer
-from mercer import KernelClassifier, KernelMachine, KernelRegressor
+from mercer import KernelClassifier, KernelRegressor
 from mercer.kernels import RBF, TableKernel
 from mercer.machines import METRICS
 from mercer.plots import PartialDependenceDisplay, save_report
+from mercer.selection.automatic import KernelMachine
 
 N = 120
 

@@ -57,7 +57,7 @@ class FourierFeatures(KernelFeatures):
         d, the numbers of a row.
     kernel : Kernel, optional
         A radial kernel of a Minkowski distance with p <= 2, such as `RBF`, `Laplacian`, `Matern`,
-        `RationalQuadratic`, `ExponentialPower` or `LpqLaplace`. None means ``RBF(0.5)``.
+        `RationalQuadratic` or `ExponentialPower`. None means ``RBF(0.5)``.
     n_features : int, default=128
         D, the number of frequencies; there are 2 D features.
     length_scale : float > 0, default=1.0

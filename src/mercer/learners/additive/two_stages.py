@@ -51,7 +51,8 @@ class TwoStageRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from mercer import AdditiveRegressor, KernelRidge, TwoStageRegressor
+    >>> from mercer import AdditiveRegressor, KernelRidge
+    >>> from mercer.learners.additive import TwoStageRegressor
     >>> X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
     >>> y = np.exp(X[:, 0]) + np.sin(5 * X[:, 0] * X[:, 1])
     >>> model = TwoStageRegressor(AdditiveRegressor(0), second=KernelRidge(0.01, kernel="rbf"))

@@ -198,7 +198,7 @@ class SignatureFeatures(SeriesFeatures):
     See Also
     --------
     mercer.kernels.Signature : The kernel, whose work grows with the square of the series.
-    MiniRocket : Other features of series.
+    ConvolutionFeatures : Other features of series.
 
     Notes
     -----
@@ -301,7 +301,7 @@ class WarpingFeatures(SeriesFeatures):
     See Also
     --------
     mercer.distances.DTW : The distance, the root of a sum of squared gaps.
-    MiniRocket : Other features of series.
+    ConvolutionFeatures : Other features of series.
 
     Notes
     -----

@@ -158,7 +158,7 @@ class CoordinateDescentWeights(BaseEstimator):
 
     Examples
     --------
-    >>> from mercer import CoordinateDescentWeights
+    >>> from mercer.learners.metrics import CoordinateDescentWeights
     >>> X = np.random.default_rng(0).uniform(size=(200, 3))
     >>> model = CoordinateDescentWeights().fit(X, X[:, 1] > 0.5)
     >>> int(model.weights_.argmax()), model.error_ < 0.05
@@ -341,7 +341,7 @@ def noise_features(
 
     Examples
     --------
-    >>> from mercer import noise_features
+    >>> from mercer.learners.metrics import noise_features
     >>> X = np.random.default_rng(0).uniform(size=(300, 3))
     >>> noise_features(X, X[:, 0] + X[:, 1] > 1).noise
     ['2']

@@ -210,7 +210,7 @@ _KINDS: dict[str, MachineKind] = {}
 
 
 def register_machine(kind: MachineKind) -> Callable[[], None]:
-    """Make a kind of machine known to searches and to `mercer.KernelMachine`.
+    """Make a kind of machine known to searches and to `mercer.selection.automatic.KernelMachine`.
 
     Returns
     -------

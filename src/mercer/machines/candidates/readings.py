@@ -22,7 +22,6 @@ from scipy.interpolate import BSpline
 from mercer.distances import Edit, Meaning, Minkowski
 from mercer.kernels import (
     RBF,
-    BlendedSpectrum,
     Convex,
     GappedKmer,
     GapWeighted,
@@ -186,11 +185,11 @@ def _of_kind(feature: Feature, name: str) -> Kernel:
 def substrings(longest: int, rare: bool = False) -> Kernel:
     """A kernel of shared substrings of 1 to ``longest`` symbols; all lengths have equal weight.
 
-    In one sum of counts, as in `BlendedSpectrum`, short substrings would have too much weight; but
-    not if ``rare`` ones count more.
+    In one sum of counts, as in `Spectrum` with ``shortest=1``, short substrings would have too much
+    weight; but not if ``rare`` ones count more.
     """
     if rare:
-        return BlendedSpectrum(longest, sublinear=True, idf=True).normalised()
+        return Spectrum(longest, sublinear=True, idf=True, shortest=1).normalised()
     lengths = [Spectrum(k).normalised() for k in range(1, longest + 1)]
     return Convex(lengths).normalised()
 

@@ -185,7 +185,7 @@ class NoiseFeatureDisplay(Display):
 
     @classmethod
     def from_result(cls, result: Any, *, ax: Any = None) -> NoiseFeatureDisplay:
-        """Draw what `mercer.noise_features` found."""
+        """Draw what `mercer.learners.metrics.noise_features` found."""
         return cls(result.names, -result.gains, result.deviations).plot(ax)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> NoiseFeatureDisplay:

@@ -65,7 +65,8 @@ class KernelMachine:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer import KernelMachine, KernelRegressor
+    >>> from mercer import KernelRegressor
+    >>> from mercer.selection.automatic import KernelMachine
     >>> from mercer.kernels import RBF, TableKernel
     >>> X = np.linspace(0, 6, 40)[:, None]
     >>> wave = KernelMachine("ridge", TableKernel([(RBF(1.0), ["0 (scaled)"])]))

@@ -98,7 +98,8 @@ def winner_code(model: Any) -> str:
     name = type(model).__name__
     place = model.machine_.place if isinstance(model.machine_, OneOutput) else None
     writer = Writer()
-    writer.imports["mercer"] |= {name, "KernelMachine"}
+    writer.imports["mercer"].add(name)
+    writer.imports["mercer.selection.automatic"].add("KernelMachine")
     given = model.machines or [_as_given(model, *each) for each in model.parts_]
     machines = []
     for machine, part in zip(given, model.machine_.parts):
@@ -212,7 +213,7 @@ class Writer:
             if getattr(module, owner.__name__, None) is owner:
                 self.imports[module.__name__].add(owner.__name__)
                 return owner.__name__
-        home = "mercer" if owner is KernelMachine else owner.__module__
+        home = "mercer.selection.automatic" if owner is KernelMachine else owner.__module__
         self.imports[home].add(owner.__name__)
         return owner.__name__
 
