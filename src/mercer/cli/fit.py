@@ -34,6 +34,7 @@ from mercer.plots.report import (
     Final,
     Provenance,
     ReportData,
+    Subject,
     TableFacts,
     plain,
     report_data,
@@ -342,7 +343,7 @@ def _report(
     """Measure what the report shows, and write it."""
     split, targets = outcome.split, problem.targets
     wanted = max(REPORT_SHARE * budget.limit, LEAST_REPORT) / max(len(targets), 1)
-    data = report_data(
+    data = report_data(Subject(
         outcome.model, split.X_train, split.y_train, holdout=(split.X_held, split.y_held),
         scored=outcome.score, final=Final(outcome.final, outcome.final_X, outcome.final_rows),
         facts=TableFacts(
@@ -355,7 +356,7 @@ def _report(
         ),
         values=not options.no_rows,
         time=max(min(wanted, budget.left()), LATE_REPORT),
-    )  # fmt: skip
+    ))  # fmt: skip
     write_report(options.pages(targets)[target] if target else options.report, data)
     return data
 

@@ -64,10 +64,8 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
         _show_rare(score, model, screen)
         _show_order(score, model, screen)
         _show_doubts(part, score, problem.doubts_of(target), screen)
-        for text in [] if part.report is None else part.report.texts:
-            screen.print(f"\nWhich {text.noun} of {text.column} speak for what:")
-            for sentence in text.sentences():
-                screen.print(f"  {sentence}")
+        for sentence in [] if part.report is None else part.report.lines("texts"):
+            screen.print(sentence)
 
 
 def _show_score(score: HeldOut, final_rows: int, options: FitOptions, screen: Terminal) -> None:

@@ -15,12 +15,18 @@ from mercer.cli.tables import Tables
 from mercer.cli.target import left_out, read_target, unknown_classes
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load
-from mercer.plots.report import Provenance, ReportData, TableFacts, plain, report_data, write_report
+from mercer.plots.report import (
+    Provenance,
+    ReportData,
+    Subject,
+    TableFacts,
+    plain,
+    report_data,
+    write_report,
+)
 from mercer.spoken import a_type
 
 SECONDS = 60.0  # the most that the report may take
-FOREMOST, PAIRS = 5, 3  # columns and pairs on the screen
-LEAST = 0.001  # loss of a column that is named
 
 
 def report_table(options: ReportOptions) -> int:
@@ -62,13 +68,13 @@ def report_table(options: ReportOptions) -> int:
     for doubt in doubts:
         screen.print(line(("! ", "yellow"), doubt), soft_wrap=True)
     try:
-        data = report_data(
-            estimator, None, None, holdout=(X, y), values=not options.no_rows, time=SECONDS,
+        data = report_data(Subject(
+            estimator, holdout=(X, y), values=not options.no_rows, time=SECONDS,
             facts=TableFacts(target, dropped_rows=dropped, rows=(rows, rows)),
             provenance=Provenance(
                 model_path=str(model), data_path=tables.label, new_path=new_rows(given[0])
             ),
-        )  # fmt: skip
+        ))  # fmt: skip
     except ValueError as error:  # columns that are lacking or are something else now
         raise TableError(f"{tables.label}: {error}") from error
     write_report(output, data)
@@ -77,7 +83,7 @@ def report_table(options: ReportOptions) -> int:
         screen.print(line(("! ", "yellow"), data.seen_before), soft_wrap=True)
     elif data.seen == 0:
         screen.print(data.seen_before)
-    for sentence in _why(data):
+    for sentence in data.lines("relevance"):
         screen.print(sentence, soft_wrap=True)
     screen.print(f"Report of {counted(len(y), 'row')}: {output}", soft_wrap=True)
     if json:
@@ -87,8 +93,8 @@ def report_table(options: ReportOptions) -> int:
             "score": {"metric": score.metric, "value": score.value,
                       "interval": [score.low, score.high], "rows": score.rows},
             "verdict": data.verdict, "rows_in_training": data.seen,
-            "relevance": data.relevance, "notices": [*tables.notes, *doubts, *_warned(data)],
-            "report": str(output),
+            "relevance": data.numbers()["relevance"],
+            "notices": [*tables.notes, *doubts, *_warned(data)], "report": str(output),
         }  # fmt: skip
         print(json_text.dumps(plain(facts), allow_nan=False))
     return 0
@@ -96,19 +102,6 @@ def report_table(options: ReportOptions) -> int:
 
 def _warned(data: ReportData) -> list[str]:
     return [data.seen_before] if data.seen else []
-
-
-def _why(data: ReportData) -> list[str]:
-    """What the predictions rest on, in sentences."""
-    found = data.relevance
-    if found is None or found.full <= 0:
-        return []
-    first = [(c, loss) for c, loss in zip(found.columns, found.loss.tolist()) if loss >= LEAST]
-    if not first:
-        return []
-    listed = ", ".join(f"{column} {100 * loss:.1f}" for column, loss in first[:FOREMOST])
-    said = f"Lost without a column, in percentage points of {found.measure}: {listed}."
-    return [said, *map(str, found.pairs[:PAIRS])]
 
 
 def _checked(estimator, y: np.ndarray, table: str, target: str) -> tuple[np.ndarray, list[str]]:

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 
 from mercer.spoken import spoken
 
+#: ends of the axes of a drawing, which is 360 units wide, the text width on a phone, so that its
+#: letters are never made smaller; and the bottom of a low one
+LEFT, RIGHT, TOP, BOTTOM, LOWER = 50, 348, 30, 206, 146
+
 
 @dataclass(frozen=True)
 class Axis:

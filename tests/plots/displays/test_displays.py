@@ -205,9 +205,24 @@ def test_every_class_keeps_its_share_of_a_sample():
 
 
 def test_a_report_imports_only_the_displays_that_it_shows():
-    code = "import sys, mercer.plots.report; print(*sys.modules)"
+    """Displays and sections are imported when a report has them."""
+    code = """
+import sys, numpy as np, mercer
+from mercer.plots.report import Subject, report_data
+print(*sys.modules)
+X = np.arange(20.0)[:, None]
+model = mercer.KernelRidge().fit(X, X[:, 0])
+report_data(Subject(model, X, X[:, 0], holdout=(X, X[:, 0])))
+print(*sys.modules)
+"""
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     room = "mercer.plots.displays."
-    files = {name.removeprefix(room) for name in said.stdout.split() if name.startswith(room)}
+    before, after = (
+        {name.removeprefix(room) for name in line.split() if name.startswith(room)}
+        for line in said.stdout.splitlines()
+    )
     shown = {"embedding", "gram_map", "influence", "partial_dependence", "reliance", "spectrum"}
-    assert files == {"display", *shown}
+    assert before == set()
+    assert after == {"display", *shown}
+    assert "mercer.plots.report.errors" in said.stdout
+    assert "mercer.plots.report.class_errors" not in said.stdout

@@ -10,7 +10,7 @@ from mercer.kernels import WeisfeilerLehman
 from mercer.plots import GraphDisplay, NeighbourhoodDisplay
 from mercer.plots.classes import COLOURS
 from mercer.plots.displays.neighbourhoods import Neighbourhood
-from mercer.plots.report.save import node_drawing
+from mercer.plots.report.data import node_drawing
 from mercer.samples import kind_named
 
 pytest.importorskip("matplotlib").use("agg")

@@ -12,7 +12,7 @@ from lanes import few
 from mercer.plots import RelevanceDisplay
 from mercer.plots.displays.relevance import _dependence
 from mercer.plots.fitted import RawRows, rows_of, typical_row
-from mercer.plots.report.save import report_data
+from plots.report.reports import report_data
 
 
 def mixed(n=80):
@@ -67,9 +67,9 @@ def test_a_report_ends_in_its_time_with_its_cheap_parts(time):
     begun = process_time()
     data = report_data(model, X[:300], y[:300], holdout=(X[300:], y[300:]), time=time)
     assert process_time() - begun < 3 * (time + 3)  # the whole would take minutes
-    assert len(data.columns) == 100
-    assert len(data.spectrum.eigenvalues) >= 100
-    assert len(data.relevance.columns) >= 1
+    assert len(data["columns"]) == 100
+    assert len(data["spectrum"].display.eigenvalues) >= 100
+    assert len(data["relevance"].display.columns) >= 1
 
 
 @pytest.mark.parametrize("shares", [[0.5, 0.5], [0.9, 0.1], [0.2, 0.3, 0.5], [1.0]])

@@ -3,8 +3,15 @@
 import numpy as np
 from sklearn.datasets import load_diabetes, load_wine
 
-from mercer.plots.report import Final, Provenance, TableFacts, report_data
+from mercer.plots import report
+from mercer.plots.report import Final, Provenance, Subject, TableFacts
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
+
+
+def report_data(*given, **options):
+    """The report of a subject."""
+    return report.report_data(Subject(*given, **options))
+
 
 HOSTILE = "</script><script>alert(1)</script>"
 

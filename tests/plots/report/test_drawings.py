@@ -3,6 +3,7 @@
 import collections
 import struct
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,26 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mercer.plots.axes import Axis, brief, padded
+from mercer.plots.axes import BOTTOM, LEFT, LOWER, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.displays.embedding import EmbeddingDisplay
 from mercer.plots.displays.partial_dependence import Dependence
 from mercer.plots.fitted import sample_rows
 from mercer.plots.report.advice import LearningCurve
-from mercer.plots.report.contents import Score
-from mercer.plots.report.drawings import (
-    BOTTOM,
-    DRAWN,
-    LEFT,
-    LOWER,
-    PALETTE,
-    RIGHT,
-    TOP,
-    dependence_drawing,
-    embedding_drawing,
-    indexed_png,
-    learning_drawing,
-    levels,
-)
+from mercer.plots.report.pictures import DRAWN, PALETTE, Embedding, indexed_png, levels
+from mercer.plots.report.subject import Score
+from mercer.plots.report.why import dependence_drawing
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 
@@ -154,7 +143,7 @@ def test_a_mean_above_the_range_of_most_rows_is_drawn_inside(kind):
 
 def test_the_last_fit_of_a_learning_curve_is_in_its_figure():
     curve = LearningCurve(np.array([20, 40, 80, 160]), np.array([0.3, 0.6, 0.55, 0.8]), 0.1)
-    drawn = learning_drawing(curve, Score("r2", 0.8, 0.7, 0.95, 40))
+    drawn = curve.drawn(SimpleNamespace(score=Score("r2", 0.8, 0.7, 0.95, 40)))
     assert within(drawn["points"])
     places = [x for x, _ in drawn["points"]]
     assert places == sorted(places)
@@ -168,7 +157,7 @@ def test_rows_have_the_colours_of_their_classes():
     y = np.resize(np.repeat(np.arange(12), np.arange(10, 130, 10)), 900)
     for kept in (12, 8, 1):
         labels = np.minimum(y, kept - 1)
-        drawn = embedding_drawing(EmbeddingDisplay(scores, labels, classes=np.arange(kept)))
+        drawn = Embedding(EmbeddingDisplay(scores, labels, classes=np.arange(kept))).drawn(None)
         assert len(drawn["points"]) == DRAWN
         counts = collections.Counter(look for _, _, look in drawn["points"])
         assert set(counts) == {f"c{i}" for i in range(min(kept, 8))}
@@ -185,12 +174,12 @@ def test_rows_have_the_colours_of_their_classes():
 def test_rows_have_the_shades_of_their_targets():
     rng = np.random.default_rng(0)
     y = np.append(rng.normal(size=500), 1e9)
-    drawn = embedding_drawing(EmbeddingDisplay(rng.normal(size=(501, 2)), y))
+    drawn = Embedding(EmbeddingDisplay(rng.normal(size=(501, 2)), y)).drawn(None)
     looks = {target: look for target, (_, _, look) in zip(y, drawn["points"])}
     assert set(looks.values()) == {f"v{i}" for i in range(8)}
     assert looks[y.min()] == "v0"
     assert looks[1e9] == "v7"
     assert drawn["high"] < 10
     assert drawn["names"] == []
-    same = embedding_drawing(EmbeddingDisplay(rng.normal(size=(5, 2)), np.ones(5)))
+    same = Embedding(EmbeddingDisplay(rng.normal(size=(5, 2)), np.ones(5))).drawn(None)
     assert {look for *_, look in same["points"]} == {"v0"}

@@ -14,7 +14,8 @@ from plots.report.reports import three_rows
     ["</script >", "</script\n", "<!-- <script ", "]]>", "&lt;/script&gt;", "a < b & c"],
 )
 def test_texts_are_escaped_and_read_back(text, tmp_path):
-    data = replace(three_rows(), target=text)
+    data = three_rows()
+    data = replace(data, facts=replace(data.facts, target=text))
     write_report(tmp_path / "report.html", data)
     page = (tmp_path / "report.html").read_text()
     _, _, rest = page.partition('<script type="application/json" id="mercer-report">')

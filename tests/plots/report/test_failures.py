@@ -21,21 +21,14 @@ from mercer.machines.scores import metric_named
 from mercer.plots import save_report
 from mercer.plots.fitted import RawRows
 from mercer.plots.report.advice import LearningCurve, learning_curve, suspects
-from mercer.plots.report.contents import TableFacts
-from mercer.plots.report.drawings import calibration_drawing
-from mercer.plots.report.failures import (
-    calibration,
-    class_rates,
-    confusion,
-    prediction_intervals,
-    weak_segments,
-    worst_rows,
-)
-from mercer.plots.report.measure import report_data
+from mercer.plots.report.class_errors import calibration, class_rates, confusion
+from mercer.plots.report.errors import prediction_intervals, weak_segments, worst_rows
 from mercer.plots.report.save import render
+from mercer.plots.report.subject import TableFacts
 from mercer.tables import column_kind
 from mercer.threads import Clock, Stop, raise_if_stopped
 from plots.displays.test_influence import planted
+from plots.report.reports import report_data
 
 
 def chances(n=600, rare=0.06):
@@ -81,7 +74,7 @@ def test_of_a_rare_class_thresholds_and_bins_tell_its_low_probabilities_apart():
     assert len(found.counts) == 10
     assert_allclose(found.counts, 400, rtol=0.01)
     assert_allclose(np.average(found.observed, weights=found.counts), np.mean(y == "fraud"))
-    assert found.high.max() <= calibration_drawing(found)["x"].high <= 0.1
+    assert found.high.max() <= found.drawn(None)["x"].high <= 0.1
 
 
 def test_intervals_cover_what_they_should():
@@ -182,13 +175,13 @@ def test_of_a_rare_class_average_precision_is_on_the_first_screen(rare):
     data = report_data(model, X[::2], y[::2], holdout=(X[1::2], y[1::2]))
     text = render(data)
     first = text[: text.index("<main>")]
-    assert f"{data.rates.average_precision:.3f}" in first
-    assert f"{data.rates.auc:.3f}" in first
+    assert f"{data['rates'].average_precision:.3f}" in first
+    assert f"{data['rates'].auc:.3f}" in first
     for name in ("roc", "precision", "thresholds", "learning", "suspects", "segments"):
         assert f'id="{name}"' in text
     order = [text.index(f'<section id="{n}">') for n in ("relevance", "errors", "next", "data")]
     assert order == sorted(order)
-    assert data.stored in text
+    assert data["machines"].stored in text
 
 
 def test_without_values_no_cell_and_no_target_of_a_row_is_in_the_page(rare):
@@ -209,8 +202,8 @@ def test_without_values_no_cell_and_no_target_of_a_row_is_in_the_page(rare):
     X2, y2, _ = planted("regression")
     model = mercer.KernelRegressor(trials=1).fit(X2[:300], y2[:300])
     data = report_data(model, X2[:300], y2[:300], holdout=(X2[300:], y2[300:]), values=False)
-    assert len(data.residuals.predicted) == 0
-    edges = data.target_summary.edges
+    assert len(data["residuals"].predicted) == 0
+    edges = data["target_summary"].edges
     assert edges[0] < y2.min() < y2.max() < edges[-1]
     text = render(data)
     assert not [v for v in y2.tolist() if repr(v) in text]
@@ -222,8 +215,8 @@ def test_samples_without_columns_have_a_report_too():
     X, y = np.tile(words, 6).tolist(), np.tile(["fruit"] * 4 + ["thing"] * 4, 6)
     model = mercer.KernelClassifier(trials=1).fit(X[:32], y[:32])
     data = report_data(model, X[:32], y[:32], holdout=(X[32:], y[32:]))
-    assert (data.worst_columns, data.segments, data.dependences) == ([], [], [])
-    assert data.suspicion.looked_at == 32
+    assert data["worst"].columns == data["segments"].each == data["dependences"].each == []
+    assert data["suspicion"].looked_at == 32
     render(data)
     (one,) = [report_data(model, None, None, holdout=(X[40:41], y[40:41]))]
     assert one.score.rows == 1
@@ -236,13 +229,13 @@ def test_a_report_needs_no_training_rows(rare, tmp_path):
     data = save_report(tmp_path / "r.html", model, X[1::2], y[1::2], target="kind of case")
     assert data.score.metric == model.metric_
     assert data.score.value == score_held_out(model, (X[::2], y[::2]), (X[1::2], y[1::2])).score
-    assert data.relevance is not None  # nothing is fitted for it
-    assert data.learning is None
+    assert data.get("relevance") is not None  # nothing is fitted for it
+    assert data.get("learning") is None
     text = (tmp_path / "r.html").read_text("utf-8")
     assert "kind of case" in text
     assert "the score of the fit on" not in text
     whole = save_report(tmp_path / "r.html", model, X[1::2], y[1::2], train=(X[::2], y[::2]))
-    assert whole.relevance is not None
+    assert whole.get("relevance") is not None
 
 
 def test_classes_with_an_order_stand_in_it():

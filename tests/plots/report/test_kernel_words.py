@@ -20,7 +20,7 @@ from mercer.kernels import (
     Polynomial,
     TableKernel,
 )
-from mercer.plots.report.kernel_words import kernel_words
+from mercer.plots.report.kernel import kernel_words
 
 
 def test_kernels_in_words():

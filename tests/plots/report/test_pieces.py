@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.plots.report import effects
-from mercer.plots.report.effects import text_pieces
+from mercer.plots.report import why
+from mercer.plots.report.why import text_pieces
 from mercer.threads import Clock
 from mercer.threads.clock import PILOT
 
@@ -41,14 +41,14 @@ def test_a_clock_leaves_fewer_texts_and_words(monkeypatch):
     table = pd.DataFrame({"note": [f"{text} {text}" for text in TEXTS]})
     model = KernelClassifier(trials=1).fit(table, GOOD)
     read = []
-    answers = effects._answers
-    monkeypatch.setattr(effects, "_answers", lambda m, X: read.append(len(X)) or answers(m, X))
+    answers = why._answers
+    monkeypatch.setattr(why, "_answers", lambda m, X: read.append(len(X)) or answers(m, X))
     whole = text_pieces(model, table, "note")
     assert (whole.rows, read) == (N, [N, read[1]])
     read.clear()
     text_pieces(model, table, "note", clock=Clock(0.0))
     assert read[0] == read[1] == PILOT
-    assert read[2] <= 10 * effects.EACH
+    assert read[2] <= 10 * why.EACH
 
 
 def test_numbers_grow_or_fall_and_arrays_do():

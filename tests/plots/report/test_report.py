@@ -26,16 +26,24 @@ from sklearn.svm import SVC
 
 from mercer.machines import holdout
 from mercer.machines.holdout import Comparison, score_held_out
-from mercer.plots.report import summaries
+from mercer.plots.report import data as report_columns
 from mercer.plots.report.advice import Suspicion
-from mercer.plots.report.contents import Contender, Score
-from mercer.plots.report.drawings import levels
-from mercer.plots.report.failures import calibration
-from mercer.plots.report.measure import report_data
+from mercer.plots.report.class_errors import calibration
+from mercer.plots.report.contents import Contender, Leaderboard
+from mercer.plots.report.data import Columns
+from mercer.plots.report.pictures import levels
 from mercer.plots.report.save import render, write_report
+from mercer.plots.report.subject import Score
 from mercer.selection.automatic import KernelRegressor
 from mercer.visible import visible
-from plots.report.reports import HOSTILE, classification, hostile, regression, three_rows
+from plots.report.reports import (
+    HOSTILE,
+    classification,
+    hostile,
+    regression,
+    report_data,
+    three_rows,
+)
 from plots.report.test_drawings import read_png
 
 
@@ -160,9 +168,9 @@ def test_the_confusion_matrix_is_scikit_learns(wine):
         np.reshape(shares, (3, 3)), expected / expected.sum(1, keepdims=True), atol=1e-4
     )
     said = model.predict(X)
-    assert_allclose(data.confusion.recall, recall_score(y, said, average=None))
+    assert_allclose(data["confusion"].recall, recall_score(y, said, average=None))
     assert_allclose(
-        data.confusion.precision, precision_score(y, said, average=None, zero_division=0)
+        data["confusion"].precision, precision_score(y, said, average=None, zero_division=0)
     )
 
 
@@ -245,7 +253,7 @@ def test_the_gram_picture_is_the_gram_matrix(wine):
     K = model.kernel_.block(M, M)
     source = page.of("img")[0]["src"]
     pixels = read_png(base64.b64decode(source.removeprefix("data:image/png;base64,")))
-    low, high = data.gram.limits
+    low, high = data["gram"].display.limits
     off = ~np.eye(len(K), dtype=bool)
     assert_allclose([low, high], [K[off].min(), K[off].max()], rtol=1e-5)
     assert np.abs(pixels.astype(int) - levels(K, low, high)).max() <= 1
@@ -258,11 +266,11 @@ def test_the_gram_picture_is_the_gram_matrix(wine):
 
 def test_relevance_bars_are_as_long_as_the_losses(wine):
     _, _, _, data, page, numbers = wine
-    assert numbers["relevance"]["loss"] == data.relevance.loss.tolist()
+    assert numbers["relevance"]["loss"] == data["relevance"].display.loss.tolist()
     start, end = (page.elements.index(page.by_id(name)) for name in ("relevance", "errors"))
     bars = [e for e in page.elements[start:end] if e["tag"] == "span" and e.get("class") == "bar"]
     widths = [float(re.search(r"width:([\d.]+)%", b["style"])[1]) for b in bars]
-    loss = np.abs(data.relevance.loss)
+    loss = np.abs(data["relevance"].display.loss)
     assert len(widths) == 13
     assert_allclose(widths, loss / loss.max() * max(widths), atol=0.02)
 
@@ -273,7 +281,7 @@ def test_residuals_are_true_less_predicted(diabetes):
     assert_allclose(numbers["residuals"]["predicted"], predicted)
     assert_allclose(numbers["residuals"]["residual"], y - predicted)
     assert numbers["score"]["value"] == pytest.approx(r2_score(y, predicted))
-    assert data.residuals.half == np.median(np.abs(y - predicted))
+    assert data["residuals"].half == np.median(np.abs(y - predicted))
     section = render_part(page, "residuals")
     x, y_ = axis_values(section, "x"), axis_values(section, "y")
     dots = section.of("circle", "cloud")
@@ -300,7 +308,7 @@ def test_a_machine_in_the_place_of_a_late_winner_has_a_row(wine):
     late = copy(model)
     late.winner_name_ = "the machine of the start"
     data = report_data(late, *train, holdout=held_out)
-    first, *others = data.contenders
+    first, *others = data.leaderboard.contenders
     assert (first.name, first.role, first.validation) == (late.winner_name_, "winner", None)
     assert first.unseen == data.score
     assert "winner" not in [other.role for other in others]
@@ -315,7 +323,11 @@ def test_the_scores_are_those_of_the_api_and_no_baseline_is_fitted_twice(wine, m
     assert (data.score.value, data.score.low, data.score.high) == (
         scored.score, scored.low, scored.high,
     )  # fmt: skip
-    unseen = {c.name: c.unseen.value for c in data.contenders if c.role in ("trivial", "linear")}
+    unseen = {
+        c.name: c.unseen.value
+        for c in data.leaderboard.contenders
+        if c.role in ("trivial", "linear")
+    }
     assert unseen == scored.baselines
     assert data.numbers()["contenders"] == wine[3].numbers()["contenders"]
 
@@ -334,15 +346,15 @@ def test_plain_estimators_are_reported_too():
     X, y = load_breast_cancer(return_X_y=True)
     model = SVC().fit(X[::2], y[::2])
     data = report_data(model, X[::2], y[::2], holdout=(X[1::2], y[1::2]))
-    assert data.calibration is None
+    assert data.get("calibration") is None
     assert data.score.value == model.score(X[1::2], y[1::2])
-    assert data.machines[0].kernel.formula == "exp(−γ ‖x − z‖²)"
+    assert data["machines"][0].kernel.formula == "exp(−γ ‖x − z‖²)"
     _, numbers = read_page(data)
     assert numbers["relevance"]["measure"] == "accuracy"
     ridge = ReferenceRidge(kernel="precomputed").fit(X @ X.T, y)
     data = report_data(ridge, X @ X.T, y, holdout=(X @ X.T, y))
-    assert data.columns == []
-    assert data.relevance is None
+    assert len(data["columns"]) == 0
+    assert data.get("relevance") is None
     read_page(data)
 
 
@@ -362,8 +374,11 @@ def test_a_paired_test_says_whether_a_simpler_model_does_as_well(wine, outcome, 
     data = replace(
         wine[3],
         score=score(0.9, 0.8, 0.96),
-        contenders=[Contender("linear", "linear", unseen=score(0.85, 0.75, 0.93))],
-        versus={"linear": Comparison((low + high) / 2, low, high, p)},
+        leaderboard=Leaderboard(
+            [Contender("linear", "linear", unseen=score(0.85, 0.75, 0.93))],
+            {"linear": Comparison((low + high) / 2, low, high, p)},
+            wine[3].leaderboard.kept,
+        ),
     )
     assert bool(data.simpler) == (outcome != "better")
     assert ("A simpler model is enough" in render(data)) == (outcome != "better")
@@ -383,8 +398,11 @@ def test_no_better_than_guessing_is_said(wine):
     data = replace(
         wine[3],
         score=score(0.5, 0.4, 0.6),
-        contenders=[Contender("trivial", "trivial", unseen=score(0.45, 0.4, 0.5))],
-        versus={"trivial": Comparison(0.05, -0.1, 0.2, 0.5)},
+        leaderboard=Leaderboard(
+            [Contender("trivial", "trivial", unseen=score(0.45, 0.4, 0.5))],
+            {"trivial": Comparison(0.05, -0.1, 0.2, 0.5)},
+            wine[3].leaderboard.kept,
+        ),
     )
     assert "no better than always answering the most frequent class (45.0%)" in data.verdict
 
@@ -403,11 +421,11 @@ def test_too_few_rows_are_no_score():
 def test_targets_are_not_blamed_for_many_large_errors(diabetes, wine):
     data = diabetes[3]
     few, many = (Suspicion([], count, 300) for count in (4, 20))
-    told = [sentence for _, sentence in replace(data, suspicion=few).trust]
+    told = [sentence for _, sentence in data.having(suspicion=few).trust]
     assert any("4 training rows have targets that are hard to believe" in s for s in told)
-    told = [sentence for _, sentence in replace(data, suspicion=many).trust]
+    told = [sentence for _, sentence in data.having(suspicion=many).trust]
     assert any("20 of 300 training rows are far from" in s for s in told)
-    told = [sentence for _, sentence in replace(wine[3], suspicion=many).trust]
+    told = [sentence for _, sentence in wine[3].having(suspicion=many).trust]
     assert any("20 training rows have targets that are hard to believe" in s for s in told)
 
 
@@ -425,7 +443,7 @@ def test_no_text_becomes_markup(hostile_page):
     assert not [k for e in page.elements for k in e if k.startswith("on")]
     assert numbers["target"] == numbers["provenance"]["command"] == HOSTILE
     assert page.of("h1")[0]["text"] == f"Predicting {HOSTILE}"
-    assert [c["name"] for c in numbers["columns"]] == [c.name for c in data.columns]
+    assert [c["name"] for c in numbers["columns"]] == [c.name for c in data["columns"]]
 
 
 def test_the_json_holds_every_text_and_ends_no_script():
@@ -442,7 +460,8 @@ def test_the_json_holds_every_text_and_ends_no_script():
         "\ud800",
         "ü",
     ]
-    data = replace(three_rows(), notices=names, target="</SCRIPT >")
+    data = three_rows()
+    data = replace(data, facts=replace(data.facts, notices=names, target="</SCRIPT >"))
     text = visible(render(data))
     text.encode()
     body = text.split('id="mercer-report">', 1)[1]
@@ -473,9 +492,10 @@ def test_a_table_that_polars_does_not_read_is_named_in_the_code():
     ast.parse(code)
     assert 'new = ...  # a table like "NEW \'a.ts"' in code.splitlines()
     provenance = replace(data.provenance, new_path="NEW.jsonl")
-    for kind, reader in ((data.columns[0].kind, "pl.read_ndjson("), ("graph", "...  # a table")):
-        columns = [replace(data.columns[0], kind=kind), *data.columns[1:]]
-        page = Page(render(replace(data, columns=columns, provenance=provenance)))
+    for kind, reader in ((data["columns"][0].kind, "pl.read_ndjson("), ("graph", "...  # a table")):
+        columns = [replace(data["columns"][0], kind=kind), *data["columns"][1:]]
+        changed = replace(data, provenance=provenance).having(columns=Columns(columns))
+        page = Page(render(changed))
         assert any(f"new = {reader}" in element["text"] for element in page.of("pre"))
 
 
@@ -536,8 +556,8 @@ def test_a_large_confusion_matrix_is_a_map_of_all_its_rows(hostile_page):
         e["text"] for e in page.elements[start:] if e["tag"] == "title" and " → " in e["text"]
     ]
     counts = [int(t.rsplit(": ", 1)[1]) for t in titles]
-    assert sum(counts) == data.score.rows == data.confusion.matrix.sum()
-    assert len(counts) == (data.confusion.matrix > 0).sum()
+    assert sum(counts) == data.score.rows == data["confusion"].matrix.sum()
+    assert len(counts) == (data["confusion"].matrix > 0).sum()
 
 
 def test_nothing_is_asked_of_the_network(wine, hostile_page):
@@ -566,7 +586,7 @@ def test_a_report_is_written_whole_or_not_at_all(wine, tmp_path, monkeypatch):
 def test_of_thousands_of_columns_a_thousand_are_listed(diabetes):
     data = diabetes[3]
     for count in (1000, 1200):
-        many = replace(data, columns=(data.columns * 200)[:count])
+        many = data.having(columns=Columns((data["columns"].each * 200)[:count]))
         page, numbers = read_page(many)
         assert len(page.of("svg", "sparkline")) == len(numbers["columns"]) == 1000
         assert numbers["n_columns"] == count
@@ -576,7 +596,7 @@ def test_of_thousands_of_columns_a_thousand_are_listed(diabetes):
 
 def test_columns_that_no_page_lists_cost_no_distribution(diabetes, monkeypatch):
     model, (X, *_) = diabetes[0], diabetes[1]
-    monkeypatch.setattr(summaries, "LISTED_COLUMNS", 3)
-    found = summaries.column_summaries(model, X)
+    monkeypatch.setattr(report_columns, "LISTED_COLUMNS", 3)
+    found = report_columns.column_summaries(model, X)
     assert [bool(column.counts) for column in found] == [True] * 3 + [False] * (len(found) - 3)
     assert found[-1].shown.endswith("different")

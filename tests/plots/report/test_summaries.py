@@ -8,10 +8,12 @@ from numpy.testing import assert_allclose
 
 from mercer import SVC, KernelClassifier, KernelRegressor, KernelRidge
 from mercer.kernels import SubsetTree, WeisfeilerLehman
-from mercer.plots.report.drawings import curve_points, relevance_tracks
-from mercer.plots.report.save import node_drawing, render, report_data
+from mercer.plots.report.data import ColumnSummary, node_drawing
+from mercer.plots.report.save import render
+from mercer.plots.report.why import Relevance
 from mercer.samples import Drawing, kind_named
 from mercer.tables import infer_columns
+from plots.report.reports import report_data
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -26,6 +28,10 @@ TABLE = pd.DataFrame(
 )
 
 
+def summed(curve):
+    return ColumnSummary("wave", "series", "", True, 0, 2, curve=curve)
+
+
 def test_a_column_of_series_is_drawn_as_their_mean():
     """A rising and a falling line of different lengths have a flat mean; channels beyond the first
     are not drawn."""
@@ -37,10 +43,10 @@ def test_a_column_of_series_is_drawn_as_their_mean():
         column = infer_columns({"wave": cells}, kind={"wave": "series"})[0]
         curve = column.of.distribution(column, cells).curve
         assert_allclose(curve, np.linspace(first, last, 48))
-    drawn = curve_points(SimpleNamespace(curve=curve))
+    drawn = summed(curve).curve_points
     assert drawn[0] == (0.0, 22.0)
     assert drawn[-1] == (96.0, 2.0)
-    assert {y for _, y in curve_points(SimpleNamespace(curve=[2.0] * 48))} == {12.0}
+    assert {y for _, y in summed([2.0] * 48).curve_points} == {12.0}
 
 
 def path(n):
@@ -68,7 +74,7 @@ def test_the_page_draws_lists_of_graphs_but_no_graph_of_a_row_where_values_are_s
         model.fit(X, y)
         for values in (True, False):
             data = report_data(model, X, y, holdout=(X, y), values=values)
-            assert data.columns[0].kind == "graph"
+            assert data["columns"][0].kind == "graph"
             page = render(data)
             assert ("typical" in page) == values
             assert (page.count("<title>C</title>") == 4) == values  # the carbons of the median
@@ -86,7 +92,7 @@ def test_texts_that_a_kernel_reads_as_trees_are_not_said_to_be_texts():
     X = ["(S (NP she) (VP runs))", "(S (NP he) (VP sits))"] * 2
     y = np.arange(4.0)
     data = report_data(KernelRidge(kernel=SubsetTree()).fit(X, y), X, y, holdout=(X, y))
-    assert data.columns == []
+    assert data["columns"].each == []
 
 
 def test_marks_of_a_drawing_are_within_their_figure():
@@ -117,7 +123,9 @@ def test_each_kind_of_column_is_summed_up():
     model = KernelRegressor(trials=1, kind={"text": "text", "set": "set"})
     y = RNG.normal(size=N)
     model.fit(TABLE, y)
-    columns = {c.name: c for c in report_data(model, TABLE, y, holdout=(TABLE[:9], y[:9])).columns}
+    columns = {
+        c.name: c for c in report_data(model, TABLE, y, holdout=(TABLE[:9], y[:9]))["columns"]
+    }
     number = columns["number"]
     assert (number.low, number.high, sum(number.counts)) == (1.0, 48.0, 59)
     assert dict(zip(columns["level"].levels, columns["level"].counts)) == {"x": 30, "y": 20}
@@ -134,7 +142,7 @@ def test_whiskers_are_the_interval_where_it_is_known():
         columns=["a", "b", "c"], loss=np.array([0.5, 0.0, -0.5]),
         low=np.array([0.25, np.nan, -1.0]), high=np.array([1.0, np.nan, 0.0]),
     )  # fmt: skip
-    tracks = relevance_tracks(relevance)
+    tracks = Relevance(relevance).drawn(None)
     a, b, c = tracks["rows"]
     assert tracks["zero"] == 50
     assert b["whisker"] is None

@@ -129,7 +129,7 @@ def test_files_replays_code_and_further_fits_know_both(kind, eager, tmp_path):
 def test_the_report_tells_the_kernel_of_each_machine(eager, tmp_path):
     model = fitted(KernelRegressor)
     path = tmp_path / "r.html"
-    told = mercer.plots.save_report(path, model, TABLE[:60], WAVE[:60], time=2).machines
+    told = mercer.plots.save_report(path, model, TABLE[:60], WAVE[:60], time=2)["machines"]
     kernels = [part.kernel for part in model.machine_.parts]
     assert [words.kernel.code for words in told] == [repr(kernel) for kernel in kernels]
     assert len({words.learner for words in told}) == 3

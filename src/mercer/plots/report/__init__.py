@@ -1,10 +1,12 @@
-"""The report: measure.py computes its contents, save.py writes the page, kernel_words.py its
-sentences about kernels."""
+"""The report: contents.py computes it from a subject, save.py writes the page, and section.py lists
+its sections."""
 
-from mercer.plots.report.contents import Final, Provenance, TableFacts, plain
-from mercer.plots.report.save import ReportData, report_data, save_report, write_report
+from mercer.plots.report.contents import ReportData, report_data
+from mercer.plots.report.save import save_report, write_report
+from mercer.plots.report.section import Section, plain, register_section
+from mercer.plots.report.subject import Final, Provenance, Subject, TableFacts
 
 __all__ = [
-    "Final", "Provenance", "ReportData", "TableFacts", "plain", "report_data", "save_report",
-    "write_report",
+    "Final", "Provenance", "ReportData", "Section", "Subject", "TableFacts", "plain",
+    "register_section", "report_data", "save_report", "write_report",
 ]  # fmt: skip

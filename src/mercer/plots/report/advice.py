@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from mercer.machines import Classification, Metric, Regression, Task
-from mercer.plots.axes import brief
+from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.displays import InfluenceDisplay
+from mercer.plots.report.section import Section
+from mercer.plots.report.subject import Subject
 from mercer.threads import Clock
 
 SHARES = (0.125, 0.25, 0.5)  # shares of the training rows on the learning curve
@@ -21,9 +23,21 @@ MANY = 0.02  # share of the rows that were looked at
 LISTED = 12  # suspected rows that are listed
 
 
+class _OfTheSearch(Section):
+    """Abstract: what needs the rows of the fit, and fits the machine of a search again."""
+
+    place = "next"
+
+    @classmethod
+    def applies(cls, subject: Subject) -> bool:
+        return subject.known and subject.automatic
+
+
 @dataclass(frozen=True)
-class LearningCurve:
+class LearningCurve(_OfTheSearch):
     """The score on held-out rows of fits to parts of the training rows."""
+
+    name = "learning"
 
     #: rows of each fit, ascending, and its score; the last fit is the model itself
     rows: np.ndarray
@@ -51,6 +65,27 @@ class LearningCurve:
             f"has saved {percent} of the error. Other columns could."
         )
 
+    @classmethod
+    def measured(cls, subject: Subject) -> LearningCurve | None:
+        held_out = subject.X_test, subject.y_test
+        return subject.clock.share(0.42).within(
+            lambda clock: learning_curve(
+                subject.model, subject.X, subject.y, held_out, subject.scorer, subject.score.value,
+                clock, subject.seed,
+            )
+        )  # fmt: skip
+
+    def drawn(self, report: Any) -> dict[str, Any]:
+        """The score against the number of training rows, with the interval of the last score."""
+        score = report.score
+        low, high = padded(
+            float(min(self.score.min(), score.low)), float(max(self.score.max(), score.high))
+        )
+        x = Axis(0, 1.05 * float(self.rows[-1]), LEFT, RIGHT, count=4, whole=True)
+        y = Axis(low, high, BOTTOM, TOP)
+        points = [(x.at(n), y.at(v)) for n, v in zip(self.rows.tolist(), self.score.tolist())]
+        return {"x": x, "y": y, "points": points, "low": y.at(score.low), "high": y.at(score.high)}
+
 
 @dataclass(frozen=True)
 class Suspect:
@@ -66,11 +101,13 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Suspicion:
+class Suspicion(_OfTheSearch):
     """The first suspected rows, how many there are, and how many rows were looked at.
 
     If ``many`` of them are suspected, errors are often large, which need not be a fault of targets.
     """
+
+    name = "suspicion"
 
     rows: list[Suspect]
     count: int
@@ -79,6 +116,29 @@ class Suspicion:
     @property
     def many(self) -> bool:
         return self.count > MANY * self.looked_at
+
+    @classmethod
+    def measured(cls, subject: Subject) -> Suspicion | None:
+        return subject.clock.share(0.52).within(
+            lambda clock: suspects(
+                subject.model, subject.X, subject.y, subject.numbers(False), clock, subject.seed
+            )
+        )
+
+    def doubts(self, report: Any) -> list[str]:
+        if not self.count:
+            return []
+        are = "row has a target that is" if self.count == 1 else "rows have targets that are"
+        said = f"{self.count:,} training {are} hard to believe"
+        if report.task == "regression" and self.many:
+            said = (
+                f"{self.count:,} of {self.looked_at:,} training rows are far from what a fit "
+                "without them expects: some errors are much larger than most, or targets are wrong"
+            )
+        return [f"{said}: see “Targets to check”."]
+
+    def without_values(self, report: Any) -> Suspicion:
+        return replace(self, rows=[replace(row, given="", expected="") for row in self.rows])
 
 
 def learning_curve(

@@ -1,4 +1,4 @@
-"""Kernels in words and in mathematical notation, for readers who do not know kernels."""
+"""The kernel of a report in words and in mathematical notation, for readers who know no kernels."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import numpy as np
 
 from mercer.distances import Comparison, MappedMinkowski, Meaning
 from mercer.kernels import Kernel, TableKernel
+from mercer.plots.fitted import bound_kernel, kernel_machine
+from mercer.plots.report.section import Several, plain
+from mercer.plots.report.subject import Subject
 from mercer.samples import is_number
 from mercer.spoken import spoken
 
@@ -21,6 +24,14 @@ POWER = re.compile(r"\^([123])(?![\w.])")
 SUPERSCRIPTS = {"1": "", "2": "²", "3": "³"}
 MOST_NAMED = 3  # items of a list that are written out; of more, the first and the last
 MOST_SHARES = 6  # columns whose shares of a learnt map are named
+
+#: how the encoder of the automatic estimators passes a number to the kernel
+SCALES = {
+    "rank": "A number is replaced by its rank among the training rows, scaled to unit variance.",
+    "scaled": "From a number its mean is subtracted; then it is divided by its standard deviation.",
+    "normal": "A number is replaced by the value of a standard normal variable of the same rank.",
+    "level": "An integer of few values is a category too.",
+}
 
 
 @dataclass(frozen=True)
@@ -147,3 +158,62 @@ def _map_words(kernel: Any, names: list[str]) -> str:
     )
     first = "" if len(names) <= MOST_SHARES else "mostly "
     return f"{what}; it was learnt. Its squared weights belong {first}to: {', '.join(named)}."
+
+
+@dataclass(frozen=True)
+class MachineWords:
+    """A kernel machine in words: its kernel, and how it learns."""
+
+    kernel: KernelWords
+    learner: str
+
+
+@dataclass(frozen=True)
+class Machines(Several):
+    """The kernel machine in words; of a mean all of them, the best one first."""
+
+    name, place = "machines", "kernel"
+
+    stored: str  # how many training rows the model file holds, and which
+
+    @classmethod
+    def measured(cls, subject: Subject) -> Machines:
+        model, X = subject.kept
+        transformers, machine = kernel_machine(model)
+        features = getattr(getattr(machine, "encoder_", None), "features_", None)
+        if features is not None:
+            said = [
+                MachineWords(
+                    _table_words(part.kernel, features),
+                    f"{part.description[:1].upper()}{part.description[1:]}",
+                )
+                for part in machine.machine_.parts
+            ]
+        else:
+            for transformer in transformers:
+                X = transformer.transform(X)
+            said = [MachineWords(kernel_words(bound_kernel(machine, X)), repr(machine))]
+        return cls(said, _stored(machine))
+
+    def numbers(self) -> dict[str, Any]:
+        return {self.name: plain(self.each), "stored": self.stored}
+
+
+def _table_words(kernel: Any, features: list) -> KernelWords:
+    """A kernel of encoded columns in words, with what the encoder does to the columns."""
+    words = kernel_words(kernel, lambda column: features[column].label)
+    read = {features[c].kind for _, columns in kernel.parts for c in columns}
+    scales = [sentence for kind, sentence in SCALES.items() if kind in read]
+    return replace(words, meaning=" ".join([words.meaning, *scales]))
+
+
+def _stored(machine: Any) -> str:
+    """How many training rows the model keeps, in words."""
+    if hasattr(machine, "machine_"):
+        kind = machine.machine_.kind
+        if not len(machine.stored_rows_):
+            return ""
+        which = "" if kind == "training rows" else f", the {kind}"
+        return f"{len(machine.stored_rows_):,} training rows{which}"
+    kept = getattr(machine, "X_fit_", None)
+    return "" if kept is None or not hasattr(kept, "shape") else f"{kept.shape[0]:,} training rows"
