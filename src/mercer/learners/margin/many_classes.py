@@ -34,11 +34,10 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.learners.margin.support_vectors import (
-    CONTINUED,
     SupportVectorMachine,
     solve_dual,
 )
-from mercer.learners.margin.warm_starts import WarmStarts
+from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.solvers import Reason, RowSource, solve_all, worst
 from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit
-from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine
-from mercer.learners.margin.warm_starts import WarmStarts
+from mercer.learners.margin.support_vectors import SupportVectorMachine
+from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.solvers.smo import DualProblem
 from mercer.threads import fitting
 

@@ -12,8 +12,8 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit, unit_of
-from mercer.learners.margin.support_vectors import CONTINUED, SupportVectorMachine
-from mercer.learners.margin.warm_starts import WarmStarts
+from mercer.learners.margin.support_vectors import SupportVectorMachine
+from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import is_number
 from mercer.solvers import solve_all, worst
 from mercer.solvers.smo import DualProblem, SmoResult

@@ -3,18 +3,15 @@
 `SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py),
 KernelQuantileRegression (quantiles.py) and OneClassSVM (one_class.py). A subclass defines its dual
 problems; this class chooses the Gram operator, solves the problems and keeps what predictions need.
-The last function is the leave-one-out of `SVC` and `SVR`.
 """
 
 from __future__ import annotations
 
-import copy
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import KW_ONLY, field
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.gram import GramOperator, LowRankGram, in_single_precision
-from mercer.kernels import Precomputed
 from mercer.learners.base import (
     LIMITS,
     FitPath,
@@ -36,16 +32,14 @@ from mercer.learners.base import (
 from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.persistence import fields, whole
 from mercer.samples import MatrixRows, is_number, is_whole
-from mercer.solvers import Reason, RowSource, worst
+from mercer.solvers import Reason, RowSource
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
-from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, leave_out
-from mercer.threads import blas_limit
+from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
 
 MOST_ROUNDS = 10_000  # most rounds of the solver, if max_iter is -1
 BESIDE = 40_000_000  # bytes that a fit needs in addition to rows of K: blocks, tiles, BLAS buffers
 SOLVERS = ("auto", "exact", "low_rank")
 SAID_EVERY = 1.0  # seconds between lines of verbose=True
-CONTINUED = "A fit with warm_start=True can be continued"
 
 
 @fields(
@@ -419,39 +413,3 @@ class _Lines:
             f"support vectors, {now - self.began:.0f} s",
             flush=True,
         )
-
-
-Machine = TypeVar("Machine", bound=SupportVectorMachine)
-
-
-def values_left_out(
-    solver: Any, K: Any, machines: Iterable[tuple[np.ndarray, DualProblem]], fit_path: WarmStarts,
-    values: np.ndarray,
-) -> np.ndarray:  # fmt: skip
-    """Values of the machines for each training row (n, machines), fitted without this row.
-
-    ``machines`` are the rows and the dual of each, and ``values`` those that they have by all rows,
-    which they are fitted to on the path already. Rows change only the machines that they are
-    support vectors of.
-    """
-    values, results = values.astype(np.float64), []
-    with blas_limit(len(values)):
-        for machine, (rows, problem) in enumerate(machines):
-            part = K if len(rows) == len(values) else K.part(rows)
-            alpha = fit_path.start(machine, problem.C)
-            assert alpha is not None  # fitted on this path
-            source = fit_path.source(part, solver, problem.C)
-            found = leave_out(solver, part, problem, alpha, source)
-            values[rows[found.rows], machine] = found.values
-            results += found.results
-    if results:
-        worst(results).conclude(CONTINUED)
-    return values
-
-
-def looked_up(learner: Machine, values: np.ndarray) -> tuple[Machine, MatrixRows]:
-    """The learner with given values (n, machines) for n samples, and these samples."""
-    machine, every = copy.copy(learner), np.arange(values.shape[1])
-    machine.kernel_ = Precomputed()
-    machine.set_values(MatrixRows(None, every, every, len(every), values.dtype))
-    return machine, MatrixRows(values, np.arange(len(values)), None, len(every), values.dtype)

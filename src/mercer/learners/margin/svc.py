@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from mercer.estimator import estimator
-from mercer.learners.base import LIMITS, is_value
+from mercer.learners.base import Training
 from mercer.learners.margin.many_classes import ManyClasses
-from mercer.learners.margin.support_vectors import looked_up, values_left_out
-from mercer.learners.margin.warm_starts import WarmStarts
+from mercer.learners.margin.warm_starts import WarmStarts, left_out
 from mercer.solvers import Reason
 from mercer.solvers.smo import DualProblem, SmoResult
-from mercer.streams import count_rows
 
 SHARPENED = 3  # most times that NuSVC solves again with a smaller tolerance
 LEAST_MARGIN = 1e-9  # smallest margin of NuSVC before the division, relative to the largest f
@@ -68,29 +66,15 @@ class SVC(ManyClasses):
         self, X: Any, y: Any = None, sample_weight: Any = None, *,
         fit_path: Any = None,
     ) -> tuple[Any, Any] | None:  # fmt: skip
-        if (
-            self.probability
-            or isinstance(self.class_weight, str)  # weights change with the rows
-            or is_value(self.solver)
-            or not LIMITS["support vectors"].exact(self.solver, count_rows(X))
-        ):
+        if self.probability or isinstance(self.class_weight, str):  # weights change with the rows
             return None
-        path: WarmStarts = self.new_path([self.C]) if fit_path is None else fit_path
-        self.fit(X, y, sample_weight, fit_path=path)
-        assert path.training is not None
-        training = path.training
-        _, _, codes = self._coded(training, path)
-        if np.bincount(codes).min() < 2:
-            return None  # without its only row there is no such class
-        bounds = self._bounds(training)
-        K = self._exact_operator(training.X, bounds, path)
-        if "dense" not in K.cheap:
-            return None
-        values = self._values(X)
-        solver, whole = self._solver(K.shape[0]), values[training.rows]
-        machines = self.machines(codes, bounds)
-        values[training.rows] = values_left_out(solver, K, machines, path, whole)
-        return looked_up(self, values)
+
+        def machines(training: Training, bounds: np.ndarray, path: WarmStarts) -> Any:
+            codes = self._coded(training, path)[2]
+            # without its only row there is no such class
+            return (self.machines(codes, bounds), 1.0) if np.bincount(codes).min() > 1 else None
+
+        return left_out(self, machines, X, y, sample_weight, fit_path)
 
 
 @estimator

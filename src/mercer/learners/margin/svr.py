@@ -11,16 +11,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
-from mercer.learners.base import LIMITS, Training, finite_fit, is_value
+from mercer.learners.base import Training, finite_fit
 from mercer.learners.margin.support_vectors import (
-    CONTINUED,
     SupportVectorMachine,
-    looked_up,
-    values_left_out,
 )
-from mercer.learners.margin.warm_starts import WarmStarts
+from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts, left_out
 from mercer.solvers.smo import DualProblem, SmoResult
-from mercer.streams import count_rows
 from mercer.threads import fitting
 
 
@@ -114,24 +110,13 @@ class SVR(_SupportVectorRegressor):
         self, X: Any, y: Any = None, sample_weight: Any = None, *,
         fit_path: Any = None,
     ) -> tuple[Any, Any] | None:  # fmt: skip
-        exact = LIMITS["support vectors"].exact(self.solver, count_rows(X))
-        if is_value(self.solver) or not exact:
-            return None
-        path: WarmStarts = self.new_path([self.C]) if fit_path is None else fit_path
-        self.fit(X, y, sample_weight, fit_path=path)
-        assert path.training is not None
-        training = path.training
-        bounds = self._bounds(training)
-        K = self._exact_operator(training.X, bounds, path)
-        if "dense" not in K.cheap or K.shape[0] < 2:
-            return None
-        targets = training.column.astype(np.float64)
-        unit = _unit(targets)
-        machine = np.arange(K.shape[0]), self._problem(targets / unit, bounds, unit)
-        values = self._values(X)
-        solver, whole = self._solver(K.shape[0]), values[training.rows] / unit
-        values[training.rows] = unit * values_left_out(solver, K, [machine], path, whole)
-        return looked_up(self, values)
+        def machines(training: Training, bounds: np.ndarray, path: WarmStarts) -> Any:
+            targets, rows = training.column.astype(np.float64), np.arange(len(bounds))
+            unit = _unit(targets)
+            machine = rows, self._problem(targets / unit, bounds, unit)
+            return ([machine], unit) if len(rows) > 1 else None
+
+        return left_out(self, machines, X, y, sample_weight, fit_path)
 
 
 @estimator
