@@ -3,9 +3,8 @@
 Large tables are searched in two rungs (successive halving): first all candidates on a few thousand
 rows, then the best few on up to 20,000 rows. A learnt neighbourhood is fitted once, to all rows but
 those that the last rung judges, early and in a part of the time, and its trial is its final fit. A
-step begins only if the clock leaves room for it and
-for the final fit of the best machine so far. ``schedule`` records all steps and can be replayed
-without a clock.
+step begins only if the clock leaves room for it and for the final fit of the best machine so far.
+``schedule`` records all steps and can be replayed without a clock.
 """
 
 from __future__ import annotations
