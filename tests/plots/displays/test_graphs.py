@@ -9,7 +9,7 @@ from mercer import SVC
 from mercer.kernels import WeisfeilerLehman
 from mercer.plots import GraphDisplay, NeighbourhoodDisplay
 from mercer.plots.classes import COLOURS
-from mercer.plots.displays.neighbourhoods import Neighbourhood
+from mercer.plots.displays.graphs import Neighbourhood
 from mercer.plots.report.data import node_drawing
 from mercer.samples import kind_named
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from mercer.plots.axes import BOTTOM, LEFT, LOWER, RIGHT, TOP, Axis, brief, padded
-from mercer.plots.displays.embedding import EmbeddingDisplay
 from mercer.plots.displays.partial_dependence import Dependence
+from mercer.plots.displays.spectral import EmbeddingDisplay
 from mercer.plots.fitted import sample_rows
 from mercer.plots.report.advice import LearningCurve
-from mercer.plots.report.pictures import DRAWN, PALETTE, Embedding, indexed_png, levels
+from mercer.plots.report.kernel import DRAWN, PALETTE, Embedding, indexed_png, levels
 from mercer.plots.report.subject import Score
 from mercer.plots.report.why import dependence_drawing
 

@@ -31,7 +31,7 @@ from mercer.plots.report.advice import Suspicion
 from mercer.plots.report.class_errors import calibration
 from mercer.plots.report.contents import Contender, Leaderboard
 from mercer.plots.report.data import Columns
-from mercer.plots.report.pictures import levels
+from mercer.plots.report.kernel import levels
 from mercer.plots.report.save import render, write_report
 from mercer.plots.report.subject import Score
 from mercer.selection.automatic import KernelRegressor
