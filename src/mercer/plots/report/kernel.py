@@ -1,4 +1,4 @@
-"""The kernel of a report in words and in mathematical notation, for readers who know no kernels, and
+"""The kernel of a report in words, for readers who know no kernels, in mathematical notation and in
 pictures: its Gram matrix, where it puts the rows, and its spectrum.
 
 PNG files have 256 colours, and are written only with the standard library.
