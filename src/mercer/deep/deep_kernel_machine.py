@@ -86,7 +86,7 @@ class Samples(NamedTuple):
 @fields(inducing_=whole())
 @estimator
 class DeepKernelMachine(KernelLearner):
-    """Abstract: Gram matrices as parameters, layer by layer.
+    r"""Abstract: Gram matrices as parameters, layer by layer.
 
     `DeepKernelMachineRegressor` and `DeepKernelMachineClassifier` are the machines; the first one's
     documentation has the formulas.
@@ -120,6 +120,32 @@ class DeepKernelMachine(KernelLearner):
         Most steps.
     random_state : int, RandomState or None
         Seed of the rows among which the inducing points are chosen.
+
+    Attributes
+    ----------
+    grams_ : ndarray of shape (depth + 1, m, m)
+        :math:`G_0, \ldots, G_L` of the inducing points, or of all training rows.
+    inducing_ : ndarray of shape (m,)
+        Their row numbers.
+    input_scale_ : float
+    dof_ : ndarray of shape (depth,)
+        ν.
+    objective_ : float
+    objective_path_ : ndarray of shape (steps + 1,)
+        After each step; it never falls.
+    gradient_norm_ : float
+        The certificate: the largest
+        :math:`2 \|H^\top (\partial / \partial G_l) H\|_F / (ν_l \sqrt m)`, with
+        :math:`G_l = H H^\top`. It is 0 at a stationary point.
+    n_iter_ : int
+    coef_, covariance_ : ndarray of shape (m, outputs), (m, m)
+        Mean and covariance (in units of a) of the outputs' weights on the whitened last layer.
+    scale_ : float
+        The mean of k(x, x).
+    X_fit_ : encoded samples
+        The samples that new ones are compared with.
+    solver_, gram_ : str
+        "exact" or "inducing", and a description of the Gram matrix.
     """
 
     depth: int = 2

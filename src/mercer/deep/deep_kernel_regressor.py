@@ -37,10 +37,6 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-    grams_, inducing_, dof_, objective_, objective_path_, gradient_norm_, n_iter_
-        The same as for `DeepKernelMachineRegressor`.
-    coef_, covariance_, scale_, input_scale_, X_fit_, kernel_, gram_, solver_
-        The same as for `DeepKernelMachineRegressor`.
 
     Notes
     -----
@@ -102,30 +98,9 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
 
     Attributes
     ----------
-    grams_ : ndarray of shape (depth + 1, m, m)
-        :math:`G_0, \ldots, G_L` of the inducing points, or of all training rows.
-    inducing_ : ndarray of shape (m,)
-        Their row numbers.
     noise_, amplitude_ : float
         σ² and a, in units of the variance of y; a = 1 if σ² was given.
-    input_scale_ : float
-    dof_ : ndarray of shape (depth,)
-        ν.
-    objective_ : float
-    objective_path_ : ndarray of shape (steps + 1,)
-        After each step; it never falls.
-    gradient_norm_ : float
-        The certificate: the largest
-        :math:`2 \|H^\top (\partial / \partial G_l) H\|_F / (ν_l \sqrt m)`, with
-        :math:`G_l = H H^\top`. It is 0 at a stationary point.
-    n_iter_ : int
-    coef_, covariance_ : ndarray of shape (m, outputs), (m, m)
-        Mean and covariance (in units of a) of the outputs' weights on the whitened last layer.
-    scale_ : float
-        The mean of k(x, x).
     y_mean_, y_scale_ : ndarray of shape (outputs,)
-    X_fit_, kernel_, gram_, solver_
-        The same as for `KernelRidge`; ``solver_`` is "exact" or "inducing".
 
     Notes
     -----

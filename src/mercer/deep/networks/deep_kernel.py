@@ -305,10 +305,6 @@ class DeepKernelClassifier(OutputClassifier, DeepKernel):
     classes_ : ndarray of shape (n_classes,)
     chosen_, held_likelihood_, process_, code_mean_, code_scale_, latent_mean_, noise_
         The same as for `DeepKernelRegressor`; the likelihood is the log-probability of the class.
-    weights_, network_, objective_path_, validation_path_, input_scale_, axes_
-        The same as for `NeuralKernelClassifier`.
-    X_fit_, kernel_
-        The same as for `KernelRidge`.
 
     Notes
     -----
@@ -396,10 +392,6 @@ class DeepKernelRegressor(MultiOutputMixin, RegressorMixin, DeepKernel):
         The mean of the process.
     y_mean_, y_scale_ : ndarray of shape (outputs,)
         Mean and standard deviation of the targets.
-    weights_, network_, objective_path_, validation_path_, input_scale_, axes_
-        The same as for `NeuralKernelClassifier`.
-    X_fit_, kernel_
-        The same as for `KernelRidge`.
 
     Notes
     -----

@@ -126,6 +126,23 @@ class NeuralKernel(KernelLearner):
         Seed for the weights, the frequencies, the held rows, the batches and the centres.
     verbose : bool
         Whether a line is printed for each epoch.
+
+    Attributes
+    ----------
+    weights_ : dict of ndarray
+        All numbers of the trained network, by name: those of the best epoch.
+    network_ : dict
+        The shape of the network, arguments of `NeuralKernelNetwork`.
+    objective_path_ : ndarray of shape (epochs,)
+        The mean of the objective over each epoch.
+    validation_path_ : ndarray of shape (epochs,) or (0,)
+        The mean loss of the held rows after each epoch.
+    input_scale_ : object
+        What was learnt to scale the inputs.
+    axes_ : ndarray of shape (centres, r)
+        The Nyström features of samples are k(x, ``X_fit_``) ``axes_``; not there for vectors alone.
+    X_fit_ : encoded samples
+        The samples that new ones are compared with.
     """
 
     depth: int = 2

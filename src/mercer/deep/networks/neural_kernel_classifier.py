@@ -39,10 +39,8 @@ class NeuralKernelRegressor(MultiOutputMixin, RegressorMixin, NeuralKernel):
     ----------
     y_mean_, y_scale_ : ndarray of shape (outputs,)
         Mean and standard deviation of the targets.
-    weights_, network_, objective_path_, validation_path_, n_iter_, input_scale_, axes_
-        The same as for `NeuralKernelClassifier`.
-    X_fit_, kernel_
-        The same as for `KernelRidge`.
+    n_iter_ : int
+        The best epoch, counted from 1.
 
     Notes
     -----
@@ -124,22 +122,8 @@ class NeuralKernelClassifier(OutputClassifier, NeuralKernel):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    weights_ : dict of ndarray
-        All numbers of the trained network, by name: those of the best epoch.
-    network_ : dict
-        The shape of the network, arguments of `NeuralKernelNetwork`.
-    objective_path_ : ndarray of shape (epochs,)
-        The mean of the objective over each epoch.
-    validation_path_ : ndarray of shape (epochs,) or (0,)
-        The mean loss of the held rows after each epoch.
     n_iter_ : int
         The best epoch, counted from 1.
-    input_scale_
-        What was learnt to scale the inputs.
-    axes_ : ndarray of shape (centres, r)
-        The Nyström features of samples are k(x, ``X_fit_``) ``axes_``; not there for vectors alone.
-    X_fit_, kernel_
-        The same as for `KernelRidge`.
 
     Notes
     -----

@@ -59,7 +59,7 @@ PRUNING_TIME = 0.4  # its part of a limited time, with the networks on fewer col
 @fields(_given=whole())
 @estimator
 class NeighbourhoodMachine(NeighbourhoodAnswers):
-    """Abstract: a mean over the rows that are near in a learnt space.
+    r"""Abstract: a mean over the rows that are near in a learnt space.
 
     Parameters
     ----------
@@ -100,6 +100,34 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
         Called at each checkpoint with a dict: run, step, loss, temperature.
     random_state : int, RandomState or None
         Seed of all that is drawn at random.
+
+    Attributes
+    ----------
+    members_ : list
+        The trained networks, each with its columns and z of the training rows.
+    temperature_ : ndarray of shape (n_members,)
+        :math:`\tau`, chosen by the held-out rows, in the end by all of them.
+    kept_columns_ : list
+        Names, or numbers, of the columns that are read.
+    importances_ : dict
+        Column -> how much the held-out loss rose when it was permuted; only where columns were
+        pruned.
+    rows_ : ndarray of shape (n,)
+        Numbers of the training rows that vote; of copies the first one, and none of weight 0.
+    validation_rows_ : ndarray of shape (n_held,)
+        Numbers of the rows that the first member did not train on; those that were given to
+        ``fit``, in ascending order.
+    validation_predictions_ : ndarray of shape (n_held,) or (n_held, outputs)
+        What the other rows predict for them; of classes the probabilities.
+    scaling_ : {"normal", "standard"}
+        That of the first member.
+    n_steps_ : list of int
+        Steps of each member.
+    encoder_ : TableEncoder
+        How columns become numbers and codes; rows that were encoded before stay as they are.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+        Only if the columns have names.
     """
 
     _: KW_ONLY

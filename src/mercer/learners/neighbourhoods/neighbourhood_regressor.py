@@ -28,11 +28,8 @@ class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    members_, temperature_, kept_columns_, importances_, scaling_, n_steps_, encoder_, rows_,
-    validation_rows_, validation_predictions_, n_features_in_, feature_names_in_
-        They are as in `NeighbourhoodMachineRegressor`.
     validation_curve_ : list of ndarray of shape (checkpoints, 3)
-        It is as there, but the loss is the mean of -log p of the right class.
+        As of the regressor, but the loss is the mean of -log p of the right class.
 
     Notes
     -----
@@ -98,34 +95,9 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
 
     Attributes
     ----------
-    members_ : list
-        The trained networks, each with its columns and z of the training rows.
-    temperature_ : ndarray of shape (n_members,)
-        :math:`\tau`, chosen by the held-out rows, in the end by all of them.
     validation_curve_ : list of ndarray of shape (checkpoints, 3)
         For each member, after how many steps the held-out rows, at most 300 of them, had which
         loss (squared error of standardised targets) at which best temperature.
-    kept_columns_ : list
-        Names, or numbers, of the columns that are read.
-    importances_ : dict
-        Column -> how much the held-out loss rose when it was permuted; only where columns were
-        pruned.
-    rows_ : ndarray of shape (n,)
-        Numbers of the training rows that vote; of copies the first one, and none of weight 0.
-    validation_rows_ : ndarray of shape (n_held,)
-        Numbers of the rows that the first member did not train on; those that were given to
-        ``fit``, in ascending order.
-    validation_predictions_ : ndarray of shape (n_held,) or (n_held, outputs)
-        What the other rows predict for them; of classes the probabilities.
-    scaling_ : {"normal", "standard"}
-        That of the first member.
-    n_steps_ : list of int
-        Steps of each member.
-    encoder_ : TableEncoder
-        How columns become numbers and codes; rows that were encoded before stay as they are.
-    n_features_in_ : int
-    feature_names_in_ : ndarray
-        Only if the columns have names.
 
     Notes
     -----
