@@ -282,10 +282,33 @@ def fit_bayes(F: Any, y: np.ndarray, w: np.ndarray, alpha: float) -> Fitted:
     return Fitted(learner.feature_log_prob_.T, np.zeros(k), dual, scale, alpha)
 
 
+def fit_centroids(F: Any, y: np.ndarray, w: np.ndarray, share: float) -> Fitted:
+    """Nearest shrunken centroids of the classes, by distances in units of the spread within these.
+
+    What a centroid differs by from the mean of all rows becomes less by ``share`` of the largest
+    difference, both in standard errors, so that features that tell nothing take no part (Tibshirani
+    et al., PNAS 2002). A row adds to the outputs in first order, as with `fit_bayes`. O(n p).
+    """
+    own = (y[:, None] == np.unique(y)) * w[:, None]
+    sizes, total, mean = own.sum(axis=0), w.sum(), w @ F / w.sum()
+    dual = own / sizes - w[:, None] / total
+    away = (F.T @ dual).T  # (k, p)
+    spread = np.sqrt(np.maximum((w @ F**2 - sizes @ (mean + away) ** 2) / total, 0))
+    spread += spread.mean() or 1.0  # else what is the same in each class would tell all
+    far = np.abs(away / spread) / np.sqrt(1 / sizes - 1 / total)[:, None]
+    kept = away * np.maximum(far - share * far.max(), 0) / np.where(far > 0, far, 1)
+    coef, intercept = (kept / spread**2).T, -np.sum(kept * (mean + kept / 2) / spread**2, axis=1)
+    size = np.std(F @ coef + intercept) or 1.0  # which calibration finds again
+    norms = np.sqrt(np.square(away).sum(axis=0))
+    scale = np.sqrt(np.square(kept).sum(axis=0)) / np.where(norms > 0, norms, 1) / spread**2
+    return Fitted(coef / size, intercept / size, dual, scale / size, share)
+
+
 #: machine -> how it is fitted with a setting, and the settings it chooses from
 SPARSE_CLASSES = {
     "margins": (fit_margins, (1.0,)),
     "bayes": (fit_bayes, (0.1, 0.3, 1.0)),
+    "centroids": (fit_centroids, (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)),
     # of unit vectors; on 8 splits of 200 vectors of 768 numbers .821, .858, .867 right
     "logistic": (fit_logistic, (1.0, 10.0, 100.0)),
 }
@@ -293,5 +316,6 @@ SPARSE_CLASSES = {
 IN_WORDS = {
     "margins": "linear support vector machine, C = {:g},",
     "bayes": "complement naive Bayes, {:g} added to each count,",
+    "centroids": "nearest centroids, shrunken by {:g} of the largest difference,",
     "logistic": "logistic regression, C = {:g},",
 }

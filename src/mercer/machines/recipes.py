@@ -381,6 +381,7 @@ for _kind in (
     OnFeatures("margins", "linear support vector machine", "linear SVC: "),
     OnFeatures("bayes", "complement naive Bayes", "naive Bayes: "),
     OnFeatures("logistic", "logistic regression", "logistic: "),
+    OnFeatures("centroids", "nearest shrunken centroids", "centroids: "),
     Simple("constant", "constant", "trivial", "trivial"),
     Simple("linear", "linear model", "linear (spline)", "splines", counts=True),
     Simple("sparse", "linear model of few columns", "linear (sparse)", "columns"),

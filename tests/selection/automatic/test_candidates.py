@@ -39,7 +39,9 @@ def test_candidates_suit_the_columns(task):
     assert {c.family for c in one} == {"gaussian", "laplacian"}
     wide = candidates(TableEncoder().fit(RNG.normal(size=(30, 101))).features_, task)
     assert {c.family for c in wide} == {"gaussian", "laplacian", "screened", "dot"}
-    assert [c.family for c in wide[:7]] == ["dot"] + ["screened"] * 6
+    linear = ["ridge", "centroids"][: 2 if task == "classification" else 1]
+    assert [c.machine for c in wide if c.family == "dot"] == linear
+    assert [c.family for c in wide[: len(linear) + 6]] == ["dot"] * len(linear) + ["screened"] * 6
     less_wide = candidates(TableEncoder().fit(RNG.normal(size=(30, 40))).features_, task)
     families = [c.family for c in less_wide]
     assert {"interactions", "metric"} < set(families[:6])

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.naive_bayes import ComplementNB
+from sklearn.neighbors import NearestCentroid
 from sklearn.svm import LinearSVC
 
 from mercer import KernelClassifier, load, save
@@ -15,6 +16,7 @@ from mercer.machines.candidates.order import candidates
 from mercer.machines.linear import (
     SPARSE_CLASSES,
     fit_bayes,
+    fit_centroids,
     fit_margins,
 )
 from mercer.machines.tasks import Classification
@@ -51,7 +53,7 @@ def test_probabilities_are_calibrated_and_right(machine):
     assert_allclose(P.sum(axis=1), 1)
     assert_array_equal(np.unique(LABELS)[P.argmax(axis=1)], LABELS)
     starts = "complement naive Bayes", "linear support vector machine", "logistic regression"
-    assert found.description.startswith(starts)
+    assert found.description.startswith((*starts, "nearest centroids, shrunken by"))
 
 
 def test_every_machine_that_reads_features_has_a_fit():
@@ -70,6 +72,26 @@ def test_fits_are_those_of_scikit_learn(classes):
     assert_allclose(F @ ours.coef + ours.intercept, values, atol=0.05)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5])
+@pytest.mark.parametrize("made", [np.asarray, sp.csr_array])
+def test_centroids_are_those_of_scikit_learn(made, share):
+    """Scikit-learn adds the median of the spreads, so here all columns have the same one."""
+    y = np.arange(90) % 3
+    noise = np.stack([RNG.permutation(np.linspace(-1, 1, 30)) for _ in range(6)], axis=1)
+    F = np.repeat(noise, 3, axis=0) + 0.4 * np.eye(3, 6)[y] + 0.05 * np.eye(3, 6, 3)[y]
+    ours, counts = fit_centroids(made(F), y, np.ones(90), share), np.bincount(y)
+    spread = np.sqrt(np.square(F - np.stack([F[y == k].mean(axis=0) for k in y])).sum(0) / 90)
+    away = np.stack([F[y == k].mean(axis=0) for k in range(3)]) - F.mean(axis=0)
+    largest = np.abs(away / (2 * spread)).max() / np.sqrt(1 / counts[0] - 1 / 90)
+    # scikit-learn divides the squares by n - k
+    threshold = share * largest / np.sqrt(90 / 87) or None
+    theirs = NearestCentroid(shrink_threshold=threshold).fit(F, y)
+    values = F @ ours.coef + ours.intercept
+    distances = np.square((F[:, None] - theirs.centroids_) / spread).sum(axis=2)
+    assert_array_equal(values.argsort(axis=1), (-distances).argsort(axis=1))
+    assert (ours.scale > 0).tolist() == [True] * 3 + [share == 0] * 3
+
+
 def test_support_vectors_add_up_to_the_output():
     """w = Σ βᵢ φ(xᵢ), as far as the solver has converged."""
     found = fitted("margins")
@@ -79,8 +101,9 @@ def test_support_vectors_add_up_to_the_output():
         assert_allclose(added, outputs[:, c], atol=0.05)
 
 
-def test_rows_of_the_class_speak_for_it_with_bayes():
-    found = fitted("bayes")
+@pytest.mark.parametrize("machine", ["bayes", "centroids"])
+def test_rows_of_the_class_speak_for_it(machine):
+    found = fitted(machine)
     for c, name in enumerate(np.unique(LABELS)):
         added = found.contributions(ROWS, np.full(len(LABELS), c))
         assert (added[:, name == LABELS] >= 0).all()

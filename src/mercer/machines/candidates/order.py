@@ -169,7 +169,8 @@ def candidates(
         place = 6 if by_column else 0
         plain[place:place] = few
     if numbers > MOST_COLUMNS:
-        plain.insert(0, Candidate("dot"))
+        wide = [Candidate("dot"), Candidate("dot", machine="centroids")]
+        plain[:0] = wide if task == "classification" else wide[:1]
     if not objects:
         return plain
     ways = readings(features)

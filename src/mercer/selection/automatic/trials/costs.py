@@ -47,7 +47,7 @@ SIMPLE = 1e-6  # seconds for each value of a column and each target of a linear 
 EACH_SIMPLE = 0.01  # its seconds, however few the rows are
 EACH_SPARSE = 0.03  # seconds of a machine on sparse features, however few the rows are
 #: seconds for each value of the features and each target of a machine on them
-SPARSE = {"margins": 4e-8, "bayes": 3e-9, "logistic": 4e-7}
+SPARSE = {"margins": 4e-8, "bayes": 3e-9, "centroids": 1e-8, "logistic": 4e-7}
 EACH_CELL, PAIR_CELL = 2e-8, 1e-9  # of a value, and of a pair of values, in an additive model
 #: of the square of its columns, of which more than some have fewer functions each
 SYSTEM, SYSTEM_COLUMNS = 0.006, 20
