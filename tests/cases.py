@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from mercer import distances as d
 from mercer import kernels as k
@@ -483,6 +484,17 @@ KERNELS = [
     (k.Convex([k.Linear(), k.RBF("scale")], [0.25, 0.75]), vectors()),
     (k.Convex([k.Linear(), k.Polynomial(2)]), vectors()),
 ]
+
+
+def of_each_class(some):
+    """Cases of a test whose subject is another: the quick lane takes the first of each class and
+    kind of samples."""
+    seen, found = set(), []
+    for case in some:
+        shown = type(case[0]), case[0].kind
+        found.append(pytest.param(case, marks=[pytest.mark.full] * (shown in seen)))
+        seen.add(shown)
+    return found
 
 
 def name(case):

@@ -355,8 +355,10 @@ def least_work(rho, a, b):
     f, g = np.zeros(len(a)), np.zeros(len(b))
     for _ in range(3000):
         new = -epsilon * np.log(np.exp((g - C) / epsilon) @ v)
-        f = (f + new) / 2 if a == b else new
+        before, f = f, (f + new) / 2 if a == b else new
         g = f if a == b else -epsilon * np.log(u @ np.exp((f[:, None] - C) / epsilon))
+        if np.array_equal(f, before):
+            break
     P = u[:, None] * v * np.exp((f[:, None] + g - C) / epsilon)
     return float((P * C).sum() + epsilon * (P * np.log(P / (u[:, None] * v))).sum())
 

@@ -31,7 +31,7 @@ def part(samples, rows):
     return samples.iloc[rows] if hasattr(samples, "iloc") else samples[rows]
 
 
-@pytest.mark.parametrize("case", cases.DISTANCES, ids=cases.name)
+@pytest.mark.parametrize("case", cases.of_each_class(cases.DISTANCES), ids=cases.name)
 def test_as_if_they_had_been_there(case):
     distance, samples = case
     if any(name in repr(distance) for name in LEARNS):

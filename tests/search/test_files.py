@@ -57,7 +57,9 @@ def mapped(array):
 
 
 @pytest.mark.thinned
-@pytest.mark.parametrize("case", [*STORED, (Minkowski(), SPARSE)], ids=cases.name)
+@pytest.mark.parametrize(
+    "case", [*cases.of_each_class(STORED), (Minkowski(), SPARSE)], ids=cases.name
+)
 def test_the_same_answers_for_every_kind_of_samples(case, path, large):
     distance, samples = case
     index = BruteForce(distance).fit(samples)

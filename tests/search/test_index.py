@@ -67,7 +67,7 @@ class Backwards(BruteForce):
         yield slice(1, None), slice(None)
 
 
-@pytest.mark.parametrize("case", cases.DISTANCES, ids=cases.name)
+@pytest.mark.parametrize("case", cases.of_each_class(cases.DISTANCES), ids=cases.name)
 def test_brute_force(case):
     distance, samples = case
     tol = 0 if distance.kind in EXACT else TOL

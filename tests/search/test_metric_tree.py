@@ -35,7 +35,7 @@ def leaf(request, monkeypatch):
 
 @pytest.mark.thinned
 @pytest.mark.parametrize("leaf", [1, 3], indirect=True)  # 64 would hold all rows in one
-@pytest.mark.parametrize("case", METRICS, ids=cases.name)
+@pytest.mark.parametrize("case", cases.of_each_class(METRICS), ids=cases.name)
 def test_the_contract(case, leaf):
     distance, samples = case
     tol = 0 if distance.kind in EXACT and not isinstance(distance, KernelDistance) else 1e-6

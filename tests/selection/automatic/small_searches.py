@@ -1,9 +1,12 @@
 """A small table with a target of classes and one of numbers, and searches of its rows."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 from numpy.testing import assert_array_equal
 
+from mercer import KernelRegressor
 from mercer.machines.columns import AdditiveMachine, LearntNeighbourhood
 from mercer.machines.scores import metric_named
 from mercer.machines.settings import SearchSettings
@@ -19,6 +22,12 @@ TABLE = pd.DataFrame(X, columns=list("abc")).assign(
 RING = np.where((X[:, 0] ** 2 + X[:, 1] ** 2 < 0.5) ^ (TABLE["colour"] == "r"), "in", "out")
 NOISY_RING = np.where(RNG.uniform(size=240) < 0.15, "in", RING)
 WAVE = np.sin(4 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=240)
+
+
+@cache
+def fitted_once(kind):
+    """The model of one trial, whose encoder new searches of these rows have."""
+    return kind(trials=1).fit(TABLE, WAVE if kind is KernelRegressor else RING)
 
 
 def search_of(model, y, metric=None, seconds=np.inf, **given):

@@ -14,7 +14,7 @@ from mercer.selection.automatic.trials import state, trials
 from mercer.threads import affordable_rows, raise_if_stopped
 from mercer.threads import clock as clocks
 from mercer.threads.clock import Clock
-from selection.automatic.small_searches import RING, TABLE, search_of
+from selection.automatic.small_searches import RING, TABLE, fitted_once, search_of
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_simple_model_that_takes_long_is_left_out_of_search_and_score(monkeypa
 def test_what_was_done_before_takes_no_time_from_the_simple_models(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(clocks, "monotonic", lambda: now[0])
-    search = search_of(KernelClassifier(trials=1).fit(TABLE, RING), RING, seconds=10)
+    search = search_of(fitted_once(KernelClassifier), RING, seconds=10)
     now[0] = 5.0  # as after a fit to all rows of a large table
     search.run(1)
     names = {row.name for row in search.state.board.rows}
@@ -135,9 +135,7 @@ def test_the_machine_of_the_start_is_kept_where_nothing_is_tried_in_time(monkeyp
 
 @pytest.mark.parametrize(("left", "rows"), [(100, 2000), (3.9, 1000), (1.9, 500), (0.1, 500)])
 def test_the_first_rung_has_as_few_rows_as_the_first_candidate_has_time_for(left, rows):
-    search = search_of(
-        KernelClassifier(trials=1).fit(TABLE, RING), np.resize(RING, 2000), seconds=left
-    )
+    search = search_of(fitted_once(KernelClassifier), np.resize(RING, 2000), seconds=left)
     search.forecast.expected = lambda candidate, rung: rung[0] / 1000
     search._shorten(Candidate("gaussian"))
     assert search.state.rungs.plan()[0][0] == rows

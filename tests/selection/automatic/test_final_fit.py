@@ -10,12 +10,12 @@ from mercer.selection.automatic import final_fit
 from mercer.selection.automatic.trials import trials
 from mercer.threads import clock as clocks
 from mercer.threads import raise_if_stopped
-from selection.automatic.small_searches import RING, TABLE, WAVE, same_model, search_of
+from selection.automatic.small_searches import RING, TABLE, WAVE, fitted_once, same_model, search_of
 
 
 @pytest.mark.parametrize(("left", "expected"), [(1e6, 2000), (50, 1000), (20, 500), (1e-3, 500)])
 def test_less_time_means_smaller_leaves(clock, left, expected):
-    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    model = fitted_once(KernelRegressor)
     search = search_of(model, WAVE, seconds=left, M=np.empty((400_000, 1)))
     candidate = Candidate("gaussian", machine="local")
     search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-9
@@ -29,7 +29,7 @@ def test_less_time_means_smaller_leaves(clock, left, expected):
     [(20_000, 1, True), (5000, 1, False), (20_000, 26, True), (20_000, 500, False)],
 )
 def test_where_leaves_are_tried(rows, outputs, wanted):
-    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, memory=10**10)
+    search = search_of(fitted_once(KernelRegressor), WAVE, memory=10**10)
     search.state.costs.outputs = outputs
     assert search.state.finals.local(rows) == wanted
 
@@ -43,7 +43,7 @@ def test_how_long_a_fit_to_all_rows_will_take(plan, expected):
 
 
 def test_few_rows_have_no_centres_however_little_time_is_left(clock):
-    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    model = fitted_once(KernelRegressor)
     search = search_of(model, WAVE, seconds=1e-3, M=np.empty((1000, 1)))
     candidate = Candidate("gaussian")
     search.state.finals.entries[candidate.family, candidate.text, candidate.columns] = 1e-6
@@ -62,7 +62,7 @@ def test_few_rows_have_no_centres_however_little_time_is_left(clock):
     ],
 )
 def test_less_time_and_memory_mean_fewer_centres(clock, left, memory, expected):
-    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    model = fitted_once(KernelRegressor)
     M = np.empty((100_000, 1))
     search = search_of(model, WAVE, seconds=left, memory=memory, M=M)
     candidate = Candidate("gaussian")
@@ -72,7 +72,7 @@ def test_less_time_and_memory_mean_fewer_centres(clock, left, memory, expected):
 
 @pytest.mark.parametrize(("rows", "left", "exact"), [(5000, 100, True), (5000, 0.5, False)])
 def test_ridge_is_exact_where_there_is_time(clock, rows, left, exact):
-    model = KernelRegressor(trials=1).fit(TABLE, WAVE)
+    model = fitted_once(KernelRegressor)
     M = np.empty((rows, 1))
     search = search_of(model, WAVE, seconds=left, memory=10**10, M=M)
     candidate = Candidate("gaussian")
@@ -86,7 +86,7 @@ def test_ridge_is_exact_where_there_is_time(clock, rows, left, exact):
     ("machine", "few"), [("svc", (20, 30_000, 60_000)), ("window", (3, 8000, 18_000))]
 )
 def test_a_machine_of_all_rows_takes_those_that_there_is_time_for(machine, few, clock):
-    model = KernelClassifier(trials=1).fit(TABLE, RING)
+    model = fitted_once(KernelClassifier)
     candidate = Candidate("gaussian", machine=machine)
     most_of_all = None if machine == "svc" else 20_000
     for left, least, most in [(1e6, most_of_all, most_of_all), few, (1e-3, 2000, 2000)]:
@@ -218,7 +218,7 @@ def test_a_quick_fit_of_a_small_table_has_the_kernel_of_a_fold(told):
 
 def test_time_is_kept_to_learn_the_kernel_of_the_final_fit():
     """A small table has no rows to spare, so that it is learnt again, from as many as in a fold."""
-    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, seconds=1000.0)
+    search = search_of(fitted_once(KernelRegressor), WAVE, seconds=1000.0)
     learnt, plain = Candidate("interactions", learn=True), Candidate("gaussian")
     assert search.forecast.final_learning(plain) == 0
     assert search.forecast.final_learning(learnt) > 0

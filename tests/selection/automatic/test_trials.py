@@ -23,6 +23,7 @@ from selection.automatic.small_searches import (
     TABLE,
     WAVE,
     X,
+    fitted_once,
     same_model,
     search_of,
 )
@@ -105,7 +106,7 @@ def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rung
 
 def test_some_kernels_are_learnt_from_more_rows_than_others(rungs, sizes):
     sizes(few_learning_rows=20)
-    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
+    search = search_of(fitted_once(KernelRegressor), WAVE)
     learnt = Candidate("interactions", learn=True)
     metric = Candidate("metric", learn=True, form="full")
     tried = learnt, replace(learnt, more=True), metric
@@ -117,7 +118,7 @@ def test_some_kernels_are_learnt_from_more_rows_than_others(rungs, sizes):
 
 def test_all_rows_of_a_table_that_is_not_large_are_in_both_rungs(rungs, sizes):
     sizes(all_rows=240, rungs=((120, 30), (300, 60)))
-    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE)
+    search = search_of(fitted_once(KernelRegressor), WAVE)
     assert search.state.rungs.plan() == [(240, 30), (240, 60)]
     assert search.state.rungs.count_folds(240) == 3
 
@@ -259,7 +260,7 @@ def test_what_seemed_to_take_too_long_has_another_turn(monkeypatch):
         return 1e3 if once else expected(self, candidate, rung)
 
     monkeypatch.setattr(forecasts.Forecast, "expected", at_first_too_long)
-    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, seconds=100)
+    search = search_of(fitted_once(KernelRegressor), WAVE, seconds=100)
     order = [Candidate("gaussian"), Candidate("metric", learn=True, form="full")]
     monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
     search.run()
@@ -275,7 +276,7 @@ def test_what_seemed_to_take_too_long_is_measured_again_at_the_end(monkeypatch):
         return 150 if measured else 1e3  # of 100 s, but there is hope
 
     monkeypatch.setattr(forecasts.Forecast, "expected", too_long)
-    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, seconds=100)
+    search = search_of(fitted_once(KernelRegressor), WAVE, seconds=100)
     monkeypatch.setattr(search.state.finals, "measure_again", lambda: measured.append(1))
     order = [Candidate("metric", learn=True, form="full"), Candidate("gaussian")]
     order += [Candidate("metric", learn=True, form="diagonal")]
@@ -431,7 +432,7 @@ def test_a_sum_that_was_too_late_on_few_rows_is_tried_on_many(monkeypatch, rungs
         return 1e3 if slow else expected(self, candidate, rung)
 
     monkeypatch.setattr(forecasts.Forecast, "expected", slow_in_folds)
-    search = search_of(KernelRegressor(trials=1).fit(TABLE, WAVE), WAVE, seconds=100)
+    search = search_of(fitted_once(KernelRegressor), WAVE, seconds=100)
     order = [Candidate("gaussian"), Candidate("laplacian"), Candidate("shapes", machine="shapes")]
     monkeypatch.setattr(trials_of_search, "candidates", lambda *given: order)
     search.run()
