@@ -229,13 +229,13 @@ class DelimitedText:
     def _checked(self, text: str) -> tuple[str, bool]:
         """The text with LF alone where it has no quotes, and whether polars reads it as it is."""
         self._refuse_nul(text, 1)
-        if not text.strip("\r\n"):
+        if re.search(r"[^\r\n]", text) is None:
             raise TableError(f"{self.source.label} is empty.")
         if cells := returns_in_cells(text, self.separator):
             text = re.sub(r"\r(?!\n)", " ", text)
             have = "1 cell holds" if cells == 1 else f"{cells} cells hold"
             self.notes.append(f"{have} carriage returns, which are read as blanks.")
-        if '"' not in text:
+        if "\r" in text and '"' not in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         text = self.made + below_lines(text, self.skip)
         below = text[rows_end(text, self.separator) :]
@@ -243,7 +243,7 @@ class DelimitedText:
         text = text.removesuffix(below)
         self._see_escapes(text)
         text = self._unescaped(text)
-        if self.separator in next(lines_of(text)):
+        if self.separator in next(lines_of(text)) and not re.search(r"[^\r\n]\n\Z", text[-2:]):
             text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
         return text, self._check_rows(text)
 

@@ -242,11 +242,11 @@ class _Pass:
         if part.texts:
             assert self.texts is not None
             columns = self.texts.typed(block)
-        found = {}
-        for name, column in zip(self.names, columns):
-            if name in self.schema:
-                found[name] = column.alias("").cast(self.schema[name])
-        frame = pl.DataFrame(found)
+        frame = pl.DataFrame({
+            name: column if column.dtype == dtype else column.alias("").cast(dtype)
+            for name, column in zip(self.names, columns)
+            if (dtype := self.schema.get(name)) is not None
+        })  # fmt: skip
         start = self.rows.get(id(part), 0)
         self.rows[id(part)] = start + block.height
         _refuse_infinities(part.source.label, frame, start)

@@ -401,7 +401,7 @@ def without_escapes(text: str, separator: str) -> str:
 
 def returns_in_cells(text: str, separator: str) -> int:
     """How many lines have a carriage return in a cell: where rows that end there break."""
-    if "\n" not in text or not re.search(r"\r(?!\n)", text):
+    if "\r" not in text or "\n" not in text or not re.search(r"\r(?!\n)", text):
         return 0
     whole = re.sub(r"\r(?!\n)", " ", text)
     widths = {*_widths(whole, separator, most=None)} - {0}

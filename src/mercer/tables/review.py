@@ -34,7 +34,7 @@ NUMBERED = re.compile(r"^-?\d+[ .:=)-]+(?=\w)")  # a code before its label
 RISING = 0.99  # of the steps from row to row, in a table that is ordered in time
 FEWEST_GROUPS, GROUP_ROWS = 10, 3  # groups, and rows of each on average, that are a panel
 MOST_GROUPINGS, MOST_NUMBERS = 8, 100  # columns that may be groups, and be the same in them
-PARTS = slice(100), slice(None)  # rows that may show that a column is not the same in groups; all
+EARLY = 100  # rows that may show that a column is not the same in groups
 #: times the range of the other values, beyond which a mark of a missing value lies, or a mistake
 FAR_MARK, FAR = 2.0, 5.0
 MARK = re.compile(r"-[1-9]|-?(?:9{2,}|8{2,}|7{2,}|9+[6-8]|32767|65535|2147483647)")
@@ -260,6 +260,12 @@ def find_groups(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Fi
     numbers = [c for c in numbers if c.distinct >= FEWEST_GROUPS][:MOST_NUMBERS]
     best: tuple[Column, list[str]] | None = None
     for column in _repeated(columns, values, rows)[:MOST_GROUPINGS]:
+        texts = [level_text(v) for v in values[column.name][:EARLY].tolist()]
+        places = [texts.index(text) for text in texts]
+        early = [(c, c.of.read(values[c.name][:EARLY], c)) for c in numbers if c is not column]
+        alike = [c for c, cells in early if np.array_equal(cells[places], cells)]
+        if not alike:
+            continue
         levels = values[column.name].tolist()
         text = {v: level_text(v) for v in set(levels)}
         code = {each: i for i, each in enumerate(dict.fromkeys(text.values()))}
@@ -268,10 +274,9 @@ def find_groups(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Fi
         first = np.empty(len(code), np.intp)
         first[codes[::-1]] = np.arange(rows)[::-1]  # of equal codes the last one is written last
         same = {
-            str(c.name): cells[first] for c in numbers
-            if c is not column and 2 * c.distinct >= len(first)
+            str(c.name): cells[first] for c in alike if 2 * c.distinct >= len(first)
             for cells in [c.of.read(values[c.name], c)]
-            if all(np.array_equal(cells[first][codes[part]], cells[part]) for part in PARTS)
+            if np.array_equal(cells[first][codes], cells)
         }  # fmt: skip
         if column.of.numeric and not CODE_NAME.fullmatch(str(column.name)):
             order = np.argsort(column.of.read(values[column.name], column)[first])
@@ -412,9 +417,10 @@ def find_strange_values(columns: list[Column], values: dict[Any, np.ndarray]) ->
 def _find_marks(column: Column, cells: np.ndarray) -> Iterator[str]:
     if not column.of.levelled or cells.dtype != object:
         return
-    counts = {v: rows for v, rows in Counter(cells.tolist()).items() if isinstance(v, str)}
-    bare = {v: NUMBERED.sub("", v.strip().lower()) for v in counts}
-    marks = [f"{v!r} ({c})" for v, c in sorted(counts.items()) if bare[v] in MISSING_WORDS]
+    levels = {v for v in set(cells.tolist()) if isinstance(v, str)}
+    found = {v for v in levels if NUMBERED.sub("", v.strip().lower()) in MISSING_WORDS}
+    counts = Counter(filter(found.__contains__, cells.tolist() if found else ()))
+    marks = [f"{v!r} ({c})" for v, c in sorted(counts.items())]
     if marks:
         yield (
             f"{column.name}: {', '.join(marks[:5])} may mean a missing value. It is a level of its "

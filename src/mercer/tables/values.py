@@ -131,9 +131,10 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
     elif isinstance(X, nw.DataFrame) or is_into_dataframe(X):
         frame = frame_of(X)
         rows = len(frame)
+        own = frame.to_native() if frame.implementation.is_polars() else frame
         columns = {
-            name: _series_values(series.alias(""), name)  # in some names polars sees patterns
-            for name, series in zip(frame.columns, frame.iter_columns(), strict=True)
+            name: _series_values(series, name)
+            for name, series in zip(frame.columns, own.iter_columns(), strict=True)
         }
     else:
         columns, rows = _array_columns(X)
@@ -155,6 +156,13 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
 def _series_values(series: Any, name: Any) -> np.ndarray:
     import narwhals as nw
 
+    if not isinstance(series, nw.Series):  # of polars: of thousands, narwhals takes longer
+        if series.dtype.is_float():
+            return np.array(series.to_numpy(), dtype=np.float64)
+        if str(series.dtype) == "String":
+            return np.fromiter(series.to_list(), dtype=object, count=len(series))
+        series = nw.from_native(series, series_only=True)
+    series = series.alias("")  # in some names polars sees patterns
     dtype = series.dtype
     if dtype.is_integer() and len(series):
         largest = max(abs(int(each or 0)) for each in (series.min(), series.max()))
@@ -170,8 +178,6 @@ def _series_values(series: Any, name: Any) -> np.ndarray:
         seconds = series.dt.total_seconds()
         return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
     cells = series.to_list()
-    if dtype == nw.String and series.implementation.is_polars():
-        return np.fromiter(cells, dtype=object, count=len(cells))
     if dtype == nw.Time:
         cells = [None if cell is None else cell.isoformat() for cell in cells]
     if dtype == nw.Struct and any(field.name == "edges" for field in dtype.fields):

@@ -121,15 +121,21 @@ FEWEST_STEPS = 8  # different dates that tell their order by their steps
 DAY_FIRST = re.compile(r"\d{1,2}\.\d{1,2}\.\d{2,4}\b.*")  # nobody writes 02.29.2024
 
 
+#: parts that a text must show, or no form that has them is tried
+SHOWN = {"{y}": re.compile(r"\d{4}"), "{month}": re.compile(r"[^\W\d_]{3}")}
+
+
 @cache
-def _patterns() -> list[tuple[re.Pattern, bool]]:
+def _patterns() -> list[tuple[re.Pattern, bool, set[str]]]:
+    """The pattern of each form, whether it must be asked for, and the parts of `SHOWN` in it."""
     parts = {**PARTS, "H": _COMPACT, "zones": ZONES}
     found = []
     for form in FORMS:
         pattern = form.form
         for name in ("time", *(n for n in parts if n != "time")):
             pattern = pattern.replace("{" + name + "}", parts[name])
-        found.append((re.compile(pattern, re.IGNORECASE), form.asked))
+        shown = {part for part in SHOWN if part in form.form}
+        found.append((re.compile(pattern, re.IGNORECASE), form.asked, shown))
     return found
 
 
@@ -150,8 +156,9 @@ def moment_in(text: str, asked: bool = False) -> Moment | None:
     text = text.strip()
     if len(text) > 60 or not any(c.isdigit() for c in text):
         return None
-    for pattern, only_asked in _patterns():
-        if only_asked and not asked:
+    lacking = {part for part, pattern in SHOWN.items() if not pattern.search(text)}
+    for pattern, only_asked, shown in _patterns():
+        if (only_asked and not asked) or shown & lacking:
             continue
         match = pattern.fullmatch(text)
         found = None if match is None else _moment(match.groupdict())

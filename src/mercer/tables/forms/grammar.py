@@ -109,8 +109,10 @@ def some_of(counts: Counter) -> Counter:
     if step == 1:
         return counts
     some = Counter({value: step * counts[value] for value in islice(counts, 0, None, step)})
-    often = counts.total() / SAMPLED
-    some.update({value: rows - some[value] for value, rows in counts.items() if rows >= often})
+    total = counts.total()
+    if total - len(counts) >= total / SAMPLED - 1:
+        often = {value: rows for value, rows in counts.items() if rows >= total / SAMPLED}
+        some.update({value: rows - some[value] for value, rows in often.items()})
     return some
 
 
