@@ -1,5 +1,7 @@
 """Similarities: kernels on vectors and on all other kinds of samples, and their algebra."""
 
+from typing import TYPE_CHECKING
+
 from mercer.distances import Meaning
 from mercer.kernels.additive import Additive
 from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, Sum
@@ -66,6 +68,7 @@ from mercer.kernels.histograms import histogram_gamma
 from mercer.kernels.names import NAMED
 from mercer.kernels.trees import subtree_counter, subtree_kernel, tree_distance, tree_kernel
 
+if not TYPE_CHECKING:  # for type checkers there are no old names
 
-def __getattr__(name: str) -> object:
-    return old_name(__name__, name)
+    def __getattr__(name: str) -> object:
+        return old_name(__name__, name)
