@@ -115,9 +115,10 @@ def public_estimators() -> set[type]:
         (room, name)
         for room in rooms
         for name in room.__all__
-        if not name.startswith(("Convolution", "Attention"))
+        if not name.startswith(("Convolutional", "Attention"))
     ]
     classes = [value for room, name in names if inspect.isclass(value := getattr(room, name))]
+    classes += [CoordinateDescentWeights, TwoStageRegressor]  # public in rooms of the learners
     return {cls for cls in classes if hasattr(cls, "fit") and not inspect.isabstract(cls)}
 
 
