@@ -9,6 +9,7 @@ import decimal
 import re
 import warnings
 
+import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -19,7 +20,8 @@ import scipy.sparse as sp
 from PIL import Image
 
 import mercer
-from mercer import distances, kernels
+from mercer import distances, kernels, plots
+from mercer.distributed import Distributed, ThreadEngine
 from mercer.samples import read
 from mercer.streams import Chunks, join_rows, take_rows
 from mercer.tables import read_columns
@@ -715,3 +717,102 @@ def test_frames_of_two_levels_are_told_that_they_are_read_row_by_row(make):
 
 def test_an_automatic_estimator_says_that_it_read_a_frame_of_two_levels_row_by_row():
     assert re.search(r"several levels.*series_of\(X\)", *notices(LEVELS))
+
+
+def ridge(X, kernel):
+    return mercer.KernelRidgeClassifier(kernel=kernel).fit(X, Y)
+
+
+def over_threads(learner):
+    return Distributed(learner, ThreadEngine(2))
+
+
+def low_rank(kernel):
+    return mercer.KernelRidgeClassifier(
+        0.1, kernel=kernel, solver="low_rank", rank=6, random_state=0
+    )
+
+
+def search(kernel):
+    return mercer.KernelSearchCV(mercer.SVC(kernel=kernel), {"C": [1.0, 10.0]}, cv=2)
+
+
+#: displays of samples, and learners over the parts of a cluster
+DRAWN = {
+    "Gram": lambda X, kernel: plots.GramDisplay.from_estimator(ridge(X, kernel), X, Y),
+    "Spectrum": lambda X, kernel: plots.SpectrumDisplay.from_estimator(ridge(X, kernel), X),
+    "RankError": lambda X, kernel: plots.RankErrorDisplay.from_estimator(
+        ridge(X, kernel), X, rank=4
+    ),
+    "Influence": lambda X, kernel: plots.InfluenceDisplay.from_estimator(ridge(X, kernel), X, Y),
+    "Embedding": lambda X, kernel: plots.EmbeddingDisplay.from_estimator(
+        mercer.KernelPCA(2, kernel=kernel).fit(X), X, Y
+    ),
+    "Margin": lambda X, kernel: plots.MarginDisplay.from_estimator(
+        mercer.SVC(kernel=kernel).fit(X, Y), X, Y
+    ),
+    "Mistake": lambda X, kernel: plots.MistakeDisplay.from_estimator(
+        mercer.KernelPerceptron(kernel).fit(X, Y), X, Y
+    ),
+    "Cluster": lambda X, kernel: plots.ClusterDisplay.from_estimator(
+        mercer.KernelKMeans(2, kernel=kernel, random_state=0).fit(X), X
+    ),
+    "Distributed": lambda X, kernel: over_threads(low_rank(kernel)).fit(X, Y).predict(X),
+    "distributed search": lambda X, kernel: (
+        over_threads(search(kernel)).fit(X, Y).to_local().predict(X)
+    ),
+}
+
+
+def numbers_of(found):
+    """What a display draws, as the axes have it; signs of components are free."""
+    if isinstance(found, np.ndarray):
+        return [found.astype(float)]
+    axes = [ax for figure in map(plt.figure, plt.get_fignums()) for ax in figure.axes]
+    drawn = [line.get_xydata() for ax in axes for line in ax.lines]
+    drawn += [each.get_offsets().data for ax in axes for each in ax.collections]
+    drawn += [image.get_array().data for ax in axes for image in ax.images]
+    drawn += [[bar.get_width(), bar.get_height()] for ax in axes for bar in ax.patches]
+    plt.close("all")
+    assert drawn
+    return [np.abs(np.asarray(each, float)) for each in drawn]
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("door", DRAWN)
+@pytest.mark.parametrize(("kind", "form"), EACH)
+def test_a_display_and_a_cluster_read_the_same(kind, form, door):
+    plain, X, kernel, _ = of(kind, form)
+    plt.close("all")  # of other tests
+    made, known = (numbers_of(DRAWN[door](rows, kernel)) for rows in (X, plain))
+    assert len(made) == len(known)
+    for one, other in zip(made, known):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def reliance(X, kernel):
+    return plots.RelianceDisplay.from_estimator(ridge(X, kernel), X, Y)
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [each for each in EACH if each[0] in {*VECTORS, "tables"} - {"series of one length"}],
+)
+def test_a_display_of_columns_reads_the_same_or_asks_for_columns(kind, form):
+    plain, X, kernel, _ = of(kind, form)
+    if sp.issparse(X):
+        with pytest.raises(TypeError, match=r"columns of a table.*X\.toarray\(\)"):
+            reliance(X, kernel)
+        return
+    plt.close("all")
+    made, known = reliance(X, kernel), reliance(plain, kernel)
+    plt.close("all")
+    np.testing.assert_allclose(made.loss, known.loss, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["strings", "sets", "series", "graphs", "trees"])
+def test_a_display_of_columns_asks_for_columns(kind):
+    plain, _, kernel, _ = of(kind, "list")
+    with pytest.raises(TypeError, match=r"Give a data frame|give a list of graphs"):
+        reliance(plain, kernel)

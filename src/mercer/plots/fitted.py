@@ -18,20 +18,23 @@ from collections.abc import Mapping, Set
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from mercer.gram import gram
 from mercer.kernels import Kernel, as_kernel
 from mercer.samples import (
     EncodedColumns,
+    as_rows,
     column_names,
     describe,
     frame_of,
+    known_form,
     number_columns,
     read,
     select_columns,
 )
+from mercer.streams import take_rows
 from mercer.tables import ColumnKind, EncodedTable, ReadTable, as_numbers, column_kind, read_columns
 
 
@@ -109,8 +112,8 @@ def sample_rows(n: int, max_samples: int, random_state: Any = 0) -> np.ndarray:
 
 
 def take(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of an array, a data frame, a list or a table that was read."""
-    return X[rows] if isinstance(X, ReadTable) else _safe_indexing(X, rows)
+    """Some rows of samples in any form, or of a table that was read."""
+    return X[rows] if isinstance(X, ReadTable) else take_rows(X, rows)
 
 
 def row_count(X: Any, y: Any = None) -> int:
@@ -206,6 +209,8 @@ class RawRows(ModelRows):
         self.data = data
         self.kinds = dict.fromkeys(column_names(data))
         self.numbers = set(number_columns(data)[0]) if isinstance(data, np.ndarray) else set()
+        if len(self.numbers) == data.shape[1]:  # a list of rows of numbers
+            self.data = np.asarray(data, np.float64)
 
     def __getitem__(self, rows: np.ndarray) -> RawRows:
         return RawRows(take(self.data, rows))
@@ -234,7 +239,9 @@ class RawRows(ModelRows):
 def rows_of(model: Any, X: Any) -> ModelRows:
     """Rows of X for a model: encoded for a fitted automatic estimator, else as they are."""
     if not hasattr(model, "encoder_"):
-        return RawRows(X)
+        kernel = getattr(model, "kernel_", None)
+        vectors = isinstance(kernel, Kernel) and kernel.reads.coordinates
+        return RawRows(as_rows(known_form(X)) if vectors else X)
     kinds = {column.name: column.of for column in model.columns_ if column.used}
     return EncodedRows(model.encode_table(X), kinds)
 
