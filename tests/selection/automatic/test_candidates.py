@@ -39,7 +39,7 @@ def test_candidates_suit_the_columns(task):
     assert {c.family for c in one} == {"gaussian", "laplacian"}
     wide = candidates(TableEncoder().fit(RNG.normal(size=(30, 101))).features_, task)
     assert {c.family for c in wide} == {"gaussian", "laplacian", "screened", "dot"}
-    linear = ["ridge", "centroids"][: 2 if task == "classification" else 1]
+    linear = ["ridge", "centroids", "svc"][: 3 if task == "classification" else 1]
     assert [c.machine for c in wide if c.family == "dot"] == linear
     assert [c.family for c in wide[: len(linear) + 6]] == ["dot"] * len(linear) + ["screened"] * 6
     less_wide = candidates(TableEncoder().fit(RNG.normal(size=(30, 40))).features_, task)
@@ -60,6 +60,9 @@ def test_many_classes_have_no_support_vector_machines():
     many = candidates(features, "classification", 101)
     assert many
     assert {c.machine for c in many} == {"ridge", "window", "neighbourhood"}
+    wide = TableEncoder().fit(RNG.normal(size=(30, 101))).features_
+    machines = {c.machine for c in candidates(wide, "classification", 101) if c.family == "dot"}
+    assert machines == {"ridge", "centroids"}
 
 
 def test_integers_of_few_values_are_read_as_categories_too():

@@ -169,8 +169,9 @@ def candidates(
         place = 6 if by_column else 0
         plain[place:place] = few
     if numbers > MOST_COLUMNS:
-        wide = [Candidate("dot"), Candidate("dot", machine="centroids")]
-        plain[:0] = wide if task == "classification" else wide[:1]
+        machines = ("ridge", "centroids", "svc") if task == "classification" else ("ridge",)
+        wide = [Candidate("dot", machine=machine) for machine in machines]
+        plain[:0] = [c for c in wide if classes <= c.kind.most_classes]
     if not objects:
         return plain
     ways = readings(features)
