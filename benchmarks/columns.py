@@ -27,8 +27,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import SVC as SklearnSVC
-from sklearn.svm import SVR, LinearSVC
+from sklearn.svm import SVC as SklearnSVC, SVR, LinearSVC
 
 from commands import Splits, beside, command
 from harness import Section, data_folder, options

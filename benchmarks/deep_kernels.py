@@ -13,8 +13,7 @@ import scipy.linalg
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF as SklearnRBF
-from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF as SklearnRBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV
 
 from harness import Section, data_folder, options

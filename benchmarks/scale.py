@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import sklearn.kernel_approximation as theirs
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process import kernels as gp
+from sklearn.gaussian_process import GaussianProcessRegressor, kernels as gp
 from sklearn.kernel_ridge import KernelRidge as TheirRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score

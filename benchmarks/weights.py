@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.neighbors import KernelDensity as SklearnKernelDensity
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KernelDensity as SklearnKernelDensity, KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 

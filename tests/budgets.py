@@ -22,9 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import mercer
-from mercer import deep
-from mercer import distances as d
-from mercer import kernels as k
+from mercer import deep, distances as d, kernels as k
 from mercer.gram import Place
 from mercer.search import BruteForce
 

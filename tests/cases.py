@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import distances as d
-from mercer import kernels as k
+from mercer import distances as d, kernels as k
 from mercer.distances.products import dense_rows, inner_products
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from convolution_twin import kernel_features
-from mercer import distances as d
-from mercer import kernels as k
+from mercer import distances as d, kernels as k
 
 
 def distance(rho, x, z, S):

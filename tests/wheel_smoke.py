@@ -83,8 +83,7 @@ def check_models() -> None:
 
 def check_instruction_sets() -> list[str]:
     """The same Gram matrices, whichever loops of this processor compute them."""
-    from mercer import _native
-    from mercer import kernels as k
+    from mercer import _native, kernels as k
 
     X = np.random.default_rng(1).normal(size=(37, 9))
     texts = ["".join("ACGT"[v] for v in row) for row in (X > 0) * 2 + (np.abs(X) > 1)]

@@ -2,44 +2,18 @@
 
 from mercer import (
     datasets as datasets,
-)
-from mercer import (
     dedup as dedup,
-)
-from mercer import (
     deep as deep,
-)
-from mercer import (
     distances as distances,
-)
-from mercer import (
     distributed as distributed,
-)
-from mercer import (
     gram as gram,
-)
-from mercer import (
     kernels as kernels,
-)
-from mercer import (
     learners as learners,
-)
-from mercer import (
     plots as plots,
-)
-from mercer import (
     samples as samples,
-)
-from mercer import (
     search as search,
-)
-from mercer import (
     solvers as solvers,
-)
-from mercer import (
     speech as speech,
-)
-from mercer import (
     testing as testing,
 )
 from mercer.dedup.documents import deduplicate as deduplicate
@@ -51,40 +25,28 @@ from mercer.learners.features.nystroem import Nystroem as Nystroem
 from mercer.learners.features.random_features import RandomFeatures as RandomFeatures
 from mercer.learners.features.series_features import (
     SignatureFeatures as SignatureFeatures,
-)
-from mercer.learners.features.series_features import (
     WarpingFeatures as WarpingFeatures,
 )
 from mercer.learners.many_kernels.multiple_kernel import (
     MultipleKernelClassifier as MultipleKernelClassifier,
-)
-from mercer.learners.many_kernels.multiple_kernel import (
     MultipleKernelRegressor as MultipleKernelRegressor,
 )
 from mercer.learners.margin.linear_svc import LinearSVC as LinearSVC
 from mercer.learners.margin.linear_svr import LinearSVR as LinearSVR
 from mercer.learners.margin.one_class import OneClassSVM as OneClassSVM
 from mercer.learners.margin.quantiles import KernelQuantileRegression as KernelQuantileRegression
-from mercer.learners.margin.svc import SVC as SVC
-from mercer.learners.margin.svc import NuSVC as NuSVC
-from mercer.learners.margin.svr import SVR as SVR
-from mercer.learners.margin.svr import NuSVR as NuSVR
+from mercer.learners.margin.svc import SVC as SVC, NuSVC as NuSVC
+from mercer.learners.margin.svr import SVR as SVR, NuSVR as NuSVR
 from mercer.learners.metrics.feature_machine import (
     FeatureMachineClassifier as FeatureMachineClassifier,
-)
-from mercer.learners.metrics.feature_machine import (
     FeatureMachineRegressor as FeatureMachineRegressor,
 )
 from mercer.learners.metrics.linear_metric import (
     LargeMarginNeighbours as LargeMarginNeighbours,
-)
-from mercer.learners.metrics.linear_metric import (
     NeighbourhoodComponents as NeighbourhoodComponents,
 )
 from mercer.learners.neighbourhoods.neighbourhood_regressor import (
     NeighbourhoodMachineClassifier as NeighbourhoodMachineClassifier,
-)
-from mercer.learners.neighbourhoods.neighbourhood_regressor import (
     NeighbourhoodMachineRegressor as NeighbourhoodMachineRegressor,
 )
 from mercer.learners.neighbours.local_outliers import LocalOutlierFactor as LocalOutlierFactor
@@ -93,15 +55,11 @@ from mercer.learners.neighbours.local_process import (
 )
 from mercer.learners.neighbours.neighbour_classifier import (
     KNeighborsClassifier as KNeighborsClassifier,
-)
-from mercer.learners.neighbours.neighbour_classifier import (
     KNeighborsRegressor as KNeighborsRegressor,
 )
 from mercer.learners.neighbours.neighbour_learner import NearestNeighbors as NearestNeighbors
 from mercer.learners.neighbours.radius_predictor import (
     RadiusNeighborsClassifier as RadiusNeighborsClassifier,
-)
-from mercer.learners.neighbours.radius_predictor import (
     RadiusNeighborsRegressor as RadiusNeighborsRegressor,
 )
 from mercer.learners.neighbours.stolp import Stolp as Stolp
@@ -119,25 +77,16 @@ from mercer.learners.spectral.pca import KernelPCA as KernelPCA
 from mercer.learners.spectral.spectral_clustering import SpectralClustering as SpectralClustering
 from mercer.learners.spectral.statistics import (
     alignment as alignment,
-)
-from mercer.learners.spectral.statistics import (
     effective_dimension as effective_dimension,
-)
-from mercer.learners.spectral.statistics import (
     hsic_test as hsic_test,
-)
-from mercer.learners.spectral.statistics import (
     mmd_test as mmd_test,
 )
 from mercer.learners.windows.density import KernelDensity as KernelDensity
 from mercer.learners.windows.nadaraya_watson import (
     NadarayaWatson as NadarayaWatson,
-)
-from mercer.learners.windows.nadaraya_watson import (
     NadarayaWatsonClassifier as NadarayaWatsonClassifier,
 )
-from mercer.persistence import load as load
-from mercer.persistence import save as save
+from mercer.persistence import load as load, save as save
 from mercer.search.lsh import LSHIndex as LSHIndex
 from mercer.search.minhash import MinHash as MinHash
 from mercer.selection.automatic.classifier import KernelClassifier as KernelClassifier

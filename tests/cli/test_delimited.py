@@ -5,8 +5,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mercer.cli.delimited import _fields_agree, _mended
 from mercer.cli.errors import TableError

@@ -10,8 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF as SklearnRBF
-from sklearn.gaussian_process.kernels import WhiteKernel
+from sklearn.gaussian_process.kernels import RBF as SklearnRBF, WhiteKernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 import rapidfuzz
 import rapidfuzz.process
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import oracles
 from cases import VARIANTS
 from lanes import examples
 from mercer import _native
-from mercer.distances import Edit, JaroWinkler, WeightedEdit
-from mercer.distances import strings as string_pairs
+from mercer.distances import Edit, JaroWinkler, WeightedEdit, strings as string_pairs
 
 ANY = st.text(st.sampled_from("ab\0é\ud800😀"), max_size=12)
 LONG = st.builds("".join, st.lists(st.sampled_from(["a" * 20, "b", "ab"]), max_size=8))  # about 64

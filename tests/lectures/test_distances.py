@@ -9,8 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 
-from mercer import NearestNeighbors
-from mercer import distances as d
+from mercer import NearestNeighbors, distances as d
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(7, 3)), RNG.normal(size=(5, 3))

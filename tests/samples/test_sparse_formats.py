@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import mercer
-from mercer.distances import Jaccard as JaccardDistance
-from mercer.distances import Minkowski, Precomputed
+from mercer.distances import Jaccard as JaccardDistance, Minkowski, Precomputed
 from mercer.kernels import FromFunction, Jaccard
 from mercer.samples import NodeGraph, as_samples, check_format
 from mercer.search import BruteForce, LSHIndex, MinHash

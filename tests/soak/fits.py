@@ -23,8 +23,7 @@ from sklearn.kernel_ridge import KernelRidge as SklearnKernelRidge
 from sklearn.utils.validation import has_fit_parameter
 
 import mercer
-from mercer import deep
-from mercer import kernels as k
+from mercer import deep, kernels as k
 from mercer.deep import MultilayerKernelMachine
 
 __all__ = ["LEARNERS", "TRIALS"]

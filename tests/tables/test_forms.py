@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lanes import examples
 from mercer.tables import ReadTable, TableEncoder, column_notices, infer_columns, read_columns

@@ -8,8 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
 from mercer.tables.forms import spelled_date, spelled_number

@@ -22,8 +22,7 @@ from sklearn.base import clone
 from mercer.distributed import on_dask
 from mercer.distributed.engine import Engine, Partition
 from mercer.distributed.rows import Rows, kept
-from mercer.gram import GramOperator, Place, gram, register
-from mercer.gram import Rows as RowNumbers
+from mercer.gram import GramOperator, Place, Rows as RowNumbers, gram, register
 from mercer.learners.base import (
     FitsInParts,
     KernelLearner,

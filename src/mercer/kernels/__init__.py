@@ -62,8 +62,12 @@ from mercer.kernels.convolution import (
     ScaledCounts,
     WithDifferences,
 )
-from mercer.kernels.graph_counts import colours as node_colours
-from mercer.kernels.graph_counts import graph_distance, graph_kernel, label_counter
+from mercer.kernels.graph_counts import (
+    colours as node_colours,
+    graph_distance,
+    graph_kernel,
+    label_counter,
+)
 from mercer.kernels.histograms import histogram_gamma
 from mercer.kernels.names import NAMED
 from mercer.kernels.trees import subtree_counter, subtree_kernel, tree_distance, tree_kernel

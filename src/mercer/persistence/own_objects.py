@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from dataclasses import MISSING, is_dataclass
-from dataclasses import fields as fields_of
+from dataclasses import MISSING, fields as fields_of, is_dataclass
 from functools import cache
 from importlib import import_module
 from itertools import repeat

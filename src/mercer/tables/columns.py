@@ -14,8 +14,7 @@ import numpy as np
 
 from mercer.spoken import first_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
-from mercer.tables.forms import SAID as SAID_ORDERS
-from mercer.tables.forms import Numbers, is_missing_mark
+from mercer.tables.forms import SAID as SAID_ORDERS, Numbers, is_missing_mark
 from mercer.tables.pandas_index import INDEX, NAMES
 from mercer.tables.values import missing_values
 

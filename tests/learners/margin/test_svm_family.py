@@ -8,8 +8,7 @@ import sklearn.svm
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from cases import KERNELS
-from cases import name as case_name
+from cases import KERNELS, name as case_name
 from learners.margin.machines import (
     CANCER,
     DIABETES,

@@ -8,8 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import NeighbourhoodMachineClassifier as Classifier
-from mercer import NeighbourhoodMachineRegressor as Regressor
+from mercer import (
+    NeighbourhoodMachineClassifier as Classifier,
+    NeighbourhoodMachineRegressor as Regressor,
+)
 
 QUICK = {"steps": 30, "hidden": 32, "scaling": "standard", "random_state": 0}
 RNG = np.random.default_rng(0)

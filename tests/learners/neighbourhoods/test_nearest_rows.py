@@ -9,8 +9,10 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import NeighbourhoodMachineClassifier as Classifier
-from mercer import NeighbourhoodMachineRegressor as Regressor
+from mercer import (
+    NeighbourhoodMachineClassifier as Classifier,
+    NeighbourhoodMachineRegressor as Regressor,
+)
 from mercer.distances import Minkowski
 from mercer.search import BruteForce
 from mercer.solvers.neighbourhoods import nearest_shares, smooth, smooth_nearest

@@ -12,8 +12,10 @@ from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from mercer import NeighbourhoodMachineClassifier as Classifier
-from mercer import NeighbourhoodMachineRegressor as Regressor
+from mercer import (
+    NeighbourhoodMachineClassifier as Classifier,
+    NeighbourhoodMachineRegressor as Regressor,
+)
 from mercer.learners.neighbourhoods.trials import ladder
 from mercer.solvers.neighbourhoods import network as draws
 from neighbourhood_twin import Twin, smoothed

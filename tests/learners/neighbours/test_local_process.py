@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process import kernels as gp
+from sklearn.gaussian_process import GaussianProcessRegressor, kernels as gp
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 

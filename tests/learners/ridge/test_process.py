@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process import kernels as gp
+from sklearn.gaussian_process import GaussianProcessRegressor, kernels as gp
 
 import mercer
 from mercer import KernelRidge

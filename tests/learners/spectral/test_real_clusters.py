@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.cluster import KMeans
-from sklearn.cluster import SpectralClustering as Theirs
+from sklearn.cluster import KMeans, SpectralClustering as Theirs
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler

@@ -14,9 +14,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC as ReferenceSVC
-from sklearn.svm import SVR as ReferenceSVR
-from sklearn.svm import OneClassSVM
+from sklearn.svm import SVC as ReferenceSVC, SVR as ReferenceSVR, OneClassSVM
 
 import mercer
 from mercer.kernels import RBF, Linear

@@ -12,8 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC as ReferenceSVC
-from sklearn.svm import OneClassSVM
+from sklearn.svm import SVC as ReferenceSVC, OneClassSVM
 
 import mercer
 from mercer.plots import MarginDisplay

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
 from mercer.plots.axes import BOTTOM, LEFT, LOWER, RIGHT, TOP, Axis, brief, padded

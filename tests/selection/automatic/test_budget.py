@@ -11,8 +11,7 @@ from mercer.machines.candidates import Candidate, Recipe, simple_candidates
 from mercer.selection.automatic import KernelClassifier
 from mercer.selection.automatic.final_fit import EARLY
 from mercer.selection.automatic.trials import state, trials
-from mercer.threads import affordable_rows, raise_if_stopped
-from mercer.threads import clock as clocks
+from mercer.threads import affordable_rows, clock as clocks, raise_if_stopped
 from mercer.threads.clock import Clock
 from selection.automatic.small_searches import RING, TABLE, fitted_once, search_of
 

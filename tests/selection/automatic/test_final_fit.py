@@ -8,8 +8,7 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.machines.candidates.candidate import Candidate
 from mercer.selection.automatic import final_fit
 from mercer.selection.automatic.trials import trials
-from mercer.threads import clock as clocks
-from mercer.threads import raise_if_stopped
+from mercer.threads import clock as clocks, raise_if_stopped
 from selection.automatic.small_searches import RING, TABLE, WAVE, fitted_once, same_model, search_of
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import binom
-from scipy.stats import t as student
+from scipy.stats import binom, t as student
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor

@@ -13,9 +13,11 @@ from mercer.learners.ridge import penalty as ridge_penalty
 from mercer.machines.candidates import Recipe, Tried
 from mercer.machines.candidates.candidate import Candidate
 from mercer.machines.scores import metric_named
-from mercer.selection.automatic.trials import rungs as rungs_of_search
-from mercer.selection.automatic.trials import state as forecasts
-from mercer.selection.automatic.trials import trials as trials_of_search
+from mercer.selection.automatic.trials import (
+    rungs as rungs_of_search,
+    state as forecasts,
+    trials as trials_of_search,
+)
 from mercer.selection.automatic.trials.state import Leaderboard
 from selection.automatic.small_searches import (
     NOISY_RING,

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances import Match as MatchDistance
-from mercer.distances import PairDifferences
+from mercer.distances import Match as MatchDistance, PairDifferences
 from mercer.kernels import RBF, FromDistance, Kernel, Laplacian, Match, TableKernel
 from mercer.machines.candidates.kinds import MachineKind, Recipe, machine_kind
 from mercer.machines.candidates.learning import (
