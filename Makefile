@@ -63,7 +63,7 @@ test: build $(VENV)/.test $(VENV)/.lint
 	$(PYTEST)
 
 # A tenth of the time, and needless where only tests have changed.
-$(VENV)/.types: $(VENV)/.lint pyproject.toml $(shell find src/mercer -name __pycache__ -prune -o -print)
+$(VENV)/.types: $(VENV)/.lint pyproject.toml tests/test_typed_calls.py $(shell find src/mercer -name __pycache__ -prune -o -print)
 	$(BIN)/pyright
 	@touch $@
 

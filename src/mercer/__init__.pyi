@@ -1,5 +1,7 @@
 """The public names, each from its home: `__init__.py` reads them here, and so do type checkers."""
 
+from typing import Any
+
 from mercer import (
     datasets as datasets,
     dedup as dedup,
@@ -96,3 +98,5 @@ from mercer.streams.checkpoint import Checkpoint as Checkpoint
 from mercer.streams.chunks import Chunks as Chunks
 
 __version__: str
+
+_native: Any

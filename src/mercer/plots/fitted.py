@@ -28,6 +28,7 @@ from mercer.samples import (
     as_rows,
     column_names,
     describe,
+    encode_vectors,
     frame_of,
     known_form,
     number_columns,
@@ -209,8 +210,8 @@ class RawRows(ModelRows):
         self.data = data
         self.kinds = dict.fromkeys(column_names(data))
         self.numbers = set(number_columns(data)[0]) if isinstance(data, np.ndarray) else set()
-        if len(self.numbers) == data.shape[1]:  # a list of rows of numbers
-            self.data = np.asarray(data, np.float64)
+        if len(self.numbers) == data.shape[1] and data.dtype.kind == "O":  # a list of rows
+            self.data = encode_vectors(data, None, "this display", missing=True)
 
     def __getitem__(self, rows: np.ndarray) -> RawRows:
         return RawRows(take(self.data, rows))
