@@ -1,6 +1,6 @@
 """The public names, each from its home: `__init__.py` reads them here, and so do type checkers."""
 
-from typing import Any
+import typing
 
 from mercer import (
     datasets as datasets,
@@ -99,4 +99,4 @@ from mercer.streams.chunks import Chunks as Chunks
 
 __version__: str
 
-_native: Any
+_native: typing.Any
