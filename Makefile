@@ -115,9 +115,10 @@ bench: build $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
 # The gallery and the pages of modules need torch. LONG_PAGES=no shows the pages of the gallery that
-# take longest without their results, as .ci/run does.
+# take longest without their results, as .ci/run does. Pages of names that are gone would be errors.
 LONG_PAGES := yes
 docs: build $(VENV)/.docs $(VENV)/.torch
+	rm -rf docs/generated
 	LONG_PAGES=$(LONG_PAGES) $(BIN)/python -m sphinx -W --keep-going --quiet --jobs 2 docs docs/_build/html
 
 # The package once more, in build/asan, with the native module's errors trapped. python -S leaves out

@@ -289,9 +289,10 @@ def test_the_recorded_command_gives_the_same_model(folder, capsys):
 
 
 def test_what_the_package_needs_besides_code_is_in_it():
-    names = ("py.typed", "data/penguins.csv", "plots/report/templates/report.html",
-             "plots/report/templates/marks.html", "plots/report/templates/style.css")  # fmt: skip
-    for name in names:
+    templates = [
+        f"plots/report/templates/{file}" for file in ("report.html", "sections.html", "style.css")
+    ]
+    for name in ("py.typed", "__init__.pyi", "data/penguins.csv", *templates):
         assert files("mercer").joinpath(name).is_file(), name
 
 

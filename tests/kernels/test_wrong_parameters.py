@@ -11,8 +11,11 @@ import cases
 from mercer.kernels import RBF, Polynomial, Sigmoid, repair
 
 WRONG = ["a", None, ["a"], True, float("nan"), float("inf"), -1, object(), 1j]
-#: their samples cannot be read without the parameter, and the error is about the samples
-READS = {("RBF", "metric"), ("Centred", "sample"), ("Layered", "base")}
+#: their samples cannot be read without the parameter, and the error is about the samples, or a
+#: function of pairs is called with whole samples, and the error is its own
+READS = {
+    ("RBF", "metric"), ("Centred", "sample"), ("Layered", "base"), ("FromFunction", "at_once")
+}  # fmt: skip
 THINGS = [*cases.KERNELS, *cases.DISTANCES]
 
 

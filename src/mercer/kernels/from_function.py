@@ -199,6 +199,11 @@ class FromFunction(PairFunction, Kernel):
         self.positive_definite = positive_definite
         self.at_once = at_once
 
+    def validate(self) -> None:
+        super().validate()
+        if not isinstance(self.at_once, (bool, np.bool_)):
+            raise ValueError(f"at_once={self.at_once!r}: give True or False.")
+
     def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         if not self.at_once:
             return super().bind(X, y, sample_weight)

@@ -150,11 +150,16 @@ class Deadline(Stop):
         return self.is_over() or super().is_set()
 
 
-def affordable_rows(step: Callable[[int], Any], most: int, clock: Clock, power: int = 2) -> int:
-    """The most rows for which ``step(rows)``, whose time grows with a power of them, is in time."""
-    if not clock.limited or most <= PILOT:
+def affordable_rows(
+    step: Callable[[int], Any], most: int, clock: Clock, power: int = 2, pilot: int = PILOT
+) -> int:
+    """The most rows for which ``step(rows)``, whose time grows with a power of them, is in time.
+
+    It is tried with ``pilot`` rows.
+    """
+    if not clock.limited or most <= pilot:
         return most
     begun = clock.spent()
-    step(PILOT)
+    step(pilot)
     seconds = max(clock.spent() - begun, 1e-6)
-    return int(np.clip(PILOT * (clock.left() / seconds) ** (1 / power), PILOT, most))
+    return int(np.clip(pilot * (clock.left() / seconds) ** (1 / power), pilot, most))

@@ -232,7 +232,7 @@ def _stored(machine: Any) -> str:
     return "" if kept is None or not hasattr(kept, "shape") else f"{kept.shape[0]:,} training rows"
 
 
-GRAM_ROWS = 300
+MATRIX = 300  # rows of a matrix that is drawn
 DRAWN = 600  # points of a cloud
 SHADES = 8  # colours of classes, or of the values of a target
 
@@ -248,7 +248,7 @@ class Gram(Section):
     @classmethod
     def measured(cls, subject: Subject) -> Gram:
         K, rows = subject.gram
-        some = sample_rows(len(rows), GRAM_ROWS, subject.seed)
+        some = sample_rows(len(rows), MATRIX, subject.seed)
         y, classes = subject.y[rows[some]], subject.met
         return cls(GramDisplay.from_gram(K[np.ix_(some, some)], y, classes=classes))
 

@@ -27,6 +27,7 @@ MOST, MOST_LEVELS = 6, 12  # functions that are shown, and levels of one of them
 OF_LARGEST = 0.03  # part of the largest function, below which one is not shown
 TEXTS = 3  # most text columns whose words are measured
 ROWS = 1000  # most rows from which pieces are taken
+FIRST = 100  # those that tell how long others take
 FEWEST = 3  # least rows that contain a piece
 PIECES, EACH = 150, 10  # most pieces that are tried, and most rows in which each is left out
 SHOWN = 10  # most pieces for each answer
@@ -288,12 +289,19 @@ def text_pieces(
     table = model.encode_table(take(X, sample_rows(X.shape[0], ROWS, random_state)))
     texts = as_texts(table.columns[column], column)
 
-    def read(count: int) -> np.ndarray:
-        rows = np.arange(count) % len(texts)
-        return _answers(model, table[rows].replaced(column, np.array(texts, object)[rows]))
+    first = _spread(len(texts), FIRST)
+    known: dict[int, np.ndarray] = {}  # what is predicted for each row
 
-    most = affordable_rows(read, PIECES * EACH, clock or Clock(), power=1)
-    some = np.linspace(0, len(texts) - 1, min(most, len(texts))).astype(int)
+    def read(rows: np.ndarray) -> None:
+        known.update(zip(rows.tolist(), _answers(model, table[rows])))
+
+    most = affordable_rows(
+        lambda _: read(first), PIECES * EACH, clock or Clock(), power=1, pilot=len(first)
+    )
+    some = np.union1d(list(known), _spread(len(texts), most - len(known))).astype(int)
+    if rest := sorted({*some.tolist()} - {*known}):
+        read(np.array(rest))
+    before = np.stack([known[i] for i in some.tolist()])
     table, texts = table[some], [texts[i] for i in some]
     found = [set(words_of(text)) for text in texts]
     spoken = sum(map(len, found)) >= WORDS * len(found)
@@ -310,7 +318,6 @@ def text_pieces(
     rows = np.array([i for piece in tried for i in holders[piece][:EACH]])
     owners = np.array([j for j, piece in enumerate(tried) for _ in holders[piece][:EACH]])
     without = [_without(texts[i], tried[j], spoken) for i, j in zip(rows, owners)]
-    before = _answers(model, table)
     least = LEAST * max(float(before.std()), 1e-12)
     change = before[rows] - _answers(model, table[rows].replaced(column, np.array(without, object)))
     effects = np.stack([change[owners == j].mean(axis=0) for j in range(len(tried))])
@@ -325,6 +332,11 @@ def text_pieces(
     kept = [p for name in names for p in [p for p in pieces if p.towards == name][:SHOWN]]
     noun = "words" if spoken else f"runs of {LETTERS} letters"
     return TextPieces(str(column), noun, len(texts), kept) if kept else None
+
+
+def _spread(n: int, count: int) -> np.ndarray:
+    """So many rows of n, or all, at equal distances."""
+    return np.linspace(0, n - 1, min(count, n)).astype(int)
 
 
 def _names(model: Any) -> list[str]:
