@@ -1,6 +1,7 @@
 """Parameters are documented once, in the order of the signature, whoever wrote their words."""
 
 import inspect
+import re
 import subprocess
 import sys
 from dataclasses import KW_ONLY, field
@@ -38,6 +39,16 @@ def test_every_parameter_of_a_public_class_is_documented_in_order(cls):
     # an entry for several parameters stands where the first of them does
     first = [parameters.index(name) for name, entry in entries.items() if entry.startswith(name)]
     assert first == sorted(first)
+
+
+def test_formulas_of_docstrings_are_as_they_were_written():
+    wrong = []
+    for cls in public_estimators():
+        for parent in cls.__mro__:  # a parent's attributes are shown with those of its children
+            text = parent.__doc__ or ""
+            if parent.__module__.startswith("mercer") and re.search(r"[\x00-\x09\x0b-\x1f]", text):
+                wrong.append(parent.__name__)  # "\\tau" in a docstring without r is a tabulator
+    assert wrong == []
 
 
 class Parent(BaseEstimator):

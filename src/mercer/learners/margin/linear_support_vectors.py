@@ -127,7 +127,7 @@ LinearFit = Callable[[], LinearResult]
 
 @estimator
 class LinearMachine(LinearLearner):
-    """Abstract: the parts of LinearSVC and LinearSVR that are the same.
+    r"""Abstract: the parts of LinearSVC and LinearSVR that are the same.
 
     Parameters
     ----------

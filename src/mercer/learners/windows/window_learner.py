@@ -142,7 +142,7 @@ BLOCK = 4_000_000  # numbers of the largest matrix of shares
 @fields(rows_=whole(length=lambda model: model.X_fit_.shape[0]))
 @estimator
 class WindowLearner(DistanceLearner):
-    """Abstract: the mean of the training rows' targets within a window around each new sample.
+    r"""Abstract: the mean of the training rows' targets within a window around each new sample.
 
     ``fit`` of a subclass calls `check_parameters`, `make_training` and `learn`, and `keep_samples`
     at the end.
