@@ -152,8 +152,9 @@ def said_of_form(X: Any) -> list[str]:
     if index_levels(X) > 1:
         return [SAID_OF_LEVELS]
     X = as_given(X)
-    told = any(kind.form_of(X) is not None for kind in all_kinds())
-    if told or len(getattr(X, "shape", ())) != 3:
+    if len(getattr(X, "shape", ())) != 3:
+        return []
+    if any(kind.form_of(X) is not None for kind in all_kinds()):
         return []
     n, points, channels = X.shape
     if points == channels:

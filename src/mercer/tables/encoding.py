@@ -209,10 +209,12 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         """
         numbers = np.array([series for _, _, series in block])
         missing = np.isnan(numbers)
-        medians = _medians(numbers, missing)
+        gaps = missing.sum(axis=1)
+        ascending = np.sort(numbers)  # what is missing stands last
+        medians = _medians(ascending, missing)
         filled = np.where(missing, medians[:, None], numbers)
+        ascending[gaps > 0] = np.sort(filled[gaps > 0])
         shares = np.linspace(0, 1, max(2, min(RANKS, filled.shape[1])))
-        ascending = np.sort(filled)
         quantiles = 4 * np.quantile(_quarters(ascending), shares, axis=1).T
         # first divide by the largest value, so that no square overflows
         sizes = np.abs(filled).max(axis=1)
@@ -225,7 +227,6 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         counts = new.sum(axis=1)
         few = (counts > 2) & (counts <= FEW_VALUES)
         few[few] = (filled[few] == np.round(filled[few])).all(axis=1)
-        gaps = missing.sum(axis=1)
         records = zip(medians.tolist(), (centres * sizes).tolist(), (spreads * sizes).tolist())
         for i, ((column, label, _), record) in enumerate(zip(block, records)):
             pattern = missing[i].tobytes() if gaps[i] else b""
@@ -438,11 +439,11 @@ def _varies(numbers: np.ndarray) -> bool:
     return len(np.unique(numbers[~np.isnan(numbers)])) > 1
 
 
-def _medians(numbers: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """The median of the numbers of each row that are there; 0 where there is none."""
+def _medians(ascending: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """The median of the numbers of each row that are there, in order; 0 where there is none."""
     there = (~missing).sum(axis=1, keepdims=True)
     ends = np.hstack([(there - 1) // 2, there // 2]).clip(0)
-    middle = np.take_along_axis(np.sort(numbers), ends, axis=1) / 2  # no sum of two overflows
+    middle = np.take_along_axis(ascending, ends, axis=1) / 2  # no sum of two overflows
     return np.where(there[:, 0] > 0, middle.sum(axis=1), 0.0)
 
 

@@ -7,8 +7,10 @@ problems; this class chooses the Gram operator, solves the problems and keeps wh
 
 from __future__ import annotations
 
+import copy
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, field
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -19,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.gram import GramOperator, LowRankGram, in_single_precision
+from mercer.kernels import Precomputed
 from mercer.learners.base import (
     LIMITS,
     FitPath,
@@ -29,12 +32,14 @@ from mercer.learners.base import (
     is_value,
     solver_name,
 )
-from mercer.learners.margin.warm_starts import WarmStarts
+from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.persistence import fields, whole
 from mercer.samples import MatrixRows, is_number, is_whole
-from mercer.solvers import Reason, RowSource
+from mercer.solvers import Reason, RowSource, worst
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
-from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver
+from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, leave_out
+from mercer.streams import count_rows
+from mercer.threads import blas_limit
 
 MOST_ROUNDS = 10_000  # most rounds of the solver, if max_iter is -1
 BESIDE = 40_000_000  # bytes that a fit needs in addition to rows of K: blocks, tiles, BLAS buffers
@@ -340,12 +345,6 @@ class SupportVectorMachine(KernelLearner, ABC):
             self._center_coef = low.lift(np.stack(weights, axis=1))
         self.keep_support(X[support] if low is None else X[low.centres])
 
-    def set_values(self, machines: MatrixRows) -> None:
-        """Let new samples be rows of a matrix of known values, whose columns are the machines."""
-        count = len(machines)
-        self._center_coef, self.intercept_ = np.eye(count), np.zeros(count)
-        self.keep_support(machines)
-
     def _store_one(self, training: Training, result: SmoResult, low: Any) -> np.ndarray:
         """The same for a single machine; returns the numbers of its support vectors."""
         support = np.flatnonzero(result.coef)
@@ -368,6 +367,46 @@ class SupportVectorMachine(KernelLearner, ABC):
         K = self.cross_gram(X)
         coef = self._pair_coef() if self._center_coef is None else self._center_coef
         return K @ coef.astype(K.dtype) + self.intercept_.astype(K.dtype)
+
+    def _left_out(
+        self, machines: Callable[[Training, np.ndarray, WarmStarts], Any], X: Any, y: Any,
+        sample_weight: Any, fit_path: WarmStarts | None,
+    ) -> tuple[Self, MatrixRows] | None:  # fmt: skip
+        """What ``leave_one_out`` returns: the machine with known values, and its samples.
+
+        After a fit to all rows, ``machines`` makes of the samples and the bounds of α the rows and
+        the dual of each machine, and the unit of its values. None means that each row needs a fit,
+        as where ``machines`` finds none. A row changes only the machines that it is a support
+        vector of.
+        """
+        exact = LIMITS["support vectors"].exact(self.solver, count_rows(X))
+        if is_value(self.solver) or not exact:
+            return None
+        path: Any = fit_path or self.new_path([])  # of this fit alone
+        self.fit(X, y, sample_weight, fit_path=path)
+        training, bounds = path.training, self._bounds(path.training)
+        K = self._exact_operator(training.X, bounds, path)
+        found = machines(training, bounds, path) if "dense" in K.cheap else None
+        if found is None:
+            return None
+        outputs, results, unit = self._values(X), [], found[1]
+        values, solver = outputs[training.rows].astype(np.float64) / unit, self._solver(K.shape[0])
+        with blas_limit(len(values)):
+            for machine, (rows, problem) in enumerate(found[0]):
+                part = K if len(rows) == len(values) else K.part(rows)
+                alpha, source = path.start(machine, problem.C), path.source(part, solver, problem.C)
+                each = leave_out(solver, part, problem, alpha, source)
+                values[rows[each.rows], machine] = each.values
+                results += each.results
+        if results:
+            worst(results).conclude(CONTINUED)
+        outputs[training.rows] = unit * values
+        known, count = copy.copy(self), outputs.shape[1]
+        every, samples = np.arange(count), np.arange(len(outputs))
+        known.kernel_ = Precomputed()
+        known._center_coef, known.intercept_ = np.eye(count), np.zeros(count)
+        known.keep_support(MatrixRows(None, every, every, count, outputs.dtype))
+        return known, MatrixRows(outputs, samples, None, count, outputs.dtype)
 
     @property
     def n_support_(self) -> np.ndarray:

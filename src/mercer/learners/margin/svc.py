@@ -10,7 +10,7 @@ import numpy as np
 from mercer.estimator import estimator
 from mercer.learners.base import Training
 from mercer.learners.margin.many_classes import ManyClasses
-from mercer.learners.margin.warm_starts import WarmStarts, left_out
+from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.solvers import Reason
 from mercer.solvers.smo import DualProblem, SmoResult
 
@@ -74,7 +74,7 @@ class SVC(ManyClasses):
             # without its only row there is no such class
             return (self.machines(codes, bounds), 1.0) if np.bincount(codes).min() > 1 else None
 
-        return left_out(self, machines, X, y, sample_weight, fit_path)
+        return self._left_out(machines, X, y, sample_weight, fit_path)
 
 
 @estimator

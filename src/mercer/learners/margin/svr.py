@@ -12,10 +12,8 @@ from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit
-from mercer.learners.margin.support_vectors import (
-    SupportVectorMachine,
-)
-from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts, left_out
+from mercer.learners.margin.support_vectors import SupportVectorMachine
+from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.solvers.smo import DualProblem, SmoResult
 from mercer.threads import fitting
 
@@ -116,7 +114,7 @@ class SVR(_SupportVectorRegressor):
             machine = rows, self._problem(targets / unit, bounds, unit)
             return ([machine], unit) if len(rows) > 1 else None
 
-        return left_out(self, machines, X, y, sample_weight, fit_path)
+        return self._left_out(machines, X, y, sample_weight, fit_path)
 
 
 @estimator

@@ -1,21 +1,15 @@
-"""What fits of support vector machines share: with other C or ν, or without one row each."""
+"""What fits of support vector machines with other C or ν share."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.gram import GramOperator
-from mercer.kernels import Precomputed
-from mercer.learners.base import LIMITS, FitPath, KernelLearner, Training, is_value
-from mercer.samples import MatrixRows
-from mercer.solvers import RowSource, worst
-from mercer.solvers.smo import SmoResult, SmoSolver, leave_out
-from mercer.streams import count_rows
-from mercer.threads import blas_limit
+from mercer.learners.base import FitPath, KernelLearner
+from mercer.solvers import RowSource
+from mercer.solvers.smo import SmoResult, SmoSolver
 
 CONTINUED = "A fit with warm_start=True can be continued"
 
@@ -80,42 +74,3 @@ class WarmStarts(FitPath):
         """Remember the solution of a machine, and the rows of K that it was found with."""
         if result.alpha is not None:
             self.last[machine] = _Last(result, C, source)
-
-
-def left_out(
-    learner: Any, machines: Callable[[Training, np.ndarray, WarmStarts], Any], X: Any, y: Any,
-    sample_weight: Any, fit_path: WarmStarts | None,
-) -> tuple[Any, MatrixRows] | None:  # fmt: skip
-    """What `leave_one_out` of SVC and SVR returns: the learner with known values, and its samples.
-
-    After a fit to all rows, ``machines`` makes of the samples and the bounds of α the rows and the
-    dual of each machine, and the unit of its values. None means that each row needs a fit, as
-    where ``machines`` finds none. A row changes only the machines that it is a support vector of.
-    """
-    exact = LIMITS["support vectors"].exact(learner.solver, count_rows(X))
-    if is_value(learner.solver) or not exact:
-        return None
-    path: Any = learner.new_path([learner.C]) if fit_path is None else fit_path
-    learner.fit(X, y, sample_weight, fit_path=path)
-    training, bounds = path.training, learner._bounds(path.training)
-    K = learner._exact_operator(training.X, bounds, path)
-    found = machines(training, bounds, path) if "dense" in K.cheap else None
-    if found is None:
-        return None
-    outputs, results, unit = learner._values(X), [], found[1]
-    values, solver = outputs[training.rows].astype(np.float64) / unit, learner._solver(K.shape[0])
-    with blas_limit(len(values)):
-        for machine, (rows, problem) in enumerate(found[0]):
-            part = K if len(rows) == len(values) else K.part(rows)
-            alpha, source = path.start(machine, problem.C), path.source(part, solver, problem.C)
-            each = leave_out(solver, part, problem, alpha, source)
-            values[rows[each.rows], machine] = each.values
-            results += each.results
-    if results:
-        worst(results).conclude(CONTINUED)
-    outputs[training.rows] = unit * values
-    known, every = copy.copy(learner), np.arange(outputs.shape[1])
-    known.kernel_ = Precomputed()
-    known.set_values(MatrixRows(None, every, every, len(every), outputs.dtype))
-    samples = np.arange(len(outputs))
-    return known, MatrixRows(outputs, samples, None, len(every), outputs.dtype)
