@@ -21,8 +21,8 @@ from mercer.samples.columns import (
     select_columns,
 )
 from mercer.samples.graphs import Graphs, graphs_of
-from mercer.samples.kind import Kind
-from mercer.samples.kinds import (
+from mercer.samples.kind import (
+    Kind,
     all_kinds,
     joined,
     kind_in_cells,
@@ -35,8 +35,7 @@ from mercer.samples.matrix_rows import MatrixRows, encode_matrices
 from mercer.samples.node_graph import NodeGraph
 from mercer.samples.numbers import float_array, is_number, is_whole
 from mercer.samples.objects import Objects
-from mercer.samples.prepared import Prepared
-from mercer.samples.protocol import Samples
+from mercer.samples.protocol import Encoded, Prepared, Samples
 from mercer.samples.ragged import Ragged, joined_rows
 from mercer.samples.raw_data import describe
 from mercer.samples.reading import as_samples, read

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer.persistence import each, fields, length_of, number, whole
 from mercer.samples.kind import Kind
+from mercer.samples.protocol import Encoded
 from mercer.samples.raw_data import (
     describe_entry,
     is_frame,
@@ -16,9 +17,6 @@ from mercer.samples.raw_data import (
     named_fields,
     object_columns,
 )
-
-if TYPE_CHECKING:
-    from sklearn.utils import InputTags
 
 
 def _codes(rows: Categories, codes: Any) -> None:
@@ -33,7 +31,7 @@ def _codes(rows: Categories, codes: Any) -> None:
     levels=length_of(lambda rows: rows.codes.shape[1]),
     known=each(number(lambda rows: max(map(len, rows.levels), default=0))),
 )
-class Categories:
+class Categories(Encoded):
     """Rows of categories. Each column is encoded as integers.
 
     Parameters
@@ -49,18 +47,15 @@ class Categories:
         How many levels of each column are in the training sample; they come first. None means all.
     """
 
-    precision: str
+    by_row = ("codes",)
 
     def __init__(
-        self,
-        codes: np.ndarray,
-        levels: list[list],
-        dtype: Any = np.float64,
+        self, codes: np.ndarray, levels: list[list], dtype: Any = np.float64,
         known: list[int] | None = None,
-    ):
+    ):  # fmt: skip
+        super().__init__(dtype)
         self.codes = codes
         self.levels = levels
-        self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
         self.known = [len(column) for column in levels] if known is None else known
 
     @classmethod
@@ -72,24 +67,6 @@ class Categories:
             np.result_type(*[part.dtype for part in columns]),
             [known for part in columns for known in part.known],
         )
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(self.precision)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.codes.shape
-
-    def __len__(self) -> int:
-        return self.codes.shape[0]
-
-    def astype(self, dtype: Any) -> Categories:
-        """The same rows, compared in another precision."""
-        return Categories(self.codes, self.levels, dtype, self.known)
-
-    def __getitem__(self, rows) -> Categories:
-        return Categories(self.codes[rows], self.levels, self.dtype, self.known)
 
     def __repr__(self) -> str:
         return f"Categories({self.shape[0]} rows, {self.shape[1]} columns)"
@@ -104,6 +81,7 @@ class CategoriesKind(Kind):
     coded = discrete = True
     distance = "mercer.distances:Match"
     kernels = ("mercer.kernels:Match",)
+    tags: ClassVar = {"sparse": False, "categorical": True}
 
     def rows(self, X: Any, reader: str) -> Any:
         """A data frame, or a 2-D array."""
@@ -134,15 +112,12 @@ class CategoriesKind(Kind):
         for j, column in enumerate(columns):
             codes[:, j], found = _encode_column(column, like.levels[j] if like is not None else [])
             levels.append(found)
-        if like is None:
-            return Categories(codes, levels)
-        return Categories(codes, levels, like.dtype, like.known)
+        return (
+            Categories(codes, levels) if like is None else like.replace(codes=codes, levels=levels)
+        )
 
     def joined(self, X: Categories, more: Categories) -> Categories:
-        return Categories(np.concatenate([X.codes, more.codes]), more.levels, X.dtype, X.known)
-
-    def tag(self, tags: InputTags) -> None:
-        tags.sparse, tags.categorical = False, True
+        return X.replace(codes=np.concatenate([X.codes, more.codes]), levels=more.levels)
 
 
 def _encode_column(column: np.ndarray, known: list) -> tuple[np.ndarray, list]:

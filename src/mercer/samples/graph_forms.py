@@ -6,7 +6,7 @@ methods of their graphs, so that none of them is imported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,9 +44,7 @@ def holds_graph(item: Any) -> bool:
         return len(item.shape) == 2 and item.shape[0] == item.shape[1]
     if isinstance(item, Mapping):
         return not item.keys().isdisjoint(GRAPH)
-    if isinstance(item, (str, bytes, Mapping, Set, np.ndarray)) or not hasattr(item, "__class__"):
-        return False
-    return _form(item) is not None
+    return not isinstance(item, (str, bytes, Set, np.ndarray)) and _form(item) is not None
 
 
 def graph_of_fields(fields: Mapping, name: str) -> tuple | None:
@@ -78,11 +76,6 @@ def graph_of_fields(fields: Mapping, name: str) -> tuple | None:
     )  # fmt: skip
     parts_of(found, name)
     return found
-
-
-def nodes_of(item: Any) -> int:
-    """How many nodes a graph has."""
-    return parts_of(item, "the graph").n
 
 
 def parts_of(item: Any, name: str) -> GraphParts:
@@ -120,31 +113,21 @@ def _form(item: Any) -> str | None:
 
 
 def _of_networkx(graph: Any, name: str) -> GraphParts:
-    number = {node: i for i, node in enumerate(graph.nodes)}
-    data = [fields for _, fields in graph.nodes(data=True)]
-    ends, fields = [], []
-    for u, v, found in graph.edges(data=True):
-        ends.append((number[u], number[v]))
-        fields.append(found)
-    return _with_fields(len(number), ends, data, fields, bool(graph.is_directed()), name)
+    nodes, edges = dict(graph.nodes(data=True)), list(graph.edges(data=True))
+    ends, fields = [edge[:2] for edge in edges], [edge[2] for edge in edges]
+    return _with_fields(nodes, ends, [*nodes.values()], fields, graph.is_directed(), name)
 
 
 def _of_igraph(graph: Any, name: str) -> GraphParts:
-    data = [vertex.attributes() for vertex in graph.vs]
-    fields = [edge.attributes() for edge in graph.es]
-    return _with_fields(
-        int(graph.vcount()), graph.get_edgelist(), data, fields, bool(graph.is_directed()), name
-    )
+    data, fields = ([each.attributes() for each in part] for part in (graph.vs, graph.es))
+    nodes, ends = range(graph.vcount()), graph.get_edgelist()
+    return _with_fields(nodes, ends, data, fields, graph.is_directed(), name)
 
 
 def _of_rustworkx(graph: Any, name: str) -> GraphParts:
-    number = {node: i for i, node in enumerate(graph.node_indices())}
-    ends = [(number[u], number[v]) for u, v in graph.edge_list()]
-    directed = hasattr(graph, "in_degree")
-    return _with_fields(
-        len(number), ends, [_payload(p) for p in graph.nodes()],
-        [_payload(p) for p in graph.edges()], directed, name,
-    )  # fmt: skip
+    data, fields = (list(map(_payload, part)) for part in (graph.nodes(), graph.edges()))
+    nodes, directed = graph.node_indices(), hasattr(graph, "in_degree")
+    return _with_fields(nodes, graph.edge_list(), data, fields, directed, name)
 
 
 def _of_grakel_object(graph: Any, name: str) -> GraphParts:
@@ -176,13 +159,12 @@ def _of_mapping(item: Mapping, name: str) -> GraphParts:
     data = [node if isinstance(node, Mapping) else {"id": node} for node in nodes]
     fields = [link if isinstance(link, Mapping) else dict(zip(PAIR, link)) for link in links]
     ends = [tuple(link.get(end) for end in PAIR) for link in fields]
-    number = {node.get("id"): i for i, node in enumerate(data)}
-    lost = next((node for pair in ends for node in pair if node not in number), None)
-    if lost is not None or len(number) < len(data):
+    ids = dict.fromkeys(node.get("id") for node in data)
+    lost = next((node for pair in ends for node in pair if node not in ids), None)
+    if lost is not None or len(ids) < len(data):
         wrong = "two nodes have one id" if lost is None else f"an edge leads to {lost!r}"
         raise ValueError(f"{name}: {wrong}: give each node once, as nodes=[{{'id': ...}}, ...].")
-    pairs = [(number[u], number[v]) for u, v in ends]
-    return _with_fields(len(data), pairs, data, fields, bool(item.get("directed")), name)
+    return _with_fields(ids, ends, data, fields, item.get("directed"), name)
 
 
 def _payload(payload: Any) -> Mapping:
@@ -194,12 +176,16 @@ def _payload(payload: Any) -> Mapping:
 
 
 def _with_fields(
-    n: int, ends: list, data: list[Mapping], fields: list[Mapping], directed: bool, name: str
-) -> GraphParts:
-    edges = np.array(ends, np.int64).reshape(-1, 2)
-    labels, marks = [d.get(LABEL) for d in data], [d.get(LABEL) for d in fields]
+    nodes: Iterable, ends: Iterable, data: list[Mapping], fields: list[Mapping], directed: Any,
+    name: str,
+) -> GraphParts:  # fmt: skip
+    """A graph from its nodes, the two nodes of each edge, and what is known of them."""
+    number = {node: i for i, node in enumerate(nodes)}
+    edges = np.array([(number[u], number[v]) for u, v in ends], np.int64).reshape(-1, 2)
+    labels, marks = ([each.get(LABEL) for each in part] for part in (data, fields))
     attributes = _numbers([d.get(ATTRIBUTES) for d in data], name)
-    return GraphParts(n, edges, labels, marks, attributes, directed, _weights(fields, name))
+    found = GraphParts(len(number), edges, labels, marks, attributes, bool(directed))
+    return found._replace(weights=_weights(fields, name))
 
 
 def _weights(fields: list[Mapping], name: str) -> np.ndarray | None:
@@ -367,13 +353,8 @@ def _hashed(labels: Any, name: str, noun: str) -> np.ndarray | None:
     if labels is None:
         return None
     listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    missing = [k for k, label in enumerate(listed) if label is None]
-    if missing:
-        if len(missing) == len(listed):
-            return None
-        raise ValueError(
-            f"{name}: {noun} {missing[0]} has no label, and others have: give one to all of them."
-        )
+    if not _known(listed, name, noun, "label", "one to all of them") and listed:
+        return None
     if not listed and noun == "edge":
         return None
     try:
@@ -387,13 +368,8 @@ def _hashed(labels: Any, name: str, noun: str) -> np.ndarray | None:
 
 def _numbers(values: list, name: str) -> np.ndarray | None:
     """The attributes of the nodes of one graph, (n, d); None if they have none."""
-    missing = [v for v, value in enumerate(values) if value is None]
-    if len(missing) == len(values):
+    if not _known(values, name, "node", "attributes", "them to all"):
         return None
-    if missing:
-        raise ValueError(
-            f"{name}: node {missing[0]} has no attributes, and others have: give them to all."
-        )
     rows = [
         np.atleast_1d(float_array(f"{name}: attributes of node {v}", value)).ravel()
         for v, value in enumerate(values)
@@ -405,3 +381,13 @@ def _numbers(values: list, name: str) -> np.ndarray | None:
             f"{len(rows[0])}: give attributes of one width."
         )
     return np.stack(rows)
+
+
+def _known(values: list, name: str, noun: str, what: str, remedy: str) -> bool:
+    """Whether nodes or edges have what is asked for; an error if only some of them have it."""
+    missing = [k for k, value in enumerate(values) if value is None]
+    if 0 < len(missing) < len(values):
+        raise ValueError(
+            f"{name}: {noun} {missing[0]} has no {what}, and others have: give {remedy}."
+        )
+    return len(values) > len(missing)

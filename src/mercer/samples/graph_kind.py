@@ -12,7 +12,6 @@ from mercer.samples.graph_forms import (
     GraphParts,
     graph_as_given,
     holds_graph,
-    nodes_of,
     parts_of,
 )
 from mercer.samples.graphs import Graphs, finite_attributes, rows_of_neighbours
@@ -40,7 +39,7 @@ class GraphsKind(Kind):
         return holds_graph(item)
 
     def size(self, item: Any) -> float:
-        return float(nodes_of(item))
+        return float(parts_of(item, "the graph").n)
 
     def rows(self, X: Any, reader: str) -> list:
         if sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "iufb"):
@@ -62,19 +61,14 @@ class GraphsKind(Kind):
         return _encoded(parts, like, reader)
 
     def joined(self, X: Graphs, more: Graphs) -> Graphs:
-        labels, attributes, marks = (
-            None if ours is None or theirs is None else np.concatenate([ours, theirs])
-            for ours, theirs in (
-                (X.node_labels, more.node_labels), (X.node_attributes, more.node_attributes),
-                (X.edge_labels, more.edge_labels),
-            )
-        )  # fmt: skip
-        return Graphs(
-            np.concatenate([X.node_starts, X.node_starts[-1] + more.node_starts[1:]]),
-            np.concatenate([X.row_starts, X.row_starts[-1] + more.row_starts[1:]]),
-            np.concatenate([X.neighbours, more.neighbours]), labels, attributes, marks,
-            X.directed, X.dtype,
-        )  # fmt: skip
+        parts: dict[str, Any] = {}
+        for name in ("neighbours", "node_labels", "node_attributes", "edge_labels"):
+            both = getattr(X, name), getattr(more, name)
+            parts[name] = None if both[0] is None or both[1] is None else np.concatenate(both)
+        for name in ("node_starts", "row_starts"):
+            starts = getattr(X, name)
+            parts[name] = np.concatenate([starts, starts[-1] + getattr(more, name)[1:]])
+        return X.replace(**parts)
 
     def remedy(self) -> str:
         return (
@@ -129,34 +123,30 @@ def _edges(graph: Graphs) -> np.ndarray:
 
 def _encoded(parts: list[GraphParts], like: Graphs | None, reader: str) -> Graphs:
     """Graphs that were read one by one, which all must have labels and attributes, or none."""
-    for name, said in (
-        ("labels", "labels of nodes"), ("edge_labels", "labels of edges"),
-        ("attributes", "attributes of nodes"), ("directed", "directed edges"),
-    ):  # fmt: skip
+    for name, field, said in (
+        ("labels", "node_labels", "labels of nodes"),
+        ("edge_labels", "edge_labels", "labels of edges"),
+        ("attributes", "node_attributes", "attributes of nodes"),
+        ("directed", "directed", "directed edges"),
+    ):
+        of_edges = name in ("edge_labels", "directed")
         # a graph without nodes or edges has all labels that there can be
-        has = [bool(p.directed) if name == "directed" else getattr(p, name) is not None
-               for p in parts]  # fmt: skip
-        free = [(p.n == 0 or (name in ("edge_labels", "directed") and not len(p.edges)))
-                for p in parts]  # fmt: skip
-        bound = [i for i in range(len(parts)) if not free[i]]
-        if like is not None and bound:
-            field = "node_labels" if name == "labels" else "node_attributes"
-            field = name if name in ("edge_labels", "directed") else field
-            known = getattr(like, field)
-            wanted = bool(known) if name == "directed" else known is not None
-            # new graphs may tell more than was learnt from, except in which way edges lead
-            other = [i for i in bound if has[i] != wanted and (wanted or name == "directed")]
-            if other:
-                verbs = "have" if wanted else "do not have"
-                raise ValueError(
-                    f"X[{other[0]}] has {'no ' if wanted else ''}{said}, but the graphs it is "
-                    f"compared with {verbs} them: give graphs of one form."
-                )
-        elif bound and len({has[i] for i in bound}) > 1:
-            i = next(i for i in bound if has[i] != has[bound[0]])
+        has = {i: _is_told(getattr(p, name)) for i, p in enumerate(parts)
+               if p.n and (len(p.edges) or not of_edges)}  # fmt: skip
+        first: Any = next(iter(has), None)
+        wanted = has.get(first) if like is None else _is_told(getattr(like, field))
+        # new graphs may tell more than was learnt from, except in which way edges lead
+        bound = like is None or wanted or name == "directed"
+        other = next((i for i in has if has[i] != wanted and bound), None)
+        if other is not None and like is None:
             raise ValueError(
-                f"X[{i}] has {'' if has[i] else 'no '}{said}, unlike X[{bound[0]}]: give them for "
-                "all graphs, or for none."
+                f"X[{other}] has {'' if has[other] else 'no '}{said}, unlike X[{first}]: give them "
+                "for all graphs, or for none."
+            )
+        if other is not None:
+            raise ValueError(
+                f"X[{other}] has {'no ' if wanted else ''}{said}, but the graphs it is compared "
+                f"with {'have' if wanted else 'do not have'} them: give graphs of one form."
             )
     sizes = np.array([p.n for p in parts], np.int64)
     starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -169,6 +159,11 @@ def _encoded(parts: list[GraphParts], like: Graphs | None, reader: str) -> Graph
     numbers = _joined_attributes(parts, like)
     X = rows_of_neighbours(starts, edges, labels, numbers, marks, directed)
     return X if like is None else X.astype(like.dtype)
+
+
+def _is_told(part: Any) -> bool:
+    """Whether a graph has labels, attributes or directions."""
+    return part is not None and part is not False
 
 
 def _together(found: list, dtype: Any, like: Graphs | None, field: str) -> np.ndarray | None:

@@ -11,6 +11,8 @@ import numpy as np
 
 from mercer.persistence import fields, floats, offsets, one_of, optional, whole
 from mercer.samples.label_hashes import hash_labels
+from mercer.samples.protocol import Encoded
+from mercer.samples.ragged import items_of_rows
 
 
 def _inside(graphs: Graphs, values: Any) -> None:
@@ -31,7 +33,7 @@ def _inside(graphs: Graphs, values: Any) -> None:
     edge_labels=optional(whole(length=lambda g: len(g.neighbours))),
     directed=one_of(True, False),
 )
-class Graphs:
+class Graphs(Encoded):
     """Graphs as the lists of neighbours of all their nodes, one after the other.
 
     Parameters
@@ -54,31 +56,15 @@ class Graphs:
         The dtype of what is computed from them.
     """
 
-    precision: str
-
     def __init__(
-        self,
-        node_starts: np.ndarray,
-        row_starts: np.ndarray,
-        neighbours: np.ndarray,
-        node_labels: np.ndarray | None = None,
-        node_attributes: np.ndarray | None = None,
-        edge_labels: np.ndarray | None = None,
-        directed: bool = False,
-        dtype: Any = np.float64,
-    ):
-        self.node_starts = node_starts
-        self.row_starts = row_starts
-        self.neighbours = neighbours
-        self.node_labels = node_labels
-        self.node_attributes = node_attributes
-        self.edge_labels = edge_labels
-        self.directed = directed
-        self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(self.precision)
+        self, node_starts: np.ndarray, row_starts: np.ndarray, neighbours: np.ndarray,
+        node_labels: np.ndarray | None = None, node_attributes: np.ndarray | None = None,
+        edge_labels: np.ndarray | None = None, directed: bool = False, dtype: Any = np.float64,
+    ):  # fmt: skip
+        super().__init__(dtype)
+        self.node_starts, self.row_starts, self.neighbours = node_starts, row_starts, neighbours
+        self.node_labels, self.node_attributes = node_labels, node_attributes
+        self.edge_labels, self.directed = edge_labels, directed
 
     @property
     def shape(self) -> tuple[int]:
@@ -98,9 +84,6 @@ class Graphs:
     def owners(self) -> np.ndarray:
         """The graph of each node, (N,)."""
         return np.repeat(np.arange(len(self)), self.sizes)
-
-    def __len__(self) -> int:
-        return len(self.node_starts) - 1
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """The two nodes of each entry of ``neighbours``, numbered on from graph to graph."""
@@ -128,13 +111,6 @@ class Graphs:
             self.node_starts, edges, self.node_labels, self.node_attributes, None, False
         ).astype(self.dtype)
 
-    def astype(self, dtype: Any) -> Graphs:
-        """The same graphs, compared in another precision."""
-        return Graphs(
-            self.node_starts, self.row_starts, self.neighbours, self.node_labels,
-            self.node_attributes, self.edge_labels, self.directed, dtype,
-        )  # fmt: skip
-
     def __getitem__(self, rows: Any) -> Graphs:
         """The graphs of a slice (without a copy if possible) or of an array of numbers."""
         chosen = np.arange(len(self))[rows]
@@ -146,15 +122,17 @@ class Graphs:
             edges: Any = slice(row_starts[0], row_starts[-1])
             node_starts, row_starts = nodes - nodes[0], row_starts - row_starts[0]
         else:
-            at, node_starts = _ranges(self.node_starts, chosen)
-            edges, row_starts = _ranges(self.row_starts, at)
-        labels, attributes = (
-            None if part is None else part[at] for part in (self.node_labels, self.node_attributes)
-        )
-        marks = None if self.edge_labels is None else self.edge_labels[edges]
-        return Graphs(
-            node_starts, row_starts, self.neighbours[edges], labels, attributes, marks,
-            self.directed, self.dtype,
+            at, node_starts = items_of_rows(self.node_starts, chosen)
+            edges, row_starts = items_of_rows(self.row_starts, at)
+        labels, attributes, marks = (
+            None if part is None else part[chosen]
+            for part, chosen in (
+                (self.node_labels, at), (self.node_attributes, at), (self.edge_labels, edges),
+            )
+        )  # fmt: skip
+        return self.replace(
+            node_starts=node_starts, row_starts=row_starts, neighbours=self.neighbours[edges],
+            node_labels=labels, node_attributes=attributes, edge_labels=marks,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -315,10 +293,3 @@ def _once(
             "edges of the graph in both directions, with the same label."
         )
     return ~later
-
-
-def _ranges(starts: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places of all items of some rows, and where each row starts among them."""
-    lengths = np.diff(starts)[rows]
-    ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    return np.arange(ends[-1]) + np.repeat(starts[rows] - ends[:-1], lengths), ends

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,11 +10,9 @@ import scipy.sparse as sp
 from mercer.persistence import fields, number, optional, whole
 from mercer.samples.kind import Kind
 from mercer.samples.numbers import float_array
+from mercer.samples.protocol import Encoded
 from mercer.samples.raw_data import reading_numbers
 from mercer.samples.table import Table
-
-if TYPE_CHECKING:
-    from sklearn.utils import InputTags
 
 
 @fields(
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     columns=optional(whole(lambda found: found.width, length=len)),
     width=number(),
 )
-class MatrixRows:
+class MatrixRows(Encoded):
     """Some rows of a matrix that holds k between new samples and the training samples.
 
     Parameters
@@ -40,14 +38,11 @@ class MatrixRows:
     dtype : floating dtype
     """
 
-    precision: str
-
     def __init__(
-        self, matrix: Any, rows: np.ndarray, columns: np.ndarray | None, width: int,
-        dtype: Any,
-    ):  # fmt: skip
+        self, matrix: Any, rows: np.ndarray, columns: np.ndarray | None, width: int, dtype: Any
+    ):
+        super().__init__(dtype)
         self.matrix, self.rows, self.columns, self.width = matrix, rows, columns, width
-        self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
 
     @classmethod
     def of(cls, K: np.ndarray) -> MatrixRows:
@@ -56,25 +51,18 @@ class MatrixRows:
         return cls(K, every, every, len(K), K.dtype)
 
     @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(self.precision)
-
-    @property
     def shape(self) -> tuple[int, int]:
         return (len(self.rows), self.width)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def __getitem__(self, rows: Any) -> MatrixRows:
         chosen, columns = self.rows[rows], None
         if self.columns is not None:
             columns = chosen if self.columns is self.rows else self.columns[rows]
-        return MatrixRows(self.matrix, chosen, columns, self.width, self.dtype)
+        return self.replace(rows=chosen, columns=columns)
 
     def without_values(self) -> MatrixRows:
         """The same rows without their values; only their columns in other matrices are kept."""
-        return MatrixRows(None, self.rows, self.columns, self.width, self.dtype)
+        return self.replace(matrix=None)
 
     def __repr__(self) -> str:
         return f"MatrixRows({len(self)} rows of a matrix with {self.width} columns)"
@@ -88,6 +76,7 @@ class PrecomputedKind(Kind):
     encoded = (MatrixRows,)
     pairwise = True
     counted = True
+    tags: ClassVar = {"sparse": False, "pairwise": True}
 
     def rows(self, X: Any, reader: str) -> np.ndarray:
         if sp.issparse(X):
@@ -113,9 +102,6 @@ class PrecomputedKind(Kind):
         if like is None:
             return MatrixRows.of(check_square(K))
         return MatrixRows(K, np.arange(len(K)), None, like.width, K.dtype)
-
-    def tag(self, tags: InputTags) -> None:
-        tags.sparse, tags.pairwise = False, True
 
 
 def encode_matrices(X: Any, width: int | None, reader: str) -> Table:

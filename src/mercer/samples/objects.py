@@ -9,12 +9,13 @@ import scipy.sparse as sp
 
 from mercer.persistence import fields, length_of, whole
 from mercer.samples.kind import Kind
+from mercer.samples.protocol import Encoded
 from mercer.samples.raw_data import as_objects, describe, is_frame
 from mercer.samples.vectors import encode_vectors, is_checked
 
 
 @fields(values=length_of(lambda rows: len(rows.numbers)), numbers=whole())
-class Objects:
+class Objects(Encoded):
     """Any objects, one for each sample.
 
     Parameters
@@ -26,12 +27,12 @@ class Objects:
         The dtype in which comparisons are computed.
     """
 
-    precision: str
+    by_row = "values", "numbers"
 
     def __init__(self, values: np.ndarray, numbers: np.ndarray, dtype: Any = np.float64):
+        super().__init__(dtype)
         self.values = values
         self.numbers = numbers
-        self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
 
     @classmethod
     def of(cls, rows: list) -> Objects:
@@ -39,24 +40,6 @@ class Objects:
         values = np.empty(len(rows), object)
         values[:] = rows  # np.array would make a matrix if all tuples have the same length
         return cls(values, np.arange(len(rows)))
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(self.precision)
-
-    @property
-    def shape(self) -> tuple[int]:
-        return self.values.shape
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def astype(self, dtype: Any) -> Objects:
-        """The same rows, compared in another precision."""
-        return Objects(self.values, self.numbers, dtype)
-
-    def __getitem__(self, rows: Any) -> Objects:
-        return Objects(self.values[rows], self.numbers[rows], self.dtype)
 
     def __repr__(self) -> str:
         return f"Objects({len(self)} rows)"
@@ -97,7 +80,7 @@ class ObjectsKind(Kind):
 
     def joined(self, X: Objects, more: Objects) -> Objects:
         numbers = np.concatenate([X.numbers, more.numbers + len(X)])
-        return Objects(np.concatenate([X.values, more.values]), numbers, X.dtype)
+        return X.replace(values=np.concatenate([X.values, more.values]), numbers=numbers)
 
 
 def _is_matrix(X: Any) -> bool:

@@ -9,11 +9,12 @@ import numpy as np
 
 from mercer.persistence import fields, offsets, whole
 from mercer.samples.numbers import is_number
+from mercer.samples.protocol import Encoded
 from mercer.samples.raw_data import describe_entry
 
 
 @fields(values=whole(least=-(2**63)), starts=offsets(lambda rows: len(rows.values)))
-class Ragged:
+class Ragged(Encoded):
     """Rows ``values[starts[i] : starts[i + 1]]`` of different lengths.
 
     Parameters
@@ -24,20 +25,10 @@ class Ragged:
         The dtype in which comparisons are computed.
     """
 
-    precision: str
-
     def __init__(self, values: np.ndarray, starts: np.ndarray, dtype: Any = np.float64):
+        super().__init__(dtype)
         self.values = values
         self.starts = starts
-        self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
-
-    def _with(self, values: np.ndarray, starts: np.ndarray, dtype: Any) -> Self:
-        """Other rows with the same symbols."""
-        return type(self)(values, starts, dtype)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(self.precision)
 
     @property
     def shape(self) -> tuple[int]:
@@ -48,13 +39,6 @@ class Ragged:
         """The length of each row, (n,)."""
         return np.diff(self.starts)
 
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def astype(self, dtype: Any) -> Self:
-        """The same rows, compared in another precision."""
-        return self._with(self.values, self.starts, dtype)
-
     def __getitem__(self, rows: Any) -> Self:
         """The rows of a slice (without a copy if possible) or of an array of row numbers."""
         if isinstance(rows, slice):
@@ -62,12 +46,9 @@ class Ragged:
             if step == 1:
                 starts = self.starts[start : max(start, stop) + 1]
                 values = self.values[starts[0] : starts[-1]]
-                return self._with(values, starts - starts[0], self.dtype)
-        rows = np.arange(len(self))[rows]
-        lengths = self.lengths[rows]
-        starts = np.concatenate(([0], np.cumsum(lengths)))
-        places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
-        return self._with(self.values[places], starts, self.dtype)
+                return self.replace(values=values, starts=starts - starts[0])
+        places, starts = items_of_rows(self.starts, np.arange(len(self))[rows])
+        return self.replace(values=self.values[places], starts=starts)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} rows, {len(self.values)} in all)"
@@ -78,7 +59,14 @@ def joined_rows(X: Ragged, more: Any) -> Any:
     codes."""
     values = np.concatenate([X.values, more.values])
     starts = np.concatenate([X.starts, X.starts[-1] + more.starts[1:]])
-    return more._with(values, starts, X.dtype)
+    return more.replace(values=values, starts=starts, precision=X.precision)
+
+
+def items_of_rows(starts: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places of all items of some rows, and where each row starts among them."""
+    lengths = np.diff(starts)[rows]
+    ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    return np.arange(ends[-1]) + np.repeat(starts[rows] - ends[:-1], lengths), ends
 
 
 def cell_numbers(row: Any, name: str, reader: str, kind: Any) -> np.ndarray:

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from mercer.samples.bags import BagsKind
 from mercer.samples.categories import CategoriesKind
 from mercer.samples.graph_kind import GraphsKind
-from mercer.samples.kind import Kind
-from mercer.samples.kinds import (
+from mercer.samples.kind import (
+    Kind,
     all_kinds,
     kind_named,
     kind_of,

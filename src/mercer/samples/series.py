@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from mercer.samples.raw_data import (
     is_missing_value,
     object_columns,
 )
-
-if TYPE_CHECKING:
-    from sklearn.utils import InputTags
 
 LAYOUTS = ("last", "first")
 LOWEST_RATE = 1000  # samples in a second of a sound, at least
@@ -61,6 +58,7 @@ class SeriesKind(Kind):
     size_of = "points"
     distance = "mercer.distances:DTW"
     kernels = ("mercer.kernels:Convolutions", "mercer.kernels:GlobalAlignment")
+    tags: ClassVar = {"two_d_array": True, "three_d_array": True, "sparse": False}
 
     def __init__(self):
         self.forms = (of_sounds, of_nested_frame, of_channels_first)
@@ -88,10 +86,6 @@ class SeriesKind(Kind):
             return _stacked(X)
         known = [item for item in items or [] if not is_missing_value(item)]
         return items if known and are_series(known) else None
-
-    def tag(self, tags: InputTags) -> None:
-        super().tag(tags)
-        tags.two_d_array = tags.three_d_array = True
 
     def remedy(self) -> str:
         return (

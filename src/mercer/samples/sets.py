@@ -58,9 +58,6 @@ class Sets(Ragged):
         self.universe = universe
         self.known = known
 
-    def _with(self, values, starts, dtype) -> Sets:
-        return Sets(values, starts, self.universe, self.known, dtype)
-
     def indicators(self, width: int | None = None) -> sp.csr_array:
         """The sets as rows of 0 and 1, one column for each of the first ``width`` items."""
         whole = max(len(self.universe), width or 0)

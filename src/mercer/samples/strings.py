@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.persistence import fields, number, one_of, whole
-from mercer.samples.kind import Kind, named
+from mercer.samples.kind import OBJECTS, Kind, named
 from mercer.samples.ragged import Ragged, code_objects
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
-
-if TYPE_CHECKING:
-    from sklearn.utils import InputTags
 
 #: form of a string -> its name in error messages
 FORMS = {"text": "str", "bytes": "bytes", "tokens": "sequences of tokens"}
@@ -54,9 +51,6 @@ class Strings(Ragged):
         self.form = form
         self.known = known
 
-    def _with(self, values, starts, dtype) -> Strings:
-        return Strings(values, starts, self.alphabet, self.form, self.known, dtype)
-
     def texts(self) -> list[str]:
         """Each string as a str in which each symbol, of any kind, is one character.
 
@@ -81,6 +75,7 @@ class StringsKind(Kind):
     empty = ""
     size_of = "characters"
     distance = "mercer.distances:Edit"
+    tags: ClassVar = {**OBJECTS, "string": True}
 
     def rows(self, X: Any, reader: str) -> list:
         return as_objects(X, self.name, reader)
@@ -103,10 +98,6 @@ class StringsKind(Kind):
         starts = np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=np.int64)))
         training, dtype = (len(alphabet), np.float64) if like is None else (like.known, like.dtype)
         return Strings(codes, starts, alphabet, form, training, dtype)
-
-    def tag(self, tags: InputTags) -> None:
-        super().tag(tags)
-        tags.string = True
 
     def make_kernels(self) -> list:
         return [named("mercer.kernels:Spectrum")(length).normalised() for length in (3, 5)]

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer.persistence import each, fields, length_of
 from mercer.samples.categories import Categories
-from mercer.samples.kind import Kind
-from mercer.samples.kinds import joined
+from mercer.samples.kind import Kind, joined
 from mercer.samples.raw_data import (
     LISTED,
     describe,
@@ -22,9 +21,6 @@ from mercer.samples.raw_data import (
     is_frame,
     named_fields,
 )
-
-if TYPE_CHECKING:
-    from sklearn.utils import InputTags
 
 
 @fields(
@@ -91,6 +87,7 @@ class TableKind(Kind):
     looks = "a data frame (pandas, polars, arrow) or a 2-D array"
     encoded = (Table,)
     of_columns = True
+    tags: ClassVar = {"sparse": False, "categorical": True}
 
     def encode(self, X: Any, like: Any, reader: str) -> Table:
         raise TypeError(
@@ -123,9 +120,6 @@ class TableKind(Kind):
 
     def joined(self, X: Table, more: Table) -> Table:
         return Table(X.groups, [joined(a, b) for a, b in zip(X.parts, more.parts, strict=True)])
-
-    def tag(self, tags: InputTags) -> None:
-        tags.sparse, tags.categorical = False, True
 
 
 class EncodedColumns:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,7 @@ import scipy.sparse as sp
 from mercer.callers import first_outside
 from mercer.persistence import fields
 from mercer.samples.columns import column_names, in_days, refuse_missing
-from mercer.samples.kind import Kind, named
-from mercer.samples.kinds import kind_that_holds
+from mercer.samples.kind import Kind, kind_that_holds, named
 from mercer.samples.numbers import is_number
 from mercer.samples.raw_data import (
     LISTED,
@@ -36,9 +35,6 @@ from mercer.samples.raw_data import (
     named_fields,
     reading_numbers,
 )
-
-if TYPE_CHECKING:
-    from sklearn.utils import InputTags
 
 SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
 LOST = 16  # units of the last digit of inner products, below which a variance is lost in them
@@ -125,6 +121,7 @@ class VectorsKind(Kind):
     coordinates = True
     counted = True
     distance = "mercer.distances:Minkowski"
+    tags: ClassVar = {"sparse": True}
 
     def __init__(self):
         self.forms = (of_images,)
@@ -155,9 +152,6 @@ class VectorsKind(Kind):
 
     def make_kernels(self) -> list:
         return [named("mercer.kernels:RBF")("scale")]
-
-    def tag(self, tags: InputTags) -> None:
-        tags.sparse = True
 
 
 def encode_vectors(X, like, reader, missing=False):
