@@ -431,7 +431,7 @@ def test_weights_are_drawn():
     display = KernelWeightsDisplay.from_estimator(model)
     assert display.ax_.get_yticklabels()[0].get_text() == "first"
     assert_allclose([bar.get_width() for bar in display.bars_], np.sort(model.weights_)[::-1])
-    with pytest.raises(ValueError, match="names has 1"):
+    with pytest.raises(ValueError, match=r"names has the shape \(1,\): give one"):
         KernelWeightsDisplay([0.5, 0.5], ["a"])
     few = KernelWeightsDisplay(np.full(50, 0.02), most=5).plot()
     assert len(few.bars_) == 5

@@ -264,10 +264,12 @@ def test_the_noise_display():
     pytest.importorskip("matplotlib")
     report = noise_features(np.column_stack([X[:, 0], rng.normal(size=len(X))]), y)
     drawn = NoiseFeatureDisplay.from_result(report)
-    assert [t.get_text() for t in drawn.ax_.get_yticklabels()] == ["1", "0"]
+    assert [t.get_text() for t in drawn.ax_.get_yticklabels()] == ["0", "1"]
     widths = [bar.get_width() for bar in drawn.bars_]
-    assert_allclose(widths, np.sort(report.errors - report.error))
-    with pytest.raises(ValueError, match="give one of each for each feature"):
+    assert_allclose(widths, np.sort(report.errors - report.error)[::-1])
+    with pytest.raises(
+        ValueError, match=r"changes has the shape \(2,\): give one for each of the 1 names"
+    ):
         NoiseFeatureDisplay(["a"], [0.1, 0.2])
 
 

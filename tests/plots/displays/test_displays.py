@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import matplotlib
 import numpy as np
@@ -19,7 +20,16 @@ from sklearn.svm import SVC
 
 import mercer
 from mercer.kernels import RBF, Match, TableKernel
-from mercer.plots import GramDisplay, RelevanceDisplay, SpectrumDisplay
+from mercer.plots import (
+    CanonicalCorrelationDisplay,
+    DecisionSurfaceDisplay,
+    GramDisplay,
+    InfluenceDisplay,
+    MarginDisplay,
+    NoiseFeatureDisplay,
+    RelevanceDisplay,
+    SpectrumDisplay,
+)
 from mercer.plots.fitted import kernel_machine, sample_gram
 
 matplotlib.use("Agg")
@@ -226,3 +236,34 @@ print(*sys.modules)
     assert after == {"display", *shown}
     assert "mercer.plots.report.errors" in said.stdout
     assert "mercer.plots.report.class_errors" not in said.stdout
+
+
+def test_legends_are_inside_the_figure_and_bars_have_room_for_their_names():
+    """Legends below new axes were cut off, and forty names of columns covered each other."""
+    some = CanonicalCorrelationDisplay([0.9, 0.8], [0.8, 0.1]).plot()
+    some.figure_.canvas.draw()
+    assert some.ax_.get_legend().get_window_extent().y0 >= 0
+    names = [f"column {j}" for j in range(40)]
+    many = NoiseFeatureDisplay(names, np.arange(40.0)).plot()
+    many.figure_.canvas.draw()
+    boxes = [label.get_window_extent() for label in many.ax_.get_yticklabels()]
+    assert all(upper.y0 >= lower.y1 for upper, lower in pairwise(boxes))
+
+
+def test_suspected_rows_have_a_legend_and_numbers_that_do_not_cover_each_other():
+    rows, surprise = np.arange(100), np.zeros(100)
+    surprise[40:60] = 1.0
+    labels = surprise.astype(int)
+    drawn = InfluenceDisplay(rows, surprise, labels, 1 - labels, surprise > 0).plot()
+    drawn.figure_.canvas.draw()
+    boxes = sorted((text.get_window_extent() for text in drawn.ax_.texts), key=lambda b: b.x0)
+    assert 1 < len(boxes) < 10
+    assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
+    assert [text.get_text() for text in drawn.ax_.get_legend().get_texts()] == ["suspected"]
+
+
+def test_arrays_that_do_not_match_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"codes has the shape \(1,\): give one for each of the 2"):
+        MarginDisplay([1.0, 2.0], [0], ["a", "b"])
+    with pytest.raises(ValueError, match=r"target has the shape \(1,\).* of the 2 points"):
+        DecisionSurfaceDisplay([0, 1], [0, 1], np.eye(2), points=np.eye(2), target=[1])

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 from mercer import SVC
 from mercer.kernels import WeisfeilerLehman
 from mercer.plots import GraphDisplay, NeighbourhoodDisplay
-from mercer.plots.classes import COLOURS
 from mercer.plots.displays.graphs import Neighbourhood
+from mercer.plots.marks import COLOURS
 from mercer.plots.report.data import node_drawing
 from mercer.samples import kind_named
 

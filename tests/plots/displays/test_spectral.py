@@ -47,7 +47,7 @@ def test_an_embedding_without_labels_or_coloured_by_a_number():
     assert_allclose(display.points_[0].get_array(), X[:, 0])
     with pytest.raises(ValueError, match="has 2 of them"):
         EmbeddingDisplay.from_estimator(model, X, components=(0, 2))
-    with pytest.raises(ValueError, match="one for each of the 150 samples"):
+    with pytest.raises(ValueError, match="one for each of the 150 scores"):
         EmbeddingDisplay(X[:, :2], y[:9])
     with pytest.raises(ValueError, match="two columns"):
         EmbeddingDisplay(X)

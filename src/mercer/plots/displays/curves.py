@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass, replace
+from dataclasses import KW_ONLY, InitVar, replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,14 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.learners.perceptrons import Proof
-from mercer.plots.classes import colour
-from mercer.plots.displays.display import Display, drawable
+from mercer.plots.displays.display import Display, Panels, display, drawable
+from mercer.plots.marks import colour, logarithmic, ring
 from mercer.solvers import Result
 
 LIMITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
-@dataclass(eq=False, repr=False)
+@display
 class ConvergenceDisplay(Display):
     """Certificates (duality gaps, relative residuals) by the number of iterations, for one or more
     solvers of one problem.
@@ -34,8 +34,6 @@ class ConvergenceDisplay(Display):
         Iterations and certificates.
     certificate : str
         What the certificates are.
-    ax_, figure_, lines_
-        The matplotlib objects that `plot` drew.
 
     Examples
     --------
@@ -92,21 +90,23 @@ class ConvergenceDisplay(Display):
         return cls(found)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> ConvergenceDisplay:
-        """Draw the curves. ``kwargs`` are passed to ``ax.semilogy``."""
-        self._draw_on(ax)
-        self.lines_ = []
-        for name, (steps, gaps) in self.curves.items():
+        """Draw ``lines_``, one for each solver. ``kwargs`` are passed to ``ax.semilogy``."""
+        from matplotlib.ticker import MaxNLocator
+
+        ax, self.lines_ = self._draw_on(ax), []
+        for c, (name, (steps, gaps)) in enumerate(self.curves.items()):
             shown = gaps > 0
-            options = {"marker": "o", "markersize": 3.5, "label": name, **kwargs}
-            self.lines_ += self.ax_.semilogy(steps[shown], gaps[shown], **options)
+            look = {"color": colour(c), "marker": "o", "markersize": 3.5, "label": name, **kwargs}
+            self.lines_ += ax.semilogy(steps[shown], gaps[shown], **look)
         label = self.certificate[:1].upper() + self.certificate[1:]
-        self.ax_.set(xlabel="Iterations", ylabel=label)
+        ax.set(xlabel="Iterations", ylabel=label)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         if len(self.curves) > 1:
-            self.ax_.legend()
+            ax.legend(frameon=False)
         return self
 
 
-@dataclass(eq=False, repr=False)
+@display
 class LeaveOneOutDisplay(Display):
     """The leave-one-out score over the number of neighbours, the width of the window, or both.
 
@@ -118,11 +118,6 @@ class LeaveOneOutDisplay(Display):
         What is scored, as the label of its axis.
     by : {"n_neighbors", "width"}, default="n_neighbors"
         What single keys are.
-
-    Attributes
-    ----------
-    ax_, figure_, line_, image_, chosen_
-        What `plot` drew; ``line_`` or ``image_`` is None.
 
     Examples
     --------
@@ -164,22 +159,19 @@ class LeaveOneOutDisplay(Display):
         return cls(scores, chosen, label=f"leave-one-out {what}", by=by).plot(ax)
 
     def plot(self, ax: Any = None) -> LeaveOneOutDisplay:
-        """Draw a curve, or a map for pairs; what was chosen is marked."""
-        ax = self._draw_on(ax, figsize=(5.6, 3.6), layout="constrained")
+        """Draw ``line_``, or ``image_`` for pairs; ``chosen_`` marks what was chosen."""
+        ax = self._draw_on(ax, figsize=(5.6, 3.6))
         self.line_ = self.image_ = None
         names = {"n_neighbors": "neighbours k", "width": "width h of the window"}
         if isinstance(self.chosen, tuple):
             self._draw_map(ax, names)
             return self
         values = np.array(list(self.scores.values()))
-        (self.line_,) = ax.plot(list(self.scores), values, color="#0072b2", marker=".", ms=5)
-        best = self.scores[self.chosen]
-        (self.chosen_,) = ax.plot(
-            [self.chosen], [best], color="#d55e00", marker="o", ms=8, mfc="none", mew=1.8, ls="",
-            label=f"chosen: {self.chosen:.3g}",
-        )  # fmt: skip
-        ax.set(xlabel=names[self.by], ylabel=self.label, xscale="log")
-        ax.xaxis.set_major_formatter("{x:g}")
+        (self.line_,) = ax.plot(list(self.scores), values, color=colour(1), marker=".", ms=5)
+        look = {"color": "#d55e00", "label": f"chosen: {self.chosen:.3g}"}
+        self.chosen_ = ring(ax, self.chosen, self.scores[self.chosen], **look)
+        ax.set(xlabel=names[self.by], ylabel=self.label)
+        logarithmic(ax)
         ax.legend(frameon=False)
         return self
 
@@ -191,21 +183,19 @@ class LeaveOneOutDisplay(Display):
         )
         ax.figure.colorbar(self.image_, ax=ax, label=self.label)
         place = numbers.index(self.chosen[0]), widths.index(self.chosen[1])
-        (self.chosen_,) = ax.plot(
-            *place, color="white", marker="o", ms=9, mfc="none", mew=2, ls="",
-            label=f"chosen: k = {self.chosen[0]}, h = {self.chosen[1]:.3g}",
-        )  # fmt: skip
+        said = f"chosen: k = {self.chosen[0]}, h = {self.chosen[1]:.3g}"
+        self.chosen_ = ring(ax, *place, color="#d55e00", label=said)
         for axis, ticks in ((ax.xaxis, numbers), (ax.yaxis, widths)):
             at = np.unique(np.linspace(0, len(ticks) - 1, 6).round().astype(int))
             axis.set_ticks(at, [f"{ticks[i]:.3g}" for i in at])
         ax.set(xlabel=names["n_neighbors"], ylabel=names["width"])
-        ax.set_title(self.chosen_.get_label(), fontsize="medium")
+        ax.set_title(said, fontsize="medium")
 
 
 DASHES = ("-", "--", ":", "-.")
 
 
-@dataclass(eq=False, repr=False)
+@display
 class LayerDisplay(Display):
     """The share of errors on rows held back over the width of a layer, for each layer.
 
@@ -215,12 +205,6 @@ class LayerDisplay(Display):
         One dict for each layer, ranking -> (width -> share of errors); empty if nothing was chosen.
     chosen : list of (str, int)
         The ranking and the width of each layer.
-
-    Attributes
-    ----------
-    ax_, figure_
-    lines_ : list of matplotlib lines, one for each layer and ranking
-    chosen_ : list of matplotlib lines, the marks of what was chosen
 
     Examples
     --------
@@ -259,8 +243,8 @@ class LayerDisplay(Display):
         return cls(errors, [(layer.ranking, layer.width) for layer in estimator.layers_]).plot(ax)
 
     def plot(self, ax: Any = None) -> LayerDisplay:
-        """Draw a curve for each layer and ranking; what was chosen is marked."""
-        ax = self._draw_on(ax, figsize=(6.4, 4), layout="constrained")
+        """Draw ``lines_``, one for each layer and ranking; ``chosen_`` mark what was chosen."""
+        ax = self._draw_on(ax, figsize=(6.4, 4))
         self.lines_, self.chosen_ = [], []
         rankings = list(dict.fromkeys(name for by in self.errors for name in by))
         for layer, (by, (ranking, width)) in enumerate(zip(self.errors, self.chosen)):
@@ -270,21 +254,17 @@ class LayerDisplay(Display):
                 self.lines_ += ax.plot(
                     list(found), list(found.values()), color=colour(layer), ls=dashes, label=label
                 )
-            if not by:
-                continue
-            self.chosen_ += ax.plot(
-                [width], [by[ranking][width]], color=colour(layer), marker="o", ms=8, mfc="none",
-                mew=1.8, ls="",
-            )  # fmt: skip
-        ax.set(xlabel="width of the layer", ylabel="errors on rows held back", xscale="log")
-        ax.xaxis.set_major_formatter("{x:g}")
+            if by:
+                self.chosen_.append(ring(ax, width, by[ranking][width], color=colour(layer)))
+        ax.set(xlabel="width of the layer", ylabel="errors on rows held back")
+        logarithmic(ax)
         ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         ax.legend(frameon=False, fontsize="small")
         return self
 
 
-@dataclass(eq=False, repr=False)
-class MistakeDisplay:
+@display
+class MistakeDisplay(Panels):
     r"""Novikoff's proof along the mistakes k of a perceptron from 0 with η = 1.
 
     With the unit normal θ* of a plane with margin γ, and all samples within R: each mistake adds at
@@ -300,8 +280,8 @@ class MistakeDisplay:
     ----------
     bound : float
         (R/γ)².
-    ax_, figure_
-        The axes that `plot` drew, an array of 3, and their figure.
+    ax_
+        The three axes.
 
     Examples
     --------
@@ -355,12 +335,7 @@ class MistakeDisplay:
 
     def plot(self, ax: Any = None) -> MistakeDisplay:
         """Draw the three quantities over the number of mistakes, each with its bound."""
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            ax = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")[1]
-        self.ax_ = np.asarray(ax)
-        self.figure_ = self.ax_[0].figure
+        self.ax_ = self._draw_in(ax, 3, 3, (3.7, 3.4))
         proof, k = self.proof, np.arange(1, len(self.proof.along) + 1)
         rows = (
             ("⟨θ*, θₖ⟩", proof.along, k * proof.margin, "at least k γ"),
@@ -368,11 +343,14 @@ class MistakeDisplay:
             ("cos(θ*, θₖ)", proof.cosines, np.sqrt(k) * proof.margin / proof.radius, "≥ √k γ / R"),
         )
         for axes, (name, values, limit, words) in zip(self.ax_, rows):
-            axes.plot(k, values, color="#0072b2", label=name)
-            axes.plot(k, limit, color="#d55e00", ls="--", label=words)
+            dot = "o" if len(k) == 1 else None  # a line of one point is not seen
+            axes.plot(k, values, marker=dot, color=colour(1), label=name)
+            axes.plot(k, limit, marker=dot, color=colour(5), label=words, ls="--", mfc="none")
             axes.set(xlabel="mistake k", title=name)
             axes.legend(frameon=False)
         self.ax_[2].axhline(1, color=self.ax_[2].xaxis.label.get_color(), lw=0.8)
         self.ax_[2].set_ylim(0, 1.05)
-        self.figure_.suptitle(f"{len(k):,} mistakes; the bound (R/γ)² is {self.bound:,.0f}")
+        self.figure_.suptitle(
+            f"{len(k):,} mistake{'s' * (len(k) != 1)}; the bound (R/γ)² is {self.bound:,.0f}"
+        )
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,7 @@ from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.axes import Axis, padded
-from mercer.plots.classes import INK, class_handles, colour, diverging, legend_below, mark
-from mercer.plots.displays.display import ARRAY, MATRIX, Display
+from mercer.plots.displays.display import ARRAY, PLANE, Display, display, one_for_each
 from mercer.plots.displays.plane import (
     as_given,
     axis_names,
@@ -22,10 +21,11 @@ from mercer.plots.displays.plane import (
     surface_values,
     two_columns,
 )
+from mercer.plots.marks import INK, class_handles, class_points, colour, diverging, legend_below
 from mercer.spoken import a_type
 
 
-@dataclass(eq=False, repr=False)
+@display
 class DecisionSurfaceDisplay(Display):
     r"""A classifier, regressor or one-class machine over its two features, with the training rows.
 
@@ -76,9 +76,6 @@ class DecisionSurfaceDisplay(Display):
     levels : ndarray
         Edges of the colour bands, at round numbers. Values outside have the colour of the last
         band. Empty for regions.
-    ax_, figure_, surface_, boundary_, margins_, points_, rings_, colorbar_
-        The matplotlib objects that `plot` drew, or None. ``points_`` is a list with one entry for
-        each class.
 
     Notes
     -----
@@ -101,8 +98,8 @@ class DecisionSurfaceDisplay(Display):
     y: Any = field(metadata=ARRAY)
     values: Any = field(metadata=ARRAY)
     _: KW_ONLY
-    points: Any = field(metadata=MATRIX)
-    target: Any = field(default=None, metadata=ARRAY)
+    points: Any = field(metadata=PLANE)
+    target: Any = field(default=None, metadata=ARRAY | one_for_each("points"))
     classes: Sequence | None = None
     support: Any = field(default=None, metadata=ARRAY)
     boundary: float | None = None
@@ -114,8 +111,6 @@ class DecisionSurfaceDisplay(Display):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.points.shape[1] != 2:
-            raise ValueError(f"points has the shape {self.points.shape}: give two columns.")
         self.levels = _levels([self])
 
     @classmethod
@@ -240,6 +235,9 @@ class DecisionSurfaceDisplay(Display):
     def plot(self, ax: Any = None, **kwargs: Any) -> DecisionSurfaceDisplay:
         """Draw the surface, the lines and the rows.
 
+        They are ``surface_``, ``boundary_``, ``margins_``, ``points_`` (a list, with one entry for
+        each class), ``rings_`` and ``colorbar_``; None where there are none.
+
         Parameters
         ----------
         ax : matplotlib axes, optional
@@ -248,7 +246,7 @@ class DecisionSurfaceDisplay(Display):
         **kwargs
             Passed to ``ax.scatter`` of the rows.
         """
-        ax = self._draw_on(ax, layout="constrained")
+        ax = self._draw_on(ax)
         self._draw(ax, self.levels, kwargs)
         self._draw_scale([ax])
         if handles := self._handles():
@@ -303,16 +301,14 @@ class DecisionSurfaceDisplay(Display):
         look = {"s": self._mark_size(), "edgecolors": "white", "linewidths": 0.6, "zorder": 3}
         halo = [withStroke(linewidth=2, foreground=(1, 1, 1, 0.8))]
         if self.classes is not None and self.target is not None:
-            groups = [
-                (self.points[self.target == c], {"color": [colour(c)], "marker": mark(c)})
-                for c in range(len(self.classes))
-            ]
-        elif self.target is not None:  # numbers, in the colours of the surface
-            number = {"c": self.target, "cmap": "cividis", "vmin": levels[0], "vmax": levels[-1]}
-            groups = [(self.points, {**number, "edgecolors": INK, "path_effects": halo})]
+            count = len(self.classes)
+            self.points_ = class_points(ax, self.points, self.target, count, **(look | style))
         else:
-            groups = [(self.points, {"color": INK})]
-        self.points_ = [ax.scatter(*rows.T, **{**look, **own, **style}) for rows, own in groups]
+            own: dict[str, Any] = {"color": INK}
+            if self.target is not None:  # numbers, in the colours of the surface
+                own = {"c": self.target, "cmap": "cividis", "vmin": levels[0], "vmax": levels[-1],
+                       "edgecolors": INK, "path_effects": halo}  # fmt: skip
+            self.points_ = [ax.scatter(*self.points.T, **{**look, **own, **style})]
         if self.support is not None:
             size = 2.9 * style.get("s", look["s"])
             self.rings_ = ax.scatter(

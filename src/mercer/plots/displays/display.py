@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Any, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
+from mercer.estimator import documented
+from mercer.plots.marks import bars_size, named_bars
 from mercer.samples import float_array
+
+_C = TypeVar("_C", bound=type)
 
 FARTHEST = 1e150  # squares of larger numbers are no floats
 
@@ -35,6 +39,13 @@ def square(name: str, K: Any) -> np.ndarray:
     return found
 
 
+def _plane(name: str, values: Any) -> np.ndarray:
+    found = drawable(name, values, 2)
+    if found.shape[1] != 2:
+        raise ValueError(f"{name} has the shape {found.shape}: give two columns.")
+    return found
+
+
 def _reads(*dimensions: int, missing: bool = False) -> dict[str, Any]:
     return {"read": lambda name, values: drawable(name, values, *dimensions, missing=missing)}
 
@@ -42,33 +53,104 @@ def _reads(*dimensions: int, missing: bool = False) -> dict[str, Any]:
 #: metadata of a field of a display: how its value is read and checked
 VECTOR, MATRIX, SERIES, PARTLY_KNOWN = _reads(1), _reads(2), _reads(1, 2), _reads(1, missing=True)
 SQUARE: dict[str, Any] = {"read": square}
+PLANE: dict[str, Any] = {"read": _plane}
 ARRAY: dict[str, Any] = {"read": lambda _, values: np.asarray(values)}
 FLOATS: dict[str, Any] = {"read": lambda _, values: np.asarray(values, np.float64)}
+NAMES: dict[str, Any] = {"read": lambda _, values: [str(value) for value in values]}
 
 
-@dataclass(eq=False, repr=False)
-class Display:
-    """Abstract: computed arrays that ``plot`` draws. A display is a dataclass of such fields."""
+def one_for_each(other: str) -> dict[str, str]:
+    """Further metadata: the value has one entry for each of another field before it."""
+    return {"each": other}
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def display(cls: _C) -> _C:
+    """Class decorator: a dataclass of arrays to draw, with the attributes of its parents in its
+    docstring."""
+    return documented(dataclass(eq=False, repr=False)(cls))
+
+
+class _Arrays:
+    """Abstract: a dataclass of computed arrays, which the metadata of its fields check."""
 
     def __post_init__(self) -> None:
-        for each in fields(self):
+        for each in fields(cast(Any, self)):
             value = getattr(self, each.name)
-            left_out = value is None and each.default is None
-            if "read" in each.metadata and not left_out:
-                setattr(self, each.name, each.metadata["read"](each.name, value))
+            if "read" not in each.metadata or (value is None and each.default is None):
+                continue
+            found = each.metadata["read"](each.name, value)
+            if "each" in each.metadata:
+                other = each.metadata["each"]
+                n = len(getattr(self, other))
+                if np.shape(found)[:1] != (n,):
+                    raise ValueError(
+                        f"{each.name} has the shape {np.shape(found)}: give one for each of the "
+                        f"{n} {other}."
+                    )
+            setattr(self, each.name, found)
+
+
+class Display(_Arrays):
+    """Abstract: computed arrays that ``plot`` draws. A display is a dataclass of such fields.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+        What `plot` drew on; it names what else it keeps.
+    """
 
     def _draw_on(self, ax: Any, **options: Any) -> Any:
         """Keep the axes and their figure; None makes new ones by ``plt.subplots(**options)``."""
         import matplotlib.pyplot as plt
 
-        self.ax_ = plt.subplots(**options)[1] if ax is None else ax
+        self.ax_ = plt.subplots(**{"layout": "constrained", **options})[1] if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
 
 
+class Panels(_Arrays):
+    """Abstract: computed arrays that ``plot`` draws in several axes.
+
+    Attributes
+    ----------
+    axes_, figure_ : array of matplotlib axes, and their figure
+        What `plot` drew on.
+    """
+
+    def _draw_in(
+        self, axes: Any, count: int, across: int, inches: tuple[float, float], **options: Any
+    ) -> Any:
+        """Keep the axes and their figure, without frames where there are more than ``count``; None
+        makes new ones, of which each is so large."""
+        import matplotlib.pyplot as plt
+
+        if axes is None:
+            across = max(1, min(count, across))
+            down = max(1, -(-count // across))
+            size = (across * inches[0], down * inches[1])
+            options = {"figsize": size, "squeeze": False, "layout": "constrained"} | options
+            axes = plt.subplots(down, across, **options)[1]
+        self.axes_ = np.ravel(axes)
+        self.figure_ = self.axes_[0].figure
+        for ax in self.axes_[count:]:
+            ax.set_axis_off()
+        return self.axes_[:count]
+
+
 @dataclass(eq=False, repr=False)
 class ColumnLosses(Display):
-    """Abstract: what a model loses without each column, the largest loss first, as bars."""
+    """Abstract: what a model loses without each column, the largest loss first, as bars.
+
+    Parameters
+    ----------
+    columns : list
+        Names or numbers of columns.
+    measure : str
+        Name of the score.
+    n_columns : int
+        Number of all columns, if only some were measured.
+    """
 
     columns: list
     loss: Any
@@ -89,14 +171,30 @@ class ColumnLosses(Display):
         )
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw a bar for each column, the largest loss on top. ``kwargs`` go to ``ax.barh``."""
-        self._draw_on(ax)
-        at = np.arange(len(self.columns))[::-1]
+        """Draw ``bars_``, the largest loss on top. ``kwargs`` go to ``ax.barh``."""
+        ax = self._draw_on(ax, figsize=bars_size(len(self.columns)))
         whiskers = np.nan_to_num(np.stack([self.loss - self.low, self.high - self.loss]))
-        self.bars_ = self.ax_.barh(at, self.loss, xerr=whiskers, **kwargs)
-        self.ax_.set_yticks(at, [str(name) for name in self.columns])
-        self.ax_.set_xlabel(f"{self.measure} lost without the column")
+        self.bars_ = named_bars(ax, self.columns, self.loss, whiskers, **kwargs)
+        ax.set_xlabel(f"{self.measure} lost without the column")
         return self
+
+
+class PartLosses(Display):
+    """Abstract: what the answer of a model loses without each part of one sample."""
+
+    loss: Any
+    answer: str
+    full: float
+
+    def _colours(self, reach: float = 1.0) -> dict[str, Any]:
+        """Options of ``ax.scatter``: blue to red, ``reach`` times the largest loss at the ends."""
+        most = reach * (float(np.abs(self.loss).max(initial=0)) or 1.0)
+        return {"c": self.loss, "cmap": "coolwarm", "vmin": -most, "vmax": most}
+
+    def _draw_answer(self, image: Any) -> None:
+        """Draw the colour bar, and the answer as the title."""
+        self.figure_.colorbar(image, ax=self.ax_, label=f"Loss of {self.answer}")
+        self.ax_.set_title(f"{self.answer} = {self.full:.3g}")
 
 
 def answers(model: Any, rows: list, of: Any) -> tuple[np.ndarray, str]:

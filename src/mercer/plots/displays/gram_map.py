@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, field
 from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.display import ARRAY, SQUARE, Display, square
+from mercer.plots.displays.display import ARRAY, SQUARE, Display, display, square
 from mercer.plots.fitted import sample_gram, take
+from mercer.plots.marks import picture
 
 
-@dataclass(eq=False, repr=False)
+@display
 class GramDisplay(Display):
     """K between random rows, with the rows of a class side by side, or by ascending target.
 
@@ -35,8 +36,6 @@ class GramDisplay(Display):
     limits : (float, float)
         Ends of the colour scale: the smallest and largest value off the diagonal, or of all of K
         if these are equal.
-    ax_, figure_, image_
-        The matplotlib objects that `plot` drew.
 
     Examples
     --------
@@ -97,21 +96,18 @@ class GramDisplay(Display):
         return cls.from_gram(K, take(y, rows), classes=classes).plot(ax)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> GramDisplay:
-        """Draw the matrix, with lines between classes. ``kwargs`` are passed to ``ax.imshow``."""
-        self._draw_on(ax)
-        low, high = self.limits
-        style = {"cmap": "cividis", "vmin": low, "vmax": high, "interpolation": "nearest"}
-        self.image_ = self.ax_.imshow(self.K, **{**style, **kwargs})
-        self.figure_.colorbar(self.image_, ax=self.ax_, label="k(x, z)")
+        """Draw ``image_``, with lines between classes. ``kwargs`` are passed to ``ax.imshow``."""
+        ax, (low, high) = self._draw_on(ax), self.limits
+        self.image_ = picture(ax, self.K, "k(x, z)", **{"vmin": low, "vmax": high, **kwargs})
+        ax.set(xticks=[], yticks=[])
         if self.classes is None or self.sizes is None:
-            self.ax_.set(xticks=[], yticks=[], xlabel="Rows by ascending target")
+            ax.set_xlabel("Rows by ascending target")
             return self
         ends = np.cumsum(self.sizes)
         for end in ends[:-1]:
-            self.ax_.axhline(end - 0.5, color="white", lw=0.8)
-            self.ax_.axvline(end - 0.5, color="white", lw=0.8)
-        self.ax_.set_xticks([])
-        self.ax_.set_yticks(ends - self.sizes / 2 - 0.5, self.classes)
+            ax.axhline(end - 0.5, color="white", lw=0.8)
+            ax.axvline(end - 0.5, color="white", lw=0.8)
+        ax.set_yticks(ends - self.sizes / 2 - 0.5, self.classes)
         return self
 
     def _means(self) -> tuple[float | None, float | None]:
@@ -128,11 +124,8 @@ class GramDisplay(Display):
         )
 
 
-# Draw a Gram matrix with the samples of each cluster side by side.
-
-
-@dataclass(eq=False, repr=False)
-class ClusterDisplay:
+@display
+class ClusterDisplay(Display):
     """Similarities between random samples, ordered by cluster: blocks along the diagonal.
 
     Parameters
@@ -145,8 +138,6 @@ class ClusterDisplay:
     ----------
     within, between : float or None
         Mean similarity of different samples of the same cluster, and of different clusters.
-    ax_, figure_, image_
-        The matplotlib objects that `plot` drew.
 
     Examples
     --------
@@ -179,8 +170,7 @@ class ClusterDisplay:
         return cls(K, np.asarray(estimator.labels_)[rows]).plot(ax)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> ClusterDisplay:
-        """Draw the matrix, with lines between clusters. ``kwargs`` are passed to ``ax.imshow``."""
-        self.map.plot(ax, **kwargs)
-        self.ax_, self.figure_, self.image_ = self.map.ax_, self.map.figure_, self.map.image_
-        self.ax_.set_ylabel("cluster")
+        """Draw ``image_``, with lines between clusters. ``kwargs`` are passed to ``ax.imshow``."""
+        self.image_ = self.map.plot(self._draw_on(ax), **kwargs).image_
+        self.ax_.set_ylabel("Cluster")
         return self

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 from mercer.kernels import WeisfeilerLehman, node_colours
-from mercer.plots.classes import COLOURS, node_codes
-from mercer.plots.displays.display import VECTOR, Display, answers
+from mercer.plots.displays.display import VECTOR, Panels, PartLosses, answers, display
+from mercer.plots.marks import COLOURS, node_codes
 from mercer.samples import Drawing, kind_named, kind_that_holds
 from mercer.spoken import a_type
 
@@ -20,8 +20,8 @@ ROOM = 0.7  # around the nodes, in lengths of an edge
 PALE = 1.4  # the ends of the scale are so far beyond the largest loss, so that letters are read
 
 
-@dataclass(eq=False, repr=False)
-class GraphDisplay(Display):
+@display
+class GraphDisplay(PartLosses):
     r"""One graph or tree, with its labels; or which nodes of a graph an answer rests on: what the
     answer loses where a node is left out.
 
@@ -39,11 +39,6 @@ class GraphDisplay(Display):
         What the answer is, such as ``"P(active)"``.
     full : float
         The answer for the graph as it is.
-
-    Attributes
-    ----------
-    ax_, figure_, image_
-        The matplotlib objects that `plot` drew; the image is None for a tree.
 
     Notes
     -----
@@ -118,21 +113,13 @@ class GraphDisplay(Display):
         return values[0] - values[1:], float(values[0]), answer
 
     def plot(self, ax: Any = None, **kwargs: Any) -> GraphDisplay:
-        """Draw it. ``kwargs`` are passed to ``ax.scatter``, which draws the nodes of a graph."""
-        ax = self._draw_on(ax)
-        options: dict[str, Any] = {}
-        if self.loss is not None:
-            most = float(np.abs(self.loss).max(initial=0)) or 1.0
-            options = {
-                "c": self.loss,
-                "cmap": "coolwarm",
-                "vmin": -PALE * most,
-                "vmax": PALE * most,
-            }
+        """Draw it: ``image_`` are the nodes of a graph, and None for a tree. ``kwargs`` go to
+        ``ax.scatter``."""
+        ax, known = self._draw_on(ax), self.loss is not None
+        options = self._colours(PALE) if known else {}
         self.image_ = draw_nodes(ax, self.drawing, **(options | kwargs))
-        if self.loss is not None:
-            self.figure_.colorbar(self.image_, ax=ax, label=f"loss of {self.answer}")
-            ax.set_title(f"{self.answer} = {self.full:.3g}")
+        if known:
+            self._draw_answer(self.image_)
         return self
 
 
@@ -219,8 +206,8 @@ class Neighbourhood:
     near: list[int]
 
 
-@dataclass(eq=False, repr=False)
-class NeighbourhoodDisplay(Display):
+@display
+class NeighbourhoodDisplay(Panels):
     r"""The neighbourhoods of nodes that speak most for an answer of a model of graphs.
 
     Each node of each graph is left out once, and the model answers again: what the answer loses is
@@ -236,11 +223,6 @@ class NeighbourhoodDisplay(Display):
         The first one speaks most for the answer.
     answer : str
         What the answer is, such as ``"P(active)"``.
-
-    Attributes
-    ----------
-    axes_, figure_
-        The matplotlib objects that `plot` drew.
 
     Notes
     -----
@@ -309,16 +291,8 @@ class NeighbourhoodDisplay(Display):
 
     def plot(self, axes: Any = None) -> NeighbourhoodDisplay:
         """Draw each neighbourhood in its own axes, within a graph that has it."""
-        import matplotlib.pyplot as plt
-
-        if axes is None:
-            n = max(len(self.found), 1)
-            axes = plt.subplots(1, n, figsize=(3.1 * n, 2.7), layout="constrained", squeeze=False)[
-                1
-            ]
-        self.axes_ = np.asarray(axes).ravel()
-        self.figure_ = self.axes_[0].figure
-        for ax, each in zip(self.axes_, self.found):
+        n = len(self.found)
+        for ax, each in zip(self._draw_in(axes, n, n, (3.1, 2.7)), self.found):
             _, codes = node_codes(each.example)
             hues = [COLOURS[code] for code in codes]
             inside = set(each.near)
@@ -327,8 +301,6 @@ class NeighbourhoodDisplay(Display):
             ax.scatter(*each.example.places[each.centre], s=420, facecolors="none",
                        edgecolors="#d55e00", linewidths=2, zorder=1)  # fmt: skip
             ax.set_title(f"{each.words}\n{each.loss:+.2g} in {each.graphs} graphs", fontsize=9)
-        for ax in self.axes_[len(self.found) :]:
-            ax.axis("off")
         self.figure_.suptitle(f"What speaks for {self.answer}", fontsize=10)
         return self
 

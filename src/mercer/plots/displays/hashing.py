@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.display import FLOATS, Display
+from mercer.plots.displays.display import FLOATS, Display, display, one_for_each
+from mercer.plots.marks import colour
 from mercer.search import Index, LSHIndex
 
 GREY = "#777777"
 
 
-@dataclass(eq=False, repr=False)
+@display
 class HashingDisplay(Display):
     r"""The S-curve of a hashing index: how often a pair is compared, over its distance.
 
@@ -35,11 +36,6 @@ class HashingDisplay(Display):
     pairs : array-like, optional
         Distances of pairs of the sample.
 
-    Attributes
-    ----------
-    ax_, figure_, curve_, single_
-        The matplotlib objects that `plot` drew.
-
     Examples
     --------
     >>> from mercer import LSHIndex
@@ -51,8 +47,8 @@ class HashingDisplay(Display):
     """
 
     distances: Any = field(metadata=FLOATS)
-    collision: Any = field(metadata=FLOATS)
-    single: Any = field(metadata=FLOATS)
+    collision: Any = field(metadata=FLOATS | one_for_each("distances"))
+    single: Any = field(metadata=FLOATS | one_for_each("distances"))
     _: KW_ONLY
     n_tables: int
     n_hashes: int
@@ -88,31 +84,31 @@ class HashingDisplay(Display):
         )  # fmt: skip
 
     def plot(self, ax: Any = None) -> HashingDisplay:
-        """Draw the curves on a matplotlib axis, or on a new one."""
-        self._draw_on(ax, layout="constrained")
+        """Draw ``curve_`` and ``single_``, that of one function."""
+        ax = self._draw_on(ax)
         if self.pairs is not None:
             heights, edges = np.histogram(self.pairs, 60, (0, float(self.distances[-1])))
-            self.ax_.stairs(
+            ax.stairs(
                 0.5 * heights / max(heights.max(), 1), edges, fill=True, color=GREY, alpha=0.3,
                 label="distances of pairs",
             )  # fmt: skip
-        (self.single_,) = self.ax_.plot(
-            self.distances, self.single, "--", color=GREY, label="one function, p"
-        )
+        label = "one function, p"
+        (self.single_,) = ax.plot(self.distances, self.single, "--", color=GREY, label=label)
         powers = rf"$1 - (1 - p^{{{self.n_hashes}}})^{{{self.n_tables}}}$"
-        (self.curve_,) = self.ax_.plot(self.distances, self.collision, label=f"compared, {powers}")
-        self.ax_.plot([self.near, self.near, 0], [0, self.recall, self.recall], ":", color="black")
-        self.ax_.plot(
+        look = {"color": colour(1), "label": f"compared, {powers}"}
+        (self.curve_,) = ax.plot(self.distances, self.collision, **look)
+        ax.plot([self.near, self.near, 0], [0, self.recall, self.recall], ":", color="black")
+        ax.plot(
             [self.near], [self.recall], "o", color="black",
             label=f"{self.recall:.0%} at the distance {self.near:.3g}",
         )  # fmt: skip
-        self.ax_.set(xlabel="Distance", ylabel="Probability", ylim=(0, 1.03))
-        self.ax_.set_xlim(0, float(self.distances[-1]))
-        self.ax_.legend(frameon=False)
+        ax.set(xlabel="Distance", ylabel="Probability", ylim=(0, 1.03))
+        ax.set_xlim(0, float(self.distances[-1]))
+        ax.legend(frameon=False)
         return self
 
 
-@dataclass(eq=False, repr=False)
+@display
 class RecallTimeDisplay(Display):
     """Recall against queries per second, for indexes with several settings.
 
@@ -122,11 +118,6 @@ class RecallTimeDisplay(Display):
         The name of each curve, and a list of pairs (recall, seconds for a query).
     k : int
         Neighbours of which the recall is a share.
-
-    Attributes
-    ----------
-    ax_, figure_, lines_
-        The matplotlib objects that `plot` drew.
 
     Examples
     --------
@@ -183,14 +174,14 @@ class RecallTimeDisplay(Display):
         return cls(curves, k)
 
     def plot(self, ax: Any = None) -> RecallTimeDisplay:
-        """Draw one curve for each name, with queries per second on a log scale."""
-        self._draw_on(ax, layout="constrained")
-        self.lines_ = []
-        for name, points in self.curves.items():
+        """Draw ``lines_``, one for each name, with queries per second on a log scale."""
+        ax, self.lines_ = self._draw_on(ax), []
+        for c, (name, points) in enumerate(self.curves.items()):
             recall, seconds = np.transpose(points)
-            self.lines_ += self.ax_.semilogy(recall, 1 / seconds, "o-", label=name, clip_on=False)
+            look = {"color": colour(c), "label": name, "clip_on": False}
+            self.lines_ += ax.semilogy(recall, 1 / seconds, "o-", **look)
         least = min(r for points in self.curves.values() for r, _ in points)
-        self.ax_.set_xlim(max(0.0, least - 0.05), 1.0)
-        self.ax_.set(xlabel=f"Recall of the {self.k} nearest", ylabel="Queries per second")
-        self.ax_.legend(frameon=False)
+        ax.set_xlim(max(0.0, least - 0.05), 1.0)
+        ax.set(xlabel=f"Recall of the {self.k} nearest", ylabel="Queries per second")
+        ax.legend(frameon=False)
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from mercer.gram import gram
 from mercer.learners.base import is_auto
 from mercer.learners.ridge import KernelRidge
 from mercer.machines import Classification, KernelRidgeMachine, Regression, Task
-from mercer.plots.displays.display import Display, square
+from mercer.plots.displays.display import Display, display, square
 from mercer.plots.fitted import row_count, rows_of, sample_gram, sample_rows, take
+from mercer.plots.marks import colour
 from mercer.threads import Clock, blas_limit, raise_if_stopped
 
 EXACT_ROWS = 3000  # most rows of an inverse
@@ -26,7 +27,7 @@ HALF = 0.5  # this part of the share of its class: those of rare classes are nev
 FAR = 4.0  # a number is suspected at so many robust standard deviations
 
 
-@dataclass(eq=False, repr=False)
+@display
 class InfluenceDisplay(Display):
     r"""How surprising each training row is, and how much the model depends on it.
 
@@ -63,8 +64,6 @@ class InfluenceDisplay(Display):
     ----------
     rows, surprise, given, expected, suspected, influence
         One entry for each row, in decreasing order of surprise.
-    ax_, figure_, points_
-        The matplotlib objects that `plot` drew.
 
     References
     ----------
@@ -170,18 +169,26 @@ class InfluenceDisplay(Display):
     def plot(self, ax: Any = None, **kwargs: Any) -> InfluenceDisplay:
         """Draw surprise against row number, or influence against surprise where it is known.
 
-        Suspected rows have the number of the row beside them. ``kwargs`` go to ``ax.scatter``.
+        ``points_`` are orange for suspected rows, and the first ones have the number of the row
+        beside them where there is room. ``kwargs`` go to ``ax.scatter``.
         """
-        self._draw_on(ax)
+        ax = self._draw_on(ax)
         x, y = self.rows, self.surprise
         labels = ("Row", "Surprise")
         if self.influence is not None:
             x, y, labels = self.surprise, self.influence, ("Surprise", "Influence")
-        colours = {"c": np.where(self.suspected, "#d55e00", "#0072b2"), "s": 14}
-        self.points_ = self.ax_.scatter(x, y, **(colours | kwargs))
-        for i in np.flatnonzero(self.suspected)[:10]:
-            self.ax_.annotate(f" {self.rows[i]}", (x[i], y[i]), fontsize="small", va="center")
-        self.ax_.set(xlabel=labels[0], ylabel=labels[1])
+        colours = {"c": [colour(5 if each else 1) for each in self.suspected], "s": 14}
+        self.points_ = ax.scatter(x, y, **(colours | kwargs))
+        suspected = np.flatnonzero(self.suspected)
+        near, taken = np.maximum([0.08 * np.ptp(x), 0.05 * np.ptp(y)], 1e-300), np.empty((0, 2))
+        for i in suspected[:10]:
+            if not (np.abs(taken - [x[i], y[i]]) < near).all(axis=1).any():
+                ax.annotate(f" {self.rows[i]}", (x[i], y[i]), fontsize="small", va="center")
+                taken = np.vstack([taken, [x[i], y[i]]])
+        ax.set(xlabel=labels[0], ylabel=labels[1])
+        if len(suspected):
+            ax.scatter([], [], color=[colour(5)], s=14, label="suspected")
+            ax.legend(frameon=False)
         return self
 
 

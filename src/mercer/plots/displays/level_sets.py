@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 
 from mercer.distances import Distance, Mahalanobis, MappedMinkowski, Minkowski
 from mercer.learners.base import as_distance
-from mercer.plots.displays.display import MATRIX, VECTOR, Display, square
+from mercer.plots.displays.display import MATRIX, VECTOR, Display, display, one_for_each, square
+from mercer.plots.marks import INK
 
 
 def half_axes(distance: Distance) -> np.ndarray | None:
@@ -46,7 +47,7 @@ def half_axes(distance: Distance) -> np.ndarray | None:
     return (vectors / np.sqrt(values)).T
 
 
-@dataclass(eq=False, repr=False)
+@display
 class LevelSetDisplay(Display):
     """Curves of equal distance from a point, with the half-axes where they are ellipses.
 
@@ -63,12 +64,6 @@ class LevelSetDisplay(Display):
         Distances to draw; None: three that fit the grid.
     title : str
 
-    Attributes
-    ----------
-    levels : ndarray
-    ax_, figure_, curves_, arrows_
-        What `plot` drew.
-
     Examples
     --------
     >>> from mercer.distances import Minkowski
@@ -79,7 +74,7 @@ class LevelSetDisplay(Display):
 
     x: Any = field(metadata=VECTOR)
     y: Any = field(metadata=VECTOR)
-    values: Any = field(metadata=MATRIX)
+    values: Any = field(metadata=MATRIX | one_for_each("y"))
     centre: tuple[float, float]
     _: KW_ONLY
     axes: Any = None
@@ -88,10 +83,10 @@ class LevelSetDisplay(Display):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.values.shape != (len(self.y), len(self.x)):
+        if self.values.shape[1] != len(self.x):
             raise ValueError(
-                f"values has the shape {self.values.shape}: give one for each of the "
-                f"{len(self.y)} places of y and {len(self.x)} of x."
+                f"values has the shape {self.values.shape}: give one column for each of the "
+                f"{len(self.x)} places of x."
             )
         if self.levels is None:
             # the farthest curve that does not leave the grid
@@ -162,10 +157,10 @@ class LevelSetDisplay(Display):
         """
         return cls.measured(estimator, X, **kwargs).plot(ax)
 
-    def plot(self, ax: Any = None, *, color: str = "#1b1f24") -> LevelSetDisplay:
-        """Draw the curves; on axes that have a picture already, their limits stay."""
+    def plot(self, ax: Any = None, *, color: str = INK) -> LevelSetDisplay:
+        """Draw ``curves_``, and half-axes as ``arrows_``; limits of axes that are given stay."""
         new = ax is None
-        ax = self._draw_on(ax, figsize=(4.2, 4.2), layout="constrained")
+        ax = self._draw_on(ax, figsize=(4.2, 4.2))
         limits = ax.get_xlim(), ax.get_ylim()
         # black on white, so that it is seen on any colour
         from matplotlib.patheffects import withStroke

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, field
 from itertools import combinations
 from typing import Any
 
@@ -12,14 +12,14 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.classes import class_codes, colour, legend_below
-from mercer.plots.displays.display import ARRAY, VECTOR, Display, drawable
+from mercer.plots.displays.display import ARRAY, VECTOR, Display, display, drawable, one_for_each
 from mercer.plots.fitted import kernel_machine
+from mercer.plots.marks import class_codes, colour, legend_below
 
 BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
-@dataclass(eq=False, repr=False)
+@display
 class MarginDisplay(Display):
     r"""Histogram of the functional margins of rows, for each class.
 
@@ -53,8 +53,6 @@ class MarginDisplay(Display):
         the last bar also count rows far outside, with abs(m) above 6 times its median.
     counts : ndarray of shape (classes, bins)
         Number of rows of each class in each bar.
-    ax_, figure_, bars_
-        The matplotlib objects that `plot` drew; ``bars_`` is a list with one entry for each class.
 
     Notes
     -----
@@ -71,7 +69,7 @@ class MarginDisplay(Display):
     """
 
     margins: Any = field(metadata=VECTOR)
-    codes: Any = field(metadata=ARRAY)
+    codes: Any = field(metadata=ARRAY | one_for_each("margins"))
     classes: Sequence
     _: KW_ONLY
     width: Any = None
@@ -177,11 +175,11 @@ class MarginDisplay(Display):
         )
 
     def plot(self, ax: Any = None, **kwargs: Any) -> MarginDisplay:
-        """Draw bars, stacked by class, with lines at 0 and 1. ``kwargs`` go to ``ax.bar``."""
+        """Draw ``bars_``, stacked by class, with lines at 0 and 1. ``kwargs`` go to ``ax.bar``."""
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
-        ax = self._draw_on(ax, layout="constrained")
+        ax = self._draw_on(ax)
         self.bars_ = []
         base = np.zeros(self.counts.shape[1])
         for code, height in enumerate(self.counts):
@@ -202,9 +200,9 @@ class MarginDisplay(Display):
         )
         several = len(self.classes) > 2
         ax.set_xlabel(
-            "margin of the true class over the best other" if several else "margin y f(x)"
+            "Margin of the true class over the best other" if several else "Margin y f(x)"
         )
-        ax.set_ylabel("rows")
+        ax.set_ylabel("Rows")
         marks = [Line2D([], [], color=ink, ls=ls, lw=lw, label=text) for text, _, ls, lw in lines]
         legend_below(ax, [*self.bars_, *marks])
         return self

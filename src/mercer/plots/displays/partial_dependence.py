@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from mercer.plots.displays.display import Panels, display
 from mercer.plots.fitted import EncodedRows, ModelRows, row_count, rows_of, sample_rows, take
+from mercer.plots.marks import colour
 from mercer.tables import ColumnKind, as_dates, column_kind, date_parts, missing_values
 from mercer.threads import Clock, blas_threads
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 DATE_PARTS = 2  # parts of a date that are shown: those that change the predictions most
+LETTERS = 24  # of all names of levels that stand side by side below a panel
 LEVELS = 12  # most values of a column that is not numeric
 FLAT = 0.1  # share of the predictions' standard deviation below which nothing changes
 AT_ONCE = 2**23  # numbers of the rows that are predicted in one call
@@ -61,8 +64,8 @@ class Dependence:
         return float(np.ptp(self.mean))
 
 
-@dataclass(eq=False, repr=False)
-class PartialDependenceDisplay:
+@display
+class PartialDependenceDisplay(Panels):
     r"""The mean prediction for rows whose value in one column is replaced by each of its values.
 
     .. math:: \bar f(v) = \frac1n \sum_i f(x_i \text{ with value } v \text{ in the column}).
@@ -76,12 +79,6 @@ class PartialDependenceDisplay:
         One for each column. Of a date that an automatic estimator reads in parts, such as the hour
         and the day of the week, there are the two parts that change the predictions most: whole
         dates would mix all of them.
-
-    Attributes
-    ----------
-    dependences : list of Dependence
-    axes_, figure_
-        The matplotlib objects that `plot` drew.
 
     Notes
     -----
@@ -171,26 +168,19 @@ class PartialDependenceDisplay:
 
     def plot(self, axes: Any = None, **kwargs: Any) -> PartialDependenceDisplay:
         """Draw each column in its own axes. ``kwargs`` are passed to ``ax.plot``."""
-        import matplotlib.pyplot as plt
-
-        count = max(len(self.dependences), 1)
-        if axes is None:
-            size = (3.2 * min(count, 3), 2.6 * -(-count // 3))
-            axes = plt.subplots(
-                -(-count // 3), min(count, 3), squeeze=False, figsize=size, layout="constrained"
-            )[1]
-        self.axes_ = np.asarray(axes).ravel()
-        self.figure_ = self.axes_[0].figure
-        for ax in self.axes_[len(self.dependences) :]:
-            ax.set_visible(False)
-        for ax, each in zip(self.axes_, self.dependences):
+        panels = self._draw_in(axes, len(self.dependences), 3, (3.2, 2.6))
+        for ax, each in zip(panels, self.dependences):
+            kwargs = {"color": colour(1), **kwargs}
             if each.of.levelled:
                 at = np.arange(len(each.values))
                 bars = [each.mean - each.low, each.high - each.mean]
                 ax.errorbar(at, each.mean, np.maximum(bars, 0), fmt="o", **kwargs)
-                ax.set_xticks(at, each.values, rotation=30, ha="right")
+                turned = sum(map(len, each.values)) > LETTERS
+                look = {"rotation": 30, "ha": "right"} if turned else {}
+                ax.set_xticks(at, each.values, **look)
             else:
-                ax.fill_between(each.values, each.low, each.high, alpha=0.2, lw=0)
+                band = {"alpha": 0.2, "lw": 0, "color": kwargs["color"]}
+                ax.fill_between(each.values, each.low, each.high, **band)
                 ax.plot(each.values, each.mean, **kwargs)
                 ax.tick_params(axis="x", rotation=30 if each.of.in_time else 0)
             ax.set(xlabel=str(each.column))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.display import MATRIX, Display, drawable
+from mercer.plots.displays.display import MATRIX, Display, Panels, display, drawable
+from mercer.plots.marks import picture
 
 SHOWN = 40  # tokens, beyond which their names would cover each other
 
 
-@dataclass(eq=False, repr=False)
+@display
 class AttentionDisplay(Display):
     """The weights of attention as a picture: queries are rows, and keys are columns.
 
@@ -26,11 +27,6 @@ class AttentionDisplay(Display):
         as many.
     name : str, default=""
         What stands above the picture.
-
-    Attributes
-    ----------
-    ax_, figure_, image_
-        The matplotlib objects that `plot` drew.
 
     Examples
     --------
@@ -86,11 +82,9 @@ class AttentionDisplay(Display):
         return cls(weights, tokens, name=name.replace("_", " ")).plot(ax)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> AttentionDisplay:
-        """Draw the weights from 0 to the largest. ``kwargs`` are passed to ``ax.imshow``."""
-        ax = self._draw_on(ax, figsize=(5, 4.6), layout="constrained")
-        style = {"cmap": "cividis", "vmin": 0, "interpolation": "nearest"}
-        self.image_ = ax.imshow(self.weights, **{**style, **kwargs})
-        self.figure_.colorbar(self.image_, ax=ax, label="weight", shrink=0.8)
+        """Draw ``image_``, weights from 0 to the largest. ``kwargs`` go to ``ax.imshow``."""
+        ax = self._draw_on(ax, figsize=(5, 4.6))
+        self.image_ = picture(ax, self.weights, "Weight", **{"vmin": 0, **kwargs})
         ax.set(title=self.name, xticks=[], yticks=[])
         if self.queries is not None and len(self.queries) <= SHOWN:
             ax.set_yticks(range(len(self.queries)), self.queries, fontsize="small")
@@ -102,8 +96,8 @@ class AttentionDisplay(Display):
 RANGE = 60.0  # dB below the loudest point: darker ones look alike
 
 
-@dataclass(eq=False, repr=False)
-class SpectrogramDisplay(Display):
+@display
+class SpectrogramDisplay(Panels):
     """Three pictures with the same axes: the recording, the mask, and the result.
 
     Parameters
@@ -116,12 +110,6 @@ class SpectrogramDisplay(Display):
         Seconds from one frame to the next.
     bin : float
         Hz from one bin to the next.
-
-    Attributes
-    ----------
-    axes_ : ndarray of shape (3,)
-        The axes that `plot` drew on.
-    figure_ : matplotlib figure
 
     Examples
     --------
@@ -150,31 +138,22 @@ class SpectrogramDisplay(Display):
 
     def plot(self, axes: Any = None) -> SpectrogramDisplay:
         """Draw on three axes; without them a new figure is made."""
-        import matplotlib.pyplot as plt
-
-        if axes is None:
-            axes = plt.subplots(
-                3, 1, figsize=(8, 8), sharex=True, sharey=True, layout="constrained"
-            )[1]
-        self.axes_ = np.ravel(axes)
-        self.figure_ = self.axes_[0].figure
+        above, middle, below = self._draw_in(axes, 3, 1, (8, 2.7), sharex=True, sharey=True)
         before, after = (
             10 * np.log10(np.maximum(power, np.finfo(np.float32).tiny))
             for power in (self.before, self.after)
         )
         loudest = float(np.max(before))
         shared = {"vmin": loudest - RANGE, "vmax": loudest, "cmap": "magma"}
-        self._picture(self.axes_[0], before, "Recording", "dB", **shared)
-        self._picture(self.axes_[1], self.mask, "Mask", "gain", vmin=0, vmax=1, cmap="viridis")
-        self._picture(self.axes_[2], after, "Speech", "dB", **shared)
-        self.axes_[2].set_xlabel("Time (s)")
+        self._picture(above, before, "Recording", "dB", **shared)
+        self._picture(middle, self.mask, "Mask", "Gain", vmin=0, vmax=1)
+        self._picture(below, after, "Speech", "dB", **shared)
+        below.set_xlabel("Time (s)")
         return self
 
     def _picture(self, ax: Any, values: Any, title: str, unit: str, **look: Any) -> None:
         frames, bins = np.shape(values)
         extent = (0, frames * self.hop, 0, bins * self.bin / 1000)
-        image = ax.imshow(
-            np.transpose(values), origin="lower", aspect="auto", extent=extent, **look
-        )
+        look |= {"origin": "lower", "aspect": "auto", "extent": extent, "interpolation": "auto"}
+        picture(ax, np.transpose(values), unit, **look)
         ax.set(title=title, ylabel="Frequency (kHz)")
-        ax.figure.colorbar(image, ax=ax, label=unit)

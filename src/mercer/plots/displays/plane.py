@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
-from mercer.plots.classes import class_codes
 from mercer.plots.displays.display import FARTHEST
 from mercer.plots.fitted import bound_kernel, kernel_machine, take
+from mercer.plots.marks import class_codes
 from mercer.samples import column_names, describe, float_array, frame_of, is_frame, number_columns
 
 

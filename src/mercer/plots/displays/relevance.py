@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from mercer.learners.ridge import KernelRidge
 from mercer.machines import Z95, Classification, KernelRidgeMachine, Recipe, Regression
-from mercer.plots.displays.display import ColumnLosses
+from mercer.plots.displays.display import ColumnLosses, display
 from mercer.plots.fitted import ModelRows, row_count, rows_of, sample_rows, take, typical_row
 from mercer.tables import as_numbers
 from mercer.threads import Clock, blas_limit
@@ -24,7 +24,7 @@ FITS = 12.0  # fits that must be in time: ten columns, all columns, and the choi
 MOVED = 200  # rows whose predictions choose the columns
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@display
 class RelevanceDisplay(ColumnLosses):
     r"""The part of the explained variation that is lost without each column.
 
@@ -42,18 +42,12 @@ class RelevanceDisplay(ColumnLosses):
 
     Parameters
     ----------
-    columns : list
-        Names or numbers of columns.
     loss, low, high : array-like of shape (columns,)
         The loss, and its 95% interval over test rows (paired differences, normal approximation).
     full : float
         The score of the fit with all columns.
-    measure : str
-        Name of the score.
     n_train, n_test : int
         Number of rows that the fits used, and number of rows that they were scored on.
-    n_columns : int
-        Number of all columns, if only some were measured.
 
     Notes
     -----
@@ -75,6 +69,7 @@ class RelevanceDisplay(ColumnLosses):
     (2, 'R²')
     """
 
+    _: KW_ONLY
     n_train: int
 
     @classmethod

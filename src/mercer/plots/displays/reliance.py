@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.machines import Z95, Metric, drawn_rows
-from mercer.plots.displays.display import ColumnLosses
+from mercer.plots.displays.display import ColumnLosses, display
 from mercer.plots.fitted import ModelRows, row_count, rows_of, sample_rows, take
 from mercer.tables import as_numbers
 from mercer.threads import Clock
@@ -53,7 +53,7 @@ class ActingPair:
         return f"{a} and {b} act on one another: {part}, and {100 * of_b:.0f}% the other way round."
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@display
 class RelianceDisplay(ColumnLosses):
     r"""How much worse the predictions of a fitted model are if it is not told a column.
 
@@ -76,23 +76,17 @@ class RelianceDisplay(ColumnLosses):
 
     Parameters
     ----------
-    columns : list
-        Names or numbers of columns.
     loss, low, high : array-like of shape (columns,)
         The loss, and its 95% interval over the rows (paired differences, normal approximation;
         their spread is that of draws of the rows where a ``metric`` is not a mean of errors).
     full : float
         The score of the model on these rows.
-    measure : str
-        Name of the score.
     chance : float
         The same score of a constant.
     pairs : list of ActingPair
         Columns that act together, the strongest first.
     n_test : int
         Number of rows.
-    n_columns : int
-        Number of all columns, if only some were measured.
 
     References
     ----------
@@ -113,6 +107,7 @@ class RelianceDisplay(ColumnLosses):
     '0 and 1 matter only together: what one of them means depends on the other.'
     """
 
+    _: KW_ONLY
     pairs: list[ActingPair] = field(default_factory=list)
     chance: float = 0.0
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, InitVar, dataclass
+from dataclasses import KW_ONLY, InitVar
 from typing import Any
 
 import numpy as np
 
-from mercer.plots.classes import colour, diverging
-from mercer.plots.displays.display import Display
+from mercer.machines import Z95
+from mercer.plots.displays.display import Panels, display
+from mercer.plots.marks import colour, diverging
 
-Z95 = 1.96  # half the width of a 95% interval, in standard errors
 INCHES = (3.4, 2.7)  # of a panel
 ACROSS = 3  # panels side by side
 MOST_TICKS = 12  # categories with a name on an axis of a heat map
 LONGEST = 18  # characters of a name of a category
 
 
-@dataclass(eq=False, repr=False)
-class ShapeDisplay(Display):
+@display
+class ShapeDisplay(Panels):
     """The functions of columns and pairs, the strongest first.
 
     All curves have one scale. They have steps at the edges of their bins, and a band of 95%
@@ -41,7 +41,6 @@ class ShapeDisplay(Display):
     ----------
     parts : list
         The shapes and surfaces that are drawn.
-    axes_, figure_ : the matplotlib objects that `plot` drew
 
     Examples
     --------
@@ -79,23 +78,12 @@ class ShapeDisplay(Display):
 
     def plot(self, axes: Any = None) -> ShapeDisplay:
         """Draw each function in axes of its own; None makes a new figure."""
-        import matplotlib.pyplot as plt
-
-        if axes is None:
-            across = min(ACROSS, max(1, len(self.parts)))
-            down = max(1, -(-len(self.parts) // across))
-            size = (across * INCHES[0], down * INCHES[1])
-            _, axes = plt.subplots(down, across, figsize=size, layout="constrained", squeeze=False)
-        self.axes_ = np.ravel(axes)
-        self.figure_ = self.axes_[0].figure
         self._reach = max((self._extent(part) for part in self.parts), default=1.0) or 1.0
-        for ax, part in zip(self.axes_, self.parts):
+        for ax, part in zip(self._draw_in(axes, len(self.parts), ACROSS, INCHES), self.parts):
             if part.values.ndim == 2:
                 (self._draw_curve if part.ordered else self._draw_levels)(ax, part)
             else:
                 self._draw_surface(ax, part)
-        for ax in self.axes_[len(self.parts) :]:
-            ax.set_axis_off()
         self.figure_.suptitle(f"What each column {self.label}", fontsize="medium")
         return self
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from mercer.gram import DenseGram, pivoted_cholesky
-from mercer.plots.classes import class_codes, class_handles, colour, legend_below, mark
-from mercer.plots.displays.display import ARRAY, MATRIX, VECTOR, Display, square
+from mercer.plots.displays.display import (
+    ARRAY,
+    PLANE,
+    VECTOR,
+    Display,
+    display,
+    one_for_each,
+    square,
+)
 from mercer.plots.fitted import sample_gram
+from mercer.plots.marks import class_codes, class_handles, class_points, colour, legend_below
 
 VISIBLE = 1e-14  # smaller parts of a trace are rounding errors
 
 
-@dataclass(eq=False, repr=False)
+@display
 class SpectrumDisplay(Display):
     r"""Eigenvalues :math:`\lambda_1 \ge \lambda_2 \ge \ldots` of K / n, in decreasing order.
 
@@ -34,8 +42,6 @@ class SpectrumDisplay(Display):
     ----------
     eigenvalues : ndarray of shape (n,)
         Eigenvalues in decreasing order.
-    ax_, figure_, line_
-        The matplotlib objects that `plot` drew.
 
     Examples
     --------
@@ -89,11 +95,11 @@ class SpectrumDisplay(Display):
         return int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12)) + 1)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> SpectrumDisplay:
-        """Draw eigenvalue against rank on log scales. ``kwargs`` are passed to ``ax.loglog``."""
-        self._draw_on(ax)
-        values = self.visible
-        (self.line_,) = self.ax_.loglog(np.arange(1, len(values) + 1), values, **kwargs)
-        self.ax_.set(xlabel="Rank", ylabel="Eigenvalue of K / n")
+        """Draw ``line_``, eigenvalue against rank on log scales. ``kwargs`` go to ``ax.loglog``."""
+        ax, values = self._draw_on(ax), self.visible
+        style = {"color": colour(1), **kwargs}
+        (self.line_,) = ax.loglog(np.arange(1, len(values) + 1), values, **style)
+        ax.set(xlabel="Rank", ylabel="Eigenvalue of K / n")
         return self
 
     def _rounding(self) -> float:
@@ -101,7 +107,7 @@ class SpectrumDisplay(Display):
         return len(self.eigenvalues) * self.precision * size
 
 
-@dataclass(eq=False, repr=False)
+@display
 class RankErrorDisplay(Display):
     r"""The part of the trace, :math:`\mathrm{tr}(K - \hat K) / \mathrm{tr}\,K`, that a Gram matrix
     of low rank lacks, by the number of its centres.
@@ -115,12 +121,6 @@ class RankErrorDisplay(Display):
         What is left with 1, 2, ... centres.
     least : array-like of shape (rank,)
         What the best matrix of this rank leaves.
-
-    Attributes
-    ----------
-    errors, least : ndarray of shape (rank,)
-    ax_, figure_, lines_
-        The matplotlib objects that `plot` drew.
 
     Examples
     --------
@@ -168,23 +168,21 @@ class RankErrorDisplay(Display):
         return int(enough[0]) + 1 if len(enough) else None
 
     def plot(self, ax: Any = None, **kwargs: Any) -> RankErrorDisplay:
-        """Draw both curves on log scales. ``kwargs`` are passed to ``ax.loglog`` of the errors."""
-        self._draw_on(ax)
-        self.lines_ = []
-        for values, name, style in (
-            (self.errors, "centres", {}),
-            (self.least, "least possible", {"color": "0.5", "linestyle": "--"}),
+        """Draw two ``lines_`` on log scales. ``kwargs`` go to ``ax.loglog`` of the errors."""
+        ax, self.lines_ = self._draw_on(ax), []
+        for values, style in (
+            (self.errors, {"label": "centres", "color": colour(1), **kwargs}),
+            (self.least, {"label": "least possible", "color": "0.5", "linestyle": "--"}),
         ):
             shown = values > VISIBLE
-            options = {**style, **kwargs} if name == "centres" else style
             ranks = np.arange(1, len(values) + 1)[shown]
-            self.lines_ += self.ax_.loglog(ranks, values[shown], label=name, **options)
-        self.ax_.set(xlabel="Number of centres", ylabel="Missing share of the trace")
-        self.ax_.legend()
+            self.lines_ += ax.loglog(ranks, values[shown], **style)
+        ax.set(xlabel="Number of centres", ylabel="Missing share of the trace")
+        ax.legend(frameon=False)
         return self
 
 
-@dataclass(eq=False, repr=False)
+@display
 class EmbeddingDisplay(Display):
     """Scores of samples on two components, as a scatter plot.
 
@@ -198,11 +196,6 @@ class EmbeddingDisplay(Display):
     classes : array-like, optional
         The classes in ascending order; by default the labels, unless these are floats.
 
-    Attributes
-    ----------
-    ax_, figure_ : the matplotlib axes and figure that `plot` drew on
-    points_ : list of matplotlib collections, one for each class, or one for all samples
-
     Examples
     --------
     >>> display = EmbeddingDisplay([[0.0, 1.0], [2.0, 3.0]], ["a", "b"])
@@ -210,20 +203,13 @@ class EmbeddingDisplay(Display):
     array(['a', 'b'], dtype='<U1')
     """
 
-    scores: Any = field(metadata=MATRIX)
-    labels: Any = field(default=None, metadata=ARRAY)
+    scores: Any = field(metadata=PLANE)
+    labels: Any = field(default=None, metadata=ARRAY | one_for_each("scores"))
     names: tuple[str, str] = ("First component", "Second component")
     classes: Any = field(default=None, metadata=ARRAY)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.scores.shape[1] != 2:
-            raise ValueError(f"scores has shape {self.scores.shape}: give two columns.")
-        if self.labels is not None and self.labels.shape != self.scores.shape[:1]:
-            raise ValueError(
-                f"labels has shape {self.labels.shape}: give one for each of the "
-                f"{len(self.scores)} samples."
-            )
         if self.classes is None and self.labels is not None and self.labels.dtype.kind != "f":
             self.classes = np.unique(self.labels)
 
@@ -264,22 +250,18 @@ class EmbeddingDisplay(Display):
         return cls(scores[:, [first, second]], y, (names[first], names[second])).plot(ax)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> EmbeddingDisplay:
-        """Draw the points. ``kwargs`` are passed to ``ax.scatter``."""
-        self._draw_on(ax)
+        """Draw ``points_``, a collection for each class. ``kwargs`` go to ``ax.scatter``."""
+        ax = self._draw_on(ax)
         style = {"s": 22, "alpha": 0.85, "edgecolors": "white", "linewidths": 0.4, **kwargs}
-        x, y = self.scores.T
-        self.points_ = []
         if self.classes is not None:
             codes = class_codes(self.labels, self.classes, "labels")
-            for c in range(len(self.classes)):
-                look = {"color": [colour(c)], "marker": mark(c), **style}
-                self.points_.append(self.ax_.scatter(x[codes == c], y[codes == c], **look))
-            legend_below(self.ax_, class_handles(self.classes))
+            self.points_ = class_points(ax, self.scores, codes, len(self.classes), **style)
+            legend_below(ax, class_handles(self.classes))
         else:
             known = self.labels is not None
-            look = {"c": self.labels, "cmap": "viridis"} if known else {"color": [colour(1)]}
-            self.points_.append(self.ax_.scatter(x, y, **{**look, **style}))
+            look = {"c": self.labels, "cmap": "cividis"} if known else {"color": [colour(1)]}
+            self.points_ = [ax.scatter(*self.scores.T, **{**look, **style})]
             if known:
-                self.figure_.colorbar(self.points_[0], ax=self.ax_)
-        self.ax_.set(xlabel=self.names[0], ylabel=self.names[1])
+                self.figure_.colorbar(self.points_[0], ax=ax, label="y")
+        ax.set(xlabel=self.names[0], ylabel=self.names[1])
         return self

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from mercer.plots.displays.display import SERIES, VECTOR, Display, answers
+from mercer.plots.displays.display import SERIES, VECTOR, PartLosses, answers, display, one_for_each
 from mercer.samples import as_samples
 
 STARTS = 4  # windows that begin within the length of one
 
 
-@dataclass(eq=False, repr=False)
-class StretchDisplay(Display):
+@display
+class StretchDisplay(PartLosses):
     r"""Which stretches of one time series an answer rests on: what the answer loses where a stretch
     is made straight.
 
@@ -32,11 +32,6 @@ class StretchDisplay(Display):
         What the answer is, such as ``"P(fast)"``.
     full : float
         The answer for the series as it is.
-
-    Attributes
-    ----------
-    ax_, figure_, image_
-        The matplotlib objects that `plot` drew.
 
     Notes
     -----
@@ -58,7 +53,7 @@ class StretchDisplay(Display):
     """
 
     series: Any = field(metadata=SERIES)
-    loss: Any = field(metadata=VECTOR)
+    loss: Any = field(metadata=VECTOR | one_for_each("series"))
     answer: str
     full: float
 
@@ -115,17 +110,14 @@ class StretchDisplay(Display):
         return total / times, float(values[0]), answer
 
     def plot(self, ax: Any = None, **kwargs: Any) -> StretchDisplay:
-        """Draw the series, in colours of the losses. ``kwargs`` are passed to ``ax.scatter``."""
-        ax = self._draw_on(ax)
-        most = float(np.abs(self.loss).max()) or 1.0
-        t = np.arange(len(self.series))
-        options = {"cmap": "coolwarm", "vmin": -most, "vmax": most, "s": 14, "zorder": 2} | kwargs
+        """Draw the series, ``image_`` in colours of the losses. ``kwargs`` go to ``ax.scatter``."""
+        ax, t = self._draw_on(ax), np.arange(len(self.series))
+        options = self._colours() | {"s": 14, "zorder": 2} | kwargs
         for channel in self.series.T:
             ax.plot(t, channel, color="0.7", linewidth=0.8, zorder=1)
-            self.image_ = ax.scatter(t, channel, c=self.loss, **options)
-        self.figure_.colorbar(self.image_, ax=ax, label=f"loss of {self.answer}")
-        ax.set_xlabel("time")
-        ax.set_title(f"{self.answer} = {self.full:.3g}")
+            self.image_ = ax.scatter(t, channel, **options)
+        self._draw_answer(self.image_)
+        ax.set_xlabel("Time")
         return self
 
 

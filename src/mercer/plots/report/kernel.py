@@ -21,9 +21,9 @@ from mercer.distances import Comparison, MappedMinkowski, Meaning
 from mercer.kernels import Kernel, TableKernel
 from mercer.learners.spectral import KernelPCA
 from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, padded
-from mercer.plots.classes import COLOURS, class_codes
 from mercer.plots.displays import EmbeddingDisplay, GramDisplay, SpectrumDisplay
 from mercer.plots.fitted import bound_kernel, kernel_machine, sample_rows
+from mercer.plots.marks import COLOURS, class_codes
 from mercer.plots.report.section import Section, Several, attributes, plain
 from mercer.plots.report.subject import Subject
 from mercer.samples import is_number

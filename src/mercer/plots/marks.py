@@ -1,4 +1,4 @@
-"""Classes in figures: their numbers, colours and marks, and a legend that covers no data.
+"""Marks of figures: colours and legends of classes, and what several displays draw of arrays.
 
 Colour-blind readers can distinguish the colours (Okabe & Ito, "Color Universal Design", 2008). The
 first two colours also differ in lightness, and marks distinguish classes without any colour.
@@ -105,3 +105,51 @@ def legend_below(ax: Any, handles: list) -> Any:
         handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=place,
         ncols=-(-len(handles) // rows), frameon=False, borderaxespad=0,
     )  # fmt: skip
+
+
+def class_points(ax: Any, points: np.ndarray, codes: Any, count: int, **style: Any) -> list:
+    """Draw points (n, 2) in the colours and marks of their classes, one collection a class."""
+    return [
+        ax.scatter(*points[codes == c].T, **{"color": [colour(c)], "marker": mark(c), **style})
+        for c in range(count)
+    ]
+
+
+def named_bars(ax: Any, names: list, values: Any, whiskers: Any = None, **style: Any) -> Any:
+    """Draw a horizontal bar for each name, the first on top, with a line at 0."""
+    at = np.arange(len(names))[::-1]
+    look = {"color": colour(1), "height": 0.7, "error_kw": {"ecolor": "0.35", "lw": 1}, **style}
+    bars = ax.barh(at, values, xerr=whiskers, **look)
+    ax.set_yticks(at, [str(name) for name in names])
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.axvline(0, color="grey", lw=0.8)
+    return bars
+
+
+def bars_size(count: int) -> tuple[float, float]:
+    """The size of a figure whose `named_bars` do not touch each other's names."""
+    return 6.4, 1.2 + 0.3 * count
+
+
+def picture(ax: Any, values: np.ndarray, label: str, **style: Any) -> Any:
+    """Draw a matrix, a colour for each number, and the colour bar."""
+    look = {"cmap": "cividis", "interpolation": "nearest", **style}
+    image = ax.imshow(values, **look)
+    ax.figure.colorbar(image, ax=ax, label=label)
+    return image
+
+
+def ring(ax: Any, x: Any, y: Any, **style: Any) -> Any:
+    """Draw a ring around the point of a curve or of a map that was chosen."""
+    look = {"marker": "o", "ms": 8, "mfc": "none", "mew": 1.8, "ls": "", **style}
+    return ax.plot([x], [y], **look)[0]
+
+
+def logarithmic(ax: Any) -> None:
+    """Make the x axis logarithmic, with plain numbers at 1, 2, 5, 10 and so on."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
