@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer.kernels.laplacian_functions import largest_at_most
 from mercer.persistence import check_fields
-from mercer.samples import NodeGraph, graphs_of, largest_at_most
+from mercer.samples import NodeGraph, graphs_of
 
 EDGES = [(0, 1), (1, 2), (3, 1)]
 A = np.zeros((5, 5))

@@ -23,12 +23,13 @@ from mercer.distances.products import (
     feature_weights,
     from_origin,
     mapped_rows,
+    safe_unit,
     squared_euclidean,
     squared_norms,
     unit_rows,
 )
 from mercer.distances.weights import least_left_out, ledoit_wolf
-from mercer.samples import Prepared, float_array, is_number, largest_column, safe_unit
+from mercer.samples import Prepared, float_array, is_number, largest_column
 
 #: p -> index of the norm, and the norm of a difference in words
 NORMS = {

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.distances import Distance, MappedMinkowski
+from mercer.distances import Distance, MappedMinkowski, safe_unit
 from mercer.kernels.base import Kernel
-from mercer.samples import is_number, largest_column, safe_unit
+from mercer.samples import is_number, largest_column
 
 TINY = 1e-154  # the square of a smaller number is no usual float
 LARGEST = float(np.finfo(np.float64).max)

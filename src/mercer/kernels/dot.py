@@ -17,6 +17,7 @@ from mercer.distances import (
     dense_rows,
     inner_products,
     over_pairs,
+    refuse_lost_products,
     squared_norms,
     unit_rows,
 )
@@ -24,7 +25,7 @@ from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolv
 from mercer.kernels.base import Kernel, Layer
 from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import multiplied, values
-from mercer.samples import Prepared, is_number, refuse_lost_products
+from mercer.samples import Prepared, is_number
 
 WORDS = ("scale", "auto")  # γ of an inner product is not learnt from distances
 

@@ -21,6 +21,7 @@ from mercer.kernels.laplacian_functions import (
     SpectralFunction,
     exponential,
     inverse,
+    largest_at_most,
 )
 from mercer.samples import (
     LAPLACIANS,
@@ -28,7 +29,6 @@ from mercer.samples import (
     Prepared,
     is_number,
     is_whole,
-    largest_at_most,
 )
 
 SMALL = 2000  # nodes, up to which the Laplacian is decomposed: 3 s on one core of an AMD EPYC

@@ -22,6 +22,7 @@ from mercer.samples.columns import (
 )
 from mercer.samples.graphs import Graphs, graphs_of
 from mercer.samples.kind import (
+    Drawing,
     Kind,
     all_kinds,
     joined,
@@ -59,11 +60,10 @@ __all__ = [
 # what other rooms use, and no user needs
 from mercer.samples.columns import as_amounts, in_numbers
 from mercer.samples.copies import copies_of, row_marks, row_numbers
-from mercer.samples.drawing import Drawing
 from mercer.samples.graph_forms import graph_of_fields
 from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
-from mercer.samples.node_graph import LAPLACIANS, largest_at_most, scaled_rows
+from mercer.samples.node_graph import LAPLACIANS, scaled_rows
 from mercer.samples.raw_data import (
     LISTED,
     as_given,
@@ -88,11 +88,7 @@ from mercer.samples.series import are_series, time_first
 from mercer.samples.vectors import (
     as_rows,
     encode_vectors,
-    float_range,
-    in_float64,
     plain_rows,
-    refuse_lost_products,
     rows_of_numbers,
-    safe_unit,
     same_rows,
 )

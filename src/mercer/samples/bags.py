@@ -22,7 +22,6 @@ class Bags(Ragged):
         The points of bag i are ``values[starts[i] : starts[i + 1]]``.
     starts : ndarray of shape (n + 1,), int64
     dtype : floating dtype, default=float64
-        The dtype of what is computed from them.
     """
 
     @property

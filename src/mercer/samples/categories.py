@@ -42,7 +42,6 @@ class Categories(Encoded):
         The values of each column. A missing value is the level ``None``, so that it is equal to
         other missing values and to nothing else.
     dtype : floating dtype, default=float64
-        The dtype in which comparisons are computed.
     known : list of c ints, optional
         How many levels of each column are in the training sample; they come first. None means all.
     """

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.drawing import EDGES, NODES, Drawing, graph_places, shortened
 from mercer.samples.graph_forms import (
     GraphParts,
     graph_as_given,
@@ -15,7 +14,7 @@ from mercer.samples.graph_forms import (
     parts_of,
 )
 from mercer.samples.graphs import Graphs, finite_attributes, rows_of_neighbours
-from mercer.samples.kind import Kind, named
+from mercer.samples.kind import Drawing, Kind, named
 from mercer.samples.raw_data import as_objects, describe_entry
 
 
@@ -82,13 +81,10 @@ class GraphsKind(Kind):
 
     def drawing(self, item: Any) -> Drawing:
         graph = self.encode([item], None, "this report")
-        n, edges, said = len(graph.degrees), _edges(graph), _sizes(graph)
-        if n > NODES or len(edges) > EDGES:
-            return Drawing.none(f"{said}, too many to draw")
-        labels = graph_as_given(item, "the graph").labels
-        known = graph.node_labels is not None and labels is not None
-        words = [shortened(label) for label in labels or []] if known else []
-        return Drawing(graph_places(n, edges), edges, words, said, directed=graph.directed)
+        known = graph.node_labels is not None
+        labels = graph_as_given(item, "the graph").labels if known else None
+        draw = named("mercer.plots.layout:graph_drawing")
+        return draw(len(graph.degrees), _edges(graph), labels, _sizes(graph), graph.directed)
 
     def without_each_node(self, item: Any) -> list:
         parts = graph_as_given(item, "graph")

@@ -53,7 +53,6 @@ class Graphs(Encoded):
         an index of them, are then not read.
     directed : bool, default=False
     dtype : floating dtype, default=float64
-        The dtype of what is computed from them.
     """
 
     def __init__(

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mercer.samples.drawing import Drawing
+import numpy as np
+
 from mercer.samples.ragged import Ragged, joined_rows
 from mercer.samples.raw_data import as_objects, describe, describe_entry, first_known
 
@@ -22,6 +24,39 @@ OBJECTS = {"two_d_array": False, "sparse": False}
 _KINDS: dict[str, Kind] = {}
 #: type of encoded samples -> its kind
 _ENCODED: dict[type, Kind] = {}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Nodes at places of a plane, with edges and labels.
+
+    Attributes
+    ----------
+    places : ndarray of shape (n, 2)
+        x to the right and y upwards. One unit is about the length of an edge, or where labels are
+        ``written`` the width of a letter.
+    edges : ndarray of shape (m, 2), int
+    labels : list of str
+        One for each node, or none at all.
+    said : str
+        The sample in words; without places the reason is among them.
+    written : bool
+        Whether labels stand at the nodes. Otherwise colours tell them.
+    directed : bool
+        Whether edges lead from their first node to the second one.
+    """
+
+    places: np.ndarray
+    edges: np.ndarray
+    labels: list[str]
+    said: str
+    written: bool = False
+    directed: bool = False
+
+    @classmethod
+    def none(cls, said: str) -> Drawing:
+        """The words alone, for a sample that is too large for a picture."""
+        return cls(np.empty((0, 2)), np.empty((0, 2), np.int64), [], said)
 
 
 class Kind(ABC):

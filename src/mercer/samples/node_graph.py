@@ -18,7 +18,6 @@ from mercer.samples.graphs import Graphs, rows_of_neighbours
 from mercer.samples.raw_data import check_format, describe
 
 LAPLACIANS = ("plain", "normalised")
-ROUNDS = 30  # of the iteration that bounds an eigenvalue
 
 
 class LaplacianParts(NamedTuple):
@@ -151,24 +150,6 @@ def scaled_rows(A: sp.csr_array, s: np.ndarray) -> sp.csr_array:
     """diag(s) A diag(s) for a sparse A."""
     rows = np.repeat(s, np.diff(A.indptr))
     return sp.csr_array((A.data * rows * s[A.indices], A.indices, A.indptr), A.shape)
-
-
-def largest_at_most(own: np.ndarray, shared: sp.csr_array) -> float:
-    """A bound of the largest eigenvalue of diag(own) + shared, neither of which is negative.
-
-    For each x > 0 the largest (M x)_i / x_i is one (Collatz 1942); the power iteration comes near
-    the eigenvalue. So the bound holds also where the iteration has not converged.
-    """
-    x, least = np.ones(len(own)), np.inf
-    for _ in range(ROUNDS):
-        y = own * x + shared @ x
-        least = min(least, float((y / x).max()))
-        x = y + 0.5 * least * x  # a shift, without which the sides of a bipartite graph take turns
-        if not x.max() > 0:
-            return 0.0
-        # components of small eigenvalues stay above 0
-        x = np.maximum(x / x.max(), 1e-100)
-    return least
 
 
 def _of_matrix(A: Any) -> sp.csr_array:

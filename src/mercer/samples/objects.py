@@ -24,7 +24,6 @@ class Objects(Encoded):
     numbers : ndarray of shape (n,), int
         The place of each object in the data that the user gave, for error messages.
     dtype : floating dtype, default=float64
-        The dtype in which comparisons are computed.
     """
 
     by_row = "values", "numbers"

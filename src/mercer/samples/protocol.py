@@ -41,7 +41,7 @@ class Samples(Protocol):
 
 
 class Encoded:
-    """Samples as arrays, and the precision in which comparisons are computed.
+    """Samples as arrays, and ``dtype``, the precision in which comparisons are computed.
 
     ``by_row`` names the arrays that have one entry for each sample, for classes that have no other
     way of selecting rows.

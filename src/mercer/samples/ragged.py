@@ -22,7 +22,6 @@ class Ragged(Encoded):
     values : ndarray of shape (total,), integers
     starts : ndarray of shape (n + 1,), int64
     dtype : floating dtype, default=float64
-        The dtype in which comparisons are computed.
     """
 
     def __init__(self, values: np.ndarray, starts: np.ndarray, dtype: Any = np.float64):

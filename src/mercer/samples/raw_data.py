@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MappingView, Sequence, Set
+from collections.abc import Iterator, Mapping, MappingView, Set
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise
@@ -15,7 +15,11 @@ from mercer.spoken import a_type, written
 
 #: containers of Python and NumPy whose items have an order
 LISTED = (list, tuple, np.ndarray)
-
+#: types of samples -> what one of them is that is given alone, and in a list
+SAID = (
+    (str, "a single string", "string"), (bytes, "a single bytes object", "bytes object"),
+    (Mapping, "a dict", "dict"), (Set, "a single set", "set"), (type(None), "None", ""),
+)  # fmt: skip
 
 SAID_OF_LEVELS = (
     "the index of X has several levels, and each row of X was read as a sample: if X is a frame of "
@@ -31,23 +35,13 @@ def describe(X: Any) -> str:
     >>> describe(["a", "b"]), describe({"a": 1}), describe(np.ones((3, 2)))
     ('2 strings', 'a dict', '3 rows of 2 numbers')
     """
-    if isinstance(X, str):
-        return "a single string"
-    if isinstance(X, bytes):
-        return "a single bytes object"
-    if isinstance(X, Mapping):
-        return "a dict"
-    if isinstance(X, Set):
-        return "a single set"
-    if X is None:
-        return "None"
-    items = listed(X)
-    if items:
-        item, count = items[0], len(items)
-        for types, noun in (((str,), "string"), ((bytes,), "bytes object"), ((Set,), "set"),
-                            ((Mapping,), "dict")):  # fmt: skip
-            if isinstance(item, types):
-                return f"{count} {noun}{'s' if count != 1 else ''}"
+    for types, single, _ in SAID:
+        if isinstance(X, types):
+            return single
+    items = listed(X) or []
+    for types, _, noun in SAID:
+        if items and isinstance(items[0], types) and noun:
+            return f"{len(items)} {noun}{'s' if len(items) != 1 else ''}"
     shape = getattr(X, "shape", None)
     if shape is not None and is_frame(X):
         return f"a data frame of {shape[0]} rows and {shape[1]} columns"
@@ -207,14 +201,10 @@ def _fault_of_lists(A: Any) -> str | None:
 
 
 def _fault_of_keys(A: Any) -> str | None:
-    if A.ndim == 1:
-        return _fault_of_numbers(np.array(list(A.keys())), A.shape[0], "place")
-    places = np.array(list(A.keys())).reshape(-1, 2).T
-    rows, columns = (
-        _fault_of_numbers(numbers, size, noun)
-        for numbers, size, noun in zip(places, A.shape, ("row", "column"))
-    )
-    return rows or columns
+    places = np.array(list(A.keys())).reshape(-1, A.ndim).T
+    nouns = ("row", "column") if A.ndim == 2 else ("place",)
+    faults = map(_fault_of_numbers, places, A.shape, nouns)
+    return next((fault for fault in faults if fault is not None), None)
 
 
 def _fault_of_numbers(numbers: np.ndarray, size: int, noun: str) -> str | None:
@@ -246,10 +236,13 @@ def named_fields(X: Any) -> Any:
     ['age', 'sex']
     """
     if isinstance(X, np.ndarray):
-        return _frame_of_fields(X) if X.dtype.names else X
+        return _frame({name: X[name] for name in X.dtype.names}) if X.dtype.names else X
     if isinstance(X, (list, tuple)):
         records = X and isinstance(X[0], Mapping) and all(isinstance(row, Mapping) for row in X)
-        return _frame_of_records(X) if records and X[0].keys().isdisjoint(GRAPH) else X
+        if not records or not X[0].keys().isdisjoint(GRAPH):
+            return X
+        names = dict.fromkeys(name for row in X for name in row)
+        return _frame({name: [row.get(name) for row in X] for name in names})
     structs = str(getattr(X, "dtype", getattr(X, "type", ""))).lower().startswith("struct")
     return named_fields(listed(X)) if structs else X
 
@@ -291,15 +284,6 @@ def plain_array(X: Any) -> Any:
     other = hasattr(X, "__array__") and len(getattr(X, "shape", ())) > 1
     other = other and not isinstance(X, np.ndarray) and not sp.issparse(X) and not is_frame(X)
     return np.asarray(X) if other else X
-
-
-def _frame_of_records(rows: Sequence[Mapping]) -> Any:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return _frame({name: [row.get(name) for row in rows] for name in names})
-
-
-def _frame_of_fields(X: np.ndarray) -> Any:
-    return _frame({name: X[name] for name in X.dtype.names or ()})
 
 
 def _frame(columns: dict[Any, Any]) -> Any:

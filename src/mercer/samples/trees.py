@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.persistence import fields, whole
-from mercer.samples.drawing import Drawing, tree_drawing
-from mercer.samples.kind import Kind, named
+from mercer.samples.kind import Drawing, Kind, named
 from mercer.samples.label_hashes import SCALARS, hash_labels
 from mercer.samples.ragged import Ragged
 from mercer.samples.raw_data import as_objects, describe_entry
@@ -182,7 +181,6 @@ class Trees(Ragged):
         children it has. Tree i is ``values[starts[i] : starts[i + 1]]``, in preorder.
     starts : ndarray of shape (n + 1,), int64
     dtype : floating dtype, default=float64
-        The dtype of what is computed from them.
     """
 
     @property
@@ -247,7 +245,7 @@ class TreesKind(Kind):
 
     def drawing(self, item: Any) -> Drawing:
         labels, children = preorder(item, "the tree")
-        return tree_drawing(labels, children, f"{len(labels):,} nodes")
+        return named("mercer.plots.layout:tree_drawing")(labels, children, f"{len(labels):,} nodes")
 
     def counter(self, samples: Trees) -> Any:
         return named("mercer.kernels:subtree_counter")(samples)

@@ -36,8 +36,6 @@ from mercer.samples.raw_data import (
     reading_numbers,
 )
 
-SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
-LOST = 16  # units of the last digit of inner products, below which a variance is lost in them
 LEAST = 2  # numbers of a vector in a cell
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
@@ -328,103 +326,6 @@ def is_plain(X: Any) -> bool:
     )
 
 
-def safe_unit(X: Any, power: float = 2.0, dtype: Any = None) -> float:
-    """A power of two that makes vectors large enough for powers of their numbers; mostly 1.
-
-    Products with it are exact, so that the rows keep their digits and their order. ``dtype`` is the
-    precision of the powers; None means that of X.
-
-    Examples
-    --------
-    >>> safe_unit(np.array([[3.0]])), safe_unit(np.array([[2.0**-600]])) == 2.0**357
-    (1.0, True)
-    """
-    values = X.data if sp.issparse(X) else plain_rows(X)
-    floats = np.finfo(dtype or X.dtype)
-    enough = 2.0 ** (float(floats.minexp + floats.nmant) / power)
-    largest = 0.0
-    for part in (values[:SOME], values):  # mostly the first rows are large enough
-        largest = max(float(part.max(initial=0)), -float(part.min(initial=0)))
-        if largest >= enough:
-            return 1.0
-    if largest == 0:
-        return 1.0
-    # halfway, so that other rows may be larger
-    middle = int((floats.minexp + floats.nmant) / (2 * power))
-    return 2.0 ** min(middle - int(np.frexp(largest)[1]), floats.maxexp - 2)
-
-
-def float_range(X: Any, like: Any = None) -> Any:
-    """Encoded samples that kernels can compare without losing their digits.
-
-    Products of numbers in float32 have no digit left of what tells rows apart, if rows are far from
-    0 beside the distances between them, or if all numbers are tiny. Such rows become float64; all
-    other samples stay as they are. For new rows the training rows ``like`` decide.
-    """
-    if not isinstance(X, (np.ndarray, sp.csr_array)) or X.dtype != np.float32:
-        return X
-    if like is not None and like.dtype == np.float32:
-        return X
-    return X if _float32_serves(X if like is None else like) else in_float64(X)
-
-
-def in_float64(X: Any) -> Any:
-    """Vectors of float32 in float64; other samples as they are."""
-    if not isinstance(X, (np.ndarray, sp.csr_array)) or X.dtype != np.float32:
-        return X
-    rows: Any = type(X)(plain_rows(X).astype(np.float64))
-    rows.checked = getattr(X, "checked", "")
-    return rows
-
-
-def _float32_serves(X: Any) -> bool:
-    if safe_unit(X, dtype=np.float32) != 1:
-        return False
-    if not X.shape[0]:
-        return True
-    mean, variance = column_moments(X)
-    spread = float(np.sqrt(variance.max(initial=0)))
-    return not 0 < spread < np.abs(mean).max(initial=0) / FAR
-
-
-def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of each column of some rows, dense or sparse, in float64."""
-    some = X[:: X.shape[0] // SOME + 1]
-    if not sp.issparse(some):
-        some = plain_rows(some).astype(np.float64)
-        return some.mean(axis=0), some.var(axis=0)
-    some = some.astype(np.float64)
-    mean = np.asarray(some.mean(axis=0)).ravel()
-    # those that are stored, measured from the mean, and the zeros that are not
-    away = (some.data - mean[some.indices]) ** 2
-    stored = np.bincount(some.indices, minlength=len(mean))
-    squares = np.bincount(some.indices, away, minlength=len(mean))
-    return mean, (squares + (some.shape[0] - stored) * mean**2) / some.shape[0]
-
-
-def refuse_lost_products(X: Any, reader: str) -> None:
-    """Raise ValueError if no digit of inner products of vectors distinguishes the rows."""
-    if safe_unit(X) != 1:
-        j, size = largest_column(X)
-        raise ValueError(
-            f"column {j} of X reaches only {size:.3g}, and products of such numbers, which "
-            f"{reader} reads, have no digits as floats: divide X by its largest value "
-            "(sklearn.preprocessing.MaxAbsScaler does it for each column)."
-        )
-    with np.errstate(all="ignore"):
-        mean, variance = column_moments(X)
-        spread = float(variance.sum())
-        digit, size = float(np.finfo(X.dtype).eps), float(mean @ mean)
-    # equal rows have the variance that rounding of their mean makes
-    if LOST * digit**2 * size < spread < LOST * digit * size < np.inf:
-        j = int(np.abs(mean).argmax())
-        raise ValueError(
-            f"column {j} of X is near {mean[j]:.3g}, and the rows differ by {spread**0.5:.2g}: "
-            f"inner products, which {reader} reads, lose that by rounding. Subtract the mean of "
-            "each column (sklearn.preprocessing.StandardScaler does it), or read X in float64."
-        )
-
-
 def largest_column(X: Any) -> tuple[int, float]:
     """The column of encoded vectors that has the number of the largest size, and this size."""
     sizes = abs(X).max(axis=0)
@@ -459,13 +360,9 @@ def refuse_objects(X, reader):
 
 def _first_text(X) -> str | None:
     """A text in the first row of a 2-D array or list that is not a number, or None."""
-    if isinstance(X, np.ndarray):
-        row = X[0] if X.ndim == 2 and X.dtype.kind in "OU" and len(X) else ()
-    else:
-        row = X[0] if isinstance(X, (list, tuple)) and len(X) else ()
-    if not isinstance(row, LISTED):
-        return None
-    for value in row:
+    texts = not isinstance(X, np.ndarray) or (X.ndim == 2 and X.dtype.kind in "OU")
+    row = X[0] if texts and isinstance(X, LISTED) and len(X) else ()
+    for value in row if isinstance(row, LISTED) else ():
         if isinstance(value, str):
             try:
                 float(value)

@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.distances import Distance
+from mercer.distances import Distance, safe_unit
 from mercer.persistence import fields, number, optional
-from mercer.samples import copies_of, is_number, is_whole, joined, safe_unit
+from mercer.samples import copies_of, is_number, is_whole, joined
 from mercer.search.compare import Search
 from mercer.search.files import check_unchanged, load_index, save_index
 from mercer.search.rows import CopiedSearch, Copies, OrderedRows, Selection

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from mercer.distances import Comparison
+from mercer.distances import Comparison, float_range
 from mercer.estimator import estimator
 from mercer.gram import Columns, GramOperator, LowRankGram, Place, gram, in_single_precision
 from mercer.kernels import Kernel, Precomputed, as_kernel
@@ -26,7 +26,6 @@ from mercer.learners.base.parameters import SQUARES, check_seed
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import (
     MatrixRows,
-    float_range,
     joined,
     kind_named,
     kind_of,

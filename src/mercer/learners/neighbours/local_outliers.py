@@ -11,10 +11,11 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.distances import in_float64
 from mercer.estimator import estimator
 from mercer.learners.base import check_count, check_flag, finite_fit, finite_values, is_auto
 from mercer.learners.neighbours.neighbour_learner import CountSearch
-from mercer.samples import in_float64, is_number
+from mercer.samples import is_number
 from mercer.threads import fitting
 
 RESOLVED = 1e-10  # mean distances below this part of the largest one are not told from 0

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import column_or_1d
 
+from mercer.distances import float_range
 from mercer.gram import LowRankGram
 from mercer.learners.base import (
     LIMITS,
@@ -34,7 +35,6 @@ from mercer.learners.base import (
 from mercer.learners.ridge.penalty import PENALTIES, check_penalty
 from mercer.learners.ridge.process import low_rank_root
 from mercer.persistence import fields
-from mercer.samples import float_range
 from mercer.solvers import Result
 from mercer.solvers.ridge import RidgeSums, SummedFactor, products_serve
 from mercer.streams import Chunk, Chunks, Drawn, Keeper, count_rows, told

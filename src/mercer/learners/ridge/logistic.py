@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
+from mercer.distances import float_range
 from mercer.estimator import estimator
 from mercer.gram import FeatureGram, GramOperator, LowRankGram
 from mercer.learners.base import (
@@ -35,7 +36,6 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.persistence import fields
-from mercer.samples import float_range
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
 from mercer.solvers.ridge import LogisticPasses, LogisticProgress, probabilities
 from mercer.streams import Chunks, Keeper, as_chunks, told

@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.linalg
 
-from mercer.distances import Minkowski
+from mercer.distances import Minkowski, float_range
 from mercer.estimator import estimator
 from mercer.gram import (
     FactoredGram,
@@ -51,7 +51,6 @@ from mercer.learners.spectral.components import (
     components_of_matrix,
 )
 from mercer.persistence import fields
-from mercer.samples import float_range
 from mercer.solvers import Eigenpairs, TopEigenSolver
 from mercer.streams import Chunks, Keeper, told
 from mercer.threads import raise_if_stopped

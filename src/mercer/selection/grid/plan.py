@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _check_method_params
 
+from mercer.distances import float_range
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.learners.base import KernelLearner, Training, check_weights
-from mercer.samples import float_range
 from mercer.selection.grid.fits import Fit, copies, fit_along, fit_left_out, leave_one_out
 from mercer.selection.grid.sharing import SharedMatrices, key_of
 from mercer.threads import count_jobs, ordered_map

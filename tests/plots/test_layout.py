@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
-from mercer.samples import kind_named
-from mercer.samples.drawing import Drawing, graph_places, tree_drawing
+from mercer.plots.layout import graph_places, tree_drawing
+from mercer.samples import Drawing, kind_named
 
 GRAPHS, TREES = kind_named("graphs"), kind_named("trees")
 

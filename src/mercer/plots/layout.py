@@ -1,12 +1,14 @@
-"""`Drawing`: one sample as nodes and edges in a plane, and the places of its nodes."""
+"""Where the nodes of graphs and trees stand in a picture: what `Kind.drawing` asks for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import shortest_path
+
+from mercer.samples import Drawing
 
 NODES, EDGES = 100, 300  # most of them that a picture shows
 STEPS, SMALL = 300, 1e-5  # of the descent of the stress, and the step at which it ends
@@ -14,39 +16,6 @@ NEAR = 0.05  # how far nodes are moved at first, so that no two stand at one pla
 LETTERS = 12  # of a label in a picture
 GAP, LEVEL, LINE = 2.0, 4.5, 2.2  # between words, levels and lines, in widths of a letter
 BROAD, WIDE = 60.0, 100.0  # a broader tree lies on its side, and a deeper one is not drawn
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """Nodes at places of a plane, with edges and labels.
-
-    Attributes
-    ----------
-    places : ndarray of shape (n, 2)
-        x to the right and y upwards. One unit is about the length of an edge, or where labels are
-        ``written`` the width of a letter.
-    edges : ndarray of shape (m, 2), int
-    labels : list of str
-        One for each node, or none at all.
-    said : str
-        The sample in words; without places the reason is among them.
-    written : bool
-        Whether labels stand at the nodes. Otherwise colours tell them.
-    directed : bool
-        Whether edges lead from their first node to the second one.
-    """
-
-    places: np.ndarray
-    edges: np.ndarray
-    labels: list[str]
-    said: str
-    written: bool = False
-    directed: bool = False
-
-    @classmethod
-    def none(cls, said: str) -> Drawing:
-        """The words alone, for a sample that is too large for a picture."""
-        return cls(np.empty((0, 2)), np.empty((0, 2), np.int64), [], said)
 
 
 def graph_places(n: int, edges: np.ndarray) -> np.ndarray:
@@ -139,3 +108,11 @@ def shortened(label: object) -> str:
     text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
     text = " ".join(text.split())
     return text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"
+
+
+def graph_drawing(n: int, edges: np.ndarray, labels: Any, said: str, directed: bool) -> Drawing:
+    """A graph of n nodes, whose labels may be None."""
+    if n > NODES or len(edges) > EDGES:
+        return Drawing.none(f"{said}, too many to draw")
+    words = [shortened(label) for label in ([] if labels is None else labels)]
+    return Drawing(graph_places(n, edges), edges, words, said, directed=directed)
