@@ -1,24 +1,27 @@
 """Two lanes of tests: the quick one after every change, the full one for what takes longer.
 
 A test marked ``full`` is left to the full lane. Of a test marked ``thinned`` the quick lane takes
-only as many combinations of its arguments as show every value of every argument. Of scikit-learn's
-suite it takes each check once, and each class of the file in turn for them, and of the suite on
-objects one kind of samples for each class and one class for each kind. Pages of the documentation,
-which show together what tests show one by one and take a tenth of the time, are left to the full
-lane unless they are named.
+only as many combinations of its arguments as show every value of every argument, and of one marked
+``spread(n)`` n cases at even distances in its table. Of scikit-learn's suite each file takes a
+third of the checks, other ones than the next file, and each of its classes in turn for them; of the
+suite on objects one kind of samples for each class and one class for each kind. Pages of the
+documentation, which show together what tests show one by one and take a tenth of the time, are left
+to the full lane unless they are named.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
 
 QUICK = "not full"  # the marks of the quick lane, as in pyproject.toml
+SHARE = 3  # of scikit-learn's checks a file takes every third
 
 
 def few(count: int, cases: Iterable[Any]) -> list[Any]:
@@ -42,13 +45,32 @@ def leave_to_the_full_lane(items: Iterable[Any], named: Collection[Path] = ()) -
         if hasattr(item, "callspec") and not item.get_closest_marker("full"):
             functions[item.path, item.cls, item.originalname].append(item)
     for cases in functions.values():
-        shown = shown_by(cases[0])
-        if shown is not None:
-            found = [shown(item) for item in cases]
-            chosen = covering(dict(found))
-            for item, (key, _) in zip(cases, found):
-                if key not in chosen:
-                    item.add_marker(pytest.mark.full)
+        kept = quick_cases(cases)
+        for item in cases:
+            if item not in kept:
+                item.add_marker(pytest.mark.full)
+
+
+def quick_cases(cases: list[Any]) -> Sequence[Any]:
+    """What the quick lane takes of a test's cases."""
+    if mark := cases[0].get_closest_marker("spread"):
+        return spread(mark.args[0], cases)
+    shown = shown_by(cases[0])
+    if shown is None:
+        return cases
+    found = [shown(item) for item in cases]
+    if shown is estimator_of_suite:
+        checks = [*dict.fromkeys(key[1] for key, _ in found)]
+        first = crc32(cases[0].path.name.encode()) % SHARE
+        turn = set(checks[first::SHARE] or checks)
+        cases, found = zip(*(pair for pair in zip(cases, found) if pair[1][0][1] in turn))
+    chosen = covering(dict(found))
+    return [item for item, (key, _) in zip(cases, found) if key in chosen]
+
+
+def spread(count: int, cases: Sequence[Any]) -> Sequence[Any]:
+    """So many of them at even distances, the first among them."""
+    return [cases[i * len(cases) // count] for i in range(min(count, len(cases)))]
 
 
 def shown_by(item: Any) -> Any:

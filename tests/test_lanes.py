@@ -40,7 +40,9 @@ class Case:
         self.marks, self.callspec = list(marks), SimpleNamespace(params=arguments)
 
     def get_closest_marker(self, name):
-        return name in self.marks or None
+        """The mark, as `spread` with its number."""
+        found = [mark for mark in self.marks if mark.partition("(")[0] == name]
+        return SimpleNamespace(args=[*map(int, found[0][7:-1])]) if found else None
 
     def add_marker(self, mark):
         self.marks.append(mark.name)
@@ -66,20 +68,32 @@ def test_pages_are_left_to_the_full_lane_unless_they_are_named():
     assert [case.marks for case in cases] == [["full"], []]
 
 
-def test_each_check_of_the_suite_is_quick_for_one_class_and_each_class_has_some():
-    estimators = [SVC(), SVC(C=2), SVR()]
-    cases = [Case(estimator=e, check=c) for e in estimators for c in ("clone", "repr", "pickle")]
+def of_suite(estimators, checks, file="test_a.py"):
+    cases = [Case(estimator=e, check=check) for e in estimators for check in checks]
+    for case in cases:
+        case.path = Path(file)
     leave_to_the_full_lane(cases)
-    quick = [case.callspec.params for case in cases if "full" not in case.marks]
-    assert sorted(given["check"] for given in quick) == ["clone", "pickle", "repr"]
-    assert {type(given["estimator"]) for given in quick} == {SVC, SVR}
+    return [case.callspec.params for case in cases if "full" not in case.marks]
+
+
+def test_each_file_takes_a_third_of_the_suite_and_each_class_some_of_it():
+    estimators, checks = [SVC(), SVC(C=2), SVR()], [f"check {i}" for i in range(12)]
+    quick = [of_suite(estimators, checks, f"test_{name}.py") for name in "abcdef"]
+    for file in quick:
+        assert len({given["check"] for given in file}) == len(file) == 4
+        assert {type(given["estimator"]) for given in file} == {SVC, SVR}
+    assert {given["check"] for file in quick for given in file} == {*checks}
 
 
 def test_a_check_with_other_arguments_is_another():
-    checks = [partial(print, kind=kind) for kind in ("ones", "zeros")]
-    cases = [Case(estimator=SVC(C=C), check=check) for C in (1, 2) for check in checks]
+    checks = [partial(print, kind=kind) for kind in range(6)]
+    assert len(of_suite([SVC(C=1), SVC(C=2)], checks)) == 2
+
+
+def test_cases_of_a_spread_test_are_at_even_distances():
+    cases = [Case("spread(2)", number=i) for i in range(7)]
     leave_to_the_full_lane(cases)
-    assert sum("full" not in case.marks for case in cases) == 2
+    assert [i for i, case in enumerate(cases) if "full" not in case.marks] == [0, 3]
 
 
 def test_of_the_suite_on_objects_each_kind_and_each_class_is_quick():

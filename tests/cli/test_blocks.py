@@ -54,7 +54,7 @@ def predicted(capsys, table, output, *options):
     return read(output), said.out
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("name", ["new.csv", "new.csv.gz", "new.parquet", "new.arrow", "new.jsonl"])
 @pytest.mark.parametrize("output", ["p.csv", "p.parquet"])
 def test_blocks_predict_what_the_whole_does(name, output, capsys, monkeypatch):

@@ -95,6 +95,7 @@ def test_several_files_are_one_corpus():
     assert ids() == KEPT
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(("separator", "suffix"), [(",", ".csv"), ("\t", ".tsv"), (";", ".csv")])
 def test_delimited(separator, suffix):
     content = delimited(ROWS, separator)
@@ -472,6 +473,7 @@ def test_what_another_job_or_the_user_has_written_is_not_replaced(capsys):
     assert ids() == KEPT
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv", "in.parquet"])
 @pytest.mark.parametrize("stage", ["_equals", "_verdicts"])
 def test_a_file_that_changes_during_the_work_is_said(name, stage, capsys, monkeypatch):
@@ -554,6 +556,7 @@ def test_several_processes_share_the_work(name):
     assert Path("out.jsonl").read_bytes() == Path("alone.jsonl").read_bytes()
 
 
+@pytest.mark.full
 def test_pieces_of_a_band_change_nothing(monkeypatch):
     Path("in.jsonl").write_bytes(json_lines(ROWS))
     assert command("dedup", "in.jsonl", "-o", "out.jsonl") == 0

@@ -42,7 +42,7 @@ def outputs(name, *options):
     return Path(f"out{suffix}").read_bytes(), Path("p.csv").read_bytes()
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("shard", [1, 300, 2500])
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv", "in.txt", "in.parquet", "in.jsonl.gz"])
 def test_a_file_in_shards_gives_the_same(name, shard, monkeypatch):
@@ -82,6 +82,7 @@ def test_a_stream_begins_after_some_bytes(name):
             assert file.read() == content[after:]
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("shard", [1, 300, 10**9])
 def test_malformed_lines_of_shards_have_their_numbers(shard, capsys, monkeypatch):
     monkeypatch.setattr(documents, "SHARD", shard)
@@ -118,6 +119,7 @@ def forgetful(function, numbers):
     return elsewhere(function, list(numbers)[: (len(numbers) + 1) // 2])
 
 
+@pytest.mark.full
 def test_any_function_that_maps_runs_the_tasks(monkeypatch):
     monkeypatch.setattr(documents, "SHARD", 2000)
     Path("in.jsonl").write_bytes(json_lines(ROWS))

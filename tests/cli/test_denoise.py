@@ -73,6 +73,7 @@ def test_several_recordings_go_to_a_folder(capsys, folder):
     assert [file["sample_rate"] for file in json.loads(said)["files"]] == [16_000] * 3
 
 
+@pytest.mark.full
 def test_a_model_of_ones_own(capsys, folder):
     for name, pitch in (("anna", 210.0), ("bert", 110.0)):
         (folder / "clean" / name).mkdir(parents=True)

@@ -57,6 +57,7 @@ def test_the_latest_rows_are_held_out(folder, capsys):
     assert "--time-column day" in facts["command"]
 
 
+@pytest.mark.full
 def test_rows_of_weight_0_are_left_out(folder, capsys):
     code, facts, _ = fitted(capsys, "--weight", "times")
     assert code == 0

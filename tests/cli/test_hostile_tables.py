@@ -318,6 +318,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize(("frame", "said"), few(7, TAKEN.values()), ids=TAKEN)
 def test_tables_that_are_taken(frame, said, capsys):
     frame.write_csv("t.csv")
@@ -461,6 +462,7 @@ def test_foreign_and_truncated_models_run_no_code(content, message, fitted, caps
     assert not (fitted / "sprung").exists()
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("target", ["^y.$", "*"])
 def test_a_target_whose_name_polars_reads_as_a_pattern(target, capsys):
     TABLE.rename({"y": target}).write_csv("t.csv")

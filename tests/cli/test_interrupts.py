@@ -116,6 +116,7 @@ def test_an_interrupted_search_is_gone_on_with(folder):
     assert len([entry for entry in whole if not entry.get("final")]) >= 4
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("no_report")
 def test_a_model_of_another_table_is_not_gone_on_with(folder, capsys):
     def refused(*arguments):
@@ -193,6 +194,7 @@ def with_room_for(size, *arguments):
     )  # fmt: skip
 
 
+@pytest.mark.full
 def test_a_full_disk_leaves_the_old_model_alone(folder):
     (folder / "model.mercer").write_bytes(b"old model")
     (folder / "model.html").write_bytes(b"old report")

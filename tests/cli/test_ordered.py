@@ -34,6 +34,7 @@ def test_check_and_fit_say_the_same_of_a_target_with_an_order(capsys):
     assert said == ["the column has ordered classes"] * 2
 
 
+@pytest.mark.spread(2)
 @pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize(
     ("arguments", "order"),

@@ -40,6 +40,7 @@ def test_strings_are_printed_as_they_are(capsys):
     assert capsys.readouterr().out == f"{MARKUP}{SHOWN} {MARKUP}{SHOWN}\n\n"
 
 
+@pytest.mark.full
 def test_names_and_values_of_a_table(folder, capsys):
     name, target = f"[red]x{ESCAPE}.csv", f"y{ESCAPE}[/]"
     table(name, target)
@@ -123,6 +124,7 @@ CLOSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.spread(2)
 @SHELL
 @pytest.mark.parametrize(("line", "code", "said"), few(5, CLOSED))
 def test_streams_that_are_closed_or_full(line, code, said):

@@ -26,6 +26,7 @@ def quick(words):
     return [*words[:time], *words[time + 2 :], "--trials", "1"]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not PAGE.exists(), reason="the docs are no part of a source package")
 def test_the_tutorial_works_word_by_word(folder, monkeypatch, capsys):
     run = mercer.cli.app.run

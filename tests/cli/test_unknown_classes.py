@@ -23,6 +23,7 @@ def tables(folder):
     TEST.write_csv("test.csv")
 
 
+@pytest.mark.full
 def test_fit_check_and_report_count_them_as_wrong(capsys):
     fit = ("fit", "train.csv", "--target", "y", "--test", "test.csv", "--trials", 1)
     code, said = printed(capsys, *fit, "--metric", "accuracy")

@@ -46,6 +46,7 @@ def index(request, tmp_path):
     return made
 
 
+@pytest.mark.spread(1)
 def test_queries_beside_all_pairs(index):
     new = [*corpus(60, seed=1), *index.texts[5:50:4], ""]
     wanted = [
@@ -152,7 +153,7 @@ def test_signatures_are_the_bits_that_their_bytes_say():
                 assert_allclose(found, [wanted], rtol=1e-12)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
 @pytest.mark.parametrize("shingles", [Words(2), Characters(4)], ids=str)
 def test_queries_by_few_bits_are_the_estimates_of_all_pairs(bits, shingles, tmp_path):
@@ -317,6 +318,7 @@ def test_checksums_are_compared(tmp_path):
         made.check()
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("bits", [None, 2])
 def test_damaged_bytes_are_refused_or_answered(bits, tmp_path):
     """Whatever is in the files, no number leads beyond an array."""
@@ -371,6 +373,7 @@ def asked(made, texts):
     return found
 
 
+@pytest.mark.spread(5)
 @pytest.mark.parametrize("bits", [None, 2])
 @pytest.mark.parametrize("name", ["keys", "values", "starts", "signatures"])
 def test_segments_that_are_forged_with_right_checksums(bits, name, tmp_path):

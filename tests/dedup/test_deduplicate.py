@@ -66,6 +66,7 @@ def check(found, texts, threshold):
     assert sorted([*found.kept, *found.removed]) == list(range(len(texts)))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("threshold", [0.5, 0.8, 1.0])
 def test_decisions_are_those_of_all_pairs(threshold):
     texts = corpus()

@@ -83,6 +83,7 @@ def forged(path):
 HARMLESS = {"lengths up to", "counts up to", "told up to", "empty up to", "objects"}
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize(
     "name",
     ["file-00000.npz", "signs-00000-000000.npz", "keys-00000-000000.npy", "equals.npz",

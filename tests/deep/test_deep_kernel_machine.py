@@ -352,6 +352,7 @@ def test_one_class():
         Classifier().fit(X, np.zeros(60))
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("n_inducing", [None, 20])
 @pytest.mark.parametrize("machine", [Regressor, Classifier])
 def test_duplicates_constants_and_few_rows(machine, n_inducing):

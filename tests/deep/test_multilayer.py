@@ -143,6 +143,7 @@ def test_widths_that_are_tried(count):
 # --- what choices may see -------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_choices_are_those_of_another_k_nn_on_rows_that_were_held_back():
     X, y = NOISY[:300], DIGIT[:300]
     model = machine(2).fit(X, y)
@@ -240,6 +241,7 @@ def test_targets_that_are_noise_are_not_predicted_by_the_validation_rows():
     assert 0.4 < model.score(new, new_y) < 0.6
 
 
+@pytest.mark.full
 def test_a_machine_with_the_widths_that_were_chosen_is_the_same_machine():
     X, y, Z = NOISY[:250], DIGIT[:250], NOISY[250:300]
     for ranking in ("information", "variance", "nearest_information"):
@@ -270,6 +272,7 @@ def test_selection_finds_the_few_components_of_the_classes():
     assert model.score(X[200:], y[200:]) > without.score(X[200:], y[200:]) + 0.1
 
 
+@pytest.mark.full
 def test_noise_behind_digits_is_left_out_layer_by_layer():
     noisy = np.maximum(DIGITS, np.random.default_rng(0).integers(0, 15, DIGITS.shape)) / 16
     X, y = noisy[:800], DIGIT[:800]

@@ -45,6 +45,7 @@ def gower(A, B, training, weights):
     return D
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("holes", [0, 0.3, 0.7])
 @pytest.mark.parametrize("weights", [None, [1.0, 2, 0.5, 3, 1]])
 def test_gower_by_definition(holes, weights):

@@ -38,6 +38,7 @@ def test_values_are_those_of_the_recursion(distance, old, new):
     assert_allclose(distance.block(X, Z), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.spread(6)
 @pytest.mark.parametrize("distance", DISTANCES, ids=repr)
 @examples(10)
 @given(texts=st.lists(LONG, min_size=1, max_size=3))

@@ -12,6 +12,7 @@ from mercer.gram import (
     Place,
     ShiftedGram,
     TiledGram,
+    factored,
     pivoted_cholesky,
 )
 from mercer.gram.operator import PartGram
@@ -19,7 +20,7 @@ from mercer.kernels import RBF
 from mercer.testing import GramContract
 
 RNG = np.random.default_rng(0)
-F = RNG.normal(size=(2500, 6))
+F = RNG.normal(size=(300, 6))
 F[RNG.random(F.shape) < 0.4] = 0
 SHORT = F[:80]
 K = RBF(0.5)(SHORT)
@@ -67,6 +68,11 @@ OPERATORS = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def small_strips(monkeypatch):
+    monkeypatch.setattr(factored, "STRIP", 128)
+
+
 class TestOperators(GramContract):
     @pytest.fixture(params=OPERATORS, ids=str)
     def pair(self, request):
@@ -80,13 +86,13 @@ def test_the_primal_side(features, n_jobs):
     K = FeatureGram(features, Place(1, n_jobs))
     assert K.rank == 6
     tol = 1e-3 if features.dtype == np.float32 else 1e-10
-    beta, w = RNG.normal(size=2500), RNG.normal(size=6)
-    for rows in (slice(None), np.arange(0, 2500, 3), np.arange(0)):
+    beta, w = RNG.normal(size=len(F)), RNG.normal(size=6)
+    for rows in (slice(None), np.arange(0, len(F), 3), np.arange(0)):
         assert_allclose(K.combine(rows, beta[rows]), F[rows].T @ beta[rows], atol=tol)
     assert_allclose(K.project(w), F @ w, atol=tol)
     assert K.project(w).dtype == features.dtype
-    covered = np.concatenate([np.arange(2500)[rows] for rows, _ in K.strips()])
-    assert_array_equal(covered, np.arange(2500))
+    covered = np.concatenate([np.arange(len(F))[rows] for rows, _ in K.strips()])
+    assert_array_equal(covered, np.arange(len(F)))
 
 
 def test_sums_over_rows_are_in_double_precision():

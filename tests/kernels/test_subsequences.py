@@ -228,6 +228,7 @@ def test_gaps_longer_than_a_chunk_of_columns(isa):
         assert_allclose(GapWeighted(2, 0.9, up_to=True)([s], [t]), both, rtol=1e-12)
 
 
+@pytest.mark.full
 def test_factors_below_the_range_of_floats():
     """λ^2p vanishes, the normalised value does not."""
     s, t = "ab" * 400, "ab" * 390 + "c"

@@ -57,6 +57,7 @@ def full(depth, label="A"):
     return "(A " + " ".join([full(depth - 1)] * 2) + ")" if depth else "(A)"
 
 
+@pytest.mark.full
 def test_values_beyond_floats():
     """Sums of Δ of full trees of one label, by the recursion of their depths in integers."""
     depth = 11  # 2^11 leaves

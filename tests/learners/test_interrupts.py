@@ -177,6 +177,7 @@ IN_TURN = [(learner, i % 2 == 1, 4) for i, learner in enumerate(LEARNERS)]
 EACH = [(learner, known, 12) for learner in LEARNERS for known in (False, True)]
 
 
+@pytest.mark.spread(15)
 @pytest.mark.parametrize(
     ("learner", "known", "moments"), few(len(LEARNERS), IN_TURN + EACH), ids=str
 )

@@ -70,6 +70,7 @@ def test_its_functions_are_in_the_units_of_the_table():
     assert ("age", "rooms") in [surface.columns for surface in surfaces]
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(("estimator", "y"), BOTH, ids=IDS)
 def test_a_file_and_its_code_predict_the_same(estimator, y, tmp_path):
     model = fitted(estimator, y)

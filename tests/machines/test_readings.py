@@ -93,6 +93,7 @@ def test_motifs_at_their_places_are_found():
     assert model.score(table[120:], y[120:]) > 0.95  # substrings alone find about .8
 
 
+@pytest.mark.full
 def test_a_ring_of_vectors_is_found_and_a_file_keeps_it(tmp_path):
     X, y = ring(300)
     table = pd.DataFrame({"v": list(X)})

@@ -86,6 +86,7 @@ def test_wilson_is_that_of_the_textbook():
     assert interval(METRICS["accuracy"], y, np.eye(2)[[1] * 10], classes)[1] == pytest.approx(1)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", ["rmse", "mae", "r2"])
 def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says(name):
     rng, metric = np.random.default_rng(1), METRICS[name]
@@ -186,6 +187,7 @@ def test_decisions_of_other_metrics_are_the_most_probable_classes():
         assert decision_weights(metric, y, P, np.array(["a", "b"])).tolist() == [1, 1]
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("name", ["mae", "r2", "accuracy", "log_loss"])
 def test_copies_of_rows_in_groups_make_no_interval_narrower(name):
     """Seven copies of each row, each row a group: the same as the rows once."""
@@ -206,6 +208,7 @@ def test_copies_of_rows_in_groups_make_no_interval_narrower(name):
     assert by_rows[1] - by_rows[0] < 0.6 * (many[1] - many[0])
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("name", ["mae", "r2", "accuracy", "f1"])
 def test_copies_of_rows_in_groups_make_no_difference_surer(name):
     rng = np.random.default_rng(5)

@@ -106,6 +106,7 @@ def test_paths_and_graphlets_equal_their_twins():
             assert_array_equal(found, [counts[name] for name in names])
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
 @pytest.mark.parametrize("isa", _native.available_isas())
 def test_walks_equal_their_twins(share, isa):
@@ -295,6 +296,7 @@ def test_edits_of_hostile_graphs():
             call()
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("last", [1, 3])
 def test_an_edit_asks_whether_to_go_on(last):
     """These graphs of 16 nodes would take longer than anybody waits."""

@@ -241,7 +241,7 @@ def slow_runs(X, Z, offset_x, offset_z, degree, weight):
     return out
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("degree", [1, 3, 4096, 4097, 10**12])
 @pytest.mark.parametrize("dtype", SYMBOLS)
 def test_runs_of_every_size(dtype, degree):

@@ -473,6 +473,7 @@ def test_arrays_are_read_by_one_thread_at_a_time(tmp_path, monkeypatch):
     assert max(most) == 1
 
 
+@pytest.mark.full
 def test_torch_is_not_imported_with_skops(tmp_path):
     """It costs 190 MB and a second of each prediction; afterwards it can be imported."""
     (tmp_path / "torch.py").write_text("raise RuntimeError('torch was imported')\n")

@@ -79,6 +79,7 @@ MODELS = [
 ]  # fmt: skip
 
 
+@pytest.mark.spread(6)
 @pytest.mark.parametrize(("model", "table", "y"), MODELS)
 def test_a_loaded_model_is_the_same(model, table, y, tmp_path):
     model.fit(table, y)

@@ -67,6 +67,7 @@ def checked(model, y, path):
     assert_allclose(answers(copy.refit(TABLE, y)), answers(model), rtol=1e-9)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(("Model", "y"), CASES)
 def test_it_is_tried_first_and_may_be_chosen(Model, y, tmp_path):
     model = Model(trials=2, only="kernels").fit(TABLE, y)
@@ -82,6 +83,7 @@ def test_it_is_tried_first_and_may_be_chosen(Model, y, tmp_path):
     checked(model, y, tmp_path / "model.mercer")
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(("Model", "y"), CASES[:2])
 def test_a_search_may_weigh_it_in_a_mean(Model, y, tmp_path):
     model = Model(trials=6, only="kernels").fit(TABLE, y)

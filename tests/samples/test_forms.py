@@ -513,7 +513,7 @@ def test_an_automatic_estimator_predicts_the_same_or_says_how_it_reads(kind, for
         assert any("read as" in said or "compared as" in said for said in made.notices_)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("make", [mercer.KernelClassifier, mercer.KernelRegressor])
 @pytest.mark.parametrize("form", [form for form in DATED if "beside" not in form])
 def test_an_automatic_estimator_reads_the_parts_of_dates_in_any_form(form, make):
@@ -545,6 +545,7 @@ CLASSES = {
 }  # fmt: skip
 
 
+@pytest.mark.spread(5)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.parametrize(
     ("kind", "form"), [(kind, form) for kind, forms in CLASSES.items() for form in forms]
@@ -606,6 +607,7 @@ def json_of(rows):
     return [str(each.tolist()) for each in rows]
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(
     ("kind", "rows", "plain"),
     [
@@ -778,7 +780,7 @@ def numbers_of(found):
     return [np.abs(np.asarray(each, float)) for each in drawn]
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(24)
 @pytest.mark.parametrize("door", DRAWN)
 @pytest.mark.parametrize(("kind", "form"), EACH)
 def test_a_display_and_a_cluster_read_the_same(kind, form, door):
@@ -794,7 +796,7 @@ def reliance(X, kernel):
     return plots.RelianceDisplay.from_estimator(ridge(X, kernel), X, Y)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(8)
 @pytest.mark.parametrize(
     ("kind", "form"),
     [each for each in EACH if each[0] in {*VECTORS, "tables"} - {"series of one length"}],

@@ -116,6 +116,7 @@ def test_slices_joins_and_copies():
     assert kind_of(pickle.loads(pickle.dumps(X))) is KIND
 
 
+@pytest.mark.full
 def test_a_deep_tree():
     """Nothing calls itself; kernels compare it as well."""
     depth = 100_000

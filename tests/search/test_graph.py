@@ -34,6 +34,7 @@ def test_the_contract_of_indexes(distance):
     check_index(lambda d: GraphIndex(d, 2, 1), distance, X, Z, saved=False)
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("distance", DISTANCES, ids=repr)
 def test_recall_beside_brute_force(distance):
     X, Z = vectors(4000) + 1000, vectors(300, 1) + 1000  # far from the origin

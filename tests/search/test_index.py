@@ -74,7 +74,7 @@ def test_brute_force(case):
     check_index(BruteForce, distance, samples, tol=tol, saved=distance.kind != "objects")
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("distance", [Minkowski(), Minkowski(1), Minkowski(np.inf), Minkowski(3)])
 @pytest.mark.parametrize("width", [1, 4, 1000])
 def test_an_index_with_bounds(distance, width):

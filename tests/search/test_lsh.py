@@ -54,6 +54,7 @@ SAMPLES = [
 ]
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("case", SAMPLES, ids=cases.name)
 def test_the_contract_of_indexes(case):
     distance, X = case
@@ -99,7 +100,7 @@ def planted(distance, near, rng):
     return X, X + steps
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("recall", [0.7, 0.95])
 @pytest.mark.parametrize(
     ("distance", "near"),

@@ -125,7 +125,7 @@ def test_ties_go_to_the_smaller_index(p, dtype, isa):
             assert_array_equal(np.diff(found[2]), (radius >= D).sum(axis=1))
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_rows(kind, dtype, isa):

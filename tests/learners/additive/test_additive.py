@@ -193,6 +193,7 @@ def test_classes_by_a_pair():
     assert_allclose(both, model.decision_function(X), rtol=1e-9)
 
 
+@pytest.mark.full
 def test_three_classes():
     classes = np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.4, 0.4])
     model = AdditiveClassifier(0).fit(X, classes)

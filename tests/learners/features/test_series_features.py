@@ -112,6 +112,7 @@ def test_signature_features_equal_their_definition(d):
         assert_allclose(phi, twin, atol=1e-12)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("levels", [1, 2, 4])
 def test_products_of_signature_features_tend_to_the_kernel(levels):
     X = [x.cumsum(axis=0) / 3 for x in some(2, [20, 9, 30, 14, 20, 5])]

@@ -160,6 +160,7 @@ def test_coefficients_may_be_set():
     assert_allclose(model.decision_function(X), wanted)
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("model", VARIANTS, ids=repr)
 def test_weights_mean_repetition(model):
     X, y = IRIS

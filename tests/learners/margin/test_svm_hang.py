@@ -21,7 +21,7 @@ def uneven(seed, n=262, d=29):
     return X, rng.permutation(n) < n * rng.uniform(0.27, 0.5)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kernel", ["cosine", "linear", "poly", "rbf"])
 @pytest.mark.parametrize(

@@ -130,6 +130,7 @@ THREADED = {
 }
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize("name", THREADED)
 def test_the_number_of_threads_changes_no_bit(name):
     model, t = THREADED[name]

@@ -82,6 +82,7 @@ def test_the_kernel_is_what_the_attributes_say():
         assert_allclose(M / M.trace(), G, atol=0.01)
 
 
+@pytest.mark.full
 def test_many_classes_share_one_fit():
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(26, 8)) * 3
@@ -131,6 +132,7 @@ def test_a_weight_is_a_row_given_so_often(Machine):
     assert_allclose(values(weighted, X), values(repeated, X), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("Machine", MACHINES)
 @pytest.mark.parametrize("seed", [1, 3])
 def test_precision_and_sparsity(Machine, seed):

@@ -53,7 +53,7 @@ def maps():
     }
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("learner", [*OF_NUMBERS, *OF_CLASSES], ids=name)
 @pytest.mark.parametrize("trained", ["as it is", "anew"])
 def test_learners_are_better_in_z(learner, trained, maps, tmp_path):

@@ -447,6 +447,7 @@ def test_a_warm_start_keeps_its_own_judges():
         model.fit(X, y)
 
 
+@pytest.mark.full
 def test_places_on_a_board_are_compared():
     rng = np.random.default_rng(0)
     X = rng.integers(1, 9, (1200, 4)).astype(float)

@@ -44,7 +44,7 @@ def test_with_all_rows_it_is_the_full_process():
     assert_allclose(std, np.sqrt(unit * (spread**2 + noise)), rtol=1e-2)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("corrected", [None, Ridge(), KernelRidge(0.1, kernel="rbf")], ids=str)
 def test_intervals_are_calibrated(corrected, dtype):
@@ -103,6 +103,7 @@ def test_degenerate_samples():
         assert_allclose(mean.mean(), y.mean(), atol=0.05)
 
 
+@pytest.mark.full
 def test_an_index_that_finds_too_few_and_files(tmp_path):
     model = NeighbourGaussianProcess(algorithm="lsh", random_state=0).fit(X, Y)
     assert model.score(NEW, NEW_Y) > 0.9

@@ -32,7 +32,7 @@ def refitted(model, y):
     return r2_score(y, answers) if y.dtype.kind == "f" else np.mean(answers == y)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize(
     ("Learner", "y"), [(KNeighborsClassifier, LABELS), (KNeighborsRegressor, NUMBERS)]
@@ -90,6 +90,7 @@ def test_one_search_and_no_refit(monkeypatch):
     assert searches == [20]
 
 
+@pytest.mark.spread(4)
 @pytest.mark.parametrize(
     ("weights", "k", "width"),
     [("uniform", "auto", None), ("rank", "auto", None), ("triangular", "auto", None),

@@ -83,6 +83,7 @@ def test_the_chosen_penalty_has_the_least_error_of_its_neighbours(weights):
     assert errors[1] < 1.02 * min(errors)  # two leaves judge, not all
 
 
+@pytest.mark.full
 def test_a_kernel_rougher_than_the_target_gets_a_larger_penalty_from_more_rows():
     """What 1,400 rows alone choose is too small."""
     many, targets = make_friedman1(6000, n_features=20, noise=1.0, random_state=0)

@@ -76,6 +76,7 @@ def test_the_inertia_never_rises_and_is_that_of_the_definition(seed):
         assert (result.own <= result.other + 1e-9).all()
 
 
+@pytest.mark.full
 def test_the_best_of_many_starts_is_the_best_partition():
     K, w = gram_of(9, 0), np.ones(9)
     best = min(inertia(K, np.array(p), w) for p in itertools.product(range(3), repeat=9))
@@ -140,6 +141,7 @@ def factors(dtype):
     yield low_rank_gram(tight, 60, random_state=0)
 
 
+@pytest.mark.spread(12)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("clusters", [1, 2, 12, 80])

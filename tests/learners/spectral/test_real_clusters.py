@@ -76,6 +76,7 @@ def test_kernel_k_means_is_k_means_of_the_features(name, weighted):
     assert_array_equal(model.predict(new), far.argmin(axis=1))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_spectral_clustering_is_that_of_scipy_and_scikit_learn(name):
     X, count, kernel = DATA[name], COUNTS[name], KERNELS[name]

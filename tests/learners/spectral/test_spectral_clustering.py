@@ -78,6 +78,7 @@ def test_neither_the_seed_nor_the_order_of_samples_decides_the_signs():
         assert_allclose(found, wanted[order], atol=1e-7)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("shape", [make_moons, make_circles])
 def test_shapes_are_found_as_scikit_learn_finds_them(shape):
     X, y = shape(

@@ -201,6 +201,7 @@ def test_every_kind_of_sample():
     assert_allclose(given.predict(cdist(Z, X)), NadarayaWatson().fit(X, Y).predict(Z), rtol=1e-6)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("options", [{}, {"n_neighbors": 9}, {"degree": 1}, {"window": "tricube"}])
 def test_memory_threads_and_order_change_nothing(options):
     A, y = load_diabetes(return_X_y=True)

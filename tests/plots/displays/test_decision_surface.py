@@ -305,7 +305,7 @@ def test_panels_stand_in_rows_of_up_to_three(count, shape):
     assert len(displays[0].figure_.axes) == count
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 @pytest.mark.parametrize("names", [["line", "bell"], ["bell"]], ids=["panels", "single"])
 def test_words_are_legible_on_light_and_dark_pages(style, names):

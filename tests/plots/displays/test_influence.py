@@ -35,7 +35,7 @@ def planted(task, n=400):
     return X, y, wrong
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("trials", [1, 3])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_of_the_wrong_labels_four_fifths_are_in_the_first_tenth(task, trials):

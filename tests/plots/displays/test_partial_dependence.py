@@ -110,6 +110,7 @@ def test_a_model_of_several_targets_is_refused():
     assert PartialDependenceDisplay.measured(one, X, [0]).dependences[0].direction == "rises"
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_planted_column_is_the_most_relevant_beside_its_copy(task):
     X, y, _ = planted(task)

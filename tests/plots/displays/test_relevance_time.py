@@ -60,6 +60,7 @@ def test_a_wide_table_is_measured_in_time_and_its_column_is_found():
     assert 1 <= len(display.columns) <= 40
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("time", few(1, [1e-9, 1]))
 def test_a_report_ends_in_its_time_with_its_cheap_parts(time):
     X, y = wide(100)

@@ -95,6 +95,7 @@ def test_a_classifier_without_probabilities_may_have_any_names_of_classes(names)
     assert [{*pair.columns} for pair in display.pairs] == [{0, 1}]
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("name", ["roc_auc", "log_loss", "accuracy"])
 def test_the_losses_are_in_the_metric_that_was_chosen(name):
     """Where one class is rare, R² of the probabilities may be 0 at a good order of the rows."""

@@ -20,6 +20,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_planted_words_are_found(make):
     table = make({"note": TEXTS, "size": RANDOM.normal(size=N)})

@@ -517,7 +517,7 @@ STRANGE = {
 }
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(5)
 @pytest.mark.parametrize("kind", [None, "number", "category", "date", "text", "set"])
 @pytest.mark.parametrize("name", STRANGE)
 def test_columns_of_strange_cells_are_reported(name, kind):
@@ -583,6 +583,7 @@ def test_a_report_is_written_whole_or_not_at_all(wine, tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.full
 def test_of_thousands_of_columns_a_thousand_are_listed(diabetes):
     data = diabetes[3]
     for count in (1000, 1200):

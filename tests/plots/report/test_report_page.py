@@ -11,6 +11,7 @@ import pytest
 from mercer.plots.report.save import write_report
 from plots.report.reports import classification, hostile, regression, three_rows
 
+pytestmark = pytest.mark.thinned
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 REPORTS = {

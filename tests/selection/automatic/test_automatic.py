@@ -56,6 +56,7 @@ def test_scikit_learns_checks_all_pass(estimator):
     assert len(results) - len(skipped) >= len(list(estimator_checks_generator(own)))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("estimator", [KernelClassifier(trials=2), KernelRegressor(trials=2)])
 def test_a_row_is_predicted_alone_as_among_others(estimator):
     model = estimator.fit(TABLE, LABELS if estimator.task == "classification" else NUMBERS)
@@ -64,6 +65,7 @@ def test_a_row_is_predicted_alone_as_among_others(estimator):
     assert_allclose(alone, method(TABLE)[::7], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("make", [lambda t: t, pl.from_pandas, pa.Table.from_pandas])
 def test_frames_of_every_library_give_the_same_model(make):
     frame = TABLE.drop(columns="note")
@@ -112,6 +114,7 @@ def test_the_machine_is_the_printed_kernel(fitted):
     assert "TableKernel" in repr(fitted.kernel_)
 
 
+@pytest.mark.full
 def test_probabilities_are_calibrated():
     X = RNG.uniform(-1, 1, size=(1200, 2))
     p = 1 / (1 + np.exp(-4 * X[:, 0] * np.sign(X[:, 1])))
@@ -124,6 +127,7 @@ def test_probabilities_are_calibrated():
         assert abs(P[inside, 1].mean() - y[600:][inside].mean()) < 0.1
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("metric", few(2, ["balanced_accuracy", "log_loss", "roc_auc", "f1"]))
 def test_metrics_of_classification(metric):
     model = KernelClassifier(trials=2, metric=metric).fit(TABLE, LABELS)
@@ -235,6 +239,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("table", few(5, HOSTILE.values()), ids=HOSTILE)
 def test_hostile_tables(table):
     n = len(table)
@@ -255,6 +260,7 @@ def test_nothing_to_learn_from_is_an_error_that_says_so():
         KernelRegressor(trials=1).fit(TABLE[["one"]], NUMBERS)
 
 
+@pytest.mark.full
 def test_classes_of_a_single_row():
     y = np.array(["a"] * 60 + ["b"] * 59 + ["only"], dtype=object)
     model = KernelClassifier(trials=2).fit(TABLE, y)

@@ -84,6 +84,7 @@ def test_what_was_done_before_takes_no_time_from_the_simple_models(monkeypatch):
     assert {"trivial", "linear (spline)"} <= names
 
 
+@pytest.mark.full
 def test_a_first_candidate_that_takes_too_long_is_stopped_and_replayed(monkeypatch):
     now = [0.0]
 

@@ -78,6 +78,7 @@ def answers(model, X):
     return model.predict(X) if model.task == "regression" else model.predict_proba(X)
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("name", KINDS)
 def test_the_code_of_each_kind_of_winner_predicts_the_same(name):
     X, y, tried = KINDS[name]
@@ -98,6 +99,7 @@ def test_the_code_of_each_kind_of_winner_predicts_the_same(name):
     assert again.code() == code
 
 
+@pytest.mark.full
 def test_a_model_of_more_rows_than_the_search_had_has_code_too():
     y = np.exp(2 * WAVE)
     model = KernelRegressor(trials=3).fit(MIXED[:60], y[:60]).refit(MIXED, y)
@@ -115,6 +117,7 @@ def test_factors_of_the_probabilities_are_in_the_code():
     assert (room["model"].predict(MIXED) == model.predict(MIXED)).all()
 
 
+@pytest.mark.full
 def test_a_model_from_code_is_saved_refitted_reported_and_explained(tmp_path):
     kernel = TableKernel(
         [(RBF(0.5), ["b (scaled)", "c (scaled)"]), (Laplacian(), ["a (rank)"])], "sum", [2.0, 0.5]
@@ -145,6 +148,7 @@ def test_machines_that_do_not_fit_are_refused():
             KernelRegressor(machines=machines).fit(NUMBERS, WAVE)
 
 
+@pytest.mark.full
 def test_a_scale_can_be_given():
     y = np.exp(WAVE)
     model = KernelRegressor(trials=1, target_scale="square root").fit(MIXED, y)

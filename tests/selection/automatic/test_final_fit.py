@@ -12,6 +12,7 @@ from mercer.threads import clock as clocks, raise_if_stopped
 from selection.automatic.small_searches import RING, TABLE, WAVE, fitted_once, same_model, search_of
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(("left", "expected"), [(1e6, 2000), (50, 1000), (20, 500), (1e-3, 500)])
 def test_less_time_means_smaller_leaves(clock, left, expected):
     model = fitted_once(KernelRegressor)
@@ -23,6 +24,7 @@ def test_less_time_means_smaller_leaves(clock, left, expected):
     assert final.rank is None
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(
     ("rows", "outputs", "wanted"),
     [(20_000, 1, True), (5000, 1, False), (20_000, 26, True), (20_000, 500, False)],
@@ -33,6 +35,7 @@ def test_where_leaves_are_tried(rows, outputs, wanted):
     assert search.state.finals.local(rows) == wanted
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize(("plan", "expected"), [({"rank": 500}, 6), ({"leaf_rows": 9}, 6), ({}, 9)])
 def test_how_long_a_fit_to_all_rows_will_take(plan, expected):
     model = KernelRegressor(trials=1).fit(TABLE, WAVE)
@@ -174,6 +177,7 @@ def test_what_nothing_quicker_could_replace_is_not_begun_twice(
     assert model.score(TABLE, RING) > 0.8
 
 
+@pytest.mark.full
 def test_the_notice_of_a_quick_fit_tells_of_rows_that_there_are(late, clock, sizes):
     """It spoke of 300 centres and 5,000 rows of a table of 192."""
     sizes(quick_rows=5000, smallest_rank=200)
@@ -183,6 +187,7 @@ def test_the_notice_of_a_quick_fit_tells_of_rows_that_there_are(late, clock, siz
     assert f"The time was over in the final fit: {said}" in model.notices_
 
 
+@pytest.mark.full
 def test_a_trial_that_takes_the_time_of_the_final_fit_is_left(clock, monkeypatch):
     """A busy machine made one of them ten times as long as it was expected to be."""
     original, asked = trials.FoldFits.judge, []
@@ -203,6 +208,7 @@ def test_a_trial_that_takes_the_time_of_the_final_fit_is_left(clock, monkeypatch
     assert model.interrupted_ is None
 
 
+@pytest.mark.full
 def test_a_quick_fit_of_a_small_table_has_the_kernel_of_a_fold(told):
     """It learnt one in a single step, which was much worse."""
     model = KernelRegressor(trials=1)
@@ -252,6 +258,7 @@ def test_a_worse_machine_of_the_start_is_not_what_is_left(rungs, late, clock, si
     assert_array_equal(again.predict(TABLE), model.predict(TABLE))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("early", [True, False])
 def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
     rungs, late, clock, sizes, early, good_start
@@ -270,6 +277,7 @@ def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
     assert again.schedule_ == model.schedule_
 
 
+@pytest.mark.full
 def test_a_table_with_texts_has_no_machine_of_the_start(rungs, late, clock):
     """It does not read them; few centres of the winner's kernel do."""
     rng = np.random.default_rng(0)
@@ -282,6 +290,7 @@ def test_a_table_with_texts_has_no_machine_of_the_start(rungs, late, clock):
     assert model.score(table, y) > 0.5
 
 
+@pytest.mark.full
 def test_the_machine_of_the_start_keeps_to_little_memory_again(rungs, late, clock, good_start):
     """Its first fit did, but a repeated one and that to all rows asked for 300 centres."""
     model = KernelRegressor(time=100, memory="1MB", progress=clock).fit(TABLE, WAVE)
@@ -292,6 +301,7 @@ def test_the_machine_of_the_start_keeps_to_little_memory_again(rungs, late, cloc
     model.refit(TABLE, WAVE)
 
 
+@pytest.mark.full
 def test_the_metric_of_the_final_fit_is_learnt_in_as_many_steps_as_those_of_the_folds():
     """It chose its own number by a fifth of the rows: none, where each fold gained by some."""
     rng = np.random.default_rng(3)

@@ -140,6 +140,7 @@ def test_baselines_of_few_rows_or_one_class(name, y):
     assert model(encoder.transform(table)).shape == (len(y), len(set(y)))
 
 
+@pytest.mark.full
 def test_the_linear_baseline_of_a_thousand_levels_is_that_of_fewer(monkeypatch):
     codes = RNG.integers(1300, size=6000)
     y = np.sin(codes) + X[codes % 300, 0] + 0.1 * RNG.normal(size=6000)

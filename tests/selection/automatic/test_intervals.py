@@ -1,5 +1,7 @@
 """Quantiles and intervals of predicted numbers: what they hold, and that they keep their word."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,15 +64,16 @@ def sequences(n, seed):
 CASES = (loud, skewed, by_level, texts, vectors, sequences)
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    return {case.__name__: KernelRegressor(trials=2).fit(*case(N, 0)) for case in CASES}
+@cache
+def fitted(case):
+    return KernelRegressor(trials=2).fit(*case(N, 0))
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_as_many_targets_are_below_quantiles_as_should_be(fitted, case):
+def test_as_many_targets_are_below_quantiles_as_should_be(case):
     X, y = case(NEW, 1)
-    found = fitted[case.__name__].predict_quantiles(X, LEVELS)
+    found = fitted(case).predict_quantiles(X, LEVELS)
     below = (np.asarray(y)[:, None] < found).sum(axis=0)
     # the quantiles are as good as N residuals tell, and are judged on NEW rows
     for level, count in zip(LEVELS, below):
@@ -79,9 +82,10 @@ def test_as_many_targets_are_below_quantiles_as_should_be(fitted, case):
         assert low <= count <= high, (level, count / NEW)
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_quantiles_ascend_and_intervals_are_two_of_them(fitted, case):
-    model, (X, y) = fitted[case.__name__], case(NEW, 2)
+def test_quantiles_ascend_and_intervals_are_two_of_them(case):
+    model, (X, y) = fitted(case), case(NEW, 2)
     found = model.predict_quantiles(X[:50], np.linspace(0.01, 0.99, 9))
     assert (np.diff(found, axis=1) >= 0).all()
     ends = model.predict_interval(X[:50], 0.8)
@@ -93,8 +97,8 @@ def test_quantiles_ascend_and_intervals_are_two_of_them(fitted, case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_files_keep_them_and_a_row_alone_has_the_same(fitted, case, tmp_path):
-    model, (X, _) = fitted[case.__name__], case(NEW, 3)
+def test_files_keep_them_and_a_row_alone_has_the_same(case, tmp_path):
+    model, (X, _) = fitted(case), case(NEW, 3)
     mercer.save(model, tmp_path / "model.mercer")
     again = mercer.load(tmp_path / "model.mercer")
     found = model.predict_quantiles(X[:20], LEVELS)
@@ -103,19 +107,20 @@ def test_files_keep_them_and_a_row_alone_has_the_same(fitted, case, tmp_path):
     assert_allclose(model.predict_quantiles(model.encode_table(X[:20]), LEVELS), found, rtol=1e-9)
 
 
-def test_noisy_rows_have_wider_intervals(fitted):
+def test_noisy_rows_have_wider_intervals():
     X, y = loud(NEW, 1)
-    low, high = fitted["loud"].predict_interval(X).T
+    low, high = fitted(loud).predict_interval(X).T
     quiet, noisy = X["a"] < -0.7, X["a"] > 0.7
     assert np.mean((high - low)[noisy]) > 3 * np.mean((high - low)[quiet])
     X, y = by_level(NEW, 1)
-    low, high = fitted["by_level"].predict_interval(X).T
+    low, high = fitted(by_level).predict_interval(X).T
     widths = [np.median((high - low)[X["g"] == level]) for level in "xyz"]
     assert widths[0] < widths[1] < widths[2] / 2
     held = [((low <= y) & (y <= high))[X["g"] == level].mean() for level in "xyz"]
     assert min(held) > 0.78
 
 
+@pytest.mark.full
 def test_a_target_in_other_units_has_the_same_intervals():
     X, y = loud(200, 0)
     found = KernelRegressor(trials=1).fit(X, y).predict_interval(X)
@@ -156,6 +161,7 @@ def test_a_refit_keeps_them_and_groups_and_times_are_no_matter():
     assert_allclose(np.median(np.ptp(after, axis=1)), np.median(np.ptp(before, axis=1)), rtol=0.2)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("cut", [{"quick": True}, {"early": True}], ids=["quick", "early"])
 def test_a_fit_that_was_cut_short_has_intervals_of_the_machine_that_it_has(cut):
     X, y = loud(N, 0)
@@ -176,19 +182,19 @@ def test_constant_targets_and_few_rows_have_some():
     assert (high > low).all()
 
 
-def test_the_share_that_is_held_is_measured_and_said(fitted):
+def test_the_share_that_is_held_is_measured_and_said():
     (X, y), (X2, y2) = loud(N, 0), loud(N, 5)
-    score = score_held_out(fitted["loud"], (X, y), (X2, y2))
-    low, high = fitted["loud"].predict_interval(X2).T
+    score = score_held_out(fitted(loud), (X, y), (X2, y2))
+    low, high = fitted(loud).predict_interval(X2).T
     held = np.mean((low <= y2) & (y2 <= high))
     assert score.coverage.held[2] == held
     assert f"they hold {100 * held:.1f}% of the 400 held-out rows" in score.coverage.sentence()
-    far = score_held_out(fitted["loud"], (X, y), (X2, y2 + 3)).coverage
+    far = score_held_out(fitted(loud), (X, y), (X2, y2 + 3)).coverage
     assert "fewer than they should" in far.sentence()
 
 
-def test_wrong_levels_and_models_without_a_spread_are_refused(fitted):
-    model, (X, y) = fitted["loud"], loud(20, 0)
+def test_wrong_levels_and_models_without_a_spread_are_refused():
+    model, (X, y) = fitted(loud), loud(20, 0)
     for wrong in (0, 1, 90, "0.9x", None, np.nan):
         with pytest.raises(ValueError, match=r"coverage=.*: give a number between 0 and 1"):
             model.predict_interval(X, wrong)
@@ -203,13 +209,13 @@ def test_wrong_levels_and_models_without_a_spread_are_refused(fitted):
     assert score_held_out(classes, (X, y > 0), (X, y > 0)).coverage is None
 
 
-def test_what_intervals_hold_is_as_sure_as_the_groups_are_many(fitted):
+def test_what_intervals_hold_is_as_sure_as_the_groups_are_many():
     """Rows of one group lie outside together: 400 rows of 20 groups say less than 400 rows."""
     X2, y2 = loud(400, 5)
     group = np.arange(400) % 20
     shifted = y2 + np.where(group < 5, 10.0, 0.0)
     alone, grouped, each = (
-        score_held_out(fitted["loud"], (X2, y2), (X2, shifted), groups=groups).coverage
+        score_held_out(fitted(loud), (X2, y2), (X2, shifted), groups=groups).coverage
         for groups in (None, group, np.arange(400))
     )
     assert_allclose(grouped.held, alone.held)

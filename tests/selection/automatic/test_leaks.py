@@ -62,7 +62,7 @@ def corrupted(kind, y, rows):
 FOLDS, ASIDE = Sizes(), Sizes(small_rows=10)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(
     ("kind", "y", "weights", "sizes"),
     [
@@ -88,6 +88,7 @@ def test_the_targets_of_a_fold_do_not_reach_its_predictions(kind, y, weights, si
         assert np.abs(found[others] - wanted[others]).max() > 1e-3, name
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(("fit", "y"), [(KernelClassifier, LABELS), (KernelRegressor, NUMBERS)])
 def test_held_out_targets_reach_the_scores_alone(fit, y):
     train, held_out = hold_out(N, y, fit.task)

@@ -89,6 +89,7 @@ def test_it_is_the_mean_of_predictions_or_of_log_odds(kind, eager):
     return assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
 
 
+@pytest.mark.spread(1)
 @KINDS
 def test_what_the_stored_rows_add_makes_the_outputs(kind, eager):
     model = fitted(kind)
@@ -107,6 +108,7 @@ def test_what_the_stored_rows_add_makes_the_outputs(kind, eager):
     assert set(reasons.rows.ravel()) <= {-1, *model.stored_rows_}
 
 
+@pytest.mark.spread(1)
 @KINDS
 def test_files_replays_code_and_further_fits_know_both(kind, eager, tmp_path):
     model = fitted(kind)
@@ -138,6 +140,7 @@ def test_the_report_tells_the_kernel_of_each_machine(eager, tmp_path):
     assert page.count('class="formula"') == 3
 
 
+@pytest.mark.full
 def test_relevance_is_that_of_the_part_that_has_learnt_weights(eager):
     model = fitted(KernelRegressor)
     learnt = [candidate.learn for _, candidate, _ in model.parts_]
@@ -146,6 +149,7 @@ def test_relevance_is_that_of_the_part_that_has_learnt_weights(eager):
     assert len(model.relevance()) >= 2
 
 
+@pytest.mark.full
 def test_there_is_none_without_a_gain(sizes):
     sizes(gain=0.99)
     model = KernelRegressor(trials=3, only="kernels").fit(TABLE, WAVE)
@@ -231,6 +235,7 @@ def test_the_rows_of_one_fold_choose_for_each_other_by_whole_groups(groups):
         assert all(len(set(parts[groups == group])) == 1 for group in range(7))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("metric", ["f1", "accuracy"])
 def test_decision_weights_are_chosen_on_the_rows_that_were_left_out(metric, eager):
     model = fitted(KernelClassifier, metric=metric)
@@ -247,6 +252,7 @@ def test_ordered_classes_have_weighed_means_too(eager):
     assert steps.mean() < 0.3
 
 
+@pytest.mark.full
 def test_quantiles_are_those_around_the_weighed_mean(eager):
     model = fitted(KernelRegressor)
     low, high = model.predict_interval(NEW).T
@@ -280,6 +286,7 @@ def test_the_mean_of_probabilities_is_that_of_log_odds():
     assert_allclose(task.plain()(np.log(mean)), mean)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("whole", [1, 2])
 def test_without_time_for_all_the_mean_is_that_of_fewer(whole, eager, monkeypatch):
     class Late(Deadline):
@@ -310,6 +317,7 @@ def test_without_time_for_all_the_mean_is_that_of_fewer(whole, eager, monkeypatc
     assert_array_equal(answers(again), answers(model))
 
 
+@pytest.mark.full
 def test_ctrl_c_in_the_second_fit_keeps_the_winner(eager):
     seen = []
 

@@ -77,6 +77,7 @@ def test_contributions_of_rows_add_up_to_the_output(estimator, y):
     assert set(machine.stored.tolist()) <= set(range(300))
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize(("estimator", "y"), BOTH, ids=IDS)
 def test_a_file_and_its_code_predict_the_same(estimator, y, tmp_path):
     model = fitted(estimator, y, members=2)
@@ -164,6 +165,7 @@ LARGE_TASKS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.spread(1)
 @LARGE_TASKS
 def test_its_trial_on_a_large_table_is_its_final_fit(rungs, estimator, y, tmp_path):
     model = estimator(trials=2).fit(LARGE, y)
@@ -228,6 +230,7 @@ def test_it_learns_nothing_from_the_groups_and_times_that_judge_it(rungs, how):
         assert related[held].min() > related[others].max()
 
 
+@pytest.mark.full
 def test_a_network_has_as_many_steps_as_its_part_of_the_time_holds(rungs, clock, monkeypatch):
     monkeypatch.setattr(costs, "LEAST_STEPS", 30)
     monkeypatch.setattr(costs.Finals, "_measured_step", lambda *_: (0.1, 0.2))

@@ -52,6 +52,7 @@ def test_the_code_of_a_regressor_runs():
     assert_allclose(names["model"].predict(X), model.predict(X), atol=1e-6)
 
 
+@pytest.mark.full
 def test_the_report_is_that_of_the_rows_given(tmp_path):
     X, y = table()
     model = mercer.KernelClassifier(trials=2)

@@ -46,6 +46,7 @@ def test_the_order_of_a_series_is_that_of_its_type(y):
     np.testing.assert_array_equal(model.predict(NEW), told.predict(NEW))
 
 
+@pytest.mark.full
 def test_other_classes_have_none():
     for y in (Y[:TRAIN], pd.Series(pd.Categorical(Y[:TRAIN], LEVELS))):
         model = KernelClassifier(trials=1).fit(KNOWN, y)

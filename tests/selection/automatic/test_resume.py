@@ -62,6 +62,7 @@ def test_what_was_tried_is_not_tried_again(kind, y, tmp_path):
     assert again.winner_ == whole.winner_
 
 
+@pytest.mark.spread(1)
 @KINDS
 def test_a_complete_search_ends_at_once_and_gives_the_same_model(kind, y):
     whole, told = kind(trials=3).fit(TABLE, y), Told()
