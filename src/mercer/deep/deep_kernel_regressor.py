@@ -8,17 +8,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.deep.deep_kernel_machine import DeepKernelMachine
-from mercer.deep.targets import ClassTargets, GaussianOutputs, NumberTargets
+from mercer.deep.targets import ClassTargets, GaussianNumbers, GaussianOutputs, NumberTargets
 from mercer.estimator import estimator
 from mercer.learners.base import (
     check_flag,
     check_not_negative,
     encode_classes,
     finite_fit,
-    finite_values,
     is_auto,
     unit_of,
 )
@@ -78,7 +76,9 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
 
 
 @estimator
-class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMachine):
+class DeepKernelMachineRegressor(
+    MultiOutputMixin, RegressorMixin, DeepKernelMachine, GaussianNumbers
+):
     r"""Regression by a deep kernel machine: Gram matrices :math:`G_1, \ldots, G_L` that maximise
 
     .. math:: \log N(Y; 0, f_{L+1}(G_L) + σ^2 I)
@@ -166,25 +166,6 @@ class DeepKernelMachineRegressor(MultiOutputMixin, RegressorMixin, DeepKernelMac
         result.conclude()
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Means of y at the rows of X, (q,) or (q, n_targets).
-
-        Also standard deviations of the same shape, with ``return_std``: of a new observation, its
-        noise among them.
-        """
-        mean, std = self._predicted(X)
-        return (mean, std) if return_std else mean
-
-    @finite_values
-    def _predicted(self, X: Any) -> Any:
-        check_is_fitted(self)
+    def _moments(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         means, variances = self._outputs(X)
-        mean = self.y_mean_ + self.y_scale_ * means
-        std = self.y_scale_ * np.sqrt(variances + self.noise_)[:, None]
-        both = np.stack([mean[:, 0], std[:, 0]] if self.one_target_ else [mean, std])
-        return both.astype(_precision(self.X_fit_), copy=False)
-
-
-def _precision(X: Any) -> Any:
-    """The dtype of predictions: float32 for samples of float32."""
-    return np.float32 if X.dtype == np.float32 else np.float64
+        return means, variances[:, None]

@@ -62,6 +62,41 @@ class GaussianOutputs(ABC):
         return self.classes_[f.argmax(axis=1)]
 
 
+class GaussianNumbers(ABC):
+    """Abstract: numbers whose distribution is Gaussian, in units of the targets of a fit.
+
+    Define ``_moments``, and the attributes below in ``fit``.
+    """
+
+    y_mean_: np.ndarray
+    y_scale_: np.ndarray
+    noise_: float
+    one_target_: bool
+    X_fit_: Any
+
+    @abstractmethod
+    def _moments(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Means (q, n_targets) and variances, (q, n_targets) or (q, 1), for new samples."""
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Means of y at the rows of X, (q,) or (q, n_targets).
+
+        Also standard deviations of the same shape, with ``return_std``: of a new observation, its
+        noise among them.
+        """
+        mean, std = self._predicted(X)
+        return (mean, std) if return_std else mean
+
+    @finite_values
+    def _predicted(self, X: Any) -> Any:
+        check_is_fitted(self)
+        means, variances = self._moments(X)
+        mean = self.y_mean_ + self.y_scale_ * means
+        std = self.y_scale_ * np.sqrt(variances + self.noise_)
+        both = np.stack([mean[:, 0], std[:, 0]] if self.one_target_ else [mean, std])
+        return both.astype(np.float32 if self.X_fit_.dtype == np.float32 else np.float64)
+
+
 LEAST_NOISE, MOST_NOISE = 1e-6, 1e2  # bounds of the learnt noise, in units of the amplitude
 LEAST_AMPLITUDE = 1e-10  # where all targets are 0
 

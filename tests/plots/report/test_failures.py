@@ -148,6 +148,8 @@ def test_a_learning_curve_does_not_say_that_a_growing_error_was_saved():
     assert found.saved < 0
     assert "has not made the error smaller" in found.advice
     assert "Other columns" not in found.advice
+    perfect = learning_curve(model, X[:300], y[:300], holdout, metric, 1.0, Clock())
+    assert perfect.advice.startswith("The model makes no error on the held-out rows")
 
 
 def test_suspects_have_the_numbers_of_the_users_table():

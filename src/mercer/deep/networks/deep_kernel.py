@@ -18,6 +18,7 @@ from mercer.deep.networks.inputs import (
     log_shares,
 )
 from mercer.deep.networks.neural_kernel import FEW, Distinct, Given, NeuralKernel, check_word
+from mercer.deep.targets import GaussianNumbers
 from mercer.estimator import estimator
 from mercer.kernels import RBF, Kernel
 from mercer.learners.base import (
@@ -362,7 +363,7 @@ class DeepKernelClassifier(OutputClassifier, DeepKernel):
 
 
 @estimator
-class DeepKernelRegressor(MultiOutputMixin, RegressorMixin, DeepKernel):
+class DeepKernelRegressor(MultiOutputMixin, RegressorMixin, DeepKernel, GaussianNumbers):
     r"""Regression by a Gaussian process on what a network makes of the samples, with the covariance
 
     .. math:: a\, k(z(x) / \ell, z(x') / \ell)
@@ -442,22 +443,3 @@ class DeepKernelRegressor(MultiOutputMixin, RegressorMixin, DeepKernel):
         unit = float(np.log(self.y_scale_).sum())
         self.held_likelihood_ = {k: v - unit for k, v in self.held_likelihood_.items()}
         return self
-
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Means of y at the rows of X, (n,) or (n, n_targets).
-
-        Also standard deviations of the same shape, with ``return_std``: of a new observation, its
-        noise among them.
-        """
-        mean, std = self._predicted(X)
-        return (mean, std) if return_std else mean
-
-    @finite_values
-    def _predicted(self, X: Any) -> Any:
-        means, variances = self._moments(X)
-        mean = self.y_mean_ + self.y_scale_ * means
-        std = self.y_scale_ * np.sqrt(variances + self.noise_)
-        both = np.stack([mean[:, 0], std[:, 0]] if self.one_target_ else [mean, std])
-        return both.astype(
-            np.float32 if self.X_fit_.dtype == np.float32 else np.float64, copy=False
-        )

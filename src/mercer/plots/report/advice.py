@@ -50,6 +50,11 @@ class LearningCurve(_OfTheSearch):
     def advice(self) -> str:
         """Whether more rows would help, in a sentence."""
         percent = f"{100 * self.saved:.0f}%"
+        if self.saved == 1:
+            return (
+                "The model makes no error on the held-out rows, so that they cannot tell whether "
+                "more rows would help."
+            )
         if self.saved >= HELPS:
             return (
                 f"More rows would probably help: the last doubling of the rows has saved {percent} "
@@ -182,7 +187,10 @@ def learning_curve(
     scores.append(own)
     error = np.abs(np.array(scores[-2:]) - metric.best)
     doublings = np.log2(rows[-1] / rows[-2])
-    saved = 1 - (error[1] / error[0]) ** (1 / doublings) if error[0] > 0 else -float(error[1] > 0)
+    if not error.all():  # a growing error, or none, of which all is saved
+        saved = -1.0 if error[1] else 1.0
+    else:
+        saved = 1 - (error[1] / error[0]) ** (1 / doublings)
     return LearningCurve(np.array(rows), np.array(scores), float(saved))
 
 

@@ -80,7 +80,7 @@ def kernel_words(kernel: Kernel, label: Callable[[Any], str] = str) -> KernelWor
         reads = (
             f"It reads {len(names)} columns together" if len(names) > 1 else "It reads one column"
         )
-        named = names if len(names) <= 12 else [*names[:12], f"{len(names) - 12} more"]
+        named = names if len(names) <= 12 else [*names[:12], f"and {len(names) - 12} more"]
         meaning = f"{words.meaning} {reads}: {', '.join(named)}. {_map_words(part, names)}".strip()
         return replace(words, meaning=meaning, code=code)
     formula, meaning = _filled(kernel, "formula"), f"Similarity is {_filled(kernel, 'words')}."
