@@ -12,7 +12,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.samples import Prepared, Strings, is_number
+from mercer.samples import Prepared, Strings, as_cells, is_number
 
 # How blocks of pairs of strings are compared: by RapidFuzz, or by a native loop.
 #
@@ -41,9 +41,7 @@ def decoded(X: Any) -> Prepared:
     """Strings together with the texts that RapidFuzz reads."""
     if isinstance(X, Prepared):
         return X
-    texts = np.empty(len(X), object)
-    texts[:] = X.texts()
-    return Prepared((X, texts))
+    return Prepared((X, as_cells(X.texts())))
 
 
 def edits(

@@ -13,7 +13,7 @@ from mercer.gram.lapack import GramFactor
 from mercer.gram.local import Leaves, LocalGram, grow_leaves
 from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require
-from mercer.gram.place import ApproximationWarning, Place
+from mercer.gram.place import ApproximationWarning, Place, PlaceOfLearner
 from mercer.gram.tiled import TiledGram, TriangleGram, held_for_products
 
 __all__ = [

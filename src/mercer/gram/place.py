@@ -187,3 +187,10 @@ class Place:
         if self.memory is None or not held:  # None: half of what is free now
             return self
         return replace(self, memory=max(self.budget() - held, 1))
+
+
+class PlaceOfLearner:
+    """What learners hold as ``place``: their ``memory``, ``n_jobs`` and ``device``, if any."""
+
+    def __get__(self, learner: Any, owner: type) -> Place:
+        return Place(learner.memory, learner.n_jobs, getattr(learner, "device", None))

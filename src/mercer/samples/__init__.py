@@ -66,6 +66,7 @@ from mercer.samples.matrix_rows import check_square
 from mercer.samples.node_graph import LAPLACIANS, scaled_rows
 from mercer.samples.raw_data import (
     LISTED,
+    as_cells,
     as_given,
     check_format,
     describe_entry,

@@ -100,18 +100,11 @@ def _(X: Ragged) -> np.ndarray:
 
 
 @_marks.register
-def _(X: Categories) -> np.ndarray:
-    return _marks(X.codes)
-
-
-@_marks.register
-def _(X: Table) -> np.ndarray:
-    return _joined(X.parts)
-
-
-@_marks.register
-def _(X: EncodedColumns) -> np.ndarray:
-    return _joined([X.numbers, *X.objects.values()])
+def _(X: Categories | Table | EncodedColumns) -> np.ndarray:
+    """By the arrays of which the samples consist."""
+    if isinstance(X, Categories):
+        return _marks(X.codes)
+    return _joined(X.parts if isinstance(X, Table) else [X.numbers, *X.objects.values()])
 
 
 def _joined(parts: Iterable) -> np.ndarray:

@@ -298,11 +298,10 @@ def _of_tuple(item: Any, name: str) -> GraphParts:
 def _of_grakel(item: Any, name: str) -> GraphParts:
     parts: list[Any] = [*item, None]
     edges, labels, marks = parts[:3]
-    square = sp.issparse(edges) or (
-        isinstance(edges, np.ndarray) and edges.shape[0] == edges.shape[1] and edges.shape[1] != 2
-    )
-    if isinstance(edges, np.ndarray) and not square and edges.shape == (2, 2):
-        square = bool(np.isin(edges, (0, 1)).all() and (edges == edges.T).all())
+    square = sp.issparse(edges)
+    if isinstance(edges, np.ndarray) and edges.shape[0] == edges.shape[1]:
+        symmetric = np.isin(edges, (0, 1)).all() and (edges == edges.T).all()
+        square = len(edges) != 2 or bool(symmetric)  # else these are two edges
     if square:
         n, pairs = _of_matrix(edges, name)
         order, ends = list(range(n)), [tuple(pair) for pair in pairs.tolist()]
@@ -325,9 +324,7 @@ def _of_grakel(item: Any, name: str) -> GraphParts:
     attributes = None
     if any(isinstance(label, (list, np.ndarray)) for label in found or ()):
         found, attributes = None, _numbers(list(found or ()), name)
-    of_edges = None
-    if marks is not None:
-        of_edges = [marks.get((u, v), marks.get((v, u))) for u, v in ends]
+    of_edges = None if marks is None else [marks.get((u, v), marks.get((v, u))) for u, v in ends]
     return GraphParts(len(order), pairs, found, of_edges, attributes)
 
 

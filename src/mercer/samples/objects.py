@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from mercer.persistence import fields, length_of, whole
 from mercer.samples.kind import Kind
 from mercer.samples.protocol import Encoded
-from mercer.samples.raw_data import as_objects, describe, is_frame
+from mercer.samples.raw_data import as_cells, as_objects, describe, is_frame
 from mercer.samples.vectors import encode_vectors, is_checked
 
 
@@ -36,9 +36,7 @@ class Objects(Encoded):
     @classmethod
     def of(cls, rows: list) -> Objects:
         """The objects of a list."""
-        values = np.empty(len(rows), object)
-        values[:] = rows  # np.array would make a matrix if all tuples have the same length
-        return cls(values, np.arange(len(rows)))
+        return cls(as_cells(rows), np.arange(len(rows)))
 
     def __repr__(self) -> str:
         return f"Objects({len(self)} rows)"

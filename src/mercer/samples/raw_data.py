@@ -109,6 +109,11 @@ def listed(X: Any) -> list | None:
     return X.to_list() if one_column and hasattr(X, "to_list") else None
 
 
+def as_cells(items: list) -> np.ndarray:
+    """Items as an array of objects, also where they are lists of one length."""
+    return np.fromiter(items, object, len(items))
+
+
 def check_format(X: Any, name: str = "X") -> None:
     """Raise ValueError if X is a sparse matrix whose arrays do not fit together.
 

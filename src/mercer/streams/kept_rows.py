@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from mercer.persistence import read_json
 from mercer.samples import (
     LISTED,
+    as_cells,
     check_format,
     describe,
     frame_of,
@@ -62,11 +63,6 @@ def plain_form(X: Any) -> Any:
     if items is None:
         raise TypeError(f"X is {describe(X)}: give rows, as an array, a list or a data frame.")
     return items if isinstance(X, LISTED) else as_cells(items)
-
-
-def as_cells(items: list) -> np.ndarray:
-    """Items as an array of objects, also where they are lists of one length."""
-    return np.fromiter(items, object, len(items))
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 
 from mercer.samples import (
     LISTED,
+    as_cells,
     check_format,
     describe,
     describe_entry,
@@ -160,7 +161,7 @@ def _series_values(series: Any, name: Any) -> np.ndarray:
         if series.dtype.is_float():
             return np.array(series.to_numpy(), dtype=np.float64)
         if str(series.dtype) == "String":
-            return np.fromiter(series.to_list(), dtype=object, count=len(series))
+            return as_cells(series.to_list())
         series = nw.from_native(series, series_only=True)
     series = series.alias("")  # in some names polars sees patterns
     dtype = series.dtype
@@ -181,10 +182,8 @@ def _series_values(series: Any, name: Any) -> np.ndarray:
     if dtype == nw.Time:
         cells = [None if cell is None else cell.isoformat() for cell in cells]
     if dtype == nw.Struct and any(field.name == "edges" for field in dtype.fields):
-        found = np.empty(len(cells), dtype=object)
-        for i, cell in enumerate(cells):
-            found[i] = None if cell is None else graph_of_fields(cell, f"column {name!r}, row {i}")
-        return found
+        said = f"column {name!r}, row"
+        return as_cells([c and graph_of_fields(c, f"{said} {i}") for i, c in enumerate(cells)])
     return _objects(cells, name)
 
 
@@ -272,7 +271,7 @@ def _objects(values: list, name: Any) -> np.ndarray:
 
 
 def _kept(values: list, missing: np.ndarray) -> np.ndarray:
-    column = np.fromiter(values, dtype=object, count=len(values))
+    column = as_cells(values)
     column[missing] = None
     return column
 

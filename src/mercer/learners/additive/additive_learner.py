@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.estimator import estimator
-from mercer.gram import Place
+from mercer.gram import PlaceOfLearner
 from mercer.kernels.additive import (
     FITTED,
     MOST,
@@ -162,10 +162,7 @@ class AdditiveLearner(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "shapes_" in vars(self)
 
-    @property
-    def place(self) -> Place:
-        """The place of the work, with ``memory`` and ``n_jobs``."""
-        return Place(self.memory, self.n_jobs)
+    place = PlaceOfLearner()
 
     # --- training ------------------------------------------------------------------------------
 

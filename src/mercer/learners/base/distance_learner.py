@@ -40,7 +40,7 @@ from mercer.distances import (
     check_weights,
 )
 from mercer.estimator import estimator
-from mercer.gram import Place
+from mercer.gram import PlaceOfLearner
 from mercer.kernels import Kernel
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
 from mercer.samples import float_array, is_number, kind_named
@@ -252,10 +252,7 @@ class DistanceLearner(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return self.fitted_by in vars(self)
 
-    @property
-    def place(self) -> Place:
-        """The place where distances are computed, with ``memory`` and ``n_jobs``."""
-        return Place(self.memory, self.n_jobs)
+    place = PlaceOfLearner()
 
     def make_training(
         self,

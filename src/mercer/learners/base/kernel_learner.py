@@ -20,7 +20,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from mercer.distances import Comparison, float_range
 from mercer.estimator import estimator
-from mercer.gram import Columns, GramOperator, LowRankGram, Place, gram, in_single_precision
+from mercer.gram import (
+    Columns,
+    GramOperator,
+    LowRankGram,
+    Place,
+    PlaceOfLearner,
+    gram,
+    in_single_precision,
+)
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.learners.base.parameters import SQUARES, check_seed
 from mercer.learners.base.targets import check_targets, check_weights
@@ -216,10 +224,7 @@ class KernelLearner(BaseEstimator):
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
 
-    @property
-    def place(self) -> Place:
-        """The place where Gram matrices are made, with ``memory``, ``n_jobs`` and ``device``."""
-        return Place(self.memory, self.n_jobs, self.device)
+    place = PlaceOfLearner()
 
     def new_path(self, values: list) -> FitPath:
         """Make the object that fits share if they differ only in ``path_parameter``.

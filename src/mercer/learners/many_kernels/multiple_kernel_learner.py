@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.gram import GramOperator, Place, gram
+from mercer.gram import GramOperator, PlaceOfLearner, gram
 from mercer.kernels import Convex, Kernel, Linear, Normalised, Scaled
 from mercer.learners.base import (
     KernelLearner,
@@ -121,10 +121,7 @@ class MultipleKernelLearner(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "estimator_" in vars(self)
 
-    @property
-    def place(self) -> Place:
-        """The place where Gram matrices are made."""
-        return Place(self.memory, self.n_jobs, self.device)
+    place = PlaceOfLearner()
 
     @abstractmethod
     def base_learner(self) -> KernelLearner:

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import MappedMinkowski, from_origin, nearest_left_out, squared_euclidean
 from mercer.estimator import estimator
-from mercer.gram import Place
+from mercer.gram import PlaceOfLearner
 from mercer.learners.base import (
     check_count,
     check_labels,
@@ -80,10 +80,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def __sklearn_is_fitted__(self) -> bool:
         return "components_" in vars(self)
 
-    @property
-    def place(self) -> Place:
-        """The place of the work, with ``memory`` and ``n_jobs``."""
-        return Place(self.memory, self.n_jobs)
+    place = PlaceOfLearner()
 
     @abstractmethod
     def _loss(self, D: np.ndarray, rows: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Minkowski
 from mercer.estimator import estimator
-from mercer.gram import Place
+from mercer.gram import PlaceOfLearner
 from mercer.learners.base import Reasons, check_count, largest_parts, read_like_fitted
 from mercer.learners.neighbourhoods.trials import Member
 from mercer.persistence import fields, whole
@@ -59,10 +59,7 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def __sklearn_is_fitted__(self) -> bool:
         return "members_" in vars(self)
 
-    @property
-    def place(self) -> Place:
-        """The place of the work, with ``memory`` and ``n_jobs``."""
-        return Place(self.memory, self.n_jobs)
+    place = PlaceOfLearner()
 
     def transform(self, X: Any) -> np.ndarray:
         """z of new rows, (n, width); of several members side by side."""
