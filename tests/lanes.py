@@ -1,10 +1,11 @@
 """Two lanes of tests: the quick one after every change, the full one for what takes longer.
 
-A test marked ``full`` is left to the full lane. Of a test marked ``thinned`` the quick lane takes
-only as many combinations of its arguments as show every value of every argument, and of one marked
-``spread(n)`` n cases at even distances in its table. Of scikit-learn's suite each file takes a
-third of the checks, other ones than the next file, and each of its classes in turn for them; of the
-suite on objects one kind of samples for each class and one class for each kind. Pages of the
+A test marked ``full`` is left to the full lane, as one is that takes the processor for more than
+half a second where others of its file go the same way. Of a test marked ``thinned`` the quick lane
+takes only as many combinations of its arguments as show every value of every argument, and of one
+marked ``spread(n)`` n cases at even distances in its table. Of scikit-learn's suite each file takes
+a third of the checks, other ones than the next file, and each of its classes in turn for them; of
+the suite on objects one kind of samples for each class and one class for each kind. Pages of the
 documentation, which show together what tests show one by one and take a tenth of the time, are left
 to the full lane unless they are named.
 """

@@ -61,6 +61,7 @@ def test_fit_says_what_it_does(folder, capsys):
     assert "Predicting species" in (folder / "model.html").read_text()
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("no_report")
 def test_json_is_one_object(folder, capsys):
     assert command("fit", "penguins.csv", "--target", "species", "--trials", "1", "--json") == 0
@@ -74,6 +75,7 @@ def test_json_is_one_object(folder, capsys):
     }
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("no_report")
 def test_trials_are_deterministic(folder):
     for name in ("a.mercer", "b.mercer"):
@@ -100,6 +102,7 @@ def test_a_fit_encodes_each_row_once_for_each_purpose(folder, monkeypatch):
     assert encoded == [275, 69, 344]  # the search, the rows held out, the fit to all rows
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cut", few(1, [KeyboardInterrupt, None]))
 def test_a_fit_to_all_rows_that_is_late_leaves_the_model_that_was_scored(cut, folder, monkeypatch):
     """Solvers that are stopped return what they have, or raise one of these."""

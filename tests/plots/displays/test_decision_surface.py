@@ -332,7 +332,7 @@ def test_words_are_legible_on_light_and_dark_pages(style, names):
 LONG = ["a rather long name of a feature (mm)", "another long name (mm)"]
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("panels", [1, 3])
 @pytest.mark.parametrize("C", [1e-3, 1, 30, 1e4])
 @pytest.mark.parametrize("classes", [2, 3])

@@ -214,6 +214,7 @@ def test_every_class_keeps_its_share_of_a_sample():
     assert display.n_test == 30
 
 
+@pytest.mark.full
 def test_a_report_imports_only_the_displays_that_it_shows():
     """Displays and sections are imported when a report has them."""
     code = """

@@ -217,6 +217,7 @@ def test_labels_of_a_rare_class_are_not_suspected_for_being_rare():
     assert display.suspected[rare].mean() < 0.2
 
 
+@pytest.mark.full
 def test_a_short_time_takes_fewer_rows(monkeypatch):
     """And measures them once: what tells how many rows there is time for is not thrown away."""
     from mercer.plots.displays import influence

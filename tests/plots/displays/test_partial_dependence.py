@@ -31,6 +31,7 @@ def table(n=300):
     return X, (y + 0.1 * random.normal(size=n)).to_numpy()
 
 
+@pytest.mark.full
 def test_directions_are_those_of_the_function():
     X, y = table()
     model = mercer.KernelRegressor(trials=3).fit(X, y)
@@ -47,6 +48,7 @@ def test_directions_are_those_of_the_function():
         assert (each.low <= each.high).all()
 
 
+@pytest.mark.full
 def test_of_times_the_parts_are_shown_that_matter():
     """Whole times mix hours and days: 20 of them drew a daily pattern as a zigzag."""
     times = pd.date_range("2024-01-01", periods=500, freq="h")
@@ -81,6 +83,7 @@ def test_means_are_scikit_learns(automatic):
     assert len(each.values) == 20
 
 
+@pytest.mark.full
 def test_of_two_classes_the_second_is_shown_and_of_more_the_one_that_changes_most():
     X, y = table()
     two = mercer.KernelClassifier(trials=1).fit(X, np.where(y > 0, "yes", "no"))
@@ -121,6 +124,7 @@ def test_the_planted_column_is_the_most_relevant_beside_its_copy(task):
     assert display.loss[0] > 0.2
 
 
+@pytest.mark.full
 def test_few_values_at_once_give_the_same_curves(monkeypatch):
     """All rows of a wide table at all values of a column took gigabytes."""
     X, y = table()

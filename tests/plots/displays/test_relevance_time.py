@@ -49,6 +49,7 @@ def wide(columns=300, rows=400):
     return X, 3 * X["c42"].to_numpy() + 0.1 * random.normal(size=rows)
 
 
+@pytest.mark.full
 def test_a_wide_table_is_measured_in_time_and_its_column_is_found():
     X, y = wide()
     model = mercer.KernelRegressor(trials=1).fit(X[:300], y[:300])

@@ -71,6 +71,7 @@ def test_a_column_that_matters_only_with_another_is_said_so():
     assert "act on one another" in str(display.pairs[0])
 
 
+@pytest.mark.full
 def test_a_fitted_classifier_of_an_exclusive_or_names_the_pair():
     table = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["height", "width", "noise"])
     y = np.where(table["height"] * table["width"] > 0, "same", "other")

@@ -121,6 +121,7 @@ def test_the_worst_rows_are_those_of_the_least_probable_truth():
     assert len(rows[0].cells) == 1
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_the_learning_curve_ends_at_the_model_and_says_what_rows_are_worth(task):
     X, y, _ = planted(task)

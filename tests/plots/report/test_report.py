@@ -342,6 +342,7 @@ def test_columns_are_shown_with_reasons(wine):
     assert all(c.reason in text for c in model.columns_)
 
 
+@pytest.mark.full
 def test_plain_estimators_are_reported_too():
     X, y = load_breast_cancer(return_X_y=True)
     model = SVC().fit(X[::2], y[::2])

@@ -76,6 +76,7 @@ def test_columns_that_only_seem_related_promise_nothing():
     assert max(scores) < 0.15
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("kind", [KernelRegressor, KernelClassifier])
 def test_the_linear_baseline_of_a_wide_table_is_sparse(kind):
     table, X = wide()

@@ -86,6 +86,7 @@ def test_the_order_of_the_targets_does_not_matter(fitted):
     np.testing.assert_allclose(turned.predict(NEW), expected, rtol=1e-5)
 
 
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("metric", ["r2", "rmse", "mae"])
 def test_the_unit_of_a_target_does_not_matter(metric):
     units = np.array([1, 2.0**20, 2.0**-9])
@@ -158,6 +159,7 @@ def test_its_code_predicts_the_same(fitted, place):
     np.testing.assert_allclose(found["model"].predict(NEW), model.predict(NEW), rtol=1e-6)
 
 
+@pytest.mark.full
 def test_it_is_saved_refitted_replayed_and_compressed(fitted, tmp_path):
     mercer.save(fitted, tmp_path / "model")
     again = mercer.load(tmp_path / "model")

@@ -38,6 +38,7 @@ def answers(model, X=TABLE):
     return model.predict(X) if model.task == "regression" else model.predict_proba(X)
 
 
+@pytest.mark.spread(1)
 @KINDS
 def test_a_linear_model_that_is_better_is_kept_saved_repeated_and_explained(kind, y, tmp_path):
     weights = RNG.uniform(0.5, 2, size=160)

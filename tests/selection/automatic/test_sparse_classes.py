@@ -125,6 +125,7 @@ def test_order_of_texts():
     assert not set(READ_FEATURES) & {c.machine for c in candidates(ENCODER.features_)}
 
 
+@pytest.mark.full
 def test_search_saves_and_repeats_them(tmp_path):
     labels = np.where(np.arange(60) % 7, LABELS, "food")  # no machine is without errors
     model = KernelClassifier(trials=2, kind={0: "text"}).fit(TEXTS, labels)

@@ -91,6 +91,7 @@ def test_what_is_never_negative_is_not_predicted_to_be():
     assert model.predict(X).min() >= 0
 
 
+@pytest.mark.full
 def test_few_rows_few_values_and_negative_targets_keep_their_scale():
     few = KernelRegressor(trials=1).fit(X[:40], LOGNORMAL[:40])
     counts = KernelRegressor(trials=1).fit(X[TRAIN], np.round(np.clip(F, 0, 5))[TRAIN])
@@ -105,6 +106,7 @@ def test_a_target_of_zeros_has_every_scale(name):
     assert_allclose(model.predict(X[TEST])[:, 0], 0, atol=1e-9)
 
 
+@pytest.mark.full
 def test_a_list_has_none_where_the_scale_is_to_be_chosen():
     y = np.stack([LOGNORMAL, LOGNORMAL], axis=1)[TRAIN]
     model = KernelRegressor(trials=1, target_scale=["own", None]).fit(X[TRAIN], y)

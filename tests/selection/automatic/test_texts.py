@@ -181,12 +181,14 @@ def test_a_column_that_became_numbers_or_bytes():
     assert_allclose(given, read)
 
 
+@pytest.mark.full
 def test_frames_of_every_library_give_the_same_model():
     one = KernelClassifier(trials=1).fit(TABLE, LABELS)
     two = KernelClassifier(trials=1).fit(pl.from_pandas(TABLE), LABELS)
     assert_allclose(two.predict_proba(pl.from_pandas(TABLE)), one.predict_proba(TABLE))
 
 
+@pytest.mark.full
 def test_a_schedule_with_texts_is_replayed():
     one = KernelClassifier(trials=4).fit(TABLE, LABELS)
     two = KernelClassifier(replay=one.schedule_).fit(TABLE, LABELS)

@@ -154,6 +154,7 @@ def test_counted_trials_give_the_same_model_whatever_the_threads(table):
     )
 
 
+@pytest.mark.full
 def test_threads_do_not_matter_to_large_tables_either(rungs):
     same_model(
         KernelRegressor(trials=2, n_jobs=1).fit(TABLE, WAVE),
@@ -161,6 +162,7 @@ def test_threads_do_not_matter_to_large_tables_either(rungs):
     )
 
 
+@pytest.mark.full
 def test_the_best_of_each_family_are_promoted_first(rungs):
     model = KernelRegressor(trials=16).fit(TABLE, WAVE)
     tried = [e for e in model.schedule_[:-1] if e["machine"] != "neighbourhood"]
@@ -177,6 +179,7 @@ def test_the_best_of_each_family_are_promoted_first(rungs):
     assert len(second) >= 3
 
 
+@pytest.mark.full
 def test_ridge_is_local_on_more_rows(rungs, sizes):
     """The best ridge machine of the first rung is tried with low rank too, as it was there."""
     sizes(leaves=(60, 30))
@@ -201,6 +204,7 @@ def test_ridge_is_local_on_more_rows(rungs, sizes):
     assert_array_equal(model.predict(TABLE), again.predict(TABLE))
 
 
+@pytest.mark.full
 def test_more_ridge_machines_are_exact_where_there_is_time(clock, sizes):
     sizes(one_rung_rows=300, rungs=((120, 30), (200, 60)), exact_rows=300)
     model = KernelRegressor(time=1000, progress=clock).fit(TABLE, WAVE)
@@ -210,6 +214,7 @@ def test_more_ridge_machines_are_exact_where_there_is_time(clock, sizes):
     assert {candidate.machine for candidate in exact} == {"ridge"}
 
 
+@pytest.mark.full
 def test_those_that_are_promoted_are_the_best_even_if_some_were_left_out(rungs, monkeypatch):
     left_out = forecasts.Forecast.expected
 
@@ -238,6 +243,7 @@ def test_a_winner_that_is_not_the_first_is_explained():
     assert board.close() is None
 
 
+@pytest.mark.full
 def test_another_seed_is_another_search():
     one, two = (KernelRegressor(trials=1, random_state=s).fit(TABLE, WAVE) for s in (0, 1))
     assert one.leaderboard_[0]["score"] != two.leaderboard_[0]["score"]
@@ -317,6 +323,7 @@ def test_a_schedule_is_plain_data():
     assert json.loads(json.dumps(model.schedule_)) == model.schedule_
 
 
+@pytest.mark.full
 def test_an_interrupt_keeps_the_best_so_far():
     def interrupt(event):
         if event.get("done") == 4 and not event["trial"].startswith("final fit"):
@@ -407,6 +414,7 @@ def test_one_fold_is_predicted_with_a_penalty_that_the_other_rows_choose(rungs, 
     assert row["loss"] < 0.69  # of a coin
 
 
+@pytest.mark.full
 def test_sums_of_many_classes_choose_as_good_a_penalty_as_all_of_them(monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(350) % 70

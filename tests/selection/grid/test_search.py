@@ -106,6 +106,7 @@ def test_same_scores_as_scikit_learns_own_ridge():
     assert ours.best_params_ == theirs.best_params_
 
 
+@pytest.mark.full
 def test_many_penalties_share_one_sweep():
     """As many penalties and rows as the sweep needs to replace Cholesky's method."""
     rng = np.random.default_rng(1)

@@ -126,7 +126,7 @@ def test_weights_mean_repetition():
     assert_allclose(answers.decision_function(samples), wanted, atol=1e-6)
 
 
-@pytest.mark.thinned
+@pytest.mark.spread(1)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("scoring", [None, "accuracy", "neg_log_loss"])
 def test_search(classes, scoring):
@@ -166,6 +166,7 @@ def test_other_searches_fit_each_fold(given, grid, cv):
     assert not any(s.left_out for s in search.sharing_)
 
 
+@pytest.mark.full
 def test_a_class_of_one_row_has_a_fit_for_each():
     y = np.where(np.arange(48) == 7, 2, CLASSES[2] == "a").astype(int)
     assert clone(TIGHT).leave_one_out(X, y) is None
