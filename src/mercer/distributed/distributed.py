@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -153,7 +154,7 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
         engine = engine_of(self.client)
         parts = engine.put(Rows(X).sources(engine))
         given = engine.broadcast((self._local, method))
-        return np.concatenate(engine.reduce(_joined, engine.map(_found, parts, given)))
+        return np.concatenate(engine.reduce(add, engine.map(_found, parts, given)))
 
     def _example(self, method: str, X: Any) -> np.ndarray:
         """The result of the method for two rows like those of X."""
@@ -195,7 +196,3 @@ def _answered(block: Any, given: tuple[Any, str]) -> np.ndarray:
 
 def _found(part: Partition, given: tuple[Any, str]) -> list[np.ndarray]:
     return [named(part, lambda: _answered(part.X, given))]
-
-
-def _joined(a: list, b: list) -> list:
-    return a + b

@@ -119,6 +119,11 @@ class ThreadEngine(Engine):
         return in_pairs(function, ordered_map(lambda part: part(), parts, self.n_jobs))
 
 
+def itself(value: Any) -> Any:
+    """What a source returns that has its value already: ``partial(itself, value)``."""
+    return value
+
+
 def _done(function: Callable, part: Callable[[], Any], shared: Sequence[Any]) -> Any:
     return function(part(), *shared)
 

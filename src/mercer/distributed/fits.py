@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from operator import add
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer.distributed import on_dask
-from mercer.distributed.engine import Engine, Partition
+from mercer.distributed.engine import Engine, Partition, itself
 from mercer.distributed.rows import Rows, kept
 from mercer.gram import GramOperator, Place, Rows as RowNumbers, gram, register
 from mercer.learners.base import (
@@ -67,7 +67,7 @@ class EngineGram(GramOperator):
         n = self.shape[0]
         count = max(1, min(EACH * engine.tasks, n // STRIP_ROWS))
         strips = _ring(n, count)
-        self._strips = engine.put([strip.itself for strip in strips])
+        self._strips = engine.put([partial(itself, strip) for strip in strips])
         self._samples = engine.broadcast((kernel, X, self.place.memory))
         self._kept: list[Any] | None = None
         if self.place.holds(float(sum(s.size for s in strips)) * self.dtype.itemsize):
@@ -116,10 +116,6 @@ class _Strip:
     def size(self) -> int:
         """The numbers of K that it has."""
         return (self.stop - self.start) * self.width
-
-    def itself(self) -> _Strip:
-        """A source of this strip."""
-        return self
 
     def between(self, samples: tuple) -> GramOperator:
         """K between the rows and what they are compared with."""
@@ -240,21 +236,14 @@ def joined(a: Partition | None, b: Partition | None) -> Partition | None:
     try:
         X = join_rows(a.X, b.X)
     except Exception as error:
-        raise ValueError(_other_columns(a, b)) from error
-    w = None if a.weights is None else _weights(a, b)
+        raise ValueError(
+            f"partitions {a.number} and {b.number} of X have different columns, {_columns(a.X)} "
+            f"and {_columns(b.X)}: give the same ones in all."
+        ) from error
+    w = None
+    if a.weights is not None:
+        w = np.concatenate([np.broadcast_to(part.weights, len(part.y)) for part in (a, b)])
     return Partition(a.number, X, np.concatenate([np.asarray(a.y), np.asarray(b.y)]), w)
-
-
-def _weights(a: Partition, b: Partition) -> np.ndarray:
-    each = [np.broadcast_to(part.weights, len(part.y)) for part in (a, b)]
-    return np.concatenate(each)
-
-
-def _other_columns(a: Partition, b: Partition) -> str:
-    return (
-        f"partitions {a.number} and {b.number} of X have different columns, {_columns(a.X)} and "
-        f"{_columns(b.X)}: give the same ones in all."
-    )
 
 
 def _columns(X: Any) -> Any:
@@ -330,25 +319,11 @@ def _search(learner: KernelSearchCV, engine: Engine, rows: Rows, fit_params: dic
     shared = engine.broadcast((clone(learner), X, y, params))
 
     def execute(tasks: list[SearchTask]) -> list[Tried]:
-        parts = engine.put([_Given(task) for task in tasks])
-        return engine.reduce(_listed, engine.map(_tried, parts, shared))
+        parts = engine.put([partial(itself, task) for task in tasks])
+        return engine.reduce(add, engine.map(_tried, parts, shared))
 
     return learner.fit_elsewhere(execute, X, y, **more)
 
 
-class _Given:
-    """A source that returns what it was given."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __call__(self) -> Any:
-        return self.value
-
-
 def _tried(task: SearchTask, given: tuple) -> list[Tried]:
     return [try_task(task, *given)]
-
-
-def _listed(a: list, b: list) -> list:
-    return a + b

@@ -380,16 +380,13 @@ def collected(function: Callable, X: Any, model: Any, example: np.ndarray) -> An
             for x, n in zip(X.to_delayed().ravel(), X.chunks[0])
         ]
         return da.concatenate(found, axis=0, allow_unknown_chunksizes=True)
-    return X.map_partitions(_framed, function, model, meta=_meta(X, example))
+    meta = _with_index(example[:0], X._meta.index[:0])
+    return X.map_partitions(_framed, function, model, meta=meta)
 
 
 def _framed(block: Any, function: Callable, model: Any) -> Any:
     """Outputs of a data frame with its index."""
     return _with_index(function(block, model), block.index)
-
-
-def _meta(X: Any, example: np.ndarray) -> Any:
-    return _with_index(example[:0], X._meta.index[:0])
 
 
 def _with_index(values: np.ndarray, index: Any) -> Any:

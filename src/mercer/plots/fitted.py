@@ -23,6 +23,7 @@ from sklearn.utils.validation import _num_samples
 
 from mercer.gram import gram
 from mercer.kernels import Kernel, as_kernel
+from mercer.machines import Classification, Regression, Task
 from mercer.samples import (
     EncodedColumns,
     as_rows,
@@ -61,6 +62,11 @@ def kernel_machine(model: Any) -> tuple[list, Any]:
         f"{type(model).__name__} is not a kernel learner and does not contain one: give a fitted "
         "learner with a kernel, a pipeline that ends in one, or a search over them."
     )
+
+
+def task_of(model: Any) -> Task:
+    """The task of a fitted automatic estimator."""
+    return Regression() if model.task == "regression" else Classification(model.classes_)
 
 
 def bound_kernel(machine: Any, X: Any) -> Kernel:

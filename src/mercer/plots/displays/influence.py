@@ -14,9 +14,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from mercer.gram import gram
 from mercer.learners.base import is_auto
 from mercer.learners.ridge import KernelRidge
-from mercer.machines import Classification, KernelRidgeMachine, Regression, Task
+from mercer.machines import KernelRidgeMachine, Task
 from mercer.plots.displays.display import Display, display, square
-from mercer.plots.fitted import row_count, rows_of, sample_gram, sample_rows, take
+from mercer.plots.fitted import row_count, rows_of, sample_gram, sample_rows, take, task_of
 from mercer.plots.marks import colour
 from mercer.threads import Clock, blas_limit, raise_if_stopped
 
@@ -197,7 +197,7 @@ def _automatic(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Answers without the row, and its influence or None, of the machine of the search."""
     M, machine = rows_of(model, X).data, model.machine_.parts[0]
-    task: Task = Regression() if model.task == "regression" else Classification(model.classes_)
+    task = task_of(model)
     exact = isinstance(machine, KernelRidgeMachine) and machine.learner.solver_ != "low_rank"
     if exact and len(y) <= EXACT_ROWS:
         return _closed_form(model.kernel_, M, y, task, machine.penalty * len(y))

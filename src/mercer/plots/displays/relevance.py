@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,17 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from mercer.learners.ridge import KernelRidge
-from mercer.machines import Z95, Classification, KernelRidgeMachine, Recipe, Regression
+from mercer.machines import Z95, KernelRidgeMachine, Recipe
 from mercer.plots.displays.display import ColumnLosses, display
-from mercer.plots.fitted import ModelRows, row_count, rows_of, sample_rows, take, typical_row
+from mercer.plots.fitted import (
+    ModelRows,
+    row_count,
+    rows_of,
+    sample_rows,
+    take,
+    task_of,
+    typical_row,
+)
 from mercer.tables import as_numbers
 from mercer.threads import Clock, blas_limit
 
@@ -159,49 +168,36 @@ class RelevanceDisplay(ColumnLosses):
 def _refit(estimator: Any) -> Callable:
     """A function that fits to (data of `ModelRows`, y) with the same hyperparameters."""
     if hasattr(estimator, "encoder_"):
-        return _Winner(estimator).fit
+        return _winner(estimator)
     fresh: Any = clone
     return lambda X, y: fresh(estimator).fit(X, y)
 
 
-class _Winner:
-    """Fits the winning machine of an automatic estimator to other rows, with the same kernel.
+def _winner(model: Any) -> Callable:
+    """A function that fits the winning machine of an automatic estimator to encoded rows, with the
+    same kernel.
 
     The first fit chooses the penalty and the calibration by leave-one-out. Each later fit is one
     Cholesky factorisation.
     """
+    task, settings = task_of(model), {"memory": model.memory, "n_jobs": model.n_jobs}
 
-    def __init__(self, model: Any):
-        self.model = model
-        self.first: Any = None
+    first: Any = None
 
-    def fit(self, M: Any, y: np.ndarray) -> _Fit:
-        """Fit the machine to these encoded rows."""
-        model = self.model
-        if model.task == "regression":
-            task: Any = Regression()
-        else:
-            task = Classification(model.classes_)
-        settings = {"memory": model.memory, "n_jobs": model.n_jobs}
-        if self.first is None:
-            self.first = Recipe(**settings).fit(task, model.kernel_, M, y)
+    def fit(M: Any, y: np.ndarray) -> SimpleNamespace:
+        nonlocal first
+        first = first or Recipe(**settings).fit(task, model.kernel_, M, y)
         Y = task.targets(y)
         offset = Y.mean(axis=0)
         learner = KernelRidge(
-            self.first.learner.alpha_, kernel=model.kernel_, solver="cholesky", **settings
+            first.learner.alpha_, kernel=model.kernel_, solver="cholesky", **settings
         ).fit(M, Y - offset)
-        machine = KernelRidgeMachine(learner, self.first.finish, self.first.penalty, offset)
-        return _Fit(model, machine)
+        machine = KernelRidgeMachine(learner, first.finish, first.penalty, offset)
+        if task.classes is None:
+            return SimpleNamespace(predict=machine)
+        return SimpleNamespace(classes_=model.classes_, predict_proba=machine)
 
-
-class _Fit:
-    """A fit of `_Winner`: it has ``predict`` for regression, ``predict_proba`` for classes."""
-
-    def __init__(self, model: Any, outputs: Callable):
-        if model.task == "regression":
-            self.predict = outputs
-        else:
-            self.classes_, self.predict_proba = model.classes_, outputs
+    return fit
 
 
 def _errors(fit: Any, classifier: bool, X_test: Any, y: np.ndarray, y_test: np.ndarray):

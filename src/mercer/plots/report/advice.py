@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.machines import Classification, Metric, Regression, Task
+from mercer.machines import Metric
 from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.displays import InfluenceDisplay
+from mercer.plots.fitted import task_of
 from mercer.plots.report.section import Section
 from mercer.plots.report.subject import Subject
 from mercer.threads import Clock
@@ -157,7 +158,7 @@ def learning_curve(
     seed: int = 0,
 ) -> LearningCurve | None:
     """Fit the winning machine to parts of the rows; None where none of two sizes is in time."""
-    task: Task = Regression() if model.task == "regression" else Classification(model.classes_)
+    task = task_of(model)
     machine, classes = model.machine_.parts[0], task.classes
     M, Z = model.encode(X), model.encode(holdout[0])
     order = np.random.default_rng(seed).permutation(len(y))
