@@ -9,10 +9,10 @@ from mercer.machines.holdout import compared
 from mercer.machines.scores import (
     METRICS,
     decision_weights,
-    default_metric,
     interval,
     metric_named,
 )
+from mercer.tables import default_metric
 
 RNG = np.random.default_rng(0)
 CLASSES = np.array(["a", "b", "c"])

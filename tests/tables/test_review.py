@@ -58,6 +58,23 @@ def test_columns_that_tell_the_target(cells, y, task, how):
 
 
 @pytest.mark.parametrize(
+    ("task", "wrong", "leaks"),
+    [("classification", 2, True), ("classification", 40, False), ("regression", 0, True),
+     ("regression", 40, False)],
+)  # fmt: skip
+def test_leaks_in_many_rows_and_columns(task, wrong, leaks):
+    """Some of the rows are looked at first, and columns without gaps all at once."""
+    random = np.random.default_rng(1)
+    numbers = random.normal(size=8000)
+    y = numbers > 0.2 if task == "classification" else numbers**3
+    table = {"other": random.normal(size=8000), "same": np.r_[-numbers[:wrong], numbers[wrong:]]}
+    table["same"][:wrong] += 9 * np.sign(table["same"][:wrong])
+    table |= {"gaps": np.where(np.arange(8000) % 5 == 0, np.nan, table["same"])}
+    found = reviewed(find_leaks, table, y, task)
+    assert [finding.column for finding in found] == ["same", "gaps"] * leaks
+
+
+@pytest.mark.parametrize(
     ("y", "task"), [(CLASSES, "classification"), (THREE, "classification"), (X, "regression")]
 )
 def test_columns_that_are_good_are_no_leaks(y, task):

@@ -46,6 +46,7 @@ from mercer.tables import (
     ReadTable,
     Surprises,
     column_notices,
+    default_metric,
     find_leaks,
     find_repeated_rows,
     find_shared_rows,
@@ -93,8 +94,6 @@ def check_table(options: CheckOptions) -> int:
                 f"--target {target}: check looks at one target at a time: give one of "
                 f"{', '.join(read.targets)}."
             )
-        from mercer.machines import default_metric
-
         target, frame, y, task, said_first = read.target, read.others, read.y, read.task, read.said
         facts |= {"task": task, "task_reason": read.why, "rows_without_target": read.dropped}
         screen.print(line("Task: ", (read.task, "bold"), f", since {read.why}."))
@@ -165,8 +164,6 @@ def _findings(
         if c.kind == "number" and cells[c.name].dtype == object and not c.shares:
             values[c.name] = numbers[c.name] if c.name in numbers else c.of.read(cells[c.name], c)
     if y is not None:
-        from mercer.machines import default_metric
-
         found += review_target(y, task, target, accuracy=default_metric(task, y) == "accuracy")
         used = [column for column in columns if column.used]
         found += find_leaks(used, values, y, task)

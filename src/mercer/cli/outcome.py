@@ -22,9 +22,9 @@ from mercer.cli.screen import (
     score_text,
 )
 from mercer.cli.terminal import Terminal, line
-from mercer.machines import METRICS, RARE, HeldOut, ranks_of
+from mercer.machines import METRICS, HeldOut
 from mercer.plots.report import ReportData
-from mercer.tables import EncodedTable
+from mercer.tables import RARE_SHARE, EncodedTable, ranks_of
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _show_rare(score: HeldOut, model: Any, screen: Terminal) -> None:
     if model.task == "regression" or len(model.classes_) != 2:
         return
     shares = [float(np.mean(score.y == c)) for c in model.classes_]
-    if not 0 < min(shares) < RARE:
+    if not 0 < min(shares) < RARE_SHARE:
         return
     for name, chance in (("average_precision", min(shares)), ("roc_auc", 0.5)):
         value = METRICS[name](score.y, score.predicted, model.classes_)

@@ -42,6 +42,7 @@ from mercer.tables import (
     Related,
     as_dates,
     as_numbers,
+    default_metric,
     doubt_notices,
     find_leaks,
     infer_columns,
@@ -232,7 +233,7 @@ def check_names(options: FitOptions) -> None:
 
 def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
-    from mercer.machines import default_metric, metric_named
+    from mercer.machines import metric_named
 
     tables = Tables(options.tables, options.reading)
     frame = tables.frame()

@@ -17,7 +17,19 @@ import polars as pl
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.tables import Tables
 from mercer.spoken import first_of
-from mercer.tables import Column, Hints, form_of, level_text, misfits, used_columns
+from mercer.tables import (
+    LARGEST,
+    Column,
+    Hints,
+    form_of,
+    known_order,
+    level_text,
+    levels_in_order,
+    misfits,
+    ranks_of,
+    task_of,
+    used_columns,
+)
 
 LARGEST_CLASSES = 20  # with a unit, such as "5 stars"; more of them are numbers
 MOST = 0.5  # of the cells are numbers: the others are mistakes
@@ -60,8 +72,6 @@ def read_answers(
     others, y, rows = read_target(
         frame, target, tables.label, unread=tables.unread, hints=tables.hints, said=said
     )
-    from mercer.machines import task_of  # loads learners
-
     order = class_order(y, frame[target], given, orders, target)
     task, why = task_of(y, given if order is None else "classification")
     if order is not None and given is None and not orders:
@@ -272,8 +282,6 @@ def class_order(
     They have one if ``--order`` gives it, if ``--task ordered`` asks for it, or by the type of the
     column.
     """
-    from mercer.machines import known_order, levels_in_order, ranks_of
-
     if given and task not in (None, "ordered"):
         raise OptionError(f"--order and --task {task} are both given: leave --task out.")
     classes = {level_text(value): value for value in np.unique(y).tolist()}
@@ -299,8 +307,6 @@ def class_order(
 
 def order_said(y: np.ndarray, order: list | None, task: str, target: str) -> str:
     """The order of the classes, or that they might have one; "" where there is none."""
-    from mercer.machines import known_order
-
     if order is not None:
         return f"The classes have an order: {' < '.join(map(level_text, order))}."
     found = known_order(np.unique(y).tolist()) if task == "classification" else None
@@ -315,8 +321,6 @@ def order_said(y: np.ndarray, order: list | None, task: str, target: str) -> str
 
 def check_task(task: str, y: np.ndarray, target: str) -> None:
     """Refuse targets that the task cannot be learnt from."""
-    from mercer.machines import LARGEST
-
     if task == "regression" and y.dtype.kind not in "fiub":
         raise TableError(
             f"--task regression: the target {target} holds {y[0].item()!r}, which is not a number. "

@@ -37,11 +37,9 @@ from mercer.machines.recipes import (
 )
 from mercer.machines.scores import (
     METRICS,
-    RARE,
     Z95,
     Metric,
     decision_weights,
-    default_metric,
     drawn_rows,
     interval,
     metric_named,
@@ -57,27 +55,22 @@ from mercer.machines.settings import (
     least_seconds,
 )
 from mercer.machines.tasks import (
-    LARGEST,
     Classification,
     JointScale,
     Regression,
     TargetScale,
     Task,
-    known_order,
-    levels_in_order,
-    ranks_of,
-    task_of,
 )
 
 __all__ = [
-    "FOLDS", "HELD_ROWS", "JUDGED_ROWS", "LARGEST", "METRICS", "RANKS", "RARE", "REFERENCE",
+    "FOLDS", "HELD_ROWS", "JUDGED_ROWS", "METRICS", "RANKS", "REFERENCE",
     "SMALL", "TRIED_LEAF", "Z95", "Candidate", "Classification", "Comparison", "Coverage",
     "HeldOut", "HeldPredictions", "JointScale", "KernelRidgeMachine", "Machine",
     "MachineKind", "MeanMachine", "Metric", "OneOutput", "Recipe", "Regression", "Rung",
     "SearchSettings", "Sizes", "Speed", "TargetScale",
     "Task", "Weighed", "as_good", "compared", "compressed", "costs_tried", "decision_weights",
-    "default_metric", "drawn_rows", "hold_out", "interval", "kept_words", "known_order",
-    "least_memory", "least_seconds", "levels_in_order", "mean_name", "measure_coverage",
-    "metric_named", "ranks_of", "register_machine", "score_alone", "score_held_out", "task_of",
+    "drawn_rows", "hold_out", "interval", "kept_words",
+    "least_memory", "least_seconds", "mean_name", "measure_coverage",
+    "metric_named", "register_machine", "score_alone", "score_held_out",
     "verdict", "wilson", "with_classes_of",
 ]  # fmt: skip

@@ -27,9 +27,10 @@ from mercer.machines.scores import (
     metric_named,
     wilson,
 )
-from mercer.machines.tasks import Classification, Regression, Task, ranks_of
+from mercer.machines.tasks import Classification, Regression, Task
 from mercer.samples import EncodedColumns
 from mercer.spoken import spoken
+from mercer.tables import ranks_of
 from mercer.threads import Clock
 
 LEVEL = 0.05

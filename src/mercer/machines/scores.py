@@ -12,8 +12,6 @@ import sklearn.metrics as skm
 
 Z95 = 1.959963984540054  # the normal distribution's 97.5% point
 
-RARE = 0.1  # part of the rows of the rarer of two classes, below which accuracy says little
-
 DRAWS, FEWEST_DRAWS = 500, 50  # of rows, with replacement, for an interval
 
 
@@ -256,26 +254,6 @@ def metric_named(name: str | None, task: str) -> Metric:
         fitting = [m.name for m in METRICS.values() if m.task == task]
         raise ValueError(f"metric={name!r}: for {task} give one of {', '.join(fitting)}.")
     return METRICS[name]
-
-
-def default_metric(task: str, y: np.ndarray, ordered: bool = False) -> str:
-    """The metric where none is asked for: "r2", "accuracy", "average_precision" or "rank_error".
-
-    "rank_error" is for ordered classes, "average_precision" for two classes of which one has less
-    than a tenth of the rows: who never predicts it is right nine times in ten, and has found
-    nothing.
-
-    Examples
-    --------
-    >>> default_metric("classification", np.repeat(["ill", "well"], [3, 97]))
-    'average_precision'
-    """
-    if task == "regression":
-        return "r2"
-    if ordered:
-        return "rank_error"
-    _, counts = np.unique(y, return_counts=True)
-    return "average_precision" if len(counts) == 2 and counts.min() < RARE * len(y) else "accuracy"
 
 
 def decision_weights(

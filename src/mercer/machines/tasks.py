@@ -7,12 +7,10 @@ predictions, and the loss of predictions.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-import narwhals as nw
 import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import column_or_1d
@@ -26,63 +24,8 @@ from mercer.learners.base import (
 )
 from mercer.persistence import fields, floats
 from mercer.spoken import written
-from mercer.tables import words_in_order
+from mercer.tables import LARGEST, ranks_of
 
-FEWEST = 3  # classes from which on an order matters
-
-
-def levels_in_order(y: Any) -> list | None:
-    """The levels of a series whose type has an order, the lowest first; None for all others.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> levels_in_order(pd.Series(pd.Categorical(["b", "a"], ["b", "a"], ordered=True)))
-    ['b', 'a']
-    """
-    dtype: Any = getattr(y, "dtype", None)
-    if getattr(dtype, "ordered", False):  # of pandas, a Categorical or a series of one
-        return list(dtype.categories)
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    if not isinstance(series, nw.Series) or not isinstance(series.dtype, nw.Enum):
-        return None
-    return list(series.dtype.categories)
-
-
-def known_order(values: Sequence) -> list | None:
-    """The values from the lowest to the highest, if they are numbers or words of a known scale.
-
-    Examples
-    --------
-    >>> known_order(["High", "Low", "Medium"]), known_order(["a", "b", "c"])
-    (['Low', 'Medium', 'High'], None)
-    """
-    if len(values) < FEWEST:
-        return None
-    if all(isinstance(value, (int, float)) for value in values):
-        return sorted(values)
-    return words_in_order(values)
-
-
-def ranks_of(classes: np.ndarray, order: Sequence | None) -> np.ndarray | None:
-    """The rank of each class, from 0, in an order that may have more classes; None without one."""
-    if order is None:
-        return None
-    places = {value: place for place, value in enumerate(order)}
-    absent = [value for value in classes.tolist() if value not in places]
-    if absent or len(places) < len(order):
-        what = f"lacks the class {absent[0]!r}" if absent else "has a class twice"
-        raise ValueError(
-            f"order={list(order)!r:.200} {what}: give each class once, the lowest first."
-        )
-    return np.argsort(np.argsort([places[value] for value in classes.tolist()]))
-
-
-MOST_CLASSES = 20  # an integer target with more different values is a number
-NUMBERS_PER_CLASS = 10  # an integer target with fewer rows per value is a number too
-FEW_CLASSES = 10  # more integers than these, some of which are rare, are counts
-FEWEST_ROWS = 5  # of a value that is not rare
-LARGEST = 1e18  # of a target of numbers: its square has to be one of single precision
 LEAST = 1e-20  # of its range, likewise
 LEAST_PROBABILITY = 1e-300  # whose logarithm is finite
 
@@ -361,34 +304,3 @@ class BackTransformed:
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
         outputs = outputs if isinstance(self.scale, JointScale) else outputs[:, 0]
         return self.scale.back(np.clip(self.slope * outputs + self.bias, *self.scale.limits))
-
-
-def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
-    """The task ("classification" or "regression") and the reason, from the values of the target.
-
-    Examples
-    --------
-    >>> task_of(np.array(["a", "b"]))[0], task_of(np.linspace(0, 1, 50))[0]
-    ('classification', 'regression')
-    """
-    target = np.asarray(target)
-    counts = Counter(target.tolist())
-    values = len(counts)
-    if given is not None:
-        return given, "you said so"
-    if target.dtype.kind not in "fiu":
-        return "classification", f"the target has {values} different values that are not numbers"
-    whole = bool(np.all(target == np.round(target)))
-    if whole and values <= 2:
-        return "classification", f"the target has {values} different values"
-    few = values <= MOST_CLASSES and len(target) >= NUMBERS_PER_CLASS * values
-    # of counts, such as visits in an hour, the largest are rare; classes have some rows each
-    counted = values > FEW_CLASSES and min(counts.values()) < FEWEST_ROWS
-    if whole and few and not counted:
-        return "classification", (
-            f"the target holds integers with only {values} different values; "
-            "--task regression reads them as numbers"
-        )
-    reverse = "; --task classification reads them as classes" if whole and values <= 100 else ""
-    kind = "integers" if whole else "numbers"
-    return "regression", f"the target holds {kind}, {values} different{reverse}"

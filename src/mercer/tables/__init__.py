@@ -40,7 +40,6 @@ from mercer.tables.forms import (
     is_one_zone,
     misfits,
     spelled_number,
-    words_in_order,
 )
 from mercer.tables.identifiers import spare_telling_texts, spare_worded_texts
 from mercer.tables.related import FEW_GROUPS, Related
@@ -52,6 +51,15 @@ from mercer.tables.review import (
     review_target,
 )
 from mercer.tables.surprises import Surprises
+from mercer.tables.targets import (
+    LARGEST,
+    RARE_SHARE,
+    default_metric,
+    known_order,
+    levels_in_order,
+    ranks_of,
+    task_of,
+)
 from mercer.tables.values import (
     ReadTable,
     as_dates,
@@ -67,18 +75,17 @@ if TYPE_CHECKING:
     from mercer.tables.level_effects import LevelEffect, learn_effects
 
 __all__ = [
-    "COMMA_NUMBER", "FEW_GROUPS", "GROUPED", "MISSING_TEXTS", "POINT_NUMBER", "UNITS", "WHOLE",
-    "ZONE", "Column", "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding", "Hints",
-    "LevelEffect", "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "as_dates",
-    "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds",
-    "column_notices", "date_parts", "doubt_notices", "encoder_of", "find_leaks",
-    "find_repeated_rows", "find_shared_rows", "form_of", "histogram",
-    "infer_columns", "is_missing_mark", "is_one_zone", "learn_effects",
-    "level_text", "listed", "misfits", "missing_values", "read_as", "read_columns",
+    "COMMA_NUMBER", "FEW_GROUPS", "GROUPED", "LARGEST", "MISSING_TEXTS", "POINT_NUMBER",
+    "RARE_SHARE", "UNITS", "WHOLE", "ZONE", "Column", "ColumnKind", "EncodedRows", "EncodedTable",
+    "Feature", "Finding", "Hints", "LevelEffect", "ReadTable", "Related", "RowHashes", "Surprises",
+    "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind",
+    "column_kinds", "column_notices", "date_parts", "default_metric", "doubt_notices", "encoder_of",
+    "find_leaks", "find_repeated_rows", "find_shared_rows", "form_of", "histogram", "infer_columns",
+    "is_missing_mark", "is_one_zone", "known_order", "learn_effects", "level_text",
+    "levels_in_order", "listed", "misfits", "missing_values", "ranks_of", "read_as", "read_columns",
     "review_columns", "review_target", "rows_of", "said_of_one_column", "shared_rows",
-    "spare_telling_texts",
-    "spare_worded_texts", "spelled_number", "unreadable", "used_columns", "words_in_order",
-    "words_of",
+    "spare_telling_texts", "spare_worded_texts", "spelled_number", "task_of", "unreadable",
+    "used_columns", "words_of",
 ]  # fmt: skip
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use

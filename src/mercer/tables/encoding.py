@@ -31,10 +31,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.persistence import KeepsRecords
 from mercer.samples import Categories, EncodedColumns, Kind
 from mercer.tables.cells import encode_cells, kind_of_view, known_cells
-from mercer.tables.column_kinds import level_text
+from mercer.tables.column_kinds import level_text, level_texts
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import MANY_LEVELS, RARE, Column, refuse_unreadable, used_columns
-from mercer.tables.values import ReadTable, missing_values, read_columns
+from mercer.tables.values import ReadTable, read_columns
 
 RANKS = 1000  # most quantiles; ranks are interpolated between them
 WIDTH = np.sqrt(12)  # a uniform variable times this has unit variance
@@ -273,7 +273,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         ]
 
     def _fit_category(self, name: Any, values: np.ndarray) -> None:
-        counts = Counter(_level_texts(values))
+        counts = Counter(level_texts(values, MISSING))
         pool = len(counts) > MANY_LEVELS
         kept = [level for level, rows in counts.items() if not pool or rows >= self.rare]
         self.levels_[name] = sorted(kept)
@@ -335,7 +335,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
                 objects[j] = encode_cells(feature.kind, cells[name], self.known_[feature.label])
             elif feature.kind in ("code", "each") and feature.label == str(name):
                 if name not in cells:
-                    cells = {name: _level_texts(table[name])}
+                    cells = {name: level_texts(table[name], MISSING)}
                 levels = (self.levels_ if feature.kind == "code" else self.each_)[name]
                 matrix[:, j] = codes = _codes(cells[name], levels)
                 if feature.kind == "code":
@@ -398,7 +398,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         table = read_columns(X)
         found = {
-            name: sorted(set(_level_texts(table[name])) - set(levels) - {MISSING})
+            name: sorted(set(level_texts(table[name], MISSING)) - set(levels) - {MISSING})
             for name, levels in self.levels_.items()
             if name in table
         }
@@ -465,17 +465,3 @@ def _quarters(values: np.ndarray) -> np.ndarray:
     No difference of two overflows then, nor does 1 divided by one.
     """
     return np.where(np.abs(values) < TINY, 0.0, values / 4)
-
-
-def _level_texts(values: np.ndarray) -> list[str]:
-    """Values as texts: 1.0 and 1 are the same level, and a missing value is a separate level."""
-    known: dict[Any, str] = {}
-    missing = missing_values(values)
-    if missing.any():
-        values = values.astype(object)
-        values[missing] = None
-        known[None] = MISSING
-    listed = values.tolist()
-    for value in set(listed) - {None}:
-        known[value] = level_text(value)
-    return [known[value] for value in listed]

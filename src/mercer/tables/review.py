@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mercer.spoken import first_of, spoken
-from mercer.tables.column_kinds import level_text
+from mercer.tables.column_kinds import level_text, level_texts
 from mercer.tables.columns import Column
 from mercer.tables.forms import LEVELS, MISSING_TEXTS
 from mercer.tables.names import CODE_NAME, LATITUDE_NAME
@@ -25,6 +25,8 @@ from mercer.tables.values import as_numbers, missing_values
 
 FEWEST_ROWS = 30  # with fewer, chance makes a column reveal the target
 TELLS = 0.9995  # of the answers, that a leak candidate tells
+SAMPLED, MAY_TELL = 1000, 0.9  # rows, and what a leak tells of them at least
+CELLS = 2**18  # numbers that are compared with the target at a time
 LEVEL_ROWS = 3  # on average that a level must have, to tell anything
 MANY_CLASSES = 100
 FEW_OF_A_CLASS = 5
@@ -128,107 +130,150 @@ def find_leaks(
     """
     if len(y) < FEWEST_ROWS:
         return []
+    classes = task == "classification"
+    answers = np.unique(y, return_inverse=True)[1] if classes else y.astype(float)
     judged = [c for c in columns if c.of.samples is None and not c.left_out]
-    told = {c.name: _tells(c, values[c.name], y, task) for c in judged}
+    told: dict[Any, str] = {}
+    numbers: dict[Any, np.ndarray] = {}
+    for c in judged:
+        cells = values[c.name]
+        if c.of.ordered:
+            numbers[c.name] = as_numbers(c.of.read(cells, c))
+        elif cells.dtype.kind == "f" and not c.of.levelled:
+            numbers[c.name] = cells
+        elif cells.dtype.kind in "Of" and LEVEL_ROWS * c.distinct <= len(y):
+            told[c.name] = _levels_tell(cells, answers, classes)
+    told |= _numbers_tell(numbers, answers, classes)
+    for c in judged if classes else ():
+        missing = missing_values(values[c.name])
+        some = not told.get(c.name) and missing.any() and not missing.all()
+        if some and _shares(missing.astype(int), answers) >= TELLS:
+            told[c.name] = "it is missing in one class, and in no other"
     return [
         Finding(
             "leak",
-            name,
-            f"{name} reveals {target} almost without error: {how}. If it is known only after the "
-            f"answer, leave it out: --drop {shlex.quote(str(name))}.",
+            c.name,
+            f"{c.name} reveals {target} almost without error: {told[c.name]}. If it is known only "
+            f"after the answer, leave it out: --drop {shlex.quote(str(c.name))}.",
         )
-        for name, how in told.items()
-        if how
+        for c in judged
+        if told.get(c.name)
     ]
 
 
-def _tells(column: Column, values: np.ndarray, y: np.ndarray, task: str) -> str:
-    """How a column reveals the target; "" if it does not."""
-    missing = missing_values(values)
-    numbers = None
-    if column.of.ordered:
-        numbers = as_numbers(column.of.read(values, column))
-    elif values.dtype.kind == "f" and not column.of.levelled:
-        numbers = values
-    if numbers is not None:
-        known = ~np.isnan(numbers)
-        if known.sum() >= max(FEWEST_ROWS, 0.5 * len(y)):
-            how = _numbers_tell(numbers[known], y[known], task)
-            if how:
-                return how
-    elif values.dtype.kind in "Of":
-        how = _levels_tell(values, y, task)
-        if how:
-            return how
-    some = task == "classification" and 0 < missing.sum() < len(y)
-    if some and _shares(missing.astype(int), y) >= TELLS:
-        return "it is missing in one class, and in no other"
-    return ""
+def _numbers_tell(numbers: dict[Any, np.ndarray], y: np.ndarray, classes: bool) -> dict[Any, str]:
+    """How each of some columns of numbers reveals the target; "" if it does not."""
+    told: dict[Any, str] = {}
+    complete = []
+    for name, cells in numbers.items():
+        known = ~np.isnan(cells)
+        if known.all():
+            complete.append(name)
+        elif known.sum() >= max(FEWEST_ROWS, 0.5 * len(y)):
+            told[name] = _rows_tell(cells[None, known], y[known], classes)[0]
+    step = max(1, CELLS // len(y))
+    for start in range(0, len(complete), step):  # in wide tables many at once
+        names = complete[start : start + step]
+        told |= zip(names, _rows_tell(np.array([numbers[n] for n in names]), y, classes))
+    return told
 
 
-def _numbers_tell(numbers: np.ndarray, y: np.ndarray, task: str) -> str:
-    if task == "regression":
-        if len(np.unique(y)) < LEVEL_ROWS:
-            return ""
-        a, b = _ranks(numbers), _ranks(y.astype(float))
-        if not (a.std() and b.std()):
-            return ""
-        r = float(np.corrcoef(a, b)[0, 1])
-        return f"the correlation of their ranks is {r:.5f}" if abs(r) >= TELLS else ""
-    order = np.argsort(numbers, kind="stable")
-    classes, codes = np.unique(y, return_inverse=True)
-    if not 2 <= len(classes) <= MANY_CLASSES:
+def _rows_tell(numbers: np.ndarray, y: np.ndarray, classes: bool) -> list[str]:
+    """How each row of numbers reveals the target."""
+    told, left, some = [""] * len(numbers), np.arange(len(numbers)), len(y) // SAMPLED
+    degree, lost = _shares_apart if classes else _correlations, (1 - TELLS) * len(y)
+    counts = np.trim_zeros(np.sort(np.bincount(y))) if classes else np.zeros(2)
+    if not 2 <= len(counts) <= MANY_CLASSES:
+        return told
+    if some > 1:  # some of the rows show of most columns that they tell nothing
+        left = np.flatnonzero(~(np.abs(degree(numbers[:, ::some], y[::some])) < MAY_TELL))
+    if not len(left) or (not classes and len(np.unique(y)) < LEVEL_ROWS):
+        return told
+    for i, share in zip(left.tolist(), degree(numbers[left], y).tolist()):
+        wrong = round((1 - share) * len(y)) if classes else 0
+        if not classes and abs(share) >= TELLS:
+            told[i] = f"the correlation of their ranks is {share:.5f}"
+        elif classes and max(wrong + 1, LEVEL_ROWS) <= counts.min() and wrong <= lost:
+            told[i] = "each class has an interval of its values"
+    return told
+
+
+def _correlations(numbers: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The correlation of the ranks of each row of numbers with those of y; NaN if all are equal."""
+    a, b = _ranks(numbers), _ranks(y[None])
+    a -= a.mean(axis=1, keepdims=True)
+    b -= b.mean()
+    with np.errstate(invalid="ignore"):
+        return (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum())
+
+
+def _shares_apart(numbers: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The share of classes y that borders between them tell, in each row of numbers.
+
+    The borders are the best ones, in the order of the medians of the classes.
+    """
+    counts, codes = np.unique(y, return_inverse=True, return_counts=True)[1:][::-1]
+    order = np.argsort(numbers, axis=1, kind="stable")
+    codes, ascending = codes[order], np.take_along_axis(numbers, order, axis=1)
+    medians = np.empty((len(numbers), len(counts)))
+    for c, count in enumerate(counts.tolist()):
+        own = ascending[codes == c].reshape(-1, count)
+        medians[:, c] = own[:, (count - 1) // 2] / 2 + own[:, count // 2] / 2
+    places = np.argsort(np.argsort(medians, axis=1, kind="stable"), axis=1, kind="stable")
+    places = np.take_along_axis(places, codes, axis=1)
+    equal = np.diff(ascending, axis=1) == 0  # no border is between equal numbers
+    wrong = np.zeros(len(numbers), int)
+    for border in range(1, len(counts)):
+        above = places >= border
+        mistakes = np.zeros((len(numbers), len(y) + 1), int)
+        np.cumsum(above, axis=1, out=mistakes[:, 1:])
+        mistakes[:, :-1] += np.cumsum(~above[:, ::-1], axis=1)[:, ::-1]
+        mistakes[:, 1:-1][equal] = len(y)
+        wrong += mistakes.min(axis=1)
+    return 1 - wrong / len(y)
+
+
+def _levels_tell(values: np.ndarray, y: np.ndarray, classes: bool) -> str:
+    codes = _codes(values)
+    levels = codes.max() + 1
+    if levels < 2 or len(y) < LEVEL_ROWS * levels:
         return ""
-    codes, sorted_numbers = codes[order], numbers[order]
-    # the best borders between the classes, in the order of their medians
-    medians = [np.median(sorted_numbers[codes == c]) for c in range(len(classes))]
-    rank = np.empty(len(classes), int)
-    rank[np.argsort(medians, kind="stable")] = np.arange(len(classes))
-    wrong = 0
-    for border in range(1, len(classes)):
-        above = rank[codes] >= border
-        mistakes = np.concatenate([[0], np.cumsum(above)]) + np.concatenate(
-            [np.cumsum(~above[::-1])[::-1], [0]]
-        )
-        apart = np.concatenate([[True], np.diff(sorted_numbers) > 0, [True]])
-        wrong += int(mistakes[apart].min())
-    fewest = np.bincount(codes).min()
-    if wrong > (1 - TELLS) * len(y) or fewest <= wrong or fewest < LEVEL_ROWS:
-        return ""
-    return "each class has an interval of its values"
-
-
-def _levels_tell(values: np.ndarray, y: np.ndarray, task: str) -> str:
-    texts = np.array(["" if m else level_text(v) for v, m in
-                      zip(values.tolist(), missing_values(values))])  # fmt: skip
-    levels, codes = np.unique(texts, return_inverse=True)
-    if len(levels) < 2 or len(y) < LEVEL_ROWS * len(levels):
-        return ""
-    if task == "classification":
-        known = _shares(codes, y)
-        return "each of its levels goes with one class" if known >= TELLS else ""
-    total = float(np.var(y.astype(float)))
+    if classes:
+        return "each of its levels goes with one class" if _shares(codes, y) >= TELLS else ""
+    total = float(np.var(y))
     means = np.bincount(codes, y) / np.bincount(codes)
     left = float(np.mean((y - means[codes]) ** 2))
     return "the target is the same in all rows of a level" if left <= (1 - TELLS) * total else ""
 
 
-def _shares(codes: np.ndarray, y: np.ndarray) -> float:
+def _codes(values: np.ndarray) -> np.ndarray:
+    """The number of the level in each cell, in the order of their first rows."""
+    texts = level_texts(values)
+    code = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return np.fromiter(map(code.__getitem__, texts), np.intp, len(texts))
+
+
+def _shares(codes: np.ndarray, labels: np.ndarray) -> float:
     """The balanced accuracy of the most frequent class of each code."""
-    classes, labels = np.unique(y, return_inverse=True)
-    table = np.zeros((codes.max() + 1, len(classes)))
-    np.add.at(table, (codes, labels), 1)
-    right = np.zeros(len(classes))
-    for row in table:
-        right[row.argmax()] += row.max()
+    classes = labels.max() + 1
+    table = np.bincount(codes * classes + labels, minlength=(codes.max() + 1) * classes)
+    table = table.reshape(-1, classes)
+    right = np.bincount(table.argmax(axis=1), table.max(axis=1), classes)
     return float((right / table.sum(axis=0)).mean())
 
 
 def _ranks(numbers: np.ndarray) -> np.ndarray:
-    """Ranks, where equal numbers have their mean rank."""
-    _, codes, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[codes]
+    """The ranks in each row, where equal numbers have their mean rank."""
+    order = np.argsort(numbers, axis=1)
+    ascending, places = np.take_along_axis(numbers, order, axis=1), np.arange(numbers.shape[1])
+    new = np.ones((len(numbers), numbers.shape[1] + 1), bool)  # and the end of each row
+    new[:, 1:-1] = np.diff(ascending, axis=1) > 0
+    first = np.maximum.accumulate(np.where(new[:, :-1], places, 0), axis=1)
+    last = np.where(new[:, 1:], places, len(places))[:, ::-1]
+    last = np.minimum.accumulate(last, axis=1)[:, ::-1]
+    ranks = np.empty(numbers.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2, axis=1)
+    return ranks
 
 
 @_of_each_column("time")
@@ -266,12 +311,8 @@ def find_groups(columns: list[Column], values: dict[Any, np.ndarray]) -> list[Fi
         alike = [c for c, cells in early if np.array_equal(cells[places], cells)]
         if not alike:
             continue
-        levels = values[column.name].tolist()
-        text = {v: level_text(v) for v in set(levels)}
-        code = {each: i for i, each in enumerate(dict.fromkeys(text.values()))}
-        known = {v: code[each] for v, each in text.items()}
-        codes = np.fromiter(map(known.__getitem__, levels), np.intp, rows)
-        first = np.empty(len(code), np.intp)
+        codes = _codes(values[column.name])
+        first = np.empty(codes.max() + 1, np.intp)
         first[codes[::-1]] = np.arange(rows)[::-1]  # of equal codes the last one is written last
         same = {
             str(c.name): cells[first] for c in alike if 2 * c.distinct >= len(first)

@@ -179,6 +179,8 @@ def _series_values(series: Any, name: Any) -> np.ndarray:
         seconds = series.dt.total_seconds()
         return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
     cells = series.to_list()
+    if dtype == nw.Boolean:
+        return np.fromiter(cells, dtype=object, count=len(cells))
     if dtype == nw.Time:
         cells = [None if cell is None else cell.isoformat() for cell in cells]
     if dtype == nw.Struct and any(field.name == "edges" for field in dtype.fields):

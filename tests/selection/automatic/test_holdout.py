@@ -14,7 +14,8 @@ from mercer import KernelClassifier, KernelRegressor
 from mercer.machines import linear
 from mercer.machines.holdout import Comparison, hold_out, score_held_out
 from mercer.machines.scores import interval, metric_named
-from mercer.machines.tasks import Classification, Regression, task_of
+from mercer.machines.tasks import Classification, Regression
+from mercer.tables import task_of
 from mercer.tables.encoding import TableEncoder
 from selection.automatic.simple_models import simple_model
 

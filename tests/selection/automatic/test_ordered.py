@@ -10,8 +10,9 @@ from sklearn.metrics import cohen_kappa_score
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.machines import METRICS, Classification, known_order, score_held_out
+from mercer.machines import METRICS, Classification, score_held_out
 from mercer.machines.candidates import Candidate
+from mercer.tables import known_order
 
 LEVELS = ["low", "medium", "high", "very high"]
 N, TRAIN = 360, 200

@@ -24,11 +24,11 @@ from mercer.machines import (
     Metric,
     interval,
     metric_named,
-    ranks_of,
     score_held_out,
 )
 from mercer.plots.fitted import ModelRows, rows_of, sample_gram
 from mercer.spoken import spoken
+from mercer.tables import ranks_of
 from mercer.threads import Clock, affordable_rows
 
 PHRASES = {

@@ -34,7 +34,6 @@ from mercer.machines import (
     Speed,
     Task,
     compressed,
-    default_metric,
     mean_name,
     metric_named,
 )
@@ -61,6 +60,7 @@ from mercer.tables import (
     RowHashes,
     TableEncoder,
     column_notices,
+    default_metric,
     infer_columns,
     said_of_one_column,
     spare_telling_texts,

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from mercer.estimator import estimator
-from mercer.machines import Classification, levels_in_order, metric_named, ranks_of
+from mercer.machines import Classification, metric_named
 from mercer.selection.automatic.automatic import AutomaticKernel
+from mercer.tables import levels_in_order, ranks_of
 
 
 @estimator

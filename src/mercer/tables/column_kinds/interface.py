@@ -106,8 +106,7 @@ class ColumnKind(ABC):
 
     def texts(self, column: Any, values: np.ndarray) -> list[str]:
         """The cells of a column as texts; a missing one is the empty text."""
-        gone = missing_values(values)
-        return ["" if m else level_text(v) for v, m in zip(values.tolist(), gone, strict=True)]
+        return level_texts(values)
 
     def views(self, column: Any, cells: list) -> dict[str, str]:
         """The ways in which a model reads such samples, by their labels."""
@@ -133,3 +132,24 @@ def level_text(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{value:.12g}"
     return str(value)
+
+
+def level_texts(values: np.ndarray, missing: str = "") -> list[str]:
+    """The levels of a column as texts; ``missing`` stands for a missing value.
+
+    Examples
+    --------
+    >>> level_texts(np.array([1.0, 2.5, np.nan]), missing="?")
+    ['1', '2.5', '?']
+    """
+    gone = missing_values(values)
+    if values.dtype.kind != "O" and gone.any():
+        values = values.astype(object)
+        values[gone] = None
+    cells = values.tolist()
+    try:
+        known = {value: level_text(value) for value in set(cells)}  # each different one once
+    except TypeError:  # lists and sets
+        return [missing if value is None else level_text(value) for value in cells]
+    known[None] = missing
+    return [known[value] for value in cells]

@@ -4,6 +4,7 @@ registered with a name for its columns (`mercer.samples.register_kind`)."""
 from __future__ import annotations
 
 import re
+import string
 from collections import Counter
 from collections.abc import Collection
 from itertools import islice
@@ -267,6 +268,8 @@ def are_sequences(counts: Counter) -> bool:
     texts = [value for value in counts if isinstance(value, str)]
     whole = "".join(texts)
     if len(texts) < len(counts) or not whole or re.search(r"\s", whole):
+        return False
+    if len(whole) - sum(map(whole.count, string.digits)) < LETTERS * len(whole):
         return False
     symbols = Counter(whole)
     frequent = symbols.most_common(SYMBOLS)

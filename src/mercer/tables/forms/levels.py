@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from mercer.tables.forms.marks import LEVELS, is_missing_mark
@@ -162,10 +162,14 @@ def order_in(levels: Iterable[str]) -> str:
     >>> order_in(["12-345", "13-260", "14-999"]), order_in(["1.2", "1.3", "1.4"])
     ('', '')
     """
-    texts = [t for t in levels if not is_missing_mark(t) or t.strip().lower() in LEVELS]
-    if len(set(texts)) < FEWEST:
-        return ""
-    for name, form in ORDERED.items():
+    kept = (t for t in levels if not is_missing_mark(t) or t.strip().lower() in LEVELS)
+    texts = list(islice(kept, FEWEST))  # of most columns they show that there is none
+    some = {
+        name: form for name, form in ORDERED.items()
+        if all(form.number(text) is not None for text in texts)
+    }  # fmt: skip
+    texts += kept if some else ()
+    for name, form in some.items() if len(set(texts)) >= FEWEST else ():
         if all(form.number(text) is not None for text in texts) and form.clear(texts):
             return name
     return ""
