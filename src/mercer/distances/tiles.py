@@ -13,6 +13,7 @@ WORK = 1e9  # most operations of one tile: some tenths of a second
 
 
 STRIP = 2**20  # bytes of a strip of rows
+BELOW = np.tri(128, k=-1, dtype=bool)  # the lower triangle of a square on the diagonal
 LARGE = 2048  # rows of the largest tile
 EDGE = 512  # rows of a square tile of 1 MB in float32, which stays in a core's L2 cache
 
@@ -74,11 +75,9 @@ def by_strips(
 
 def mirrored(K: np.ndarray) -> np.ndarray:
     """Copy the upper triangle of K into the lower one; overwrites and returns K."""
-    step = 128
-    below = np.tri(step, k=-1, dtype=bool)
-    for s in range(0, len(K), step):
-        e = min(s + step, len(K))
+    for s in range(0, len(K), len(BELOW)):
+        e = min(s + len(BELOW), len(K))
         K[s:e, :s] = K[:s, s:e].T
         square = K[s:e, s:e]
-        square[...] = np.where(below[: e - s, : e - s], square.T, square)
+        square[...] = np.where(BELOW[: e - s, : e - s], square.T, square)
     return K

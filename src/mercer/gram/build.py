@@ -78,6 +78,8 @@ def gram(
     """
     place = Place() if place is None else place
     for name, raw in (("X", X), ("Z", Z)):
+        if isinstance(raw, (np.ndarray, Columns)):
+            continue
         if isinstance(raw, (str, bytes, list, tuple, Mapping, Set)) or (name == "X" and X is None):
             raise TypeError(
                 f"{name} is {describe(raw)}: give encoded samples, kernel.encode({name})."

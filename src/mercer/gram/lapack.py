@@ -54,13 +54,13 @@ def _routine(name: str, dtype: np.dtype) -> Any:
 def _call(name: str, dtype: np.dtype, *arguments: Any) -> None:
     """Numbers become addresses of ints, or of floats of the routine's precision."""
     real = ctypes.c_float if dtype == np.float32 else ctypes.c_double
-    held = []
+    kinds, held = {int: ctypes.c_int, float: real}, []
     for value in arguments:
         if isinstance(value, np.ndarray):
-            held.append(ctypes.c_void_p(value.ctypes.data))
+            held.append(value.ctypes.data)
         else:
-            kinds = {int: ctypes.c_int, float: real}
-            held.append(ctypes.byref(kinds[type(value)](value) if type(value) in kinds else value))
+            kind = kinds.get(type(value))
+            held.append(ctypes.byref(value if kind is None else kind(value)))
     _routine(name, dtype)(*held)
 
 

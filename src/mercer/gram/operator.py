@@ -210,7 +210,7 @@ class GramOperator(ABC):
     def describe(self) -> str:
         """A description of the operator: its class, shape and precision."""
         n, m = self.shape
-        return f"{type(self).__name__} {n} x {m} {np.dtype(self.dtype).name}"
+        return f"{type(self).__name__} {n} x {m} {np.dtype(self.dtype).type.__name__}"
 
 
 class AlteredGram(GramOperator):

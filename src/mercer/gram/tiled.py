@@ -13,7 +13,8 @@ from mercer import _native
 from mercer.distances import WORK, mirrored, tile_edge
 from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.place import Place
-from mercer.threads import ordered_map
+from mercer.kernels import Radial
+from mercer.threads import blas_share, ordered_map
 
 PANEL = 384  # rows of a strip: a square with this many columns stays in a core's L2 cache
 LANES, WIDEST = 16, 64  # columns of a product come in multiples of the first, at most the second
@@ -184,7 +185,8 @@ class TiledGram(GramOperator):
 
     def diag(self) -> np.ndarray:
         if self.Z is self.X:
-            return self.kernel.diag(self.sides[0])
+            known = isinstance(self.kernel, Radial) and self.kernel.distance.reflexive
+            return self.kernel.diag(self.X if known else self.sides[0])
         parts = [slice(s, s + 64) for s in range(0, min(self.shape), 64)]
         return np.concatenate([self.block(part, part).diagonal() for part in parts])
 
@@ -238,6 +240,10 @@ class TiledGram(GramOperator):
                     part[t - s : j.stop - s] += tile.T @ columns[i]
             return part
 
+        if n <= step:  # a map of one strip would take longer than the strip of a few rows
+            with blas_share(self.n_jobs):
+                out += strip(0)
+            return
         starts = range(0, n, step)
         for s, part in zip(starts, ordered_map(strip, starts, self.n_jobs), strict=True):
             out[s : s + len(part)] += part

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mercer.distances import Distance, MappedMinkowski, safe_unit
 from mercer.kernels.base import Kernel
-from mercer.samples import is_number, largest_column
+from mercer.samples import is_number, largest_column, plain_rows
 
 TINY = 1e-154  # the square of a smaller number is no usual float
 LARGEST = float(np.finfo(np.float64).max)
@@ -74,6 +74,7 @@ def moments(X: Any, weights: np.ndarray | None = None) -> tuple[float, float]:
         if sp.issparse(X):
             X = X.astype(np.float64, copy=False)
             return float(X.mean()), float(X.multiply(X).mean() - X.mean() ** 2)
+        X = plain_rows(X)
         return float(X.mean(dtype=np.float64)), float(X.var(dtype=np.float64))
 
 

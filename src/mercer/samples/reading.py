@@ -45,7 +45,7 @@ from mercer.samples.sets import SetsKind
 from mercer.samples.strings import StringsKind
 from mercer.samples.table import TableKind
 from mercer.samples.trees import TreesKind
-from mercer.samples.vectors import VectorsKind, are_numbers
+from mercer.samples.vectors import VectorsKind, are_numbers, plain_vectors
 
 # The latest is asked first: what is surely a graph, a tree or a text; then series and vectors in
 # the cells of a column; then sets, as which all other lists count.
@@ -252,6 +252,9 @@ def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str =
     wanted = kind_named(kind)
     if is_encoded(X, wanted, reader):
         return X
+    rows = plain_vectors(X) if wanted.coordinates and like is None else None
+    if rows is not None:
+        return rows
     with naming_the_kind(X, wanted, reader):
         return wanted.encode(accepted(X, wanted, reader), like, reader)
 

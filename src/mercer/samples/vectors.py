@@ -100,7 +100,7 @@ def is_checked(X: Any, missing: bool = False) -> bool:
 def same_rows(X: Any, Z: Any) -> bool:
     """Whether two arrays of vectors are the same rows in memory."""
     arrays = isinstance(X, np.ndarray) and isinstance(Z, np.ndarray)
-    return arrays and X.__array_interface__ == Z.__array_interface__
+    return arrays and len(X) == len(Z) and X.__array_interface__ == Z.__array_interface__
 
 
 def plain_rows(X: Any) -> Any:
@@ -157,10 +157,9 @@ def encode_vectors(X, like, reader, missing=False):
     if is_checked(X, missing):
         return X
     check_format(X)
-    if like is None and not missing and is_plain(X):
-        rows = Vectors(X)
-        rows.checked = "finite"
-        return rows
+    plain = plain_vectors(X) if like is None and not missing else None
+    if plain is not None:
+        return plain
     X = rows_of_numbers(X, reader)
     if is_frame(X) and not hasattr(X, "dtypes"):  # arrow frames cannot be read as arrays directly
         X = frame_of(X).to_numpy()
@@ -324,6 +323,15 @@ def is_plain(X: Any) -> bool:
         and X.flags.c_contiguous
         and bool(np.isfinite(X).all())
     )
+
+
+def plain_vectors(X: Any) -> Vectors | None:
+    """X as encoded vectors if it is plain; else None."""
+    if not is_plain(X):
+        return None
+    rows = Vectors(X)
+    rows.checked = "finite"
+    return rows
 
 
 def largest_column(X: Any) -> tuple[int, float]:

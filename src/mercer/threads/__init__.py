@@ -12,6 +12,7 @@ from mercer.threads.clock import (
 )
 from mercer.threads.schedule import (
     blas_limit,
+    blas_share,
     count_jobs,
     fitting,
     forget,
@@ -21,7 +22,7 @@ from mercer.threads.schedule import (
 )
 
 __all__ = [
-    "GRACE", "Clock", "Deadline", "Stop", "affordable_rows", "blas_limit", "blas_threads",
-    "count_jobs", "fitting", "forget", "jobs_here", "one_thread", "ordered_map", "paying_threads",
-    "raise_if_stopped", "stopping",
+    "GRACE", "Clock", "Deadline", "Stop", "affordable_rows", "blas_limit", "blas_share",
+    "blas_threads", "count_jobs", "fitting", "forget", "jobs_here", "one_thread", "ordered_map",
+    "paying_threads", "raise_if_stopped", "stopping",
 ]  # fmt: skip

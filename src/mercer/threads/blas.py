@@ -133,9 +133,10 @@ def _apply() -> None:
         if _limits and not _before:
             libraries = (each for each in _blas().lib_controllers if each.user_api == "blas")
             _before.update([(each, each.num_threads) for each in libraries])
+        exact = [each.number for each in _limits if each.exactly]
+        every = [each.number for each in _limits]
         for library, before in _before.items():
-            wanted = min((each.number for each in _limits if each.exactly), default=before)
-            wanted = min([wanted, *(each.number for each in _limits)])  # never raises the number
+            wanted = min([min(exact, default=before), *every])  # never raises the number
             if library.num_threads != wanted:
                 library.set_num_threads(wanted)
             # From version 3.8 on, threadpoolctl ignores other threads than the one that set a

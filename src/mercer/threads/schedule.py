@@ -224,8 +224,9 @@ def fitting(fit: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
 
 def forget(estimator: Any, kept: Collection[str] = ()) -> None:
     """Drop what an earlier fit found: mixed with a fit that was cut short it is not a model."""
-    for name in [n for n in vars(estimator) if n.endswith("_") and n not in kept]:
-        delattr(estimator, name)
+    found = vars(estimator)
+    for name in [n for n in found if n[-1] == "_" and n not in kept]:
+        del found[name]
 
 
 @contextmanager

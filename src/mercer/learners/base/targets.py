@@ -78,13 +78,13 @@ def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     if y.dtype.kind not in "biuU" or y.ndim != 1:  # integers and strings are classes, always
         check_labels(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes = np.unique(y)
     if len(classes) < 2:
         raise ValueError(
             f"y has only one class, {classes.tolist()[0]!r} (rows of weight 0 do not count): "
             "add rows of another class."
         )
-    return classes, codes
+    return classes, np.searchsorted(classes, y)
 
 
 def weigh_classes(class_weight: Any, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

@@ -330,6 +330,8 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
             yield rows, self._problem_of(codes[rows] == pair[0], bounds[rows])
 
     def _pair_coef(self) -> np.ndarray:
+        if len(self.classes_) == 2:
+            return self.dual_coef_.T
         codes = np.repeat(np.arange(len(self.classes_)), self._n_support)
         return self._by_machine(self.dual_coef_, codes)
 

@@ -147,7 +147,10 @@ def gather(values, slots, columns, n_jobs) -> np.ndarray:
     """values[slots, columns] as a square block; rows with negative slots are not filled."""
     count = len(columns)
     out = np.empty((count, count), values.dtype)
-    jobs = count_jobs(n_jobs) if count * count >= SHARED // 4 else 1
+    if count * count < SHARED // 4:
+        _native.smo_block(values, slots, columns, 0, count, out)
+        return out
+    jobs = count_jobs(n_jobs)
     edges = np.linspace(0, count, jobs + 1).astype(int)
 
     def strip(k: int) -> None:

@@ -93,10 +93,10 @@ class _System:
     def __init__(self, K: np.ndarray, free: np.ndarray, sizes: list[int], ridge: float):
         m = len(free)
         self.free, self.sizes = free, sizes
-        self.H = K[np.ix_(free, free)]
-        self.factor = self.H.copy().T  # H is symmetric: this is the order that LAPACK needs
-        peak = float(self.H.diagonal().max())
-        self.factor[np.diag_indices(m)] += ridge * np.finfo(K.dtype).eps * peak
+        self.H = K[free[:, None], free]
+        raised, peak = self.H.copy(), float(self.H.diagonal().max())
+        raised.flat[:: m + 1] += ridge * np.finfo(K.dtype).eps * peak
+        self.factor = raised.T  # H is symmetric: this is the order that LAPACK needs
         with blas_limit(m):
             self.is_definite = cholesky_factor(self.factor)
         self.sums = np.repeat(np.eye(len(sizes)), sizes, axis=0)
@@ -152,7 +152,8 @@ class _System:
 
     def _values(self, columns: np.ndarray) -> np.ndarray:
         """Values of the constraints: sums over groups, and entries of the fixed variables."""
-        return np.concatenate([self.sums.T @ columns, columns[self.held]])
+        sums = self.sums.T @ columns
+        return np.concatenate([sums, columns[self.held]]) if len(self.held) else sums
 
 
 def _feasible_step(H, f, beta, step, bounds, sizes) -> np.ndarray | None:

@@ -227,7 +227,7 @@ def _result(state: State, rounds: int, reason: Reason) -> SmoResult:
     """β, the bias from the free variables, and the duality gap."""
     at = state.optimum()
     return SmoResult(
-        state.beta(), -float(np.mean(at.levels)), -(at.square / 2 + at.linear),
+        state.beta(), -float(sum(at.levels) / len(at.levels)), -(at.square / 2 + at.linear),
         max(0.0, at.gap) + state.rounding(at),
         rounds, reason is Reason.CONVERGED, reason, "Batch SMO", "duality gap",
         alpha=state.alpha, square=max(0.0, at.square), levels=at.levels,
