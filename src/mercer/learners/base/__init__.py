@@ -49,7 +49,7 @@ from mercer.learners.base.parameters import (
     solver_name,
 )
 from mercer.learners.base.part_fit import ClassTotals, FitsInParts, PartFit, Survey
-from mercer.learners.base.reasons import Reasons, largest_parts
+from mercer.learners.base.reasons import Reasons, largest_parts, signed_reasons
 from mercer.learners.base.table_columns import read_like_fitted, remember_table
 from mercer.learners.base.targets import (
     OutputClassifier,
@@ -79,7 +79,7 @@ __all__ = [
     "check_weights", "different_rows", "draw_for_centres", "drawn_seed", "effective_metric",
     "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
     "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres", "largest_parts",
-    "numbers_for_centres", "read_like_fitted",
-    "remember_columns", "remember_table", "row_copies", "solver_name", "take_rows",
-    "target_names", "unit_of", "votes", "weigh_classes",
+    "numbers_for_centres", "read_like_fitted", "remember_columns", "remember_table",
+    "row_copies", "signed_reasons", "solver_name", "take_rows", "target_names", "unit_of",
+    "votes", "weigh_classes",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,6 +57,17 @@ def largest_parts(
     rows = np.where(values > 0, stored[order], -1)
     lacking = ((0, 0), (0, most - rows.shape[1]))
     return np.pad(rows, lacking, constant_values=-1), np.pad(np.maximum(values, 0), lacking)
+
+
+def signed_reasons(signed: Iterable[np.ndarray], stored: np.ndarray, most: int) -> Reasons:
+    """The reasons of means over training rows, from signed shares (n, rows) of some rows at a time;
+    ``stored`` are the numbers of the training rows."""
+    found = []
+    for shares in signed:
+        sides = (largest_parts(part, stored, most) for part in (shares, -shares))
+        found.append([array for side in sides for array in side])
+    rows, parts, against, against_parts = (np.concatenate(each) for each in zip(*found))
+    return Reasons(rows, parts, against, against_parts, "training rows", len(stored))
 
 
 def _written(rows: np.ndarray, shares: np.ndarray) -> list[str]:

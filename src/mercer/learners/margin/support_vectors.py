@@ -299,13 +299,8 @@ class SupportVectorMachine(KernelLearner, ABC):
         """The warm start of a machine, from the path or with ``warm_start`` from the last fit."""
         if fit_path is not None:
             return fit_path.start(machine, problem.C)
-        return (
-            self._last_dual(machine, problem)
-            if self.warm_start and hasattr(self, "duals_")
-            else None
-        )
-
-    def _last_dual(self, machine: int, problem: DualProblem) -> np.ndarray:
+        if not (self.warm_start and "duals_" in vars(self)):
+            return None
         known: Any = self.duals_[machine] if machine < len(self.duals_) else []
         if len(known) != len(problem.y):
             raise ValueError(

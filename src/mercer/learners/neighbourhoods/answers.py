@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.distances import Minkowski
 from mercer.estimator import estimator
 from mercer.gram import PlaceOfLearner
-from mercer.learners.base import Reasons, check_count, largest_parts, read_like_fitted
+from mercer.learners.base import Reasons, check_count, read_like_fitted, signed_reasons
 from mercer.learners.neighbourhoods.trials import Member
 from mercer.persistence import fields, whole
 from mercer.search import Index, fit_index
@@ -118,15 +118,12 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         """
         check_count("most", most, optional=False)
         queries, n = self._embedded(X), len(self.rows_)
-        found = []
         step = max(1, BLOCK // n)
-        for start in range(0, max(len(queries[0]), 1), step):
-            shares = self._shares([Z[start : start + step] for Z in queries])
-            signed = shares * self._signs(shares)
-            sides = (largest_parts(part, self.rows_, most) for part in (signed, -signed))
-            found.append([array for side in sides for array in side])
-        rows, parts, against, against_parts = (np.concatenate(each) for each in zip(*found))
-        return Reasons(rows, parts, against, against_parts, "training rows", n)
+        parts = (
+            self._shares([Z[start : start + step] for Z in queries])
+            for start in range(0, max(len(queries[0]), 1), step)
+        )
+        return signed_reasons((part * self._signs(part) for part in parts), self.rows_, most)
 
     def shares(self, X: Any) -> np.ndarray:
         """The weight of each training row in the prediction of each row of X, (n, rows).

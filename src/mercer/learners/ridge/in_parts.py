@@ -200,22 +200,13 @@ class RidgeParts(PartFit):
 
     def solve(self, sums: RidgeSums) -> tuple[Any, np.ndarray]:
         """Store the coefficients of all targets at the centres; the result, and Σ w (y - f)."""
-        learner, m = self.learner, len(self.root)
+        learner = self.learner
         if self.products:
             sums = sums.whitened(self.root)
         penalty = check_penalty(learner.alpha, np.empty((0, len(sums.totals))))
-        with blas_limit(m), np.errstate(all="ignore"):
-            lift = LowRankGram(np.arange(m), self.root, F=np.empty((0, m), self.root.dtype))
-            factor = sums.factorise(lift)
-            result = factor.solve(penalty)
-            if learner.uncertainty:
-                every = np.unique(penalty)
-                learner.roots_ = np.stack(
-                    [low_rank_root(factor.pairs, lift.lift, p) for p in every]
-                )
-        coef = self.unit * result.coef
-        learner.dual_coef_ = coef.astype(learner.X_fit_.dtype, copy=False)
-        learner.solver_, learner.residual_, learner.n_iter_ = "low_rank", result.gap, 1
+        with np.errstate(all="ignore"):
+            result, factor = solve_sums(learner, Sums(sums, self.root, self.unit, False), penalty)
+        learner.solver_, learner.n_iter_ = "low_rank", 1
         return result, self.unit * factor.residual_sums(result)
 
 

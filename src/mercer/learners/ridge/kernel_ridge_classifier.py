@@ -123,8 +123,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
             drawn = draw_centres(self, chunks, totals)
             training = self.make_training(drawn.X, drawn.y, drawn.weights, numeric=False)
             low = begin_sums(self, training, drawn)
-            self.classes_ = totals.classes()
-            self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(self.classes_)
+            self.learn_classes(totals.classes())
             self._class_factors = totals.factors(self.class_weight)
             outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
             sums = Sums(RidgeSums(low.rank, outputs), low.L, 1.0, flat=outputs == 1)
@@ -139,7 +138,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
     def _chunk_targets(
         self, y: np.ndarray, w: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        Y = np.asarray(self._binarizer.transform(y), dtype=np.float64)
+        Y = self.indicators(y)
         if self.class_weight is None:
             return Y, w
         factors = self._class_factors[np.searchsorted(self.classes_, y)]
@@ -154,20 +153,10 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
             result, _ = solve_sums(self, sums, penalty, ridge.centred(b))
         elif self.fit_intercept:
             result, factor = solve_sums(self, sums, penalty, ridge.with_ones())
-            left = factor.residual_sums(result)
-            if left[-1] == 0:
-                raise ValueError(
-                    f"alpha={self.alpha!r} leaves no error to find the intercept from: give "
-                    "alpha > 0, or fit_intercept=False."
-                )
-            b = left[:-1] / left[-1]
-            a = self.dual_coef_
-            self.dual_coef_ = a[:, :-1] - a[:, -1:] * b.astype(a.dtype)
+            b = self._intercepts(factor.residual_sums(result))
         else:
             result, _ = solve_sums(self, sums, penalty)
-        if outputs == 1:
-            self.dual_coef_ = self.dual_coef_[:, 0]
-        self.intercept_ = b if outputs > 1 else float(b[0])
+        self._keep_intercepts(b)
         return result
 
     def _fit_targets(self, training: Training, Y: np.ndarray, fit_path: FitPath | None) -> Result:
@@ -205,7 +194,7 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
     def _keep_intercepts(self, b: np.ndarray) -> None:
         if len(b) == 1:
             self._change_outputs(lambda a: a[..., 0])
-            if self.alpha == "auto":
+            if "left_out_" in vars(self):
                 self.left_out_ = self.left_out_[:, 0]
         self.intercept_ = b if len(b) > 1 else float(b[0])  # last: the classifier is fitted now
 

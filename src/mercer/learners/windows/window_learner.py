@@ -15,7 +15,7 @@ from mercer.learners.base import (
     Reasons,
     Training,
     check_count,
-    largest_parts,
+    signed_reasons,
 )
 from mercer.learners.windows.learnt_width import Loss, learn_width
 from mercer.learners.windows.totals import (
@@ -396,13 +396,8 @@ class WindowLearner(DistanceLearner):
             order of the rows that were given to ``fit``.
         """
         check_count("most", most, optional=False)
-        found = []
-        for shares in self._shares(self.encode_new(X)):
-            signed = shares * self.signs(shares)
-            sides = (largest_parts(part, self.rows_, most) for part in (signed, -signed))
-            found.append([array for side in sides for array in side])
-        rows, parts, against, against_parts = (np.concatenate(each) for each in zip(*found))
-        return Reasons(rows, parts, against, against_parts, "training rows", len(self.rows_))
+        parts = self._shares(self.encode_new(X))
+        return signed_reasons((part * self.signs(part) for part in parts), self.rows_, most)
 
     def signs(self, shares: np.ndarray) -> Any:
         """1 for rows that speak for the prediction, -1 for those against it."""
