@@ -27,8 +27,8 @@ from mercer.solvers.linear import (
     LinearSolver,
     PassedMachine,
 )
-from mercer.streams import Chunks, Keeper, told
-from mercer.threads import blas_limit, count_jobs, raise_if_stopped
+from mercer.streams import Keeper, as_chunks, told
+from mercer.threads import blas_limit, count_jobs, forget, raise_if_stopped
 
 BLOCK = 2**13  # rows that are added up at a time
 
@@ -66,60 +66,6 @@ class Progress:
     @property
     def dtype(self) -> Any:
         return np.float32 if self.single else np.float64
-
-
-def begun(
-    learner: Any,
-    chunks: Chunks,
-    numeric: bool,
-    see: Callable[[np.ndarray, np.ndarray], None] = lambda y, w: None,
-) -> Progress:
-    """The first reading, in which ``see`` looks at y and the weights."""
-    name = type(learner).__name__
-    chunks.refuse_once(f"{name}.fit_chunks reads the stream again for each step")
-    width, dtype = 0, np.dtype(np.float64)
-    for X, y, w in _read(learner, chunks, numeric, first=True):
-        if X.shape[1] >= FACTORED:
-            raise ValueError(
-                f"X has {X.shape[1]:,} columns, and a fit in chunks has matrices of so many rows "
-                f"and columns: give fewer than {FACTORED:,}, as features of a transformer by "
-                "chunks.through(), or fit to rows in memory."
-            )
-        see(y, w)
-        width, dtype = X.shape[1] + 1, X.dtype
-    return Progress(width, dtype == np.float32)
-
-
-def solve_in_passes(
-    learner: Any,
-    chunks: Chunks,
-    keeper: Keeper,
-    progress: Progress,
-    solver: LinearPasses,
-    bias: float,
-    duals: Callable[[np.ndarray, np.ndarray], Sequence[LinearDual]],
-    numeric: bool,
-) -> list[LinearResult]:
-    """The solutions; ``duals(y, w)`` makes the dual of each machine for some rows."""
-
-    def read() -> Iterator[tuple[LinearRows, Sequence[LinearDual]]]:
-        for X, y, w in _read(learner, chunks, numeric):
-            yield LinearRows(X, bias, learner.n_jobs), duals(y, w)
-
-    with np.errstate(over="ignore", invalid="ignore"), blas_limit(progress.width):
-        return solver.solve(read, progress.machines, lambda: keeper.offer(progress))
-
-
-def _read(
-    learner: Any, chunks: Chunks, numeric: bool, first: bool = False
-) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
-    for block, _ in chunks.blocks(BLOCK):
-        raise_if_stopped()
-        with told(f"the block from row {block.start:,} of the stream"):
-            rows = learner.read_rows(
-                block.X, block.y, block.weights, numeric=numeric, reset=first and not block.start
-            )
-        yield rows
 
 
 LinearFit = Callable[[], LinearResult]
@@ -214,6 +160,63 @@ class LinearMachine(LinearLearner):
                 'give dual="auto" or False.'
             )
         return LinearPasses(self.tol / 100, self.max_iter)
+
+    def _fit_in_passes(
+        self,
+        solver: LinearPasses,
+        chunks: Any,
+        checkpoint: Any,
+        begin: Callable[[Progress], None],
+        duals: Callable[[np.ndarray, np.ndarray, Progress], Sequence[LinearDual]],
+        see: Callable[[np.ndarray, np.ndarray], None] | None = None,
+    ) -> list[LinearResult]:
+        """Fit to a stream: read it once for its columns, and again for each step of the solver.
+
+        In the first reading ``see`` looks at classes y and weights, which are numbers without it.
+        ``begin`` then makes the machines, and ``duals`` the dual of each for some y and weights.
+        """
+        chunks = as_chunks(chunks)
+        keeper = Keeper(checkpoint, self, chunks)
+
+        def read(first: bool = False) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+            for block, _ in chunks.blocks(BLOCK):
+                raise_if_stopped()
+                with told(f"the block from row {block.start:,} of the stream"):
+                    rows = self.read_rows(
+                        block.X, block.y, block.weights,
+                        numeric=see is None, reset=first and not block.start,
+                    )  # fmt: skip
+                yield rows
+
+        progress: Progress | None = keeper.load()
+        if progress is None:
+            forget(self)
+            name = type(self).__name__
+            chunks.refuse_once(f"{name}.fit_chunks reads the stream again for each step")
+            width, dtype = 0, np.dtype(np.float64)
+            for X, y, w in read(first=True):
+                if X.shape[1] >= FACTORED:
+                    raise ValueError(
+                        f"X has {X.shape[1]:,} columns, and a fit in chunks has matrices of so "
+                        f"many rows and columns: give fewer than {FACTORED:,}, as features of a "
+                        "transformer by chunks.through(), or fit to rows in memory."
+                    )
+                if see is not None:
+                    see(y, w)
+                width, dtype = X.shape[1] + 1, X.dtype
+            progress = Progress(width, dtype == np.float32)
+            begin(progress)
+        known, bias = progress, self.intercept_scaling if self.fit_intercept else 0.0
+
+        def parts() -> Iterator[tuple[LinearRows, Sequence[LinearDual]]]:
+            for X, y, w in read():
+                yield LinearRows(X, bias, self.n_jobs), duals(y, w, known)
+
+        with np.errstate(over="ignore", invalid="ignore"), blas_limit(known.width):
+            results = solver.solve(parts, known.machines, lambda: keeper.offer(known))
+        self._store(results, np.stack([r.coef for r in results]), known.dtype)
+        keeper.done()
+        return results
 
     def _check_parameters(self, **choices: tuple) -> None:
         """Check that numbers are in their ranges, and that each argument is one of its choices."""

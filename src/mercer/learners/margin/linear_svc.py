@@ -22,8 +22,6 @@ from mercer.learners.margin.linear_support_vectors import (
     LinearFit,
     LinearMachine,
     Progress,
-    begun,
-    solve_in_passes,
 )
 from mercer.solvers import worst
 from mercer.solvers.linear import (
@@ -34,7 +32,6 @@ from mercer.solvers.linear import (
     LinearRows,
     solve_lasso,
 )
-from mercer.streams import Keeper, as_chunks
 from mercer.threads import fitting, forget
 
 
@@ -160,17 +157,9 @@ class LinearSVC(OutputClassifier, LinearMachine):
         self._check_parameters(
             penalty=("l2",), loss=("squared_hinge", "hinge"), multi_class=("ovr",)
         )
-        solver, chunks = self._passes(self.loss, "squared_hinge"), as_chunks(chunks)
-        keeper = Keeper(checkpoint, self, chunks)
-        progress: Progress | None = keeper.load()
-        if progress is None:
-            forget(self)
-            totals = ClassTotals(type(self).__name__)
+        totals = ClassTotals(type(self).__name__)
 
-            def see(y: np.ndarray, w: np.ndarray) -> None:
-                totals.add(len(y), y, w)
-
-            progress = begun(self, chunks, False, see)
+        def begin(progress: Progress) -> None:
             self.classes_ = totals.classes()
             progress.begin(len(self.classes_), totals.factors(self.class_weight))
             if not progress.factors.all():
@@ -178,17 +167,12 @@ class LinearSVC(OutputClassifier, LinearMachine):
                     f"class_weight={self.class_weight!r}: all weights must be > 0 in a fit in "
                     "chunks: leave out the rows of a class instead."
                 )
-        factors = progress.factors
 
-        def duals(y: np.ndarray, w: np.ndarray) -> list[LinearDual]:
-            return self._duals(y, self.C * w, factors)
-
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
-        results = solve_in_passes(
-            self, chunks, keeper, progress, solver, bias, duals, numeric=False
-        )
-        self._store(results, np.stack([r.coef for r in results]), progress.dtype)
-        keeper.done()
+        results = self._fit_in_passes(
+            self._passes(self.loss, "squared_hinge"), chunks, checkpoint, begin,
+            lambda y, w, progress: self._duals(y, self.C * w, progress.factors),
+            lambda y, w: totals.add(len(y), y, w),
+        )  # fmt: skip
         worst(results).conclude()
         return self
 

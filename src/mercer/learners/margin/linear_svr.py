@@ -10,14 +10,8 @@ from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
 from mercer.learners.base import drawn_seed, finite_fit, unit_of
-from mercer.learners.margin.linear_support_vectors import (
-    LinearMachine,
-    Progress,
-    begun,
-    solve_in_passes,
-)
+from mercer.learners.margin.linear_support_vectors import LinearMachine, Progress
 from mercer.solvers.linear import LinearDual
-from mercer.streams import Keeper, as_chunks
 from mercer.threads import fitting, forget
 
 
@@ -107,24 +101,20 @@ class LinearSVR(RegressorMixin, LinearMachine):
         """
         losses = ("epsilon_insensitive", "squared_epsilon_insensitive")
         self._check_parameters(loss=losses)
-        solver, chunks = self._passes(self.loss, losses[1]), as_chunks(chunks)
-        keeper = Keeper(checkpoint, self, chunks)
-        progress: Progress | None = keeper.load()
-        if progress is None:
-            forget(self)
-            progress = begun(self, chunks, True)
-            progress.begin(1)
 
-        def duals(y: np.ndarray, w: np.ndarray) -> list[LinearDual]:
+        def duals(y: np.ndarray, w: np.ndarray, _: Progress) -> list[LinearDual]:
             y = y.astype(np.float64)
             return [LinearDual(y, self.C * w, squared=True, one_sided=False, epsilon=self.epsilon)]
 
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
-        results = solve_in_passes(self, chunks, keeper, progress, solver, bias, duals, numeric=True)
-        self._store(results, results[0].coef[None], progress.dtype)
+        (result,) = self._fit_in_passes(
+            self._passes(self.loss, losses[1]),
+            chunks,
+            checkpoint,
+            lambda progress: progress.begin(1),
+            duals,
+        )
         self.coef_ = self.coef_[0]
-        keeper.done()
-        results[0].conclude()
+        result.conclude()
         return self
 
     def predict(self, X: Any) -> np.ndarray:
