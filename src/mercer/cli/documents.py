@@ -415,10 +415,11 @@ def _as_text(value: Any, column: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise RecordError(f"has {_kind(value)} as {column!r}, and no text")
+        raise RecordError(f"has {_kind(value)} as {column!r}, and no text (--column names another)")
     return value
 
 
 def _kind(value: Any) -> str:
-    known = {dict: "an object", list: "a list", str: "a text", bool: "a truth value"}
-    return known.get(type(value), "null" if value is None else "a number")
+    known = {dict: "an object", list: "a list", str: "a text", bool: "a truth value",
+             int: "a number", float: "a number"}  # fmt: skip
+    return known.get(type(value), "null" if value is None else f"a {type(value).__name__}")

@@ -14,16 +14,14 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.errors import TableError
-from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, Mixed
+from mercer.distances import Cosine, Edit, Jaccard, KernelDistance, Match, Minkowski, Mixed
 from mercer.search import SetReading
 from mercer.tables import Column, as_items, level_text, missing_values
 
-METRICS = ("range", "rank")
-TEXTS = ("auto", "edit", "kmers", "words")
 LONG = 100  # characters on average, beyond which texts are compared by their words
 MERS = 3  # characters of the parts of a text
 MARK = "\x1f"  # separates the items of a set
-TINY = 1e-300
+TILE = 64  # pairs of samples that are compared at a time, each with each
 MISSING = "\0missing"  # the name of the column that says where numbers are missing
 
 
@@ -35,7 +33,8 @@ class TableDistance:
     (``metric`` "range" or "rank"). Texts differ by edits, in shares of the longer one; or as sets
     of their substrings of 3 characters, or of their words, by Jaccard's distance ("edit", "kmers",
     "words"). "auto" counts edits, and in texts of more than 100 characters it compares words.
-    Vectors differ by half of 1 minus the cosine of their angle.
+    Vectors differ by their angle, divided by π. Series, graphs and other samples differ by half the
+    distance that the first kernel of their kind makes, for which k(x, x) = 1.
     """
 
     def __init__(self, columns: list[Column], values: dict, metric: str, text: str):
@@ -44,13 +43,13 @@ class TableDistance:
         self.numbers = [n for n, c in self.columns.items() if c.of.ordered]
         self.levels = [n for n, c in self.columns.items() if c.of.levelled]
         self.scales = {name: self._scale(self._number(name, values)) for name in self.numbers}
-        self.vectors: dict[str, list[str]] = {}
         self.texts: dict[str, str] = {}
+        self.samples: dict[str, tuple[Any, Any, float]] = {}  # distance, items, the most it can be
         for name, column in self.columns.items():
-            if column.of.samples is not None and column.of.samples.coordinates:
-                self.vectors[name] = [f"{name}{MARK}{k}" for k in range(int(column.high))]
-            elif column.of.items:
+            if column.of.items:
                 self.texts[name] = "set"
+            elif column.of.samples is not None and not column.of.samples.discrete:
+                self.samples[name] = _of_samples(column, values[column.name])
             elif column.of.samples is not None:
                 self.texts[name] = _way(column, values[column.name]) if text == "auto" else text
         parts: list[tuple[Any, list[str]]] = []
@@ -62,8 +61,8 @@ class TableDistance:
         for name, way in self.texts.items():
             parts.append((Edit(normalised=True) if way == "edit" else Jaccard(MARK), [name]))
         share = 1 / len(self.columns)
-        weights = [share] * len(parts) + [share / 2] * len(self.vectors)
-        parts += [(Cosine(), names) for names in self.vectors.values()]
+        weights = [share] * len(parts) + [share / most for _, _, most in self.samples.values()]
+        parts += [(distance, [name]) for name, (distance, _, _) in self.samples.items()]
         self.distance = Mixed(parts, weights=weights)
 
     def rows(self, values: dict, table: str) -> pl.DataFrame:
@@ -90,11 +89,11 @@ class TableDistance:
                 # as far from any value as the ends of the range are: max(x, 1 - x)
                 found[name] = np.where(gone, 0.5, self._scaled(name, numbers))
                 found[name + MISSING] = np.where(gone, 0.5, 0.0)
-            elif name in self.vectors:
-                found |= dict(zip(self.vectors[name], np.asarray(column.of.cells(column, cells)).T))
             elif name in self.levels:
                 texts = pl.Series(column.of.texts(column, cells), dtype=pl.String)
                 found[name] = texts.set(pl.Series(missing_values(cells)), None)
+            elif name in self.samples:
+                found[name] = pl.Series(list(column.of.cells(column, cells)), dtype=pl.Object)
             else:
                 found[name] = self._read_texts(column, self.texts[name], cells)
         return pl.DataFrame(found)
@@ -103,12 +102,14 @@ class TableDistance:
         """How much each column adds to the distance of row i of both frames."""
         found = {}
         for name in self.columns:
-            if name in self.vectors:
-                both = [frame[self.vectors[name]].to_numpy() for frame in (mine, theirs)]
-                found[name] = _apart(*both) / len(self.columns)
-                continue
             a, b = mine[name], theirs[name]
-            if name in self.scales:
+            if name in self.samples:
+                distance, known, most = self.samples[name]
+                X, Z = (distance.encode(cells.to_list(), like=known) for cells in (a, b))
+                steps = [slice(start, start + TILE) for start in range(0, len(a), TILE)]
+                apart = [distance.whole(X[i], Z[i]).diagonal() / most for i in steps]
+                apart = np.concatenate(apart) if apart else np.zeros(0)
+            elif name in self.scales:
                 gone = mine[name + MISSING] - theirs[name + MISSING]
                 apart = (a - b).abs().to_numpy() + gone.abs().to_numpy()
             elif name in self.levels:
@@ -132,7 +133,9 @@ class TableDistance:
         said = [f"{', '.join(self.numbers)} ({scale})"] if self.numbers else []
         said += [f"{', '.join(self.levels)} (equal or not)"] if self.levels else []
         said += [f"{name} ({ways[way]})" for name, way in self.texts.items()]
-        said += [f"{name} (by angle)" for name in self.vectors]
+        for name, (distance, _, _) in self.samples.items():
+            how = "angle" if isinstance(distance, Cosine) else repr(distance.kernel)
+            said.append(f"{name} (by {how})")
         return said
 
     def _number(self, name: str, values: dict) -> np.ndarray:
@@ -168,11 +171,14 @@ class TableDistance:
         return pl.Series(read, dtype=pl.String)
 
 
-def _apart(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Half of the cosine distance of row i of both."""
-    X, Z = (V / np.maximum(np.linalg.norm(V, axis=1, keepdims=True), TINY) for V in (X, Z))
-    zeros = ~X.any(axis=1) & ~Z.any(axis=1)
-    return np.where(zeros, 0.0, 1 - (X * Z).sum(axis=1)) / 2
+def _of_samples(column: Column, cells: np.ndarray) -> tuple[Any, Any, float]:
+    """A distance of samples, which has read the items; the items; and the most that it can be."""
+    kind = column.of.samples
+    assert kind is not None
+    by_angle = kind.coordinates
+    distance: Any = Cosine() if by_angle else KernelDistance(kind.make_kernels()[0])
+    known = distance.encode(list(column.of.cells(column, cells)))
+    return distance.bind(known), known, np.pi if by_angle else 2.0
 
 
 def _way(column: Column, cells: np.ndarray) -> str:

@@ -286,7 +286,7 @@ class _Pass:
                 tables.unread[name] = str(dtype)
                 tables.note(
                     f"Left out: {name}, which holds {dtype}. A cell must be a number, a text, a "
-                    "date, true or false, or a list of these."
+                    "date, true or false, a list of these, or lists of numbers in a list."
                 )
             else:
                 self.schema[name] = dtype
@@ -331,10 +331,13 @@ def _with_zeros(block: pl.DataFrame, expected: list[str]) -> pl.DataFrame:
 
 
 def _is_nested(dtype: Any) -> bool:
-    items = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
-    if is_graph(dtype):
+    """Whether cells hold more than a graph, a list of values, or lists of numbers in lists."""
+    items, depth = dtype, 0
+    while isinstance(items, (pl.List, pl.Array)):
+        items, depth = items.inner, depth + 1
+    if is_graph(dtype) or (depth > 1 and items.is_numeric()):
         return False
-    return isinstance(dtype, (pl.Struct, pl.Object)) or (items is not None and items.is_nested())
+    return isinstance(items, (pl.Struct, pl.Object)) or depth > 1
 
 
 def _hours_of(name: str, zone: str) -> str:

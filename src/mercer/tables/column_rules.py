@@ -33,6 +33,7 @@ from mercer.tables.column_kinds import (
     column_kind,
     column_kinds,
     object_column,
+    of_json,
 )
 from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column, read_otherwise
 from mercer.tables.forms import (
@@ -327,10 +328,10 @@ def _infer(
         return column("empty", f"only {known} of {n} rows have a value")
     if objects is not None:
         return column(objects.name, f"{distinct} different {objects.name}s")
-    vectors = cells or any(as_vector(text) is not None for text in texts[:3])
+    vectors = cells or any(text[:1] == "[" or as_vector(text) is not None for text in texts[:3])
     if vectors and are_vectors(present.tolist()):
         return column("vector", f"lists of numbers, {distinct} different")
-    if cells and are_series(present.tolist()):
+    if vectors and are_series(list(map(of_json, present.tolist()))):
         return column("series", f"{distinct} different series of numbers")
     if cells:
         return column("set", _set_words(counts, None, cells))

@@ -16,6 +16,7 @@ from mercer.tables.column_kinds.objects import (
     SeriesColumns,
     SetColumns,
     TextColumns,
+    of_json,
 )
 from mercer.tables.column_kinds.vectors import VectorColumns
 
@@ -67,8 +68,12 @@ def column_kind(name: str) -> ColumnKind:
 
 
 def object_column(present: np.ndarray) -> ColumnKind | None:
-    """The kind of column whose known values all are samples of a registered kind; or None."""
-    kind = kind_in_cells(present.tolist()) if present.dtype == object else None
+    """The kind of column whose known values all are samples of a registered kind, or objects of
+    JSON that are such; or None."""
+    cells = present.tolist() if present.dtype == object else []
+    if cells and isinstance(cells[0], str) and cells[0].lstrip().startswith("{"):
+        cells = list(map(of_json, cells))
+    kind = kind_in_cells(cells)
     return None if kind is None else ObjectColumns(kind)
 
 

@@ -34,7 +34,7 @@ FILLER = "-"  # what a shorter sequence ends with, where all others have one len
 
 
 class ObjectColumns(ColumnKind):
-    """Samples of a kind, one in each cell."""
+    """Samples of a kind, one in each cell; or lists and objects that are written as JSON."""
 
     def __init__(self, samples: Kind):
         self.samples: Kind = samples
@@ -42,7 +42,7 @@ class ObjectColumns(ColumnKind):
         self.gap = f"A missing {self.name} counts as the empty one"
 
     def check(self, name: Any, present: np.ndarray) -> None:
-        for value in present.tolist():
+        for value in map(of_json, present.tolist()):
             if not (self.samples.holds(value) or self._reads(value)):
                 raise ValueError(
                     f"kind: {name}={self.name!r}, but the column holds {short(value)}: give "
@@ -57,7 +57,7 @@ class ObjectColumns(ColumnKind):
             return False
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
-        sizes = self._sizes(values[~missing_values(values)].tolist())
+        sizes = self._sizes(self._shown(column, values))
         return (min(sizes), max(sizes), []) if sizes else (None, None, [])
 
     def cells(self, column: Any, values: np.ndarray) -> list:
@@ -68,7 +68,7 @@ class ObjectColumns(ColumnKind):
                 f"column {column.name!r}: the {self.name} in row {int(missing.argmax())} is "
                 "missing. Fill it in, or leave out the row."
             )
-        return [empty if gone else value for value, gone in zip(values.tolist(), missing)]
+        return [empty if gone else of_json(v) for v, gone in zip(values.tolist(), missing)]
 
     def views(self, column: Any, cells: list) -> dict[str, str]:
         return {str(column.name): self.samples.name}
@@ -86,7 +86,7 @@ class ObjectColumns(ColumnKind):
         return f"{low} to {high} {self.samples.size_of}"
 
     def _shown(self, column: Any, values: np.ndarray) -> list:
-        return values[~missing_values(values)].tolist()
+        return list(map(of_json, values[~missing_values(values)].tolist()))
 
     def _sizes(self, cells: list) -> list[float]:
         return [float(self.samples.size(cell)) for cell in cells] if self.samples.size_of else []
@@ -123,28 +123,20 @@ class TextColumns(ObjectColumns):
 
 
 class ArrayColumns(ObjectColumns):
-    """Samples of a kind, each a list or an array of numbers, which other kinds may be too; or such
-    a list as JSON."""
-
-    def cells(self, column: Any, values: np.ndarray) -> list:
-        return [_of_json(cell) for cell in super().cells(column, values)]
-
-    def _sizes(self, cells: list) -> list[float]:
-        return super()._sizes([_of_json(cell) for cell in cells])
+    """Samples of a kind, each a list or an array of numbers, which other kinds may be too."""
 
     def check(self, name: Any, present: np.ndarray) -> None:
         try:
-            cells = [_of_json(cell) for cell in present.tolist()]
-            as_samples(cells, self.samples.name, reader="this table")
+            as_samples(list(map(of_json, present.tolist())), self.samples.name, reader="this table")
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"kind: {name}={self.name!r}, but the column holds other values: {error}"
             ) from error
 
 
-def _of_json(cell: Any) -> Any:
-    """A list that is written as JSON; all else as it is."""
-    if not (isinstance(cell, str) and cell.strip().startswith("[")):
+def of_json(cell: Any) -> Any:
+    """A list or an object that is written as JSON; all else as it is."""
+    if not (isinstance(cell, str) and cell.strip()[:1] in ("[", "{")):
         return cell
     try:
         return read_json(cell)
@@ -160,7 +152,7 @@ class SeriesColumns(ArrayColumns):
 
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:
         found = super().distribution(column, values)
-        cells = [_of_json(cell) for cell in self._shown(column, values)]
+        cells = self._shown(column, values)
         return found._replace(curve=_mean_curve(cells)) if cells else found
 
 
