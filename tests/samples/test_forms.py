@@ -356,8 +356,9 @@ class Dataset(dict):
         (lambda: map(list, EVEN), r"X is a map.*: give list\(X\)"),
         (lambda: dict(enumerate(EVEN)).values(), r"X is a dict_values.*: give list\(X\)"),
         (lambda: Dataset(x=EVEN[:, 0]), r"dataset.*give X\.to_dataframe\(\)"),
+        (lambda: pl.LazyFrame(EVEN), r"X is a LazyFrame.*give X\.collect\(\)"),
     ],
-    ids=["generator", "map", "values", "dataset"],
+    ids=["generator", "map", "values", "dataset", "lazy frame"],
 )
 def test_all_doors_refuse_alike_what_has_no_rows(make, said):
     doors = [make().fit for make in DEFAULTS.values()] + [
@@ -375,6 +376,15 @@ def test_a_column_of_numbers_is_told_how_it_becomes_vectors():
         for learner in (mercer.SVC(), mercer.LinearSVC(), mercer.KNeighborsClassifier()):
             with pytest.raises(ValueError, match=r"a single column.*give X\.to_frame\(\)"):
                 learner.fit(X, Y)
+
+
+@pytest.mark.parametrize("form", ["sktime", "list of columns"])
+def test_a_single_column_of_series_keeps_its_name(form):
+    X = SERIES["sktime"] if form == "sktime" else pd.DataFrame({"x": SERIES[form]})
+    known = mercer.SVC(kernel=kernels.TableKernel()).fit(pd.DataFrame({"x": LONG}), Y)
+    made = mercer.SVC(kernel=kernels.TableKernel()).fit(X, Y)
+    np.testing.assert_allclose(made.decision_function(X), known.decision_function(X))
+    assert [column.name for column in made_of(X).columns_] == ["x"]
 
 
 @pytest.mark.parametrize("columns", [1, 2])

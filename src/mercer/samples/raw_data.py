@@ -255,10 +255,13 @@ def named_fields(X: Any) -> Any:
 def as_given(X: Any, name: str = "X") -> Any:
     """What a user gave, but tensors of torch, also in a list, as arrays or sparse matrices.
 
-    A TypeError if it has no rows, but says how to make some: an iterator, or a dataset of xarray.
+    A TypeError if it has no rows, but says how to make some: an iterator, a lazy frame of polars,
+    or a dataset of xarray.
     """
     if isinstance(X, (Iterator, MappingView)):
         raise TypeError(f"{name} is {a_type(X)}, and no list: give list({name}).")
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(f"{name} is a LazyFrame, without rows yet: give {name}.collect().")
     if isinstance(X, Mapping) and hasattr(X, "to_dataframe"):
         raise TypeError(
             f"{name} is a dataset of several arrays: give {name}.to_dataframe(), or one array, "

@@ -24,6 +24,7 @@ from mercer.samples import (
     describe_entry,
     frame_of,
     graph_of_fields,
+    is_frame,
     is_missing_value,
     kind_that_holds,
     known_form,
@@ -127,7 +128,8 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
     found = recognised(X)
     X = known_form(X) if found is None else X
     if found is not None:
-        columns = {0: _objects(found[1], 0)}
+        name = frame_of(X).columns[0] if is_frame(X) and X.shape[1] == 1 else 0
+        columns = {name: _objects(found[1], name)}
         rows = len(found[1])
     elif isinstance(X, nw.DataFrame) or is_into_dataframe(X):
         frame = frame_of(X)
@@ -243,7 +245,7 @@ def _objects(values: list, name: Any) -> np.ndarray:
         if issubclass(kind, dict) and kind_that_holds(sample) is None:
             raise TypeError(
                 f"argument must be a string or a number: column {name!r} of X holds "
-                f"{describe(sample)} in a cell."
+                f"{describe(sample)} in a cell: give a column for each of its fields."
             )
     if kinds and all(
         issubclass(k, (int, float, np.number, decimal.Decimal)) and k is not bool for k in kinds

@@ -497,10 +497,10 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         found = recognised(X) if self.kind is None else None
         if found is None:
             return self.kind
-        (kind, _), cells = found, table.columns[0]
+        (kind, _), ((name, cells),) = found, table.columns.items()
         texts = isinstance(next((cell for cell in cells if cell is not None), None), str)
         told = texts or kind.form_of(X) is not None
-        return {0: kind.column} if told and kind.column else None
+        return {name: kind.column} if told and kind.column else None
 
     def _said_of_form(self, X, table) -> list[str]:
         """How samples were read that would be read otherwise in another form."""
