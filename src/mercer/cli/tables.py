@@ -24,6 +24,7 @@ from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with
 from mercer.cli.headed_files import ArffFile, TimeSeriesFile
 from mercer.cli.json_tables import JsonFile, JsonLines
 from mercer.cli.text_types import TextTypes
+from mercer.samples import are_series
 from mercer.spoken import first_of
 from mercer.tables import Column, Hints
 
@@ -236,7 +237,7 @@ class _Pass:
     def typed(self, part: Any, block: pl.DataFrame) -> pl.DataFrame:
         """A block as it is in the whole table."""
         if not self.schema:
-            self._decide()
+            self._decide(block)
         block = self._ordered(part, block)
         columns = list(block.iter_columns())
         if part.texts:
@@ -252,7 +253,7 @@ class _Pass:
         _refuse_infinities(part.source.label, frame, start)
         return frame
 
-    def _decide(self) -> None:
+    def _decide(self, block: pl.DataFrame) -> None:
         """The type of each column that can be read, and what to say of the others."""
         tables = self.tables
         schemas: list[Mapping] = [schema.schema for schema in self.schemas]
@@ -282,7 +283,7 @@ class _Pass:
                     f"{tables.label}: column {name!r} holds {kinds} in different files. Write them "
                     "alike."
                 ) from None
-            if _is_nested(dtype):
+            if _is_nested(dtype, block[name] if name in block.columns else None):
                 tables.unread[name] = str(dtype)
                 tables.note(
                     f"Left out: {name}, which holds {dtype}. A cell must be a number, a text, a "
@@ -330,14 +331,14 @@ def _with_zeros(block: pl.DataFrame, expected: list[str]) -> pl.DataFrame:
     return block.with_columns(pl.Series(n, np.zeros(block.height)) for n in dict.fromkeys(absent))
 
 
-def _is_nested(dtype: Any) -> bool:
-    """Whether cells hold more than a graph, a list of values, or lists of numbers in lists."""
-    items, depth = dtype, 0
-    while isinstance(items, (pl.List, pl.Array)):
-        items, depth = items.inner, depth + 1
-    if is_graph(dtype) or (depth > 1 and items.is_numeric()):
+def _is_nested(dtype: Any, cells: pl.Series | None) -> bool:
+    """Whether cells hold more than a graph, a list of values, or points of as many numbers."""
+    items = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
+    if is_graph(dtype):
         return False
-    return isinstance(items, (pl.Struct, pl.Object)) or depth > 1
+    if items is not None and items.is_nested():
+        return cells is None or not are_series(cells.drop_nulls().to_list())
+    return isinstance(dtype, (pl.Struct, pl.Object))
 
 
 def _hours_of(name: str, zone: str) -> str:

@@ -10,7 +10,6 @@ from mercer.tables.column_kinds.interface import ColumnKind
 from mercer.tables.column_kinds.levels import LevelColumns, OrderedColumns
 from mercer.tables.column_kinds.numbers import NumberColumns, TimeColumns
 from mercer.tables.column_kinds.objects import (
-    ArrayColumns,
     ObjectColumns,
     SequenceColumns,
     SeriesColumns,
@@ -40,7 +39,7 @@ _KINDS = {
         SequenceColumns(),
         SetColumns(),
         SeriesColumns(),
-        ArrayColumns(kind_named("bags")),
+        ObjectColumns(kind_named("bags")),
         VectorColumns(),
         TimeColumns(),
         OrderedColumns(),

@@ -19,7 +19,7 @@ from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Exten
 from mercer.tables.column_kinds.levels import MOST_SHOWN
 from mercer.tables.column_kinds.numbers import BINS
 from mercer.tables.forms import Hints
-from mercer.tables.values import histogram, missing_values, short
+from mercer.tables.values import histogram, missing_values
 
 CURVE = 48  # points of the mean of series
 WORDS = 2  # if texts have fewer words on average, their characters are enough
@@ -42,19 +42,12 @@ class ObjectColumns(ColumnKind):
         self.gap = f"A missing {self.name} counts as the empty one"
 
     def check(self, name: Any, present: np.ndarray) -> None:
-        for value in map(of_json, present.tolist()):
-            if not (self.samples.holds(value) or self._reads(value)):
-                raise ValueError(
-                    f"kind: {name}={self.name!r}, but the column holds {short(value)}: give "
-                    f"{self.samples.looks}."
-                )
-
-    def _reads(self, value: Any) -> bool:
-        """Whether a value that may be something else, such as a text, is a sample if asked for."""
         try:
-            return len(self.samples.encode([value], None, "this table")) == 1
-        except (TypeError, ValueError):
-            return False
+            as_samples(list(map(of_json, present.tolist())), self.samples.name, reader="this table")
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"kind: {name}={self.name!r}, but the column holds other values: {error}"
+            ) from error
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         sizes = self._sizes(self._shown(column, values))
@@ -122,18 +115,6 @@ class TextColumns(ObjectColumns):
         return [text for text in as_texts(values, column.name) if text]
 
 
-class ArrayColumns(ObjectColumns):
-    """Samples of a kind, each a list or an array of numbers, which other kinds may be too."""
-
-    def check(self, name: Any, present: np.ndarray) -> None:
-        try:
-            as_samples(list(map(of_json, present.tolist())), self.samples.name, reader="this table")
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"kind: {name}={self.name!r}, but the column holds other values: {error}"
-            ) from error
-
-
 def of_json(cell: Any) -> Any:
     """A list or an object that is written as JSON; all else as it is."""
     if not (isinstance(cell, str) and cell.strip()[:1] in ("[", "{")):
@@ -144,7 +125,7 @@ def of_json(cell: Any) -> Any:
         return cell
 
 
-class SeriesColumns(ArrayColumns):
+class SeriesColumns(ObjectColumns):
     """Time series."""
 
     def __init__(self):
