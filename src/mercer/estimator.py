@@ -5,7 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, dataclass_transform
+from typing import TypeAlias, TypeVar, dataclass_transform
+
+import numpy as np
+
+#: what draws random numbers: a seed, a generator, or None for another one each time
+Seed: TypeAlias = int | np.random.RandomState | None
 
 #: What a parameter means wherever a class and its parents do not say it; the default is added.
 SHARED = """
@@ -177,7 +182,7 @@ def _entries(section: str) -> dict[str, str]:
     return entries
 
 
-def _with_default(entry: str, default: Any) -> str:
+def _with_default(entry: str, default: object) -> str:
     """The entry with this default in its first line, unless that is None."""
     head, _, rest = entry.partition("\n")
     head = head.partition(", default=")[0]

@@ -31,7 +31,7 @@ def seconds(time: float | str) -> float:
     return float(value)
 
 
-def memory_size(memory: Any) -> int:
+def memory_size(memory: int | float | str | None) -> int:
     """The number of bytes of a size such as "4GB", "512MiB" or 4e9.
 
     Examples

@@ -8,20 +8,22 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mercer.callers import first_outside
 
 # What replaced a class is called with the arguments of the old one.
 
 
-def _rocket(method: str, new: Any, n_components: int | None = None, **more: Any) -> Any:
+def _rocket(method: str, new: Any, n_components: int | None = None, **more: object) -> Any:
     return new(method, n_components, **more)
 
 
-def _hydra(new: Any, n_groups: int = 64, **more: Any) -> Any:
+def _hydra(new: Any, n_groups: int = 64, **more: object) -> Any:
     return new("hydra", n_groups, **more)
 
 
-def _blended(new: Any, k: int = 3, decay: float = 1.0, *others: Any, **more: Any) -> Any:
+def _blended(new: Any, k: int = 3, decay: float = 1.0, *others: object, **more: object) -> Any:
     return new(k, *others, **more, shortest=1, decay=decay)
 
 
@@ -30,7 +32,11 @@ def _from_callable(new: Any, function: Any, arguments: dict | None = None) -> An
 
 
 def _lpq_laplace(
-    new: Any, p: float = 1.0, q: float = 1.0, length_scale: float = 1.0, weights: Any = None
+    new: Any,
+    p: float = 1.0,
+    q: float = 1.0,
+    length_scale: float = 1.0,
+    weights: np.ndarray | None = None,
 ) -> Any:
     return new(length_scale**p, p, import_module("mercer.distances").Minkowski(q, weights))
 

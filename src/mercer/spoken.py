@@ -49,7 +49,7 @@ def spoken(value: float, digits: int = 3, minus: str = "-") -> str:
     return f"{sign}{_plain(rounded, digits)}"
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """A value as it is written in Python, for messages; numpy's values as those of Python.
 
     Examples
@@ -60,7 +60,7 @@ def written(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def a_type(value: Any) -> str:
+def a_type(value: object) -> str:
     """The name of a value's type, after "a" or "an" as it is spoken.
 
     Examples

@@ -48,7 +48,7 @@ def _loaded() -> Callable[[], None]:
     return run
 
 
-def _interrupted(*_: Any) -> None:
+def _interrupted(*_: object) -> None:
     """End at once: nothing is written yet."""
     os.write(2, b"\nInterrupted; nothing was written.\n")
     os._exit(INTERRUPTED)

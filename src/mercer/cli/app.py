@@ -13,7 +13,7 @@ import traceback
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError, Parameter
 
@@ -167,7 +167,7 @@ def _with_pipe(words: list[str]) -> list[str]:
     return ["./-" if i in files else word for i, word in enumerate(words)]
 
 
-def _warn(errors: Terminal, said: set[str], message: Warning | str, *_: Any) -> None:
+def _warn(errors: Terminal, said: set[str], message: Warning | str, *_: object) -> None:
     """A warning in the command's own words: once, and without the line of code that gave it."""
     if str(message) not in said:
         said.add(str(message))

@@ -64,10 +64,10 @@ class Format(ABC):
         """The records after a place, as parts of them; and where each part ends."""
 
     @abstractmethod
-    def found(self, record: Any) -> tuple[str, Any]:
+    def found(self, record: object) -> tuple[str, Any]:
         """The text of a record, and its cell in the column of --keep; or a RecordError."""
 
-    def document(self, record: Any) -> tuple[str, float]:
+    def document(self, record: object) -> tuple[str, float]:
         """The text of a record, and the number by which it is preferred; or a RecordError."""
         text, cell = self.found(record)
         return text, 0.0 if self.keep is None else as_number(cell, self.keep, self.kept)
@@ -354,7 +354,7 @@ def read_kept(formats: Sequence[Format]) -> None:
         made.kept = infer_columns({"": np.array(cells, object)}, {"": found.kind})[0]
 
 
-def as_number(value: Any, name: str, kept: Column | None = None) -> float:
+def as_number(value: object, name: str, kept: Column | None = None) -> float:
     """A number or a date as a number; what is missing is preferred least.
 
     ``kept`` says how the texts of the column are read.
@@ -411,7 +411,7 @@ def _inside(found: dict, name: str) -> Any:
     return value
 
 
-def _as_text(value: Any, column: str) -> str:
+def _as_text(value: object, column: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):

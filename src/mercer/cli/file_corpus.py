@@ -110,5 +110,5 @@ def _size(shard: Format) -> int:
     return max((shard.size if shard.end is None else shard.end) - (shard.begin or 0), 1)
 
 
-def _nothing(*_: Any) -> None:
+def _nothing(*_: object) -> None:
     """Report nothing."""

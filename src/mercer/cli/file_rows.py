@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mercer.cli.errors import OptionError
 
@@ -26,7 +27,7 @@ def note_origin(model: Any, target: str, rows: np.ndarray) -> None:
     model.file_target_, model.file_rows_ = target, rows[model.stored_rows_]
 
 
-def target_of(model: Any) -> str:
+def target_of(model: BaseEstimator) -> str:
     """The column that a model predicts; an OptionError where its file does not say."""
     name = getattr(model, "file_target_", None)
     if name is None:
@@ -37,7 +38,7 @@ def target_of(model: Any) -> str:
     return name
 
 
-def targets_of(model: Any) -> list[str]:
+def targets_of(model: BaseEstimator) -> list[str]:
     """The names of the several targets that a model predicts; none of any other model."""
     return [str(name) for name in getattr(model, "targets_", None) or []]
 

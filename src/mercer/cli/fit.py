@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mercer.cli.errors import INTERRUPTED, NO_REPORT, OK
 from mercer.cli.file_rows import note_origin
@@ -217,7 +218,7 @@ def _estimator(problem: Problem, options: FitOptions, budget: Clock) -> Any:
     )  # fmt: skip
 
 
-def _earlier(file: Path, model: Any) -> Any:
+def _earlier(file: Path, model: BaseEstimator) -> Any:
     """The model that the search goes on after."""
     earlier = load(file)
     if type(earlier) is not type(model):

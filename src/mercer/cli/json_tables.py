@@ -112,7 +112,7 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _are_objects(found: Any) -> bool:
+def _are_objects(found: object) -> bool:
     return isinstance(found, list) and bool(found) and all(isinstance(r, dict) for r in found)
 
 

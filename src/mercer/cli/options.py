@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter, Token
 
@@ -40,7 +40,7 @@ DROP = "A column to leave out. May be repeated."
 LARGEST = 2**32 - 1  # of whole numbers: seeds are no larger, and native code counts further
 
 
-def _whole(_: Any, tokens: Sequence[Token]) -> int:
+def _whole(_: object, tokens: Sequence[Token]) -> int:
     """A whole number; cyclopts would round 2.5 without a word."""
     try:
         number = int(tokens[0].value)

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from sklearn.base import BaseEstimator
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.file_rows import in_file, targets_of
@@ -182,7 +183,7 @@ class _Predictions:
         )
 
 
-def _refuse_without_spread(file: Path, estimator: Any, column: str) -> None:
+def _refuse_without_spread(file: Path, estimator: BaseEstimator, column: str) -> None:
     """ModelFileError for a model that knows no quantiles of its targets."""
     option = "--interval" if column in INTERVAL else "--quantiles"
     name = type(estimator).__name__

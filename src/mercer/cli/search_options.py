@@ -120,7 +120,7 @@ class NeighborOptions:
         check_paths(self.written, inputs, force=self.force)
 
 
-def _as_typed(_: Any, tokens: Sequence[Token]) -> str:
+def _as_typed(_: object, tokens: Sequence[Token]) -> str:
     """What was typed; from Python it may be any object."""
     return tokens[0].value
 

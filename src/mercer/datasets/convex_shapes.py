@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from mercer.estimator import Seed
 from mercer.samples import is_number
 
 SIDE = 28  # pixels
@@ -18,7 +17,7 @@ PART: Polygon = (0.07, 3, 10)
 MOST_PARTS = 4
 
 
-def convex(n: int, seed: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def convex(n: int, seed: Seed = None) -> tuple[np.ndarray, np.ndarray]:
     """White shapes on a black ground: is the shape convex?
 
     Parameters
@@ -75,7 +74,7 @@ def convex(n: int, seed: Any = None) -> tuple[np.ndarray, np.ndarray]:
     return images.reshape(int(n), -1).astype(np.float32), y
 
 
-def check_request(n: Any, seed: Any, noun: str = "images") -> np.random.Generator:
+def check_request(n: int, seed: Seed, noun: str = "images") -> np.random.Generator:
     """The generator of random numbers for n samples; an error if one of the arguments is wrong."""
     if not (is_number(n) and 1 <= n < np.inf and n % 1 == 0):
         raise ValueError(f"n={n!r}: give the number of {noun}, an integer >= 1.")
@@ -170,7 +169,7 @@ SHORTEST = 3  # pixels of a side; an outline with something inside
 DIFFERENCE = 3  # least difference of the sides
 
 
-def rectangles(n: int, seed: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def rectangles(n: int, seed: Seed = None) -> tuple[np.ndarray, np.ndarray]:
     """Outlines of rectangles on a black ground: is the rectangle tall, or wide?
 
     Parameters

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mercer.datasets.convex_shapes import check_request
+from mercer.estimator import Seed
 
 GRAVITY = 9.81  # m/s²
 RISE = 1.05  # m from the hand to the ring
@@ -17,7 +16,7 @@ NOISE = 0.1  # m
 UNREAD = 0.03  # part of the rows in which the gauge of the wind failed
 
 
-def throws(n: int, seed: Any = None) -> dict[str, np.ndarray]:
+def throws(n: int, seed: Seed = None) -> dict[str, np.ndarray]:
     """Throws of a ball at a basket: does it fall short, go in, or fly too long?
 
     Parameters

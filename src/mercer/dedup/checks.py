@@ -7,7 +7,7 @@ from typing import Any
 from mercer.samples import describe, describe_entry, is_number, read
 
 
-def check_threshold(threshold: Any, recall: Any) -> None:
+def check_threshold(threshold: float, recall: float) -> None:
     """Refuse a threshold or a recall that is not between 0 and 1."""
     if not (is_number(threshold) and 0 < threshold <= 1):
         raise ValueError(f"threshold={threshold!r}: give a number above 0 and up to 1.")

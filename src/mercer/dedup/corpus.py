@@ -22,7 +22,7 @@ class Corpus(Protocol):
     files: int
     fixed: int  # files of an earlier corpus, which come first
 
-    def parts(self, file: int, after: Any) -> Iterator[Part]:
+    def parts(self, file: int, after: object) -> Iterator[Part]:
         """The parts of a file after a place, or from its begin where that is None."""
         ...
 

@@ -30,6 +30,7 @@ from mercer.dedup.segments import (
 from mercer.dedup.signatures import BITS, Signatures
 from mercer.dedup.signing import Bands, Characters, Shingles, Signer, Signs, Words, choose_bands
 from mercer.dedup.walk import packed
+from mercer.estimator import Seed
 from mercer.persistence import ModelFileError, open_regular, read_json, reason, written_whole
 from mercer.samples import is_whole
 
@@ -112,7 +113,7 @@ class CorpusIndex:
         shingles: Shingles | None = None,
         bits: int | None = None,
         n_hashes: int = 128,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> CorpusIndex:
         """Make an index without documents.
 

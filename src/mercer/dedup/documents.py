@@ -12,9 +12,10 @@ from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.found import Duplicates
 from mercer.dedup.signing import Shingles, Signer, Words, choose_bands
 from mercer.dedup.walk import Rules, Verdicts, decide
+from mercer.estimator import Seed
 from mercer.gram import GramOperator, Place, gram
 from mercer.kernels import Kernel
-from mercer.samples import is_whole
+from mercer.samples import SamplesLike, is_whole
 
 # The walk by a kernel: each row is compared with all that are kept, by blocks of K.
 
@@ -23,7 +24,7 @@ BLOCK, TILE = 256, 4096  # rows that ask at a time, and kept rows that they are 
 ROUNDING = 1e-4  # how far k(x, x) may be from 1
 
 
-def encoded(kernel: Kernel, X: Any, earlier: Any, place: Place) -> list[GramOperator]:
+def encoded(kernel: Kernel, X: SamplesLike, earlier: Any, place: Place) -> list[GramOperator]:
     """The Gram matrix of X, and that with earlier samples where there are any."""
     kernel.validate()
     first = kernel.encode(X if earlier is None else earlier)
@@ -84,12 +85,12 @@ def deduplicate(
     threshold: float = 0.8,
     keep: Any = "first",
     shingles: Shingles | None = None,
-    against: Any = None,
+    against: CorpusIndex | None = None,
     within: bool = True,
     similarity: Kernel | None = None,
     recall: float = 0.99,
     most_kept: int = 100,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     memory: int | float | str | None = None,
     n_jobs: int | None = None,
 ) -> Duplicates:
@@ -250,7 +251,7 @@ def _by_index(
 
 
 def _by_kernel(
-    X: Any, against: Any, keep: Any, kernel: Kernel, rules: Rules, place: Place
+    X: SamplesLike, against: Any, keep: Any, kernel: Kernel, rules: Rules, place: Place
 ) -> Duplicates:
     if not isinstance(kernel, Kernel):
         raise TypeError(
@@ -270,7 +271,9 @@ def _by_kernel(
     )  # fmt: skip
 
 
-def _check(threshold: Any, recall: Any, most_kept: Any, within: Any, against: Any) -> None:
+def _check(
+    threshold: float, recall: float, most_kept: int, within: Any, against: CorpusIndex | None
+) -> None:
     check_threshold(threshold, recall)
     if not (is_whole(most_kept) and most_kept >= 1):
         raise ValueError(f"most_kept={most_kept!r}: give an integer >= 1.")

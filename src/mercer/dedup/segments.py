@@ -14,7 +14,6 @@ import math
 import os
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -91,7 +90,7 @@ class Segment:
             if checksum(self.mapped(name, shape)) != wanted:
                 raise damaged(self.path, f"the checksum of {name} is another one")
 
-    def _entry(self, entry: Any) -> tuple[tuple[int, ...], int, int]:
+    def _entry(self, entry: dict) -> tuple[tuple[int, ...], int, int]:
         shape, offset, wanted = tuple(entry["shape"]), entry["offset"], entry["checksum"]
         numbers = (*shape, offset, wanted)
         if entry["dtype"] != DTYPES[entry["name"]] or not all(
@@ -116,7 +115,7 @@ def read_header(content: bytes, path: Path) -> tuple[int, dict]:
     return 16 + length, header
 
 
-def refuse_newer(header: Any, path: Path) -> None:
+def refuse_newer(header: dict, path: Path) -> None:
     """Refuse a format that this version does not know."""
     found = header.get("format") if isinstance(header, dict) else None
     if type(found) is not int or found < 1:

@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -399,5 +399,5 @@ def _revived(stages: bytes) -> Stages:
     return pickle.loads(stages)
 
 
-def _nothing(*_: Any) -> None:
+def _nothing(*_: object) -> None:
     """Report nothing."""

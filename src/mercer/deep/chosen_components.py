@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.feature_selection import mutual_info_classif
 
+from mercer.kernels import Kernel
 from mercer.learners.neighbours import KNeighborsClassifier
 from mercer.learners.spectral import KernelPCA
 from mercer.persistence import fields, whole
+from mercer.samples import Samples, SamplesLike
 from mercer.threads import raise_if_stopped
 
 RANKINGS = ("information", "variance", "nearest_information")
@@ -104,13 +106,13 @@ class ComponentLayer:
         kept = self.order(ranking)[:width]
         return replace(self, ranking=ranking, kept=kept, validation_errors={})
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """The kept components of samples, (n, width)."""
         return self.pca.transform(X)[:, self.kept]
 
 
 def fit_components(
-    kernel: Any, X: Any, codes: np.ndarray, settings: Settings
+    kernel: Kernel, X: Samples, codes: np.ndarray, settings: Settings
 ) -> tuple[ComponentLayer, np.ndarray]:
     """A layer with all components of the encoded samples X, and their scores, (n, components)."""
     n, exact = X.shape[0], settings.solver == "exact"

@@ -23,7 +23,7 @@ from mercer.learners.base import (
     finite_fit,
 )
 from mercer.needs_torch import need_torch
-from mercer.samples import is_whole
+from mercer.samples import Samples, is_whole
 from mercer.threads import fitting, forget
 
 # Images as arrays: what shapes samples may have, and pixels of mean 0 and size 1.
@@ -242,7 +242,9 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
             ) from error
         return self
 
-    def _train(self, pixels: np.ndarray, codes: np.ndarray, classes: np.ndarray, rng: Any) -> None:
+    def _train(
+        self, pixels: np.ndarray, codes: np.ndarray, classes: np.ndarray, rng: np.random.RandomState
+    ) -> None:
         """Adam, from the infinite network seen through patches of some images."""
         torch_side = _torch_side()
         images, labels = (torch_side.on_device(part, self.device) for part in (pixels, codes))
@@ -266,7 +268,7 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
         path_found = {"objective_path_": np.array(path), "n_iter_": len(path), "classes_": classes}
         vars(self).update(found | path_found)
 
-    def _outputs(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _outputs(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
         torch_side = _torch_side()
         images = self._standardised(self._new_images(X))
         network = torch_side.restored(
@@ -297,7 +299,7 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
         given = NormalisedGaussian() if self.layer is None else self.layer
         return self._for_each_layer("layer", given)
 
-    def _for_each_layer(self, name: str, value: Any) -> list:
+    def _for_each_layer(self, name: str, value: object) -> list:
         depth = len(self._counts())
         values = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value] * depth
         if len(values) != depth:

@@ -223,7 +223,7 @@ class DeepKernelMachine(KernelLearner):
             K.concede(matrices, "an exact deep kernel machine", f"n_inducing={limits.rank}")
         return self._induced(X, first, self._affordable(n))
 
-    def _induced(self, X: Any, first: Layer, count: int) -> Samples:
+    def _induced(self, X: np.ndarray, first: Layer, count: int) -> Samples:
         n = X.shape[0]
         K = self.gram_between(X)
         self.gram_, self.solver_ = K.describe(), "inducing"
@@ -235,7 +235,7 @@ class DeepKernelMachine(KernelLearner):
         G0 = self._checked(self._dense(Z, Z) / self.scale_)
         return Samples(G0, self._dense(X, Z) / self.scale_, g0)
 
-    def _dense(self, X: Any, Z: Any) -> np.ndarray:
+    def _dense(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         return np.asarray(self.gram_between(X, Z).dense(), dtype=np.float64)
 
     def _scaled(self, values: np.ndarray, diagonal: np.ndarray) -> np.ndarray:

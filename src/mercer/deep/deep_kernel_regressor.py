@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import column_or_1d
 
@@ -20,6 +21,7 @@ from mercer.learners.base import (
     is_auto,
     unit_of,
 )
+from mercer.samples import Samples, SamplesLike
 from mercer.threads import fitting
 
 
@@ -63,7 +65,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and classes y (n)."""
         self._check_parameters()
         training = self.make_training(X, y, numeric=False)
@@ -144,7 +146,7 @@ class DeepKernelMachineRegressor(
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets)."""
         self._check_parameters()
         check_flag("normalize_y", self.normalize_y)
@@ -166,6 +168,6 @@ class DeepKernelMachineRegressor(
         result.conclude()
         return self
 
-    def _moments(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
         means, variances = self._outputs(X)
         return means, variances[:, None]

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -41,7 +42,7 @@ from mercer.learners.base import (
 from mercer.learners.margin import SVC
 from mercer.learners.metrics import LargeMarginNeighbours
 from mercer.learners.neighbours import KNeighborsClassifier
-from mercer.samples import is_number, is_whole, kind_named
+from mercer.samples import Samples, SamplesLike, is_number, is_whole, kind_named
 from mercer.threads import fitting, forget, raise_if_stopped
 
 LEARNERS = ("svc", "neighbours", "large_margin")
@@ -182,7 +183,7 @@ class MultilayerKernelMachine(
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and classes y (n,)."""
         forget(self)
         self._check_parameters()
@@ -216,7 +217,7 @@ class MultilayerKernelMachine(
         return self
 
     def _chosen(
-        self, kernels: list, widths: list, X: Any, codes: np.ndarray, settings: Settings
+        self, kernels: list, widths: list, X: Samples, codes: np.ndarray, settings: Settings
     ) -> tuple[list, list]:
         """The ranking and width of each layer, and the errors by which they were chosen."""
         held = self.validation_rows_
@@ -241,7 +242,7 @@ class MultilayerKernelMachine(
         return choices, found
 
     @finite_values
-    def transform(self, X: Any, layer: int | None = None) -> np.ndarray:
+    def transform(self, X: SamplesLike, layer: int | None = None) -> np.ndarray:
         """The features of samples after a layer.
 
         Parameters
@@ -265,21 +266,21 @@ class MultilayerKernelMachine(
             features = fitted.transform(features)
         return features
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The class of each sample, (n,)."""
         return self._answer("predict", X)
 
     @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """What the learner's ``decision_function`` says of the features."""
         return self._answer("decision_function", X)
 
     @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Probability of each class, in the order of ``classes_``; (n, classes)."""
         return self._answer("predict_proba", X)
 
-    def _answer(self, method: str, X: Any) -> np.ndarray:
+    def _answer(self, method: str, X: SamplesLike) -> np.ndarray:
         check_is_fitted(self)
         return getattr(self.learner_, method)(self.transform(X))
 
@@ -299,7 +300,7 @@ class MultilayerKernelMachine(
                 )
         return kernels
 
-    def _each(self, name: str, value: Any, count: int) -> list:
+    def _each(self, name: str, value: object, count: int) -> list:
         """The value of a parameter for each layer."""
         if not isinstance(value, (list, tuple)):
             return [value] * count

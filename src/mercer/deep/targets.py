@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.gram import FeatureGram
 from mercer.learners.base import finite_values
+from mercer.samples import Samples
 from mercer.solvers import NewtonLogistic, Reason
 
 
@@ -36,11 +37,11 @@ class GaussianOutputs(ABC):
     classes_: np.ndarray
 
     @abstractmethod
-    def _outputs(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _outputs(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
         """Means (q, C) and variances (q,) of the outputs for new samples."""
 
     @finite_values
-    def _means(self, X: Any) -> np.ndarray:
+    def _means(self, X: Samples) -> np.ndarray:
         """Outputs, made smaller where they are uncertain, (q, C)."""
         check_is_fitted(self)
         means, variances = self._outputs(X)
@@ -75,7 +76,7 @@ class GaussianNumbers(ABC):
     X_fit_: Any
 
     @abstractmethod
-    def _moments(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
         """Means (q, n_targets) and variances, (q, n_targets) or (q, 1), for new samples."""
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

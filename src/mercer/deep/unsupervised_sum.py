@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.gram import gram
 from mercer.kernels import Convex, Kernel, Node, Scaled
 from mercer.learners.base import check_count
+from mercer.samples import Samples
 from mercer.solvers import NeighbourhoodWeights
 
 ROWS = 2000  # rows from which weights are learnt, spread over the sample
@@ -56,7 +58,7 @@ class UnsupervisedSum(Node):
         Convex(self.kernels).validate()
         check_count("n_neighbors", self.n_neighbors, optional=False)
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def bind(self, X: Samples, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """The sum with the weights that the encoded sample X teaches.
 
         What the kernels learn regards ``sample_weight``; the neighbours of rows have none.
@@ -69,14 +71,14 @@ class UnsupervisedSum(Node):
         used = np.flatnonzero(found.coef)
         return Convex([parts[t] for t in used], found.coef[used].tolist())
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         raise ValueError(
             "UnsupervisedSum has no weights yet: bind it to the training sample by kernel.bind(X), "
             "as learners do."
         )
 
 
-def _of_mean_one(kernel: Kernel, X: Any) -> Kernel:
+def _of_mean_one(kernel: Kernel, X: Samples) -> Kernel:
     """The kernel over the mean of its k(x, x)."""
     mean = float(np.mean(gram(kernel, X).diag(), dtype=np.float64))
     return Scaled(kernel, 1 / mean) if mean > 0 else kernel

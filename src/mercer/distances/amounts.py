@@ -10,7 +10,7 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights, feature_sum, feature_weights
-from mercer.samples import Prepared
+from mercer.samples import Prepared, Samples
 
 
 class Canberra(Distance):
@@ -44,19 +44,19 @@ class Canberra(Distance):
     # for numbers of one sign it is 1 - 2 min(x, z) / (x + z), and 1 / (x + z) is positive definite
     definite_up_to = 1.0
 
-    def __init__(self, weights: Any = None):
+    def __init__(self, weights: np.ndarray | None = None):
         self.weights = weights
 
     def validate(self) -> None:
         check_weights(self.weights)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return feature_sum(_native.relative, X, Z, feature_weights(self.weights, X))
 
-    def terms(self, X: Any) -> int:
+    def terms(self, X: Samples) -> int:
         return X.shape[1]
 
-    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+    def term(self, X: Samples, Z: Samples, j: int) -> np.ndarray:
         return feature_sum(_native.relative, X[:, [j]], Z[:, [j]])
 
 
@@ -93,20 +93,20 @@ class BrayCurtis(Distance):
     metric = False
     definite_up_to = 1.0  # as for Canberra: 1 - 2 Σ min(x, z) / (Σ x + Σ z)
 
-    def __init__(self, weights: Any = None):
+    def __init__(self, weights: np.ndarray | None = None):
         self.weights = weights
 
     def validate(self) -> None:
         check_weights(self.weights)
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: np.ndarray, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         w = feature_weights(self.weights, X)
         sizes = abs(X) @ np.ones(X.shape[1], X.dtype) if w is None else abs(X) @ w
         return Prepared((X, sizes))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         (rows, sizes), (others, other_sizes) = X.parts, Z.parts
         w = feature_weights(self.weights, rows)

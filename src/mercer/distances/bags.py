@@ -80,18 +80,18 @@ class SlicedWasserstein(Distance):
                 f"random_state={self.random_state!r}: give a whole number from 0 to 2**32 - 1."
             )
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Bags, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         F = self.features(X)
         return Prepared((EUCLID.prepare(F, None if like is None else like.parts[0]),))
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         (x,), (z,) = X.parts, Z.parts
         return EUCLID.raw(x, z)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         return np.sqrt(self.raw(X, Z))
 
     def coordinates(self, X: Any) -> Coordinates:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.comparison import Comparison
+from mercer.samples import Samples, SamplesLike
 
 
 class Coordinates(NamedTuple):
@@ -68,21 +69,21 @@ class Distance(Comparison):
     #: what `raw` is, if it is the power of a norm of A (x - z) for vectors; None if it is not
     norm: Norm | None = None
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Samples, Z: Samples) -> np.ndarray:
         """ρ ** exponent, the form that is cheapest to compute (e.g. squared Euclidean): (n, m).
 
         Returns a new array, which the caller may overwrite.
         """
         return self.block(X, Z)
 
-    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+    def within(self, X: Samples, Z: Samples, limit: float) -> np.ndarray:
         """`raw` where it is at most ``limit``, and any number above ``limit`` elsewhere: (n, m).
 
         Override it if the work on pairs that are too far apart can be stopped early.
         """
         return self.raw(X, Z)
 
-    def coordinates(self, X: Any) -> Coordinates | None:
+    def coordinates(self, X: SamplesLike) -> Coordinates | None:
         """Encoded samples as rows of numbers, if ρ(x, z) is the Minkowski distance of their rows.
 
         Searches among such rows are native loops. Equal samples must have equal rows, to the last
@@ -90,14 +91,14 @@ class Distance(Comparison):
         """
         return None
 
-    def key(self, X: Any) -> np.ndarray | None:
+    def key(self, X: Samples) -> np.ndarray | None:
         """One number for each sample, such that abs(key(x) - key(z)) <= ρ(x, z): (n,).
 
         Searches leave out samples whose keys are too far apart. None means that there are no keys.
         """
         return None
 
-    def bounds(self, X: Any, Z: Any) -> np.ndarray | None:
+    def bounds(self, X: Samples, Z: Samples) -> np.ndarray | None:
         """Numbers that `raw` is not below, much cheaper to compute: (n, m), float64.
 
         Searches compute distances by `of_pairs` in the order of these bounds, as long as they are
@@ -105,12 +106,12 @@ class Distance(Comparison):
         """
         return None
 
-    def of_pairs(self, X: Any, Z: Any, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    def of_pairs(self, X: Samples, Z: Samples, pairs: np.ndarray, limits: np.ndarray) -> np.ndarray:
         """`raw` of the rows i of X and j of Z for each pair (i, j), (k,), float64; any number above
         its limit where it exceeds this. Only distances that have `bounds` have it."""
         raise TypeError(f"{self!r} has no bounds, and compares blocks of rows.")
 
-    def known(self, X: Any, Z: Any) -> sp.csr_array | None:
+    def known(self, X: Samples, Z: Samples) -> sp.csr_array | None:
         """The distances between encoded samples as sparse rows, (n, m), if only these are known.
 
         None (the default): all distances can be computed.
@@ -119,12 +120,12 @@ class Distance(Comparison):
 
     # --- distances whose power is a weighted sum of terms ----------------------------------------
 
-    def terms(self, X: Any) -> int:
+    def terms(self, X: Samples) -> int:
         r"""The number of terms, if `raw` is :math:`\sum_j w_j t_j(x, z)` for encoded samples X and
         a parameter ``weights``, the :math:`w_j \ge 0`; 0 if it is not."""
         return 0
 
-    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+    def term(self, X: SamplesLike, Z: SamplesLike, j: int) -> np.ndarray:
         """:math:`t_j` for every pair of encoded rows, (n, m)."""
         raise TypeError(
             f"{self!r} is not a weighted sum over features: give Minkowski with p < inf, Match or "
@@ -150,7 +151,7 @@ class Distance(Comparison):
 
     # --- derivatives by the samples --------------------------------------------------------------
 
-    def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+    def gradient(self, X: Samples, Z: Samples, weights: np.ndarray) -> np.ndarray:
         """Σ_j weights[i, j] ∂raw(x_i, z_j) / ∂x_i for each row of X, encoded vectors: (n, d).
 
         With the weights a_j · profile' it is the gradient of Σ_j profile(raw(x, z_j)) a_j. A term
@@ -163,7 +164,9 @@ class Distance(Comparison):
         """
         raise TypeError(f"{self!r} has no gradient with respect to {self.kind}.")
 
-    def gradients(self, X: Any, Z: Any, weights: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    def gradients(
+        self, X: Samples, Z: Samples, weights: np.ndarray, coef: np.ndarray
+    ) -> np.ndarray:
         """Σ_j weights[i, j] coef[j, c] ∂raw(x_i, z_j) / ∂x_i for each output c: (outputs, n, d).
 
         As `gradient`, for several functions with the same weights: ``coef`` has shape
@@ -176,10 +179,10 @@ class Rooted(Distance):
     """Abstract: a distance whose power `raw` is what is computed. Define ``raw``."""
 
     @abstractmethod
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Samples, Z: Samples) -> np.ndarray:
         """ρ ** exponent for every pair of rows, (n, m); a new array."""
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         D = self.raw(X, Z)
         if self.exponent == 2:
             return np.sqrt(D, out=D)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights, feature_weights, inner_products
-from mercer.samples import Prepared
+from mercer.samples import Prepared, SamplesLike
 
 #: name -> whether it is a metric, and whether 1 - ρ is a positive semidefinite kernel
 NAMES = {
@@ -75,7 +75,7 @@ class Binary(Distance):
 
     meaning = Meaning("({name} of yes-or-no columns)", "how two rows of yes-or-no columns differ")
 
-    def __init__(self, name: str = "rogerstanimoto", weights: Any = None):
+    def __init__(self, name: str = "rogerstanimoto", weights: np.ndarray | None = None):
         self.name = name
         self.weights = weights
 
@@ -96,7 +96,7 @@ class Binary(Distance):
             raise ValueError(f"name={self.name!r}: give one of {', '.join(map(repr, NAMES))}.")
         check_weights(self.weights, shares=True)
 
-    def check(self, X: Any, like: Any = None) -> None:
+    def check(self, X: Any, like: SamplesLike | None = None) -> None:
         values = X.data if sp.issparse(X) else X
         other = values[(values != 0) & (values != 1)]
         if other.size:
@@ -105,14 +105,14 @@ class Binary(Distance):
                 "say."
             )
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: np.ndarray, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         w = feature_weights(self.weights, X)
         weighed = X if w is None else X * w
         return Prepared((X, weighed, np.asarray(weighed.sum(axis=1), X.dtype).ravel()))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         (rows, weighed, ones), (others, _, others_ones) = X.parts, Z.parts
         w = feature_weights(self.weights, rows)

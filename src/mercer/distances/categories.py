@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import check_weights
 from mercer.persistence import fields, unread
-from mercer.samples import Categories, float_array
+from mercer.samples import Categories, Samples, float_array
 
 
 class Match(Distance):
@@ -49,12 +50,12 @@ class Match(Distance):
     def validate(self) -> None:
         check_weights(self.weights)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Categories, Z: Categories) -> np.ndarray:
         w = column_weights(self.weights, X, 1.0)
         D = match_counts(X, Z, w)
         return np.subtract(w.sum(), D, out=D)
 
-    def terms(self, X: Any) -> int:
+    def terms(self, X: Samples) -> int:
         return X.shape[1]
 
     def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
@@ -68,7 +69,7 @@ class _Frequencies(Distance):
 
     kind = "categories"
 
-    def __init__(self, counts: Any = None, weights: Any = None):
+    def __init__(self, counts: list | None = None, weights: np.ndarray | None = None):
         self.counts = counts
         self.weights = weights
 
@@ -81,7 +82,7 @@ class _Frequencies(Distance):
         for f in self.counts:
             float_array("counts", f)
 
-    def bind(self, X: Categories, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Categories, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         if self.counts is not None:
             return self
         columns = range(X.shape[1])
@@ -209,7 +210,7 @@ class LogFrequency(_Frequencies):
         return differs * np.outer(x, z)
 
 
-def match_counts(X: Categories, Z: Categories, weights: Any) -> np.ndarray:
+def match_counts(X: Categories, Z: Categories, weights: np.ndarray) -> np.ndarray:
     """Σ_j w_j [x_j = z_j] for every pair of rows, (n, m)."""
     out = np.empty((X.shape[0], Z.shape[0]), X.dtype)
     codes = np.ascontiguousarray(X.codes), np.ascontiguousarray(Z.codes.T)
@@ -217,7 +218,7 @@ def match_counts(X: Categories, Z: Categories, weights: Any) -> np.ndarray:
     return out
 
 
-def column_weights(weights: Any, X: Categories, default: float) -> np.ndarray:
+def column_weights(weights: ArrayLike | None, X: Categories, default: float) -> np.ndarray:
     """One weight for each column, in the dtype of X; shape (c,)."""
     c = X.shape[1]
     w = np.full(c, default, X.dtype) if weights is None else np.asarray(weights, X.dtype)

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from mercer.distances.meaning import Meaning
@@ -23,6 +24,8 @@ from mercer.distances.tiles import EDGE, LARGE, fill, mirrored, tile_edge
 from mercer.samples import (
     Kind,
     Prepared,
+    Samples,
+    SamplesLike,
     Table,
     as_samples,
     column_names,
@@ -72,7 +75,7 @@ class Comparison(BaseEstimator, ABC):
     at_once: bool = False
 
     @abstractmethod
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Any, Z: SamplesLike) -> np.ndarray:
         """Values for every row x of X (n) and z of Z (m); both are encoded, prepared or not.
 
         Returns a new array (n, m) in the dtype of the samples, which the caller may overwrite.
@@ -105,7 +108,7 @@ class Comparison(BaseEstimator, ABC):
         self.check(X, like)
         return X
 
-    def check(self, X: Any, like: Any = None) -> None:
+    def check(self, X: SamplesLike, like: SamplesLike | None = None) -> None:
         """Raise ValueError if encoded samples cannot be compared.
 
         The default calls ``check`` of the comparisons that this one is made of.
@@ -115,7 +118,9 @@ class Comparison(BaseEstimator, ABC):
             for m, own, other in zip(members, _read(members, X), known):
                 m.comparison.check(own, other)
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(
+        self, X: SamplesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Return a copy that has learnt what it needs from the encoded training sample.
 
         The default checks the parameters, and binds the comparisons that this one is made of. If
@@ -140,7 +145,7 @@ class Comparison(BaseEstimator, ABC):
         changed = {m.name: bare[m.name] for m in self.members() if bare[m.name] is not m[1]}
         return self.copied(**changed) if changed else self
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Any, like: Samples | None = None) -> Any:
         """Compute once what `block` needs for each row of encoded samples.
 
         Returns samples or `Prepared` with the same rows; prepared samples are returned unchanged.
@@ -149,19 +154,19 @@ class Comparison(BaseEstimator, ABC):
         """
         return X
 
-    def sides(self, X: Any, Z: Any) -> tuple[Any, Any]:
+    def sides(self, X: Samples, Z: Samples) -> tuple[Any, Any]:
         """Both sides of a block, prepared together; one object twice if X is Z."""
         if isinstance(X, Prepared):
             return X, Z if isinstance(Z, Prepared) else self.prepare(Z, X)
         B = self.prepare(Z)
         return (B if X is Z else self.prepare(X, B)), B
 
-    def matrix(self, X: Any, Z: Any) -> tuple[np.ndarray, Any, Any] | None:
+    def matrix(self, X: Samples, Z: Samples) -> tuple[np.ndarray, Any, Any] | None:
         """A matrix that already holds the values of encoded samples, with their rows and columns in
         it. None (the default) means that values are computed block by block."""
         return None
 
-    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+    def __call__(self, X: SamplesLike, Z: SamplesLike | None = None) -> np.ndarray:
         """Values on raw data: ``kernel(X)`` or ``kernel(X, Z)``, shape (n, n) or (n, m).
 
         What is learnt from a training sample (for example γ = "scale") is learnt from Z, or from X
@@ -189,7 +194,7 @@ class Comparison(BaseEstimator, ABC):
         return values
 
     def whole(
-        self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None
+        self, X: Samples, Z: Samples, n_jobs: int | None = None, values: Callable | None = None
     ) -> np.ndarray:
         """All values of encoded samples, computed in blocks by several threads: a new array.
 
@@ -237,7 +242,7 @@ class Comparison(BaseEstimator, ABC):
         """
         return any(m.comparison.large_tiles for m in self.members())
 
-    def pair_cost(self, X: Any) -> float:
+    def pair_cost(self, X: Samples) -> float:
         """About how many operations one pair of rows takes; 0 means few, whatever the rows are.
 
         If a pair takes many, like a pair of long strings, Gram matrices are computed in smaller
@@ -247,7 +252,7 @@ class Comparison(BaseEstimator, ABC):
             return 0
         return sum(m.comparison.pair_cost(own) for m, own in zip(members, _read(members, X)))
 
-    def copied(self, **changes: Any) -> Self:
+    def copied(self, **changes: object) -> Self:
         """A copy with some parameters changed. Their names are those of `get_params`.
 
         A comparison that it is made of is copied too if a parameter of it changes.
@@ -283,7 +288,7 @@ class Comparison(BaseEstimator, ABC):
                 params |= {name: comparison, **{f"{name}__{k}": v for k, v in inner.items()}}
         return params
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters by the names of `get_params`; changed lists are replaced by new lists."""
         own = self.get_params(deep=False)
         plain: dict[str, Any] = {}
@@ -320,7 +325,7 @@ class Comparison(BaseEstimator, ABC):
 class Composite(Comparison):
     """Abstract: a comparison made of others, which read `Prepared.parts` in the same order."""
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         others = [None] * len(self.members()) if like is None else like.parts
@@ -339,7 +344,7 @@ def _parameters(comparison: type) -> tuple[str, ...]:
     return tuple(sorted(inspect.signature(comparison).parameters))
 
 
-def _comparison(item: Any) -> Comparison | None:
+def _comparison(item: object) -> Comparison | None:
     """The comparison in an item of a list: the item itself, or the first of a pair with columns."""
     if isinstance(item, (tuple, list)) and len(item) == 2:
         item = item[0]
@@ -375,7 +380,7 @@ def _starts(key: str) -> Iterator[str]:
 
 
 def encode_groups(
-    X: Any, groups: Sequence[tuple[Comparison, tuple]], like: Any, name: str
+    X: SamplesLike, groups: Sequence[tuple[Comparison, tuple]], like: Any, name: str
 ) -> Table:
     """Encode groups of columns, each by the comparison that reads it.
 
@@ -422,7 +427,7 @@ def most_columns(X: Table, encoding: Hashable) -> tuple:
     return max((columns for own, columns in X.groups if own == encoding), key=len, default=())
 
 
-def _filled(X: Any, empty: Any) -> Any:
+def _filled(X: Any, empty: str) -> Any:
     """A column of samples whose missing cells are the empty sample."""
     if kind_of(X) is not None:
         return X

@@ -19,6 +19,8 @@ from mercer.samples import (
     MatrixRows,
     Objects,
     Prepared,
+    Samples,
+    SamplesLike,
     accepted,
     check_format,
     check_square,
@@ -186,7 +188,7 @@ class Precomputed(Distance):
         return X.matrix[np.ix_(X.rows, Z.columns)]
 
 
-def _some_neighbours(X: Any, like: Any) -> MatrixRows:
+def _some_neighbours(X: SamplesLike, like: SamplesLike | None) -> MatrixRows:
     """Training samples from a square sparse matrix, or new samples from their rows."""
     check_format(X)
     csr: Any = "csr"
@@ -221,13 +223,13 @@ class PairFunction(Comparison):
         if not callable(self.function):
             raise TypeError(f"function={self.function!r}: give a function of two objects.")
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: object = None, sample_weight: object = None) -> Self:
         self.validate()
         if self.symmetric:
             self._look_at_symmetry(X)
         return self
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         out = np.empty((X.shape[0], Z.shape[0]), np.result_type(X.dtype, Z.dtype))
         half, columns = self.symmetric and X is Z, listed(Z)
         for i, x in enumerate(listed(X)):
@@ -240,7 +242,7 @@ class PairFunction(Comparison):
             out[below] = out.T[below]
         return out
 
-    def value(self, X: Any, i: int, x: Any, Z: Any, j: int, z: Any) -> float:
+    def value(self, X: Samples, i: int, x: object, Z: Samples, j: int, z: object) -> float:
         """function(x, z), where x is the i-th object of X and z the j-th of Z; errors name them."""
         try:
             value = self.function(x, z)
@@ -253,7 +255,7 @@ class PairFunction(Comparison):
         return value
 
     def whole(
-        self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None
+        self, X: Samples, Z: Samples, n_jobs: int | None = None, values: Callable | None = None
     ) -> np.ndarray:
         """All values; with several processes if calls are slow and the function can be pickled."""
         n, m, jobs = X.shape[0], Z.shape[0], count_jobs(n_jobs)
@@ -278,7 +280,7 @@ class PairFunction(Comparison):
                 out[s:, rows] = part.T
         return out
 
-    def _look_at_symmetry(self, X: Any) -> None:
+    def _look_at_symmetry(self, X: Samples) -> None:
         places = np.unique(np.linspace(0, X.shape[0] - 1, TRIED + 1).astype(int))
         S = X[places]
         objects = listed(S)
@@ -292,7 +294,7 @@ class PairFunction(Comparison):
                     f"in the other order. {self.remedy}"
                 )
 
-    def refused(self, value: Any, X: Any, i: int, Z: Any, j: int) -> str:
+    def refused(self, value: object, X: Samples, i: int, Z: Samples, j: int) -> str:
         """The error message for a value that is not allowed."""
         return (
             f"{function_name(self.function)} returned {_short(value)} for {_sample(X, i)} and "
@@ -301,22 +303,22 @@ class PairFunction(Comparison):
         ).rstrip()
 
 
-def listed(X: Any) -> list:
+def listed(X: Samples) -> list:
     """The objects of samples as a list; for a matrix its rows."""
     return X.values.tolist() if isinstance(X, Objects) else list(dense_rows(X))
 
 
-def function_name(function: Any) -> str:
+def function_name(function: object) -> str:
     """The name of a function, for error messages."""
     inner = getattr(function, "func", function)  # of functools.partial
     return getattr(inner, "__qualname__", repr(inner))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.number, np.bool_)) and bool(np.isfinite(value))
 
 
-def _pickles(function: Any) -> bool:
+def _pickles(function: object) -> bool:
     try:
         pickle.dumps(function)
     except Exception:  # objects raise different errors
@@ -324,13 +326,13 @@ def _pickles(function: Any) -> bool:
     return True
 
 
-def _sample(X: Any, i: int) -> str:
+def _sample(X: Samples, i: int) -> str:
     if isinstance(X, Objects):
         return f"X[{X.numbers[i]}] = {_short(X.values[i])}"
     return f"the row {_short(listed(X[i : i + 1])[0])}"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -379,7 +381,7 @@ class FromFunction(PairFunction, Distance):
         self.function = function
         self.metric = metric
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Objects, Z: Objects) -> np.ndarray:
         D = super().block(X, Z)
         if D.size and D.min() < 0:
             i, j = np.unravel_index(D.argmin(), D.shape)

@@ -6,14 +6,13 @@ kernels/graph_counts.py has comparisons of graphs that take linear time.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.samples import Graphs, is_number, is_whole
+from mercer.samples import Graphs, SamplesLike, is_number, is_whole
 from mercer.threads import raise_if_stopped
 
 COSTS = ("node_cost", "edge_cost", "node_relabel", "edge_relabel")
@@ -134,7 +133,7 @@ class GraphEdit(Distance):
             if not (is_whole(value) and 1 <= value < 2**63):
                 raise ValueError(f"{name}={value!r}: give a whole number >= 1.")
 
-    def check(self, X: Graphs, like: Any = None) -> None:
+    def check(self, X: Graphs, like: Graphs | None = None) -> None:
         large = np.flatnonzero(X.sizes > self.max_nodes)
         if len(large):
             i = int(large[0])
@@ -148,10 +147,10 @@ class GraphEdit(Distance):
     def pair_cost(self, X: Graphs) -> float:
         return 1e6
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Graphs, Z: Graphs) -> np.ndarray:
         return self.within(X, Z, np.inf)
 
-    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+    def within(self, X: Graphs, Z: Graphs, limit: float) -> np.ndarray:
         lower, upper = self._search(X, Z, limit)
         ended = (lower < upper) & (lower <= limit)
         if ended.any():
@@ -165,7 +164,9 @@ class GraphEdit(Distance):
         with np.errstate(over="ignore"):  # what is beyond float32 is infinite there
             return upper.astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
-    def interval(self, X: Any, Z: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def interval(
+        self, X: SamplesLike, Z: SamplesLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper bounds of the distances between raw graphs.
 
         Parameters

@@ -12,7 +12,7 @@ from mercer.distances.base import Coordinates, Norm, Rooted
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import dense_rows, from_origin, mapped_rows, squared_euclidean
 from mercer.distances.vectors import Minkowski, norm_meaning
-from mercer.samples import Prepared, float_array, largest_column
+from mercer.samples import Prepared, Samples, float_array, largest_column
 
 
 class MinkowskiOfMapped(Rooted):
@@ -32,7 +32,7 @@ class MinkowskiOfMapped(Rooted):
     def definite_up_to(self) -> float:  # type: ignore[override]
         return self._norm.definite_up_to
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         return self._norm.raw(X.parts[0], Z.parts[0])
 
@@ -105,7 +105,7 @@ class MappedMinkowski(MinkowskiOfMapped):
     def differentiable(self) -> bool:  # type: ignore[override]
         return self._norm.differentiable
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         with np.errstate(all="ignore"):
@@ -120,7 +120,7 @@ class MappedMinkowski(MinkowskiOfMapped):
             ) from None
         return Prepared(tuple(part.astype(X.dtype) for part in mapped.parts), mapped.common)
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Prepared, Z: Prepared) -> np.ndarray:
         if self.p == 2:
             return squared_euclidean(*self.sides(X, Z))
         return super().raw(X, Z)
@@ -136,7 +136,7 @@ class MappedMinkowski(MinkowskiOfMapped):
         A, steps = self._map(columns), unit_sphere(n, columns, self.p, rng)
         return steps / A if A.ndim == 1 else np.linalg.solve(A, steps.T).T
 
-    def coordinates(self, X: Any) -> Coordinates | None:
+    def coordinates(self, X: Samples) -> Coordinates | None:
         A = self._map(X.shape[1])
         if A.ndim == 2:
             return Coordinates(mapped_rows(X, A.T), float(self.p), None)
@@ -144,11 +144,13 @@ class MappedMinkowski(MinkowskiOfMapped):
             return None
         return Coordinates((X * A).astype(X.dtype), float(self.p), None)
 
-    def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+    def gradient(self, X: Samples, Z: Samples, weights: np.ndarray) -> np.ndarray:
         slopes = self._norm.gradient(self._mapped(X), self._mapped(Z), weights)
         return self._pulled_back(slopes).astype(X.dtype, copy=False)
 
-    def gradients(self, X: Any, Z: Any, weights: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    def gradients(
+        self, X: Samples, Z: Samples, weights: np.ndarray, coef: np.ndarray
+    ) -> np.ndarray:
         A, B = (self._mapped(side).astype(X.dtype, copy=False) for side in (X, Z))
         return self._pulled_back(self._norm.gradients(A, B, weights, coef))
 
@@ -215,7 +217,7 @@ class PairDifferences(MinkowskiOfMapped):
     def metric(self) -> bool:  # type: ignore[override]
         return self._norm.metric
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         X = dense_rows(X)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from mercer.distances.base import Distance, Rooted
 from mercer.distances.categories import Match
@@ -22,6 +23,8 @@ from mercer.distances.products import (
 from mercer.distances.vectors import Minkowski
 from mercer.samples import (
     Prepared,
+    Samples,
+    SamplesLike,
     Table,
     accepted,
     column_names,
@@ -84,7 +87,7 @@ class NanEuclidean(Rooted):
     reads_missing = True
     exponent = 2.0
 
-    def __init__(self, weights: Any = None):
+    def __init__(self, weights: np.ndarray | None = None):
         self.weights = weights
 
     def validate(self) -> None:
@@ -105,7 +108,7 @@ class NanEuclidean(Rooted):
             )
         return X
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: np.ndarray, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         known = ~np.isnan(X)
@@ -127,7 +130,7 @@ class NanEuclidean(Rooted):
         right = np.hstack([known, squares, rows])
         return Prepared((left, right, w * known, known), origin)
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         D = np.maximum(inner_products(X.parts[0], Z.parts[1]), 0)  # rounding
         shared = inner_products(X.parts[2], Z.parts[3])
@@ -186,14 +189,17 @@ class Mixed(Composite, Distance):
     kind = "table"
 
     def __init__(
-        self, parts: list[tuple[Distance, Any]], weights: Any = None, missing: str = "refuse"
+        self,
+        parts: list[tuple[Distance, Any]],
+        weights: ArrayLike | None = None,
+        missing: str = "refuse",
     ):
         self.parts = parts
         self.weights = weights
         self.missing = missing
 
     @classmethod
-    def gower(cls, X: Any, weights: Any = None) -> Mixed:
+    def gower(cls, X: Any, weights: np.ndarray | None = None) -> Mixed:
         """Gower's distance for the columns of a table, a mean of numbers in [0, 1].
 
         Numbers differ by ``|x - z|`` over the range of their column in X, anything else by 1;
@@ -284,7 +290,7 @@ class Mixed(Composite, Distance):
     def encoding(self) -> Hashable:
         return (super().encoding(), self.missing)
 
-    def encode(self, X: Any, like: Any = None) -> Any:
+    def encode(self, X: SamplesLike, like: SamplesLike | None = None) -> Any:
         if self.missing == "refuse" or isinstance(X, Table):
             return super().encode(X, like)
         _, X = read(X, "table", reader="Mixed")
@@ -294,7 +300,7 @@ class Mixed(Composite, Distance):
         seen = np.column_stack(present).astype(table.dtype)
         return Table([*table.groups, PRESENT], [*table.parts, seen])
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Table, like: Any = None) -> Prepared:
         if isinstance(X, Prepared) or self.missing == "refuse":
             return super().prepare(X, like)
         inner = None if like is None else Prepared(like.parts[:-2], like.common)
@@ -302,7 +308,7 @@ class Mixed(Composite, Distance):
         seen = X.part(*PRESENT)
         return Prepared((*prepared.parts, seen, seen.all(axis=1)))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         weights = np.ones(len(self.parts)) if self.weights is None else np.asarray(self.weights)
         weights = weights.astype(X.dtype)
@@ -326,7 +332,7 @@ class Mixed(Composite, Distance):
             D[nothing] = total
         return D
 
-    def terms(self, X: Any) -> int:
+    def terms(self, X: Samples) -> int:
         return len(self.parts) if self.missing == "refuse" else 0
 
     def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
@@ -341,7 +347,7 @@ class Mixed(Composite, Distance):
         return distance.block(x, x if Z is X else Z.part(*key))
 
 
-def _missing(X: Any, columns: Any) -> np.ndarray:
+def _missing(X: SamplesLike, columns: Any) -> np.ndarray:
     """Which rows lack a value of some columns, (n,)."""
     found = object_columns(select_columns(X, list(columns), "Mixed"))
     return np.any([is_missing(values) for values in found], axis=0)
@@ -355,14 +361,14 @@ def _holds_numbers(X: Any, column: Any) -> bool:
     return bool(known.any() and number_columns(np.asarray(X)[known][:, [column]])[0])
 
 
-def _range(X: Any, column: Any) -> float:
+def _range(X: SamplesLike, column: Any) -> float:
     """The largest number of a column minus the least."""
     (values,) = object_columns(select_columns(X, [column], "Mixed"))
     known = values[~is_missing(values)].astype(np.float64)
     return float(np.ptp(known)) if len(known) else 0.0
 
 
-def _filled(X: Any, columns: list) -> Any:
+def _filled(X: SamplesLike, columns: list) -> Any:
     """A table with a known value of each column, or 0, where one is missing; it does not count."""
     gaps = [c for c in columns if _missing(X, [c]).any()]
     if not gaps:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from mercer import _native
-from mercer.samples import Prepared, float_array, largest_column, plain_rows
+from mercer.samples import Prepared, Samples, float_array, largest_column, plain_rows
 
 # NumPy computes X Xᵀ by the routine syrk, and that of OpenBLAS 0.3.31 crashes at 18,000 rows on two
 # threads. So a product of more rows than these is computed by strips: none of them is symmetric.
@@ -48,7 +49,7 @@ def from_origin(X: Any, like: Prepared | None = None) -> Prepared:
     return Prepared((rows, norms), origin)
 
 
-def refuse_beyond_squares(X: Any, squares: np.ndarray) -> None:
+def refuse_beyond_squares(X: Samples, squares: np.ndarray) -> None:
     """Raise ValueError if squares of encoded vectors X are not finite."""
     if not np.isfinite(squares).all():
         j, size = largest_column(X)
@@ -117,14 +118,14 @@ def _largest_is_one(X: Any) -> Any:
     return X / divisor[:, None]
 
 
-def cosines(X: Any, Z: Any) -> np.ndarray:
+def cosines(X: Samples, Z: Samples) -> np.ndarray:
     """Cosines of the angles between rows of length 1 or 0, in [-1, 1]."""
     C = inner_products(X, Z)
     return np.clip(C, -1, 1, out=C)
 
 
 def feature_sum(
-    loop: Callable, X: Any, Z: Any, weights: np.ndarray | None = None, *arguments: Any
+    loop: Callable, X: Samples, Z: Samples, weights: np.ndarray | None = None, *arguments: object
 ) -> np.ndarray:
     """Sum over features by a native loop over pairs, (n, m)."""
     dtype = np.result_type(X.dtype, Z.dtype)
@@ -132,7 +133,7 @@ def feature_sum(
     return over_pairs(lambda rows, columns, out: loop(rows, columns, w, out, *arguments), X, Z)
 
 
-def check_weights(weights: Any, *, shares: bool = False) -> None:
+def check_weights(weights: ArrayLike | None, *, shares: bool = False) -> None:
     """Raise an error if weights of columns, or None, are not numbers >= 0; if they are ``shares``
     of their sum, it must not be 0."""
     if weights is None:
@@ -144,7 +145,7 @@ def check_weights(weights: Any, *, shares: bool = False) -> None:
         raise ValueError("weights are 0 for all columns: give some a weight > 0.")
 
 
-def feature_weights(weights: Any, X: Any) -> np.ndarray | None:
+def feature_weights(weights: ArrayLike | None, X: Samples) -> np.ndarray | None:
     """The weights of the columns of encoded vectors X, in their precision; None if there are none.
 
     Raises ValueError where X has another number of columns.
@@ -159,7 +160,7 @@ def feature_weights(weights: Any, X: Any) -> np.ndarray | None:
     return w
 
 
-def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: Any, Z: Any):
+def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: Samples, Z: Samples):
     """A block (n, m), filled by a native loop over dense rows of X and transposed rows of Z.
 
     Z is transposed so that vector instructions work on neighbouring columns of the block.
@@ -173,7 +174,7 @@ def over_pairs(fill: Callable[[np.ndarray, np.ndarray, np.ndarray], None], X: An
     return out
 
 
-def mapped_rows(X: Any, A: np.ndarray) -> np.ndarray:
+def mapped_rows(X: Samples, A: np.ndarray) -> np.ndarray:
     """X @ A in the precision of X, where equal rows have equal results; A is (d, r), float64.
 
     A product of matrices may round its last rows otherwise than those before, so that it is
@@ -229,7 +230,7 @@ def safe_unit(X: Any, power: float = 2.0, dtype: Any = None) -> float:
     return 2.0 ** min(middle - int(np.frexp(largest)[1]), floats.maxexp - 2)
 
 
-def float_range(X: Any, like: Any = None) -> Any:
+def float_range(X: Samples, like: Samples | None = None) -> Any:
     """Encoded samples that kernels can compare without losing their digits.
 
     Products of numbers in float32 have no digit left of what tells rows apart, if rows are far from
@@ -243,7 +244,7 @@ def float_range(X: Any, like: Any = None) -> Any:
     return X if _float32_serves(X if like is None else like) else in_float64(X)
 
 
-def in_float64(X: Any) -> Any:
+def in_float64(X: Samples) -> Any:
     """Vectors of float32 in float64; other samples as they are."""
     if not isinstance(X, (np.ndarray, sp.csr_array)) or X.dtype != np.float32:
         return X
@@ -252,7 +253,7 @@ def in_float64(X: Any) -> Any:
     return rows
 
 
-def _float32_serves(X: Any) -> bool:
+def _float32_serves(X: Samples) -> bool:
     if safe_unit(X, dtype=np.float32) != 1:
         return False
     if not X.shape[0]:
@@ -262,7 +263,7 @@ def _float32_serves(X: Any) -> bool:
     return not 0 < spread < np.abs(mean).max(initial=0) / FAR
 
 
-def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
+def column_moments(X: Samples) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of each column of some rows, dense or sparse, in float64."""
     some = X[:: X.shape[0] // SOME + 1]
     if not sp.issparse(some):
@@ -277,7 +278,7 @@ def column_moments(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return mean, (squares + (some.shape[0] - stored) * mean**2) / some.shape[0]
 
 
-def refuse_lost_products(X: Any, reader: str) -> None:
+def refuse_lost_products(X: Samples, reader: str) -> None:
     """Raise ValueError if no digit of inner products of vectors distinguishes the rows."""
     if safe_unit(X) != 1:
         j, size = largest_column(X)

@@ -101,7 +101,7 @@ class DTW(Rooted, Aligned):
         length = float(X.lengths.mean())
         return whole * min(1.0, (2 * max(points, share * length) + 1) / length)
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Series, Z: Series) -> np.ndarray:
         return _matrix(X, Z, DTW_KIND, window=self.window)
 
     def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
@@ -159,7 +159,7 @@ class ERP(Aligned):
         if not (is_number(self.gap) and np.isfinite(self.gap)):
             raise ValueError(f"gap={self.gap!r}: give a finite number.")
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Series, Z: Series) -> np.ndarray:
         return _matrix(X, Z, ERP_KIND, float(self.gap))
 
     def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
@@ -200,10 +200,10 @@ class MSM(Aligned):
     def validate(self) -> None:
         _positive("cost", self.cost)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Series, Z: Series) -> np.ndarray:
         return self.within(X, Z, np.inf)
 
-    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+    def within(self, X: Series, Z: Series, limit: float) -> np.ndarray:
         cost = float(self.cost)
         D = np.zeros((len(X), len(Z)), np.result_type(X.dtype, Z.dtype))
         for c in range(X.channels):
@@ -261,10 +261,10 @@ class TWED(Aligned):
         if not (is_number(self.penalty) and 0 <= self.penalty < np.inf):
             raise ValueError(f"penalty={self.penalty!r}: give a finite number >= 0.")
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Series, Z: Series) -> np.ndarray:
         return self.within(X, Z, np.inf)
 
-    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+    def within(self, X: Series, Z: Series, limit: float) -> np.ndarray:
         return _matrix(X, Z, TWED_KIND, float(self.stiffness), float(self.penalty), limit=limit)
 
 
@@ -312,10 +312,10 @@ class SoftDTW(Aligned):
     def validate(self) -> None:
         _positive("smoothing", self.smoothing)
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Series, like: Prepared | None = None) -> Any:
         return X if isinstance(X, Prepared) else Prepared((X, self._sums(X, X, own_pairs(X))))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         same = X is Z
         X, Z = self.sides(X, Z)
         (x, own_x), (z, own_z) = X.parts, Z.parts
@@ -418,6 +418,6 @@ def _channel(X: Series, c: int) -> Series:
     return X if X.channels == 1 else Series(X.values[:, c : c + 1], X.starts, X.dtype)
 
 
-def _positive(name: str, value: Any) -> None:
+def _positive(name: str, value: object) -> None:
     if not (is_number(value) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: give a finite number > 0.")

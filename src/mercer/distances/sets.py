@@ -16,7 +16,7 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison
 from mercer.distances.meaning import Meaning
-from mercer.samples import Sets, as_samples, read, split_items
+from mercer.samples import SamplesLike, Sets, as_samples, read, split_items
 
 
 class ReadsSets(Comparison):
@@ -37,11 +37,11 @@ class ReadsSets(Comparison):
     def encoding(self) -> Hashable:
         return self.kind, self.separator
 
-    def encode(self, X: Any, like: Any = None) -> Sets:
+    def encode(self, X: SamplesLike, like: SamplesLike | None = None) -> Sets:
         """Encode raw data as sets; with a separator, strings are split into their items."""
         return as_samples(self._split(X), "sets", like=like, reader=type(self).__name__)
 
-    def items(self, X: Any) -> list | None:
+    def items(self, X: SamplesLike) -> list | None:
         """Raw data as one collection of items for each set, which may come twice; None where X is
         encoded already, or a 0/1 matrix."""
         if isinstance(X, Sets):
@@ -49,7 +49,7 @@ class ReadsSets(Comparison):
         _, rows = read(self._split(X), "sets", reader=type(self).__name__)
         return rows if isinstance(rows, list) else None
 
-    def texts(self, X: Any) -> list[str] | None:
+    def texts(self, X: SamplesLike) -> list[str] | None:
         """Raw data as texts that the separator is yet to split; None where not all are texts."""
         one = isinstance(X, (Sets, str, bytes, Mapping, Set))
         if self.separator is None or one or is_matrix(X):
@@ -57,7 +57,7 @@ class ReadsSets(Comparison):
         _, rows = read(X, "strings", reader=type(self).__name__)
         return rows if all(isinstance(row, str) for row in rows) else None
 
-    def _split(self, X: Any) -> Any:
+    def _split(self, X: SamplesLike) -> Any:
         reader = type(self).__name__
         one = isinstance(X, (Sets, str, bytes, Mapping, Set))
         if self.separator is not None and not (is_matrix(X) or one):
@@ -162,7 +162,7 @@ class Dice(ReadsSets, Distance):
         return overlaps(X, Z, 0.5, apart=True)
 
 
-def is_matrix(X: Any) -> bool:
+def is_matrix(X: SamplesLike) -> bool:
     """Whether raw data are numbers, the indicators of items."""
     return sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUS")
 

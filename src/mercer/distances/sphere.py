@@ -17,7 +17,7 @@ from mercer.distances.products import (
     feature_weights,
     unit_rows,
 )
-from mercer.samples import Prepared
+from mercer.samples import Prepared, Samples
 
 
 class CosineGap(Distance):
@@ -45,10 +45,10 @@ class CosineGap(Distance):
     metric = False
     definite_up_to = 1.0  # 1 - k for a positive semidefinite k
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         return X if isinstance(X, Prepared) else Prepared((unit_rows(X),))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         C = cosines(X.parts[0], Z.parts[0])
         D = np.subtract(1, C, out=C)
@@ -82,13 +82,13 @@ class CorrelationGap(CosineGap):
 
     meaning = Meaning("(1 − corr(x, z))", "1 minus the correlation of two rows")
 
-    def __init__(self, weights: Any = None):
+    def __init__(self, weights: np.ndarray | None = None):
         self.weights = weights
 
     def validate(self) -> None:
         check_weights(self.weights, shares=True)
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         X = dense_rows(X)
@@ -157,7 +157,7 @@ class Haversine(Distance):
         if not (isinstance(self.units, str) and self.units in ("radians", "degrees")):
             raise ValueError(f'units={self.units!r}: give "radians" or "degrees".')
 
-    def check(self, X: Any, like: Any = None) -> None:
+    def check(self, X: Samples, like: Samples | None = None) -> None:
         if X.shape[1] != 2:
             raise ValueError(
                 f"X has {X.shape[1]} columns: Haversine needs 2, latitude and longitude in "
@@ -175,7 +175,7 @@ class Haversine(Distance):
                     f"{limit:.6g} in {self.units}: {remedy}."
                 )
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         places = dense_rows(X).astype(np.float64)
@@ -184,7 +184,7 @@ class Haversine(Distance):
         points = [np.sin(latitude), circle * np.cos(longitude), circle * np.sin(longitude)]
         return Prepared((np.column_stack(points).astype(X.dtype),))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         # differences, because ‖x‖² + ‖z‖² - 2<x, z> would lose the distances of near places
         D = feature_sum(_native.squared_gaps, X.parts[0], Z.parts[0])

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.distances.base import Distance, Norm
 from mercer.distances.meaning import Meaning
 from mercer.distances.vectors import Minkowski
+from mercer.samples import Prepared, Samples
 
 
 class SquaredEuclidean(Distance):
@@ -38,7 +39,7 @@ class SquaredEuclidean(Distance):
     metric = False
     definite_up_to = 1.0
 
-    def __init__(self, weights: Any = None):
+    def __init__(self, weights: np.ndarray | None = None):
         self.weights = weights
 
     @property
@@ -52,17 +53,17 @@ class SquaredEuclidean(Distance):
     def validate(self) -> None:
         self._root.validate()
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         return self._root.prepare(X, like)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         return self._root.raw(X, Z)
 
-    def terms(self, X: Any) -> int:
+    def terms(self, X: Samples) -> int:
         return self._root.terms(X)
 
-    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+    def term(self, X: Samples, Z: Samples, j: int) -> np.ndarray:
         return self._root.term(X, Z, j)
 
-    def weight_slopes(self, X: Any, Z: Any, coef: np.ndarray) -> np.ndarray:
+    def weight_slopes(self, X: Samples, Z: Samples, coef: np.ndarray) -> np.ndarray:
         return self._root.weight_slopes(X, Z, coef)

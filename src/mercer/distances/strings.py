@@ -12,7 +12,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.samples import Prepared, Strings, as_cells, is_number
+from mercer.samples import Prepared, Samples, Strings, as_cells, is_number
 
 # How blocks of pairs of strings are compared: by RapidFuzz, or by a native loop.
 #
@@ -37,7 +37,7 @@ WORD = 64  # symbols
 TABLE = 2**20  # words at most of the native loop's table: one for each symbol and 64 rows
 
 
-def decoded(X: Any) -> Prepared:
+def decoded(X: Strings) -> Prepared:
     """Strings together with the texts that RapidFuzz reads."""
     if isinstance(X, Prepared):
         return X
@@ -228,13 +228,13 @@ class Edit(Distance):
         each = 25.0 if self.variant == "damerau" else 0.25
         return each * float(X.lengths.mean()) ** 2 if len(X) else 0.0
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Strings, like: Prepared | None = None) -> Any:
         return decoded(X)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return edits(*self.sides(X, Z), self.variant, self.normalised)
 
-    def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
+    def within(self, X: Prepared, Z: Prepared, limit: float) -> np.ndarray:
         return edits(*self.sides(X, Z), self.variant, self.normalised, limit)
 
     def key(self, X: Strings) -> np.ndarray | None:
@@ -323,7 +323,7 @@ class WeightedEdit(Distance):
     def pair_cost(self, X: Strings) -> float:
         return 3.0 * float(X.lengths.mean()) ** 2 if len(X) else 0.0
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Strings, Z: Strings) -> np.ndarray:
         X, Z = self.sides(X, Z)
         D = weighted_edits(X, Z, self.gap, self.replace, self._triples())
         if not self.normalised:
@@ -384,10 +384,10 @@ class JaroWinkler(Distance):
         if not (is_number(self.prefix_weight) and 0 <= self.prefix_weight <= 0.25):
             raise ValueError(f"prefix_weight={self.prefix_weight!r}: must be in [0, 0.25].")
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Strings, like: Prepared | None = None) -> Any:
         return decoded(X)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         from rapidfuzz.distance import JaroWinkler as names
 
         weight = {"prefix_weight": float(self.prefix_weight)}

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.distances.base import Distance, Rooted
 from mercer.distances.comparison import Comparison, Composite
 from mercer.distances.meaning import Meaning
-from mercer.samples import float_array, is_number
+from mercer.samples import Prepared, SamplesLike, Strings, float_array, is_number
 
 # Comparisons made of others that all read the same samples: what a sample is, and its encoding.
 
@@ -51,7 +51,7 @@ class OnSameSamples(Composite):
             )
         return first
 
-    def encode(self, X: Any, like: Any = None) -> Any:
+    def encode(self, X: SamplesLike, like: SamplesLike | None = None) -> Any:
         self.encoding()  # an error if the parts read samples in different ways
         if self.reads.of_columns:
             return super().encode(X, like)
@@ -149,7 +149,7 @@ class Sum(OnSameSamples, Rooted):
                 "distances."
             )
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         w = np.ones(len(self.distances)) if self.weights is None else np.asarray(self.weights)
         D = np.zeros((X.shape[0], Z.shape[0]), np.result_type(X.dtype, Z.dtype))
@@ -157,14 +157,14 @@ class Sum(OnSameSamples, Rooted):
             D += factor * self._powered(rho, x, z)
         return D
 
-    def terms(self, X: Any) -> int:
+    def terms(self, X: Strings) -> int:
         return len(self.distances)
 
-    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+    def term(self, X: Strings, Z: Strings, j: int) -> np.ndarray:
         rho = self.distances[j]
         return self._powered(rho, *rho.sides(X, Z))
 
-    def _powered(self, rho: Distance, X: Any, Z: Any) -> np.ndarray:
+    def _powered(self, rho: Distance, X: Prepared, Z: Prepared) -> np.ndarray:
         """ρ_j ** q of prepared samples."""
         D = rho.raw(X, Z)
         if rho.exponent != self.power:

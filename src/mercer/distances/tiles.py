@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.threads import ordered_map, raise_if_stopped
 
@@ -59,7 +60,7 @@ def fill(
 
 
 def by_strips(
-    A: np.ndarray, function: Callable[[np.ndarray], Any], dtype: Any, n_jobs: int | None
+    A: np.ndarray, function: Callable[[np.ndarray], Any], dtype: DTypeLike, n_jobs: int | None
 ) -> np.ndarray:
     """function(A) as a new array of a dtype, computed by strips of rows that stay in cache."""
     out = np.empty(A.shape, dtype)

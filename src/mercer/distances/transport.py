@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.distances.base import Rooted
 from mercer.distances.meaning import Meaning
 from mercer.distances.series import all_pairs, own_pairs
-from mercer.samples import Bags, Prepared, is_number, is_whole
+from mercer.samples import Bags, Prepared, Samples, is_number, is_whole
 from mercer.threads import raise_if_stopped
 
 SHARE = 0.05  # of the mean squared distance of two points: regularisation="auto"
@@ -141,7 +142,7 @@ class Sinkhorn(Rooted):
         if not (is_number(self.tol) and 0 < self.tol < np.inf):
             raise ValueError(f"tol={self.tol!r}: give a finite number > 0.")
 
-    def check(self, X: Bags, like: Any = None) -> None:
+    def check(self, X: Bags, like: Samples | None = None) -> None:
         column, columns = self.weight_column, X.columns
         if column is None:
             return
@@ -164,7 +165,7 @@ class Sinkhorn(Rooted):
                 f"weight_column={column}: {said}: give weights >= 0, and one > 0 in each bag."
             )
 
-    def bind(self, X: Bags, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Bags, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         self.validate()
         if self.regularisation != "auto":
             return self
@@ -174,7 +175,7 @@ class Sinkhorn(Rooted):
         spread = float(mass @ ((places - mass @ places) ** 2).sum(axis=1))
         return self.copied(regularisation=2 * SHARE * spread or 1.0)
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Any, like: Samples | None = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((X, self._works(X, X, own_pairs(X))))
 
     def raw(self, X: Any, Z: Any) -> np.ndarray:

@@ -29,7 +29,7 @@ from mercer.distances.products import (
     unit_rows,
 )
 from mercer.distances.weights import least_left_out, ledoit_wolf
-from mercer.samples import Prepared, float_array, is_number, largest_column
+from mercer.samples import Prepared, Samples, float_array, is_number, largest_column
 
 #: p -> index of the norm, and the norm of a difference in words
 NORMS = {
@@ -107,13 +107,13 @@ class Minkowski(Rooted):
             raise ValueError(f"p={self.p!r}: Minkowski needs 0 <= p <= inf.")
         check_weights(self.weights)
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Any = None) -> Any:
         if self.p != 2 or isinstance(X, Prepared):
             return X
         w = feature_weights(self.weights, X)
         return from_origin(X if w is None else _scale_columns(X, np.sqrt(w)), like)
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Samples, Z: Samples) -> np.ndarray:
         if self.p == 2:
             return squared_euclidean(*self.sides(X, Z))
         w = feature_weights(self.weights, X)
@@ -125,10 +125,10 @@ class Minkowski(Rooted):
             return feature_sum(_native.chebyshev, X, Z, w)
         return feature_sum(_native.minkowski, X, Z, w, float(self.p))
 
-    def terms(self, X: Any) -> int:
+    def terms(self, X: Samples) -> int:
         return 0 if np.isinf(self.p) else X.shape[1]
 
-    def term(self, X: Any, Z: Any, j: int) -> np.ndarray:
+    def term(self, X: Samples, Z: Samples, j: int) -> np.ndarray:
         if np.isinf(self.p):
             return super().term(X, Z, j)
         gaps = np.abs(np.subtract.outer(dense_rows(X[:, [j]])[:, 0], dense_rows(Z[:, [j]])[:, 0]))
@@ -162,7 +162,7 @@ class Minkowski(Rooted):
             return None
         return Coordinates(X, float(self.p), feature_weights(self.weights, X))
 
-    def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+    def gradient(self, X: Samples, Z: Samples, weights: np.ndarray) -> np.ndarray:
         if not self.differentiable:
             return super().gradient(X, Z, weights)
         X, Z = dense_rows(X), dense_rows(Z)
@@ -173,7 +173,9 @@ class Minkowski(Rooted):
             slopes = np.stack([self._slope(x, z, weights) for x, z in zip(X.T, Z.T)], axis=1)
         return slopes if w is None else slopes * w
 
-    def gradients(self, X: Any, Z: Any, weights: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    def gradients(
+        self, X: Samples, Z: Samples, weights: np.ndarray, coef: np.ndarray
+    ) -> np.ndarray:
         if not self.differentiable:
             return super().gradients(X, Z, weights, coef)
         X, Z = dense_rows(X), dense_rows(Z)
@@ -306,7 +308,7 @@ class Mahalanobis(Rooted):
         values = np.linalg.eigvalsh(np.asarray(self.precision, np.float64))
         return bool(values[0] > 1e-12 * values[-1])
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: np.ndarray, y: Any = None, sample_weight: Any = None) -> Self:
         self.validate()
         if self.covariance is not None or self.precision is not None:
             return self
@@ -346,13 +348,13 @@ class Mahalanobis(Rooted):
         bound.validate()
         return bound
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         whitened = (dense_rows(X) @ self.factor()).astype(X.dtype, copy=False)
         return from_origin(whitened, like)
 
-    def coordinates(self, X: Any) -> Coordinates:
+    def coordinates(self, X: Samples) -> Coordinates:
         return Coordinates(mapped_rows(X, self.factor()), 2.0, None)
 
     def factor(self) -> np.ndarray:
@@ -367,7 +369,7 @@ class Mahalanobis(Rooted):
         L = np.linalg.cholesky(np.asarray(self.covariance, dtype=np.float64))
         return solve_triangular(L, np.eye(len(L)), lower=True).T  # S = L Lᵀ: A = L⁻ᵀ
 
-    def raw(self, X: Any, Z: Any) -> np.ndarray:
+    def raw(self, X: Prepared, Z: Prepared) -> np.ndarray:
         return squared_euclidean(*self.sides(X, Z))
 
     def log_ball(self, columns: int) -> float | None:
@@ -379,7 +381,7 @@ class Mahalanobis(Rooted):
     def unit_steps(self, n: int, columns: int, rng: np.random.RandomState) -> np.ndarray:
         return np.linalg.solve(self.factor().T, unit_sphere(n, columns, 2, rng).T).T
 
-    def gradient(self, X: Any, Z: Any, weights: np.ndarray) -> np.ndarray:
+    def gradient(self, X: Samples, Z: Samples, weights: np.ndarray) -> np.ndarray:
         A = self.factor()
         slopes = 2 * (weights.sum(axis=1, keepdims=True) * dense_rows(X) - weights @ dense_rows(Z))
         return (slopes @ A @ A.T).astype(X.dtype, copy=False)
@@ -407,13 +409,13 @@ class Cosine(Distance):
     # zero vector is like one more axis
     definite_up_to = 1.0
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         units = unit_rows(X)
         return Prepared((units, squared_norms(units) == 0))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         (A, x_zero), (B, z_zero) = X.parts, Z.parts
         C = cosines(A, B)

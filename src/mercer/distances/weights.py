@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer import _native
 from mercer.distances.products import from_origin, squared_euclidean
@@ -26,7 +27,7 @@ from mercer.threads import ordered_map
 STRIP = 256  # rows whose distances to all others are held at a time, in each thread
 
 
-def are_classes(y: Any, classes: bool | None = None) -> bool:
+def are_classes(y: np.ndarray, classes: bool | None = None) -> bool:
     """Whether targets are classes, if ``classes`` does not say it.
 
     What is no number is a class, and so are whole numbers of at most 2 + n / 10 different values.
@@ -99,7 +100,7 @@ ROWS = 5000  # the most rows that judge, evenly spaced
 
 
 def least_left_out(
-    X: np.ndarray, S: np.ndarray, targets: dict[str, np.ndarray], y: Any, weights: np.ndarray
+    X: np.ndarray, S: np.ndarray, targets: dict[str, np.ndarray], y: ArrayLike, weights: np.ndarray
 ) -> tuple[str, float]:
     """The target T and the weight s in (1 - s) S + s T with the least leave-one-out error.
 
@@ -153,7 +154,7 @@ def ledoit_wolf(X: np.ndarray, weights: np.ndarray) -> float:
     return float(np.clip(spread / apart, 0, 1)) if apart > 0 else 0.0
 
 
-def correlation_weights(X: Any, y: Any, *, classes: bool | None = None) -> np.ndarray:
+def correlation_weights(X: Any, y: ArrayLike, *, classes: bool | None = None) -> np.ndarray:
     r"""How much each feature tells of the target, for ``weights=`` of a distance.
 
     .. math:: w_j = \frac{|\sum_i x_{ij} y_i|}{\sqrt{\sum_i x_{ij}^2} \sqrt{\sum_i y_i^2}}
@@ -209,7 +210,7 @@ def correlation_weights(X: Any, y: Any, *, classes: bool | None = None) -> np.nd
     )
 
 
-def _columns_of_target(y: Any, classes: bool | None) -> np.ndarray:
+def _columns_of_target(y: ArrayLike, classes: bool | None) -> np.ndarray:
     """The numbers, (n, 1), or the indicators of the classes, (n, classes)."""
     y = np.asarray(y)
     if y.ndim != 1:
@@ -222,7 +223,7 @@ def _columns_of_target(y: Any, classes: bool | None) -> np.ndarray:
     return np.eye(codes.max() + 1)[codes]
 
 
-def _of_numbers(column: Any, Y: np.ndarray) -> float:
+def _of_numbers(column: np.ndarray, Y: np.ndarray) -> float:
     (values,) = object_columns(column)
     known = ~is_missing(values)
     x, Y = float_array("X", values[known]), Y[known]
@@ -236,7 +237,7 @@ def _of_numbers(column: Any, Y: np.ndarray) -> float:
     return float((np.abs(x @ Y) / np.where(norms > 0, norms, 1)).max())
 
 
-def _of_categories(column: Any, Y: np.ndarray) -> float:
+def _of_categories(column: np.ndarray, Y: np.ndarray) -> float:
     (values,) = object_columns(column)
     texts = np.array(["" if m else f"={v}" for v, m in zip(values, is_missing(values))], object)
     codes = np.unique(texts, return_inverse=True)[1]

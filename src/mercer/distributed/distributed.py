@@ -6,6 +6,7 @@ from operator import add
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
@@ -16,6 +17,7 @@ from mercer.distributed import on_dask
 from mercer.distributed.engine import Partition
 from mercer.distributed.fits import fit_over, named
 from mercer.distributed.rows import Rows, aligned, engine_of
+from mercer.samples import SamplesLike
 from mercer.threads import fitting, forget
 
 
@@ -74,12 +76,18 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
     array([1.])
     """
 
-    def __init__(self, estimator: Any, client: Any = None):
+    def __init__(self, estimator: Any, client: object = None):
         self.estimator = estimator
         self.client = client
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self,
+        X: SamplesLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: object,
+    ) -> Self:
         """Fit to the rows of a collection, or of this process.
 
         Parameters
@@ -121,26 +129,26 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
         return True
 
     @available_if(_has("predict"))
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: SamplesLike) -> Any:
         """Predictions of the rows of X; for a collection they are computed when you compute it."""
         return self._answers("predict", X)
 
     @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: SamplesLike) -> Any:
         """Probabilities of the classes, likewise."""
         return self._answers("predict_proba", X)
 
     @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: SamplesLike) -> Any:
         """Outputs of a classifier, likewise."""
         return self._answers("decision_function", X)
 
     @available_if(_has("transform"))
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: SamplesLike) -> Any:
         """Features of the rows of X, likewise."""
         return self._answers("transform", X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of a classifier, or R² of a regression, over the rows of X."""
         found, y, w = Rows(self.predict(X), y, sample_weight).gathered()
         measure = accuracy_score if is_classifier(self._local) else r2_score

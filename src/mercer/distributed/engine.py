@@ -53,11 +53,11 @@ class Engine(ABC):
         """Handles of the results of functions, which run where the rows are needed."""
 
     @abstractmethod
-    def broadcast(self, value: Any) -> Any:
+    def broadcast(self, value: object) -> Any:
         """A handle of a value that all tasks of a map may read."""
 
     @abstractmethod
-    def map(self, function: Callable, parts: Sequence[Any], *shared: Any) -> list[Any]:
+    def map(self, function: Callable, parts: Sequence[Any], *shared: object) -> list[Any]:
         """Handles of ``function(part, *shared)`` for each handle; ``shared`` were broadcast."""
 
     def keep(self, parts: Sequence[Any]) -> list[Any]:
@@ -106,10 +106,10 @@ class ThreadEngine(Engine):
     def put(self, sources: Sequence[Callable[[], Any]]) -> list[Any]:
         return list(sources)
 
-    def broadcast(self, value: Any) -> Any:
+    def broadcast(self, value: object) -> Any:
         return value
 
-    def map(self, function: Callable, parts: Sequence[Any], *shared: Any) -> list[Any]:
+    def map(self, function: Callable, parts: Sequence[Any], *shared: object) -> list[Any]:
         return [partial(_done, function, part, shared) for part in parts]
 
     def keep(self, parts: Sequence[Any]) -> list[Any]:
@@ -119,7 +119,7 @@ class ThreadEngine(Engine):
         return in_pairs(function, ordered_map(lambda part: part(), parts, self.n_jobs))
 
 
-def itself(value: Any) -> Any:
+def itself(value: object) -> Any:
     """What a source returns that has its value already: ``partial(itself, value)``."""
     return value
 

@@ -31,6 +31,7 @@ from mercer.learners.base import (
     solver_name,
     take_rows,
 )
+from mercer.samples import Samples
 from mercer.selection.grid import KernelSearchCV, SearchTask, Tried, try_task
 
 STRIP_ROWS = 1024  # fewest rows of a task
@@ -45,7 +46,7 @@ class OnEngine:
     engine: Engine
 
 
-def engine_gram(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
+def engine_gram(kernel: Any, X: Samples, Z: Samples, place: Place) -> GramOperator | None:
     """The maker of these matrices; those between new samples and others stay here, as do those of
     kernels that are not symmetric."""
     if not isinstance(place.device, OnEngine):
@@ -61,7 +62,7 @@ class EngineGram(GramOperator):
     cheap = frozenset({"rows"})
     symmetric = True
 
-    def __init__(self, K: GramOperator, kernel: Any, X: Any, engine: Engine):
+    def __init__(self, K: GramOperator, kernel: Any, X: Samples, engine: Engine):
         self.K, self.engine = K, engine
         self.shape, self.dtype, self.place = K.shape, K.dtype, K.place
         n = self.shape[0]
@@ -85,7 +86,7 @@ class EngineGram(GramOperator):
     def part(self, i: np.ndarray, j: np.ndarray | None = None) -> GramOperator:
         return self.K.part(i, j)
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         vectors = self.engine.broadcast(np.asarray(V))
         if self._kept is not None:
             tasks = self.engine.map(_kept_product, self._kept, vectors)
@@ -172,7 +173,7 @@ ITERATIVE = ("conjugate_gradient", "ConjugateGradientSolver")
 
 
 @singledispatch
-def fit_over(learner: Any, engine: Engine, rows: Rows, fit_params: dict) -> Any:
+def fit_over(learner: object, engine: Engine, rows: Rows, fit_params: dict) -> Any:
     """A learner, fitted to rows on an engine; the learner itself is changed."""
     if _iterates(learner):
         return fit_with_products(learner, engine, rows)
@@ -191,7 +192,7 @@ def _in_parts(learner: FitsInParts, engine: Engine, rows: Rows, fit_params: dict
     return fit_in_parts(learner.part_fit(), engine, rows)
 
 
-def _iterates(learner: Any) -> bool:
+def _iterates(learner: object) -> bool:
     kernel = isinstance(learner, KernelLearner)
     return kernel and solver_name(getattr(learner, "solver", "")) in ITERATIVE
 

@@ -16,8 +16,11 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from mercer.distributed.engine import ClusterLostError, Engine, Partition
+from mercer.samples import Samples, SamplesLike
 from mercer.spoken import a_type
 from mercer.threads import one_thread
 
@@ -65,7 +68,7 @@ def current_client() -> Any:
         return None
 
 
-def is_collection(X: Any) -> bool:
+def is_collection(X: Samples | None) -> bool:
     """Whether X is a dask array or data frame, or another collection of Dask."""
     return "dask" in sys.modules and sys.modules["dask"].is_dask_collection(X)
 
@@ -89,7 +92,7 @@ class _Sent:
 class _Kept:
     """A handle whose value stays on the cluster, and its future."""
 
-    def __init__(self, handle: Any):
+    def __init__(self, handle: object):
         self.handle = handle
         self.future: Any = None
 
@@ -128,7 +131,7 @@ class DaskEngine(Engine):
     Each task uses one thread, for workers run as many tasks at a time as they have threads.
     """
 
-    def __init__(self, client: Any):
+    def __init__(self, client: object):
         need_dask("DaskEngine")
         import distributed
 
@@ -153,10 +156,10 @@ class DaskEngine(Engine):
     def put(self, sources: Sequence[Callable[[], Any]]) -> list[Any]:
         return [s.delayed if isinstance(s, Block) else _Sent(s(), False) for s in sources]
 
-    def broadcast(self, value: Any) -> Any:
+    def broadcast(self, value: object) -> Any:
         return _Sent(value, True)
 
-    def map(self, function: Callable, parts: Sequence[Any], *shared: Any) -> list[Any]:
+    def map(self, function: Callable, parts: Sequence[Any], *shared: object) -> list[Any]:
         return [_Task(function, (part, *shared)) for part in parts]
 
     def keep(self, parts: Sequence[Any]) -> list[Any]:
@@ -217,7 +220,7 @@ class DaskEngine(Engine):
         except Exception as error:
             raise self._gone("it has no workers") from error
 
-    def _ended(self, reason: Any) -> ClusterLostError:
+    def _ended(self, reason: object) -> ClusterLostError:
         """The error of tasks that have ended their workers, while the client can be used on."""
         workers = self.client.scheduler_info()["workers"].values()
         limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
@@ -228,7 +231,7 @@ class DaskEngine(Engine):
             "fitted; the client can be used again."
         )
 
-    def _gone(self, reason: Any) -> ClusterLostError:
+    def _gone(self, reason: object) -> ClusterLostError:
         address = getattr(self.client.scheduler, "address", "")
         return ClusterLostError(
             f"the cluster {address} has gone away ({reason}): connect a new client, and fit again. "
@@ -243,7 +246,7 @@ class DaskEngine(Engine):
         run = dask.delayed(_run, pure=False)
         known: dict[int, Any] = {}
 
-        def node(handle: Any) -> Any:
+        def node(handle: object) -> Any:
             if id(handle) not in known:
                 if isinstance(handle, _Task):
                     known[id(handle)] = run(handle.function, *map(node, handle.arguments))
@@ -279,7 +282,7 @@ class DaskEngine(Engine):
         return sent.future
 
 
-def _run(function: Callable, *arguments: Any) -> Any:
+def _run(function: Callable, *arguments: object) -> Any:
     """A task on a worker, which uses one thread."""
     with one_thread():
         return function(*arguments)
@@ -288,7 +291,13 @@ def _run(function: Callable, *arguments: Any) -> Any:
 # --- collections ---------------------------------------------------------------------------------
 
 
-def blocks(X: Any, y: Any = None, weights: Any = None, *, skip: bool = False) -> list[Block]:
+def blocks(
+    X: SamplesLike,
+    y: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    *,
+    skip: bool = False,
+) -> list[Block]:
     """The partitions of a collection X, with those of y and of weights; ``skip`` leaves out X.
 
     Raises
@@ -315,7 +324,7 @@ def numeric_array(X: Any) -> bool:
     return _is_array(X) and X.dtype.kind in "fiub"
 
 
-def _is_array(X: Any) -> bool:
+def _is_array(X: np.ndarray) -> bool:
     return hasattr(X, "chunks") and hasattr(X, "to_delayed")
 
 
@@ -384,7 +393,7 @@ def collected(function: Callable, X: Any, model: Any, example: np.ndarray) -> An
     return X.map_partitions(_framed, function, model, meta=meta)
 
 
-def _framed(block: Any, function: Callable, model: Any) -> Any:
+def _framed(block: Any, function: Callable, model: BaseEstimator) -> Any:
     """Outputs of a data frame with its index."""
     return _with_index(function(block, model), block.index)
 

@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from mercer.distributed import on_dask
 from mercer.distributed.engine import Engine, Partition, ThreadEngine
 from mercer.learners.base import take_rows
-from mercer.samples import check_format
+from mercer.samples import Samples, check_format
 from mercer.streams import count_rows, plain_form
 
 FEWEST, MOST = 4096, 2**18  # rows of a partition of an array that lies here
 
 
-def engine_of(client: Any) -> Engine:
+def engine_of(client: object) -> Engine:
     """The engine of a client, or of the current one; without one threads of this process."""
     if isinstance(client, Engine):
         return client
@@ -82,7 +82,7 @@ class Rows:
         return self._here(self.X), self._here(self.y), self._here(self.weights)
 
 
-def sliceable(part: Any) -> Any:
+def sliceable(part: Samples | None) -> Any:
     """Rows of which some can be taken: CSR rows, and arrays of what is none but can become one."""
     if sp.issparse(part):
         check_format(part)
@@ -90,7 +90,7 @@ def sliceable(part: Any) -> Any:
     return np.asarray(part) if hasattr(part, "__array__") and not hasattr(part, "__len__") else part
 
 
-def aligned(part: Any) -> Any:
+def aligned(part: Samples | None) -> Any:
     """An array whose numbers are aligned in memory; those from messages may not be.
 
     Examples

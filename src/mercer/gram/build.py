@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.estimator import Seed
 from mercer.gram.columns import Columns
 from mercer.gram.combined import MultipliedGram
 from mercer.gram.factored import CrossFeatureGram, FeatureGram
@@ -19,8 +20,9 @@ from mercer.gram.low_rank import low_rank_gram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram
+from mercer.kernels import Kernel
 from mercer.needs_torch import need_torch
-from mercer.samples import describe
+from mercer.samples import Samples, describe
 
 #: devices of torch, which a number may follow, as in "cuda:1"; "cpu:torch" is its code here
 TORCH = ("cuda", "mps", "xpu", "cpu")
@@ -30,13 +32,13 @@ Maker = Callable[[Any, Any, Any, Place], GramOperator | None]
 
 
 def gram(
-    kernel: Any,
-    X: Any,
+    kernel: Kernel,
+    X: Samples,
     Z: Any = None,
     *,
     place: Place | None = None,
     rank: int | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> GramOperator:
     """The Gram matrix of a bound kernel between encoded samples, as an operator.
 
@@ -140,13 +142,13 @@ def register(maker: Maker) -> ExitStack:
     return registered
 
 
-def made_here(kernel: Any, X: Any, place: Place) -> bool:
+def made_here(kernel: Kernel, X: Samples, place: Place) -> bool:
     """Whether no maker from outside serves a matrix, so that it may be kept as an array here."""
     others = _makers[:-1]  # one of them raises an error where it cannot serve
     return all(maker(kernel, X, X, place) is None for maker in others)
 
 
-def _by_torch(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
+def _by_torch(kernel: Kernel, X: Samples, Z: Samples, place: Place) -> GramOperator | None:
     """Kernels with a formula on a device of torch, which is imported if one is asked for."""
     device = place.device
     if not isinstance(device, str) or device.partition(":")[0] not in TORCH or device == "cpu":
@@ -157,7 +159,7 @@ def _by_torch(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
     return torch_gram(kernel, X, Z, place)
 
 
-def _on_this_processor(kernel: Any, X: Any, Z: Any, place: Place) -> GramOperator | None:
+def _on_this_processor(kernel: Kernel, X: Samples, Z: Samples, place: Place) -> GramOperator | None:
     """Any kernel by Mercer's own code: a matrix that is known, products, features, or tiles."""
     if place.device not in (None, "cpu"):
         return None

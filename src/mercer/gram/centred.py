@@ -5,7 +5,7 @@ They do not change the original matrix: they correct its products, rows and bloc
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,7 +108,7 @@ class CentredGram(AlteredGram):
         means = self.row_means[:k] + (self.means.columns[:k] - self.means.all)
         return (self.K.diag() - means).astype(self.dtype, copy=False)
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V)
         total = V.sum(axis=0, dtype=np.float64)
         if self._row_means is None and V.ndim == 2:  # a first product finds them on its way
@@ -170,7 +170,7 @@ class ShiftedGram(AlteredGram):
         fill(lambda i, j: [self.block(i, j)], [K], self.edge(), self.symmetric, self.n_jobs)
         return K
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V)
         product = self.K @ V
         shifted = self.shift.reshape(-1, *[1] * (V.ndim - 1)) * V

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.distances import Minkowski
 from mercer.kernels import Kernel, Radial
+from mercer.samples import Samples
 
 
 class Columns:
@@ -41,12 +42,12 @@ class Columns:
         """What the kernel's blocks read of the samples."""
         return self.kernel.prepare(self.samples)
 
-    def are(self, kernel: Any, samples: Any) -> bool:
+    def are(self, kernel: Kernel, samples: Samples) -> bool:
         """Whether they are these very samples, as this very kernel reads them."""
         return kernel is self.kernel and samples is self.samples
 
 
-def in_single_precision(kernel: Kernel, X: Any, error: float = 1e-5) -> Any:
+def in_single_precision(kernel: Kernel, X: Samples, error: float = 1e-5) -> Any:
     """Centred samples in float32 if the kernel's error on them is at most ``error``, else X.
 
     Parameters

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.distances import fill
 from mercer.gram.operator import AlteredGram, GramOperator, Rows
@@ -61,7 +62,7 @@ class LabelledGram(AlteredGram):
     def diag(self) -> np.ndarray:
         return (self.scale * (self.K.diag() + self.constant)).astype(self.dtype, copy=False)
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V)
         y = self.y.reshape(-1, *[1] * (V.ndim - 1))
         product = self.K @ (y * V) + self.constant * (y * V).sum(axis=0)
@@ -101,7 +102,7 @@ class MultipliedGram(GramOperator):
 
     cheap = frozenset()
 
-    def __init__(self, products: GramProducts, dtype: Any, place: Place = Place()):
+    def __init__(self, products: GramProducts, dtype: DTypeLike, place: Place = Place()):
         self.products, self.place = products, place
         self.i, self.j = products.rows, products.columns
         self.shape, self.dtype = (len(self.i), len(self.j)), np.dtype(dtype)
@@ -168,7 +169,7 @@ class MultipliedGram(GramOperator):
         turned = GramProducts(whole.multiply, whole.size, self.j, self.i, whole.cost)
         return MultipliedGram(turned, self.dtype, self.place)
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V)
         columns = V.reshape(len(V), -1)
         dtype = np.result_type(self.dtype, V)

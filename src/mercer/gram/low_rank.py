@@ -8,7 +8,6 @@ has the coefficients L⁻ᵀ β at the centres, and predictions need only the ce
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -104,7 +103,7 @@ class LowRankGram(FactoredGram):
     def diag(self) -> np.ndarray:
         return np.concatenate([np.einsum("ij,ij->i", F, F) for _, F in self.strips()])
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V)
         if self.F is not None and V.dtype == self.F.dtype:
             return self.F @ (self.F.T @ V)

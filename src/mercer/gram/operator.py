@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class GramOperator(ABC):
         """Number of rows of the square tiles in which K is computed."""
         return EDGE if np.dtype(self.dtype).itemsize <= 4 else 3 * EDGE // 4
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         """K @ V for V of shape (m,) or (m, c)."""
         V = np.asarray(V)
         step = self.edge()
@@ -316,7 +316,7 @@ class ScaledGram(AlteredGram):
     def diag(self) -> np.ndarray:
         return (self.K.diag() * self.factors**2).astype(self.dtype, copy=False)
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V)
         s = self.factors.reshape(-1, *[1] * (V.ndim - 1))
         product = self.K @ (s * V).astype(V.dtype, copy=False)
@@ -378,7 +378,7 @@ class DenseGram(GramOperator):
     def T(self) -> DenseGram:
         return DenseGram(self.K.T, self.symmetric, counted=self.counted, place=self.place)
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         V = np.asarray(V)
         if V.ndim < 2 or self.K.size < SHARED:
             return self.K @ V
@@ -480,7 +480,7 @@ class MatrixPart(GramOperator):
     def T(self) -> MatrixPart:
         return self if self.symmetric else MatrixPart(self.K.T, self.j, self.i, place=self.place)
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         """K[i][:, j] V by whole rows of K: V is first spread to the columns j of all columns."""
         V = np.asarray(V)
         W = np.zeros((self.K.shape[1], *V.shape[1:]), np.result_type(self.dtype, V))

@@ -18,7 +18,7 @@ from mercer.distances import Meaning, OnSameSamples, dense_rows
 from mercer.kernels.base import NODES, Kernel
 from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import from_logs
-from mercer.samples import float_array, is_number
+from mercer.samples import Prepared, Samples, float_array, is_number
 
 
 class Node(OnSameSamples, Kernel):
@@ -50,7 +50,7 @@ class Node(OnSameSamples, Kernel):
         for child in self.children():
             child.validate()
 
-    def support(self, X: Any) -> Any:
+    def support(self, X: Samples) -> Any:
         return reduce(lambda samples, child: child.support(samples), self.children(), X)
 
 
@@ -64,7 +64,7 @@ class Unary(Node):
         X, Z = self.sides(X, Z)
         return self.kernel.block(X.parts[0], Z.parts[0])
 
-    def inner_diag(self, X: Any) -> np.ndarray:
+    def inner_diag(self, X: Samples) -> np.ndarray:
         """The diagonal of the kernel that this one is made of."""
         return self.kernel.diag(self.prepare(X).parts[0])
 
@@ -104,18 +104,18 @@ class Sum(Node):
         self.left = left
         self.right = right
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         (x, x_right), (z, z_right) = (side.parts for side in self.sides(X, Z))
         K = self.left.block(x, z)
         K += self.right.block(x_right, z_right)
         return K
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         x, x_right = self.prepare(X).parts
         return self.left.diag(x) + self.right.diag(x_right)
 
     @available_if(have_features)
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """The features of both kernels, side by side."""
         return np.hstack([dense_rows(self.left.features(X)), dense_rows(self.right.features(X))])
 
@@ -147,18 +147,18 @@ class Product(Node):
         self.left = left
         self.right = right
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         (x, x_right), (z, z_right) = (side.parts for side in self.sides(X, Z))
         K = self.left.block(x, z)
         K *= self.right.block(x_right, z_right)
         return K
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         x, x_right = self.prepare(X).parts
         return self.left.diag(x) * self.right.diag(x_right)
 
     @available_if(have_features)
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """All products of a feature of ``left`` and a feature of ``right``."""
         return feature_products(
             dense_rows(self.left.features(X)), dense_rows(self.right.features(X))
@@ -204,16 +204,16 @@ class Scaled(Unary):
         inner = self.kernel.formula
         return inner and replace(inner, factor=inner.factor * float(self.factor))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         K = self.inner_block(X, Z)
         K *= self.factor
         return K
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Prepared) -> np.ndarray:
         return self.inner_diag(X) * X.dtype.type(self.factor)
 
     @available_if(have_features)
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """The features of the kernel, times the square root of the factor."""
         return dense_rows(self.kernel.features(X)) * X.dtype.type(np.sqrt(self.factor))
 
@@ -253,14 +253,14 @@ class Power(Unary):
                 "are not kernels in general."
             )
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         return self.inner_block(X, Z) ** int(self.exponent)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return self.inner_diag(X) ** int(self.exponent)
 
     @available_if(have_features)
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """All products of ``exponent`` features; use it only with few features."""
         F = dense_rows(self.kernel.features(X))
         return reduce(feature_products, [F] * int(self.exponent))
@@ -290,20 +290,20 @@ class Exponential(Unary):
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         K = self.inner_block(X, Z)
         with np.errstate(over="ignore"):
             return np.exp(K, out=K)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         with np.errstate(over="ignore"):
             return np.exp(self.inner_diag(X))
 
-    def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+    def scaled_block(self, X: Samples, Z: Samples) -> tuple[np.ndarray, np.ndarray]:
         """k(x, z) as (m, e), k = m 2^e; (n, m) each."""
         return from_logs(self.inner_block(X, Z))
 
-    def scaled_diag(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def scaled_diag(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
         """k(x, x) as (m, e); (n,) each."""
         return from_logs(self.inner_diag(X))
 
@@ -350,7 +350,7 @@ class Convex(Node):
             return np.full(len(self.kernels), 1 / len(self.kernels))
         return float_array("weights", self.weights)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         K: Any = 0
         for mu, kernel, x, z in zip(self._weights(), self.kernels, X.parts, Z.parts, strict=True):
@@ -360,13 +360,13 @@ class Convex(Node):
             K = values
         return K
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         X = self.prepare(X)
         parts = zip(self._weights(), self.kernels, X.parts, strict=True)
         return reduce(np.add, (X.dtype.type(m) * k.diag(x) for m, k, x in parts))
 
     @available_if(have_features)
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """The features of all kernels side by side, times the square roots of the weights."""
         roots = np.sqrt(self._weights()).astype(X.dtype)
         return np.hstack([r * dense_rows(k.features(X)) for r, k in zip(roots, self.kernels)])

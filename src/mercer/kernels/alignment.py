@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.distances import (
     Distance,
@@ -20,7 +21,7 @@ from mercer.distances import (
 from mercer.kernels.bandwidths import median_distance, weighted_median
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import Falling
-from mercer.samples import Prepared, Series, is_number, is_whole
+from mercer.samples import Prepared, SamplesLike, Series, is_number, is_whole
 
 
 class EditRBF(Falling):
@@ -115,7 +116,7 @@ class AlignmentSum(Kernel):
         if is_number(scale) and not 0 < scale < np.inf:
             raise ValueError(f"length_scale={scale!r}: give a finite number > 0.")
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Series, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         self.validate()
         if is_number(self.length_scale):
             return self
@@ -132,10 +133,10 @@ class AlignmentSum(Kernel):
         columns = length if self.reach == 0 else min(length, 2.0 * self.reach)
         return (8.0 + X.channels) * length * columns
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Series, like: Prepared | None = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((X, self._logs(X, X, own_pairs(X))))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         same = X is Z
         X, Z = self.sides(X, Z)
         (x, own_x), (z, own_z) = X.parts, Z.parts
@@ -144,10 +145,10 @@ class AlignmentSum(Kernel):
             np.fill_diagonal(L, 0)
         return np.exp(np.minimum(L, 0)).astype(np.result_type(x.dtype, z.dtype))
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Prepared) -> np.ndarray:
         return np.ones(X.shape[0], X.dtype)
 
-    def log(self, X: Any, Z: Any = None) -> np.ndarray:
+    def log(self, X: SamplesLike, Z: SamplesLike | None = None) -> np.ndarray:
         """log k of raw data, before it is normalised: (n, n) or (n, m); -inf for 0."""
         self.validate()
         training = self.encode(X if Z is None else Z)

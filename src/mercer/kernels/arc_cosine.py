@@ -164,7 +164,7 @@ def apply_layers(
     return G
 
 
-def check_layers(name: str, layers: Any) -> None:
+def check_layers(name: str, layers: int) -> None:
     """Raise a ValueError if a number of layers is not a positive integer."""
     if not (is_number(layers) and 1 <= layers < np.inf and layers % 1 == 0):
         raise ValueError(f"{name}={layers!r}: give the number of layers, an integer >= 1.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
@@ -96,7 +97,7 @@ class MeanMap(Kernel):
     def check(self, X: Bags, like: Bags | None = None) -> None:
         self.of_points.check(points_of(X), None if like is None else points_of(like))
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Bags, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         self.validate()
         weights = None if sample_weight is None else np.repeat(sample_weight, X.lengths)
         bound = self.of_points.bind(points_of(X), None, weights)
@@ -106,7 +107,7 @@ class MeanMap(Kernel):
         size = float(X.lengths.mean()) if len(X) else 0.0
         return size**2 * (4.0 + 2.0 * X.columns)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Bags, Z: Bags) -> np.ndarray:
         same = X is Z
         points = points_of(Z)
         K = np.empty((len(X), len(Z)), np.result_type(X.dtype, Z.dtype))
@@ -207,7 +208,7 @@ class Bhattacharyya(Kernel):
     def pair_cost(self, X: Bags) -> float:
         return float(X.columns) ** 3
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Bags, Z: Bags) -> np.ndarray:
         ridge = float(self.ridge)
         sides = _moments(X), _moments(Z)
         K = _of_pairs(*sides, ridge, 0.5, 1 / 8)
@@ -215,7 +216,7 @@ class Bhattacharyya(Kernel):
         K += (own_x[:, None] + own_z) / 4
         return np.exp(K).astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: np.ndarray) -> np.ndarray:
         return np.ones(len(X), X.dtype)
 
 
@@ -268,7 +269,7 @@ class GaussianMeanMap(Kernel):
     def validate(self) -> None:
         RBF(self.gamma).validate()
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Bags, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         self.validate()
         if is_number(self.gamma):
             return self
@@ -278,7 +279,7 @@ class GaussianMeanMap(Kernel):
     def pair_cost(self, X: Bags) -> float:
         return float(X.columns) ** 3
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Bags, Z: Bags) -> np.ndarray:
         gamma = float(self.gamma)
         K = _of_pairs(_moments(X), _moments(Z), 1.0, 2 * gamma, gamma)
         return np.exp(K).astype(np.result_type(X.dtype, Z.dtype), copy=False)

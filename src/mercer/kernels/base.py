@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from mercer.distances import Comparison, Distance, inner_products, squared_norms
 from mercer.kernels.formula import Formula, GramProducts
 from mercer.kernels.mantissas import logarithms
-from mercer.samples import Prepared, as_samples, is_number
+from mercer.samples import Prepared, Samples, SamplesLike, as_samples, is_number
 
 #: what the operators and methods of a kernel make, by its name: algebra.py, transforms.py and
 #: tables.py, which import this file, add their classes
@@ -51,19 +51,19 @@ class Kernel(Comparison):
         parts = [self.block(S, S).diagonal() for S in strips]
         return np.concatenate(parts) if parts else np.empty(0, X.dtype)
 
-    def products(self, X: Any, Z: Any) -> GramProducts | None:
+    def products(self, X: Samples, Z: Samples) -> GramProducts | None:
         """How K between encoded samples is multiplied without its entries, by a bound kernel.
 
         None (the default) means that K is computed block by block.
         """
         return None
 
-    def support(self, X: Any) -> Any:
+    def support(self, X: Samples) -> Any:
         """The part of the encoded training samples X that predictions need; by default all of X."""
         return X
 
     @available_if(lambda kernel: hasattr(kernel, "scaled_block"))
-    def log(self, X: Any, Z: Any = None) -> np.ndarray:
+    def log(self, X: SamplesLike, Z: SamplesLike | None = None) -> np.ndarray:
         """log(abs(k)) on raw data, (n, n) or (n, m), even if k is too large for floats; -inf for 0.
 
         Only kernels with ``scaled_block``, whose values may overflow, have this method.
@@ -78,11 +78,11 @@ class Kernel(Comparison):
     def __add__(self, other: Kernel) -> Kernel:
         return NODES["Sum"](self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __radd__(self, other: Any) -> Kernel:
+    def __radd__(self, other: object) -> Kernel:
         zero = isinstance(other, int) and other == 0  # sum() starts with 0
         return self if zero else NotImplemented
 
-    def __mul__(self, other: Any) -> Kernel:
+    def __mul__(self, other: object) -> Kernel:
         if isinstance(other, Kernel):
             return NODES["Product"](self, other)
         if is_number(other):
@@ -102,7 +102,7 @@ class Kernel(Comparison):
         """k(x, z) / sqrt(k(x, x) k(z, z))."""
         return NODES["Normalised"](self)
 
-    def on(self, *columns: Any) -> Kernel:
+    def on(self, *columns: object) -> Kernel:
         """This kernel on the given columns of a table."""
         return NODES["On"](self, columns)
 
@@ -134,17 +134,17 @@ class Radial(Kernel):
     def encoding(self) -> Hashable:
         return self.distance.encoding()
 
-    def encode(self, X: Any, like: Any = None) -> Any:
+    def encode(self, X: SamplesLike, like: SamplesLike | None = None) -> Any:
         if self.encoding() != (self.kind,):  # the distance reads raw data in its own way
             return self.distance.encode(X, like)
         X = as_samples(X, self.kind, like=like, reader=type(self).__name__)
         self.distance.check(X, like)
         return X
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Samples | None = None) -> Any:
         return self.distance.prepare(X, like)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return self.profile(self.distance.raw(X, Z))
 
     def diag(self, X: Any) -> np.ndarray:
@@ -196,14 +196,14 @@ class Layer(Kernel):
                 "matrix: give a number."
             )
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         g = squared_norms(X)
         self.of_diag(g)  # rows that are out of range are refused before the first product
         return Prepared((X, g))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         (x, g_x), (z, g_z) = X.parts, Z.parts
         K = self.of_gram(inner_products(x, z), g_x, g_z)
@@ -211,5 +211,5 @@ class Layer(Kernel):
             np.fill_diagonal(K, self.of_diag(g_x))
         return K
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return self.of_diag(self.prepare(X).parts[1])

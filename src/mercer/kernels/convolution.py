@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer import _native
 from mercer.distances import Meaning
 from mercer.kernels.base import Kernel
 from mercer.persistence import fields, floats, offsets, one_of, whole
-from mercer.samples import Prepared, Series, is_whole
+from mercer.samples import Prepared, Samples, Series, is_whole
 
 TAPS = 9  # of every kernel
 MOST_CHANNELS = 9  # that one kernel reads
@@ -372,7 +373,7 @@ class Convolutions(Kernel):
                 f"random_state={self.random_state!r}: give a whole number from 0 to 2**32 - 1."
             )
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Series, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         self.validate()
         if hasattr(self, "maps_"):
             return self
@@ -392,7 +393,7 @@ class Convolutions(Kernel):
     def unbound(self) -> Self:
         return type(self)(self.random_state)
 
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Series) -> np.ndarray:
         """φ, each row divided by its norm, (n, p); 0 where that is 0. Only of a bound kernel."""
         if not hasattr(self, "maps_"):
             raise ValueError(
@@ -410,10 +411,10 @@ class Convolutions(Kernel):
     def pair_cost(self, X: Series) -> float:
         return 2.0 * (COUNT + 100 * GROUPS)
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Series, like: Samples | None = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((self.features(X),))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         return X.parts[0] @ Z.parts[0].T
 

@@ -25,7 +25,7 @@ from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolv
 from mercer.kernels.base import Kernel, Layer
 from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import multiplied, values
-from mercer.samples import Prepared, is_number
+from mercer.samples import Prepared, Samples, is_number
 
 WORDS = ("scale", "auto")  # γ of an inner product is not learnt from distances
 
@@ -48,7 +48,7 @@ class Linear(Layer):
     linear = True
     differentiable = True
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: object = None, sample_weight: object = None) -> Self:
         refuse_lost_products(X, "a linear kernel")
         return self
 
@@ -56,13 +56,13 @@ class Linear(Layer):
     def formula(self) -> Formula:  # type: ignore[override]
         return Formula("identity")
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Samples | None = None) -> Any:
         return X
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return inner_products(X, Z)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return squared_norms(X)
 
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ class Linear(Layer):
     def diag_derivative(self, g: np.ndarray) -> np.ndarray:
         return np.ones_like(g)
 
-    def features(self, X: Any) -> Any:
+    def features(self, X: Samples) -> Any:
         """The vectors themselves, (n, d)."""
         return X
 
@@ -127,7 +127,7 @@ class Polynomial(Layer):
             )
         check_gamma(self.gamma, WORDS)
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: object = None, sample_weight: Any = None) -> Self:
         self.validate()
         gamma = resolve_gamma(self.gamma, X, sample_weight)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
@@ -214,7 +214,7 @@ class Sigmoid(Kernel):
         if not (is_number(self.coef0) and np.isfinite(self.coef0)):
             raise ValueError(f"coef0={self.coef0!r}: must be a finite number.")
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: object = None, sample_weight: Any = None) -> Self:
         self.validate()
         gamma = resolve_gamma(self.gamma, X, sample_weight)
         return self if gamma is self.gamma else self.copied(gamma=gamma)
@@ -224,7 +224,7 @@ class Sigmoid(Kernel):
         numbers = {"gamma": float(bound_gamma(self.gamma, self)), "coef0": float(self.coef0)}
         return Formula("tanh", numbers)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         P = inner_products(X, Z)
         P *= narrowed(bound_gamma(self.gamma, self), P.dtype)
         P += narrowed(self.coef0, P.dtype)
@@ -252,21 +252,21 @@ class Cosine(Kernel):
     def formula(self) -> Formula:  # type: ignore[override]
         return Formula("identity", coordinates="cosine")
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((unit_rows(X),))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         return cosines(X.parts[0], Z.parts[0])
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return (squared_norms(self.prepare(X).parts[0]) > 0).astype(X.dtype)
 
 
 # --- the argument γ, shared with the radial kernels -------------------------------------------
 
 
-def check_degree(degree: Any, reader: str) -> None:
+def check_degree(degree: float, reader: str) -> None:
     """Raise an error if ``degree`` is not a positive integer."""
     if not is_number(degree) or not degree >= 1 or degree % 1:
         raise ValueError(f"degree={degree!r}: {reader} needs an integer >= 1.")
@@ -292,14 +292,14 @@ class AllSubsets(Kernel):
 
     meaning = Meaning("∏ⱼ (1 + xⱼ zⱼ)", "the sum of the products of every subset of the columns")
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         K = over_pairs(_native.all_subsets, X, Z)
         limits = np.finfo(K.dtype)
         if not (np.isfinite(K) & (np.abs(K) >= limits.tiny)).all():
             K = values(self.scaled_block(X, Z), K.dtype)
         return K
 
-    def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+    def scaled_block(self, X: Samples, Z: Samples) -> tuple[np.ndarray, np.ndarray]:
         """k(x, z) as (m, e), k = m 2^e; (n, m) each."""
         X, Z = dense_rows(X), dense_rows(Z)
         product = np.ones((len(X), len(Z))), np.zeros((len(X), len(Z)), np.int64)
@@ -307,17 +307,17 @@ class AllSubsets(Kernel):
             product = multiplied(product, 1 + np.multiply.outer(x, z, dtype=np.float64))
         return product
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return values(self.scaled_diag(X), X.dtype)
 
-    def scaled_diag(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def scaled_diag(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
         """k(x, x) as (m, e); (n,) each."""
         product = np.ones(X.shape[0]), np.zeros(X.shape[0], np.int64)
         for x in dense_rows(X).astype(np.float64).T:
             product = multiplied(product, 1 + x**2)
         return product
 
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """Products over all subsets, (n, 2^d); use it only if d is small."""
         return _subset_products(dense_rows(X), range(X.shape[1] + 1))
 
@@ -353,10 +353,10 @@ class ANOVA(Kernel):
     def validate(self) -> None:
         check_degree(self.degree, "ANOVA")
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return over_pairs(partial(_native.anova, degree=int(self.degree)), X, Z)
 
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """Products over all subsets of p coordinates, (n, C(d, p)); use it only if d is small."""
         return _subset_products(dense_rows(X), [int(self.degree)])
 

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from mercer.distances import Distance, Meaning, PairFunction, function_name, listed
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import Falling
-from mercer.samples import MatrixRows, Objects, check_format, is_number
+from mercer.samples import MatrixRows, Objects, Samples, check_format, is_number
 
 
 class FromDistance(Falling):
@@ -204,19 +205,21 @@ class FromFunction(PairFunction, Kernel):
         if not isinstance(self.at_once, (bool, np.bool_)):
             raise ValueError(f"at_once={self.at_once!r}: give True or False.")
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(
+        self, X: Samples, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         if not self.at_once:
             return super().bind(X, y, sample_weight)
         self.validate()
         return self
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         if self.at_once:
             return Kernel.diag(self, X)
         values = [self.value(X, i, x, X, i, x) for i, x in enumerate(listed(X))]
         return np.array(values, dtype=X.dtype).reshape(-1)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         if not self.at_once:
             return super().block(X, Z)
         X_given = listed(X) if isinstance(X, Objects) else X
@@ -237,7 +240,7 @@ class FromFunction(PairFunction, Kernel):
         return K.astype(np.result_type(X.dtype, np.float32), copy=False)
 
     def whole(
-        self, X: Any, Z: Any, n_jobs: int | None = None, values: Callable | None = None
+        self, X: Samples, Z: Samples, n_jobs: int | None = None, values: Callable | None = None
     ) -> np.ndarray:
         if self.at_once:
             return self.block(X, Z)  # with one call of the function

@@ -222,7 +222,7 @@ def arrays(X: Graphs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tuple(map(np.ascontiguousarray, (X.node_starts, X.row_starts, X.neighbours)))  # type: ignore
 
 
-def check_rounds(value: Any, name: str) -> None:
+def check_rounds(value: object, name: str) -> None:
     """Raise an error if a number of rounds is not an integer >= 0."""
     if not (is_whole(value) and value >= 0):
         raise ValueError(f"{name}={value!r}: give an integer >= 0.")

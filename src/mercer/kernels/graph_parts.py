@@ -20,7 +20,7 @@ from mercer.kernels.graph_counts import (
     labels_of,
 )
 from mercer.kernels.key_counts import Counts
-from mercer.samples import Graphs, Prepared, is_number, is_whole, mixed
+from mercer.samples import Graphs, Prepared, Samples, is_number, is_whole, mixed
 
 METRICS = ("l1", "l2")
 
@@ -118,14 +118,14 @@ class Graphlets(OnGraphs):
         found = out[:, :2] if self.size == 3 else out[:, 2:]
         return np.ascontiguousarray(found, X.dtype)
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Any, like: Samples | None = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((X, self.features(X)))
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         X, Z = self.sides(X, Z)
         return X.parts[1] @ Z.parts[1].T
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: np.ndarray) -> np.ndarray:
         return np.square(self.prepare(X).parts[1]).sum(axis=1)
 
 

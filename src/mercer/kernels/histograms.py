@@ -12,6 +12,7 @@ from mercer.distances import Meaning, feature_sum
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, moments, reciprocal
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula import Formula
+from mercer.samples import Samples
 
 
 class ChiSquared(Kernel):
@@ -43,13 +44,13 @@ class ChiSquared(Kernel):
     def validate(self) -> None:
         check_gamma(self.gamma, ("scale", "auto"))
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: object = None, sample_weight: Any = None) -> Self:
         self.validate()
         if self.gamma == "scale":
             return self.copied(gamma=histogram_gamma(X, sample_weight))
         return self if self.gamma != "auto" else self.copied(gamma=1.0 / X.shape[1])
 
-    def check(self, X: Any, like: Any = None) -> None:
+    def check(self, X: Samples, like: Samples | None = None) -> None:
         _refuse_negative(X, "ChiSquared")
 
     @property
@@ -57,12 +58,12 @@ class ChiSquared(Kernel):
         rate = float(bound_gamma(self.gamma, self))
         return Formula("exponential", {"rate": rate, "power": 1.0}, "chi_squared")
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         D = feature_sum(_native.chi_squared, X, Z)
         _native.exp_scaled(D, bound_gamma(self.gamma, self))
         return D
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return np.ones(X.shape[0], X.dtype)
 
 
@@ -84,21 +85,21 @@ class HistogramIntersection(Kernel):
 
     meaning = Meaning("Σⱼ min(xⱼ, zⱼ)", "the overlap of two histograms")
 
-    def check(self, X: Any, like: Any = None) -> None:
+    def check(self, X: Samples, like: Samples | None = None) -> None:
         _refuse_negative(X, "HistogramIntersection")
 
     @property
     def formula(self) -> Formula:  # type: ignore[override]
         return Formula("identity", coordinates="minima")
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return feature_sum(_native.intersection, X, Z)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(X.sum(axis=1), dtype=X.dtype).ravel()
 
 
-def histogram_gamma(X: Any, weights: np.ndarray | None = None) -> float:
+def histogram_gamma(X: Samples, weights: np.ndarray | None = None) -> float:
     """mean(X) / (d · var(X)), or 1 if all values are equal; a row of weight w counts as w rows."""
     mean, variance = moments(X, weights)
     return reciprocal(X.shape[1] * variance / mean if mean > 0 else 0.0, "scale", X)

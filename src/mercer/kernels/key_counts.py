@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer import _native
 from mercer.distances import mirrored
 from mercer.kernels.base import Kernel
 from mercer.persistence import fields, whole
-from mercer.samples import Prepared, Ragged, is_whole, mixed
+from mercer.samples import Prepared, Ragged, Samples, SamplesLike, is_whole, mixed
 
 STRIP = 2**14  # samples whose counts are made at a time, where counts need not be kept
 
@@ -38,17 +39,17 @@ class KeyCounts(Kernel):
         return True
 
     @abstractmethod
-    def counts(self, X: Any) -> Counts:
+    def counts(self, X: SamplesLike) -> Counts:
         """What each sample has, and how often."""
 
     def amounts(self, found: Counts) -> np.ndarray:
         """f_c for each entry, (total,); by default how often it was counted."""
         return found.values[:, 1].astype(np.float64)
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((X, self.counts(X)))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         same = X is Z
         A, B = self.sides(X, Z)
         ours = self._by_key(A.parts[1])
@@ -58,7 +59,7 @@ class KeyCounts(Kernel):
         K = mirrored(K) if same else K
         return K.astype(np.result_type(A.dtype, B.dtype), copy=False)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Prepared) -> np.ndarray:
         X = self.prepare(X)
         found = X.parts[1]
         squares = np.square(self.amounts(found))
@@ -100,7 +101,9 @@ class KeyCounts(Kernel):
         indices = np.concatenate([part.indices for part in parts]).astype(index, copy=False)
         return sp.csr_array((data, indices, indptr), (len(X), size))
 
-    def _columns(self, X: Any, known: np.ndarray | None, size: int, dtype: Any) -> sp.csr_array:
+    def _columns(
+        self, X: Any, known: np.ndarray | None, size: int, dtype: DTypeLike
+    ) -> sp.csr_array:
         found = self.counts(X)
         keys, counts = found.values[:, 0], self.amounts(found).astype(dtype)
         rows = np.repeat(np.arange(len(X), dtype=np.int32), found.lengths)
@@ -128,8 +131,8 @@ class KeyCounts(Kernel):
 class KeyCounter:
     """Counts of what training samples have, as a simple baseline."""
 
-    def __init__(self, kernel: KeyCounts, X: Any):
+    def __init__(self, kernel: KeyCounts, X: Samples):
         self.kernel = kernel.copied(vocabulary=kernel.columns_of(X))
 
-    def features(self, X: Any) -> sp.csr_array:
+    def features(self, X: Samples) -> sp.csr_array:
         return self.kernel.features(X)

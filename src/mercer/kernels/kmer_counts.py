@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer import _native
 from mercer.distances import mirrored
@@ -127,7 +128,7 @@ class Counts(NamedTuple):
         return np.bincount(self.rows, self.counts**2, self.size)
 
 
-def tables(samples: list[Counts], dtype: Any) -> np.ndarray:
+def tables(samples: list[Counts], dtype: DTypeLike) -> np.ndarray:
     """The counts as one dense array (size, sum of limits), with the samples side by side."""
     table, first = np.zeros((samples[0].size, sum(c.limit for c in samples)), dtype), 0
     for c in samples:
@@ -183,7 +184,7 @@ class Counted:
         """Counts as they enter the products."""
         return counts if self.weigh is None else self.weigh(pattern, counts)
 
-    def tables(self, counts: dict[Pattern, Counts], dtype: Any) -> np.ndarray:
+    def tables(self, counts: dict[Pattern, Counts], dtype: DTypeLike) -> np.ndarray:
         """The `counts` of some patterns of these rows as a dense array, (rows, sum of limits)."""
         return tables(list(counts.values()), dtype)
 
@@ -205,7 +206,7 @@ class KeptCounts(Counted):
                 self._counts[pattern] = found
         return found
 
-    def tables(self, counts: dict[Pattern, Counts], dtype: Any) -> np.ndarray:
+    def tables(self, counts: dict[Pattern, Counts], dtype: DTypeLike) -> np.ndarray:
         key = tuple(counts), dtype
         found = self._tables.get(key)
         if found is None:
@@ -332,7 +333,7 @@ def _table_product(some: list[Found], X: Counted, Z: Counted) -> np.ndarray:
     return ours @ Z.tables({f.pattern: f.theirs for f in some}, dtype).T
 
 
-def columns(X: Counts, vocabulary: np.ndarray, scale: float, dtype: Any) -> sp.csr_array:
+def columns(X: Counts, vocabulary: np.ndarray, scale: float, dtype: DTypeLike) -> sp.csr_array:
     """Counts times a factor, with one column for each k-mer of the vocabulary, in order."""
     known = np.unique(vocabulary)
     places = np.minimum(np.searchsorted(known, X.keys), max(len(known) - 1, 0))

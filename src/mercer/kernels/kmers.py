@@ -130,7 +130,7 @@ class Counting(Kernel):
         """The windows that are counted."""
         return Windows.of(X, self.idf.base if isinstance(self.idf, Rarity) else None)
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Strings, y: object = None, sample_weight: Any = None) -> Self:
         """A copy that knows how rare k-mers are in the training sample, if ``idf`` is True."""
         self.validate()
         if self.idf is not True:
@@ -167,13 +167,13 @@ class Counting(Kernel):
             windows = windows._replace(base=like.parts[-1].windows.base)
         return Prepared((X, Counted.within_memory(windows, self.weighing())))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         A, B = self.sides(X, Z)
         patterns, counted, others = self.patterns(A.parts[0]), A.parts[1], B.parts[-1]
         K = products(patterns, counted, others, A is B)
         return K.astype(np.result_type(A.dtype, B.dtype), copy=False)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Prepared) -> np.ndarray:
         prepared = self.prepare(X)
         strings, counted = prepared.parts[0], prepared.parts[-1]
         if counted.windows.base < self.windows(strings[:0]).base:
@@ -277,7 +277,7 @@ class Spectrum(Counting):
     """
 
     def __init__(
-        self, k: int = 3, vocabulary: Any = None, sublinear: bool = False, idf: Any = False,
+        self, k: int = 3, vocabulary: Any = None, sublinear: bool = False, idf: bool = False,
         shortest: int | None = None, decay: float = 1.0,
     ):  # fmt: skip
         self.k = k
@@ -315,7 +315,7 @@ class Spectrum(Counting):
             yield Pattern(j, tuple(range(j)), float(self.decay) ** (2 * j))
 
 
-def check_length(length: Any, name: str, reader: str) -> None:
+def check_length(length: int, name: str, reader: str) -> None:
     """Raise an error if a number of symbols is not an integer >= 1."""
     if isinstance(length, bool) or not isinstance(length, Integral) or length < 1:
         raise ValueError(f"{name}={length!r}: {reader} needs an integer >= 1.")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 from scipy.special import ive
 
 from mercer.samples import scaled_rows
@@ -57,7 +58,7 @@ class MultipliedFunction(LaplacianFunction):
     def multiply(self, V: np.ndarray) -> np.ndarray:
         """f(L) V for V of shape (n, c), in V's dtype."""
 
-    def columns(self, j: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+    def columns(self, j: np.ndarray, dtype: DTypeLike = np.float64) -> np.ndarray:
         """f(L)[:, j]."""
         V = np.zeros((self.size, len(j)), dtype)
         V[j, np.arange(len(j))] = 1

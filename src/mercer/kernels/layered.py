@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.distances import Meaning
 from mercer.kernels.algebra import Node
@@ -12,7 +13,7 @@ from mercer.kernels.arc_cosine import check_layers, check_norms, cosines_of_gram
 from mercer.kernels.base import Kernel, Layer
 from mercer.kernels.dot import Linear
 from mercer.kernels.formula import Formula
-from mercer.samples import Prepared
+from mercer.samples import Prepared, Samples
 
 
 class NormalisedGaussian(Layer):
@@ -153,26 +154,26 @@ class Layered(Node):
             )
         base.validate()
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         self.validate()
         base = self._base()
         bound = base.bind(X, y, sample_weight)
         return self if bound is base else self.copied(base=bound)
 
-    def check(self, X: Any, like: Any = None) -> None:
+    def check(self, X: Samples, like: Samples | None = None) -> None:
         self._base().check(X, like)
 
-    def pair_cost(self, X: Any) -> float:
+    def pair_cost(self, X: Samples) -> float:
         return self._base().pair_cost(X)
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         base = self._base()
         x = base.prepare(X, None if like is None else like.parts[0])
         return Prepared((x, base.diag(x)))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         (x, g_x), (z, g_z) = X.parts, Z.parts
         K = self._base().block(x, z)
@@ -183,7 +184,7 @@ class Layered(Node):
             np.fill_diagonal(K, g_x)
         return K
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         g = self.prepare(X).parts[1]
         for layer in self._layers():
             g = layer.of_diag(g)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from mercer.distances import Meaning
 from mercer.kernels.kmer_counts import Counted, Pattern, Windows, columns, count, numbered
 from mercer.kernels.kmers import Counting, check_length
-from mercer.samples import Prepared, Strings
+from mercer.samples import Prepared, Samples, Strings
 
 NUCLEOTIDES = "ACGT"  # in this order x and 3 - x are complements
 
@@ -89,7 +89,7 @@ class GappedKmer(Counting):
         for positions in combinations(range(self.l), self.k):
             yield Pattern(self.l, positions)
 
-    def check(self, X: Strings, like: Any = None) -> None:
+    def check(self, X: Strings, like: Samples | None = None) -> None:
         if self.both_strands:
             _nucleotides(X)
 
@@ -107,7 +107,7 @@ class GappedKmer(Counting):
         )[np.stack([np.arange(n), 2 * n - 1 - np.arange(n)], axis=1).ravel()]  # fmt: skip
         return Windows.of(both)._replace(owners=np.repeat(np.arange(n, dtype=np.int32), 2), size=n)
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Strings, like: Samples | None = None) -> Prepared:
         prepared = super().prepare(X, like)
         if not self.both_strands or isinstance(X, Prepared):
             return prepared
@@ -117,7 +117,7 @@ class GappedKmer(Counting):
         one = Windows.of(X, 4)._replace(values=_nucleotides(X))
         return Prepared((X, Counted.within_memory(one), both))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         K = super().block(X, Z)
         return np.multiply(K, 2, out=K) if self.both_strands else K
 

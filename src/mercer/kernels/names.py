@@ -38,7 +38,7 @@ NAMED: dict[str, tuple[Callable[..., Kernel], dict[str, Any]]] = {
 
 
 def as_kernel(
-    kernel: Any, *, pairwise: bool = False, kernel_params: dict | None = None, **arguments: Any
+    kernel: Any, *, pairwise: bool = False, kernel_params: dict | None = None, **arguments: object
 ) -> Kernel:
     """Return the kernel object for a value of ``kernel=``.
 

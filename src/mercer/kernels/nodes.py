@@ -27,6 +27,7 @@ from mercer.samples import (
     LAPLACIANS,
     NodeGraph,
     Prepared,
+    Samples,
     is_number,
     is_whole,
 )
@@ -55,27 +56,27 @@ class OnNodes(Kernel):
             )
         NodeGraph.of(self.graph)
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: object = None, sample_weight: object = None) -> Self:
         self.validate()
         graph = NodeGraph.of(self.graph)
         _node_numbers(X, len(graph))
         return self if graph is self.graph else self.copied(graph=graph)
 
-    def check(self, X: Any, like: Any = None) -> None:
+    def check(self, X: Samples, like: Samples | None = None) -> None:
         _node_numbers(X, len(NodeGraph.of(self.graph)))
 
-    def pair_cost(self, X: Any) -> float:
+    def pair_cost(self, X: Samples) -> float:
         graph = NodeGraph.of(self.graph)
         return 2.0 * len(graph) if len(graph) <= SMALL else 4.0 * graph.weights.nnz
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         graph = NodeGraph.of(self.graph)
         rows = _node_numbers(X, len(graph))
         return Prepared((X, rows), self._function(graph) if like is None else like.common)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         A, B = self.sides(X, Z)
         f: LaplacianFunction = B.common
         K = f.block(A.parts[1], B.parts[1])
@@ -87,7 +88,7 @@ class OnNodes(Kernel):
         X = self.prepare(X)
         return X.common.diag(X.parts[1]).astype(X.dtype, copy=False)
 
-    def products(self, X: Any, Z: Any) -> GramProducts | None:
+    def products(self, X: Samples, Z: Samples) -> GramProducts | None:
         graph = NodeGraph.of(self.graph)
         if len(graph) <= SMALL:
             return None
@@ -332,12 +333,12 @@ class PStepWalk(OnNodes):
         return float(ends.max(initial=0)) or 1.0  # Anderson & Morley 1985
 
 
-def _check_beta(beta: Any) -> None:
+def _check_beta(beta: float) -> None:
     if not (is_number(beta) and 0 <= beta < np.inf):
         raise ValueError(f"beta={beta!r}: give a finite number >= 0.")
 
 
-def _node_numbers(X: Any, size: int) -> np.ndarray:
+def _node_numbers(X: Samples, size: int) -> np.ndarray:
     """The nodes that encoded samples are, (n,), or an error that names the sample."""
     if X.shape[1] != 1:
         raise ValueError(

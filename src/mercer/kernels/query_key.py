@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from mercer.distances import Meaning, dense_rows
 from mercer.kernels.base import Kernel
-from mercer.samples import is_number
+from mercer.samples import Samples, SamplesLike, is_number
 
 
 class Form(NamedTuple):
@@ -106,10 +106,10 @@ class QueryKey(Kernel):
         if self.scale is not None and not (is_number(self.scale) and 0 < self.scale < np.inf):
             raise ValueError(f"scale={self.scale!r}: give a finite number > 0, or None for 1 / √d.")
 
-    def encode(self, X: Any, like: Any = None) -> Any:
+    def encode(self, X: SamplesLike, like: SamplesLike | None = None) -> Any:
         return super().encode(X)  # the two sides may differ in dimension
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         W_q = np.asarray(self.queries, X.dtype)
         W_k = np.asarray(self.keys, X.dtype)
         if (X.shape[1], Z.shape[1]) != (W_q.shape[1], W_k.shape[1]):

@@ -17,7 +17,7 @@ from mercer.distances import Distance, Meaning, Minkowski, dense_rows
 from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma, narrowed
 from mercer.kernels.base import Layer, Radial
 from mercer.kernels.formula import Formula, of_distance
-from mercer.samples import is_number
+from mercer.samples import Samples, is_number
 
 EUCLID = Minkowski(2)
 MANHATTAN = Minkowski(1)
@@ -130,7 +130,7 @@ class Bandwidth(Falling, OfMetric):
         check_gamma(self.gamma)
         super().validate()
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: np.ndarray | None = None, sample_weight: Any = None) -> Self:
         return bind_gamma(super().bind(X, y, sample_weight), X, self.power, sample_weight)
 
 
@@ -195,7 +195,7 @@ class Laplacian(Bandwidth):
     power = 1.0
     usual = MANHATTAN
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         if self.metric is not None or X.shape[1] != 1:
             return super().block(X, Z)
         # single numbers need no power for each pair
@@ -358,7 +358,7 @@ def exponential_derivative(D: np.ndarray, power: float, rate: float) -> np.ndarr
     return slope
 
 
-def check_positive(name: str, value: Any) -> None:
+def check_positive(name: str, value: object) -> None:
     """Raise an error if ``value`` is not a finite number > 0."""
     if not (is_number(value) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: must be a finite number > 0.")

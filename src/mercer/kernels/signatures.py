@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.distances import Meaning, Minkowski, all_pairs, own_pairs, signature_sums
 from mercer.kernels.bandwidths import median_distance
@@ -108,7 +109,7 @@ class Signature(Kernel):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"{name}={getattr(self, name)!r}: give True or False.")
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Series, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         self.validate()
         if self.length_scale != "auto":
             return self
@@ -119,20 +120,20 @@ class Signature(Kernel):
             length_scale=median_distance(Minkowski(2), self.path(X).values, of_points)
         )
 
-    def pair_cost(self, X: Any) -> float:
+    def pair_cost(self, X: Series) -> float:
         series = X.parts[0] if isinstance(X, Prepared) else X
         if not len(series):
             return 0.0
         each = series.channels + (2.0 * self.levels if self.levels else 20.0)
         return each * float(series.lengths.mean()) ** 2
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Series, like: Prepared | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         path = self.path(X)
         return Prepared((path, self._halvings(path)))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         same = X is Z
         X, Z = self.sides(X, Z)
         n, m = X.shape[0], Z.shape[0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -276,7 +275,7 @@ class FixedLengthSubsequences(Subsequences):
         return found, np.zeros(len(pairs), np.int64)
 
 
-def check_decay(decay: Any, reader: str) -> None:
+def check_decay(decay: float, reader: str) -> None:
     """Raise an error if ``decay`` is not in (0, 1]."""
     if not is_number(decay) or not 0 < decay <= 1:
         raise ValueError(f"decay={decay!r}: {reader} needs a number in (0, 1].")

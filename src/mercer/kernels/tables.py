@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from mercer import _native
@@ -26,7 +27,17 @@ from mercer.distances import (
 )
 from mercer.kernels.algebra import feature_products
 from mercer.kernels.base import NODES, Kernel
-from mercer.samples import Categories, Table, columns_by_kind, float_array, kind_named, read
+from mercer.samples import (
+    Categories,
+    Prepared,
+    Samples,
+    SamplesLike,
+    Table,
+    columns_by_kind,
+    float_array,
+    kind_named,
+    read,
+)
 
 
 class Match(Kernel):
@@ -175,7 +186,7 @@ class On(Composite, Kernel):
         X, Z = self.sides(X, Z)
         return self.kernel.block(X.parts[0], Z.parts[0])
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Prepared) -> np.ndarray:
         return self.kernel.diag(self.prepare(X).parts[0])
 
     @available_if(lambda self: hasattr(self.kernel, "features"))
@@ -274,7 +285,7 @@ class TableKernel(Composite, Kernel):
         else:
             yield from super().column_groups()
 
-    def encode(self, X: Any, like: Any = None) -> Table:
+    def encode(self, X: SamplesLike, like: Any = None) -> Table:
         if self.parts is not None or isinstance(X, Table):
             return super().encode(X, like)
         if like is not None:
@@ -284,7 +295,9 @@ class TableKernel(Composite, Kernel):
             groups = [(_suiting(kind), columns) for kind, columns in columns_by_kind(X)]
         return encode_groups(X, groups, like, "TableKernel")
 
-    def bind(self, X: Table, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(
+        self, X: Table, y: np.ndarray | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         if self.parts is None:
             self.validate()
             columns = most_columns(X, BY_KIND)  # where it stands beside other kernels
@@ -304,7 +317,7 @@ class TableKernel(Composite, Kernel):
             )
         return self.parts
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Any:
         self._parts()
         return super().prepare(X, like)
 
@@ -313,7 +326,7 @@ class TableKernel(Composite, Kernel):
         parts = zip(self._parts(), X.parts, Z.parts, strict=True)
         return self._combined((kernel.block(x, z) for (kernel, _), x, z in parts), X.dtype)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Prepared) -> np.ndarray:
         X = self.prepare(X)
         parts = zip(self._parts(), X.parts, strict=True)
         return self._combined((kernel.diag(x) for (kernel, _), x in parts), X.dtype)

@@ -11,13 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, dense_rows
 from mercer.kernels.algebra import Unary, have_features
 from mercer.kernels.base import NODES, Kernel
 from mercer.kernels.mantissas import root, values
-from mercer.samples import Prepared, is_number
+from mercer.samples import Prepared, Samples, is_number
 
 SEEN = 8  # rows that are used to test whether the Gram matrix is the identity
 SEEN_WORK = 2e9  # most operations of this test
@@ -48,13 +49,15 @@ class Normalised(Unary):
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Kernel:
+    def bind(
+        self, X: Samples, y: np.ndarray | None = None, sample_weight: ArrayLike | None = None
+    ) -> Kernel:
         bound = super().bind(X, y, sample_weight)
         if hasattr(bound, "scaled_block"):
             _warn_of_identity(bound, X)
         return bound
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         x = self.kernel.prepare(X, None if like is None else like.parts[0])
@@ -62,7 +65,7 @@ class Normalised(Unary):
             return Prepared((x, *root(self.kernel.scaled_diag(x))))
         return Prepared((x, _scale(self.kernel.diag(x))))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         if hasattr(self.kernel, "scaled_block"):
             return values(self.scaled_block(X, Z), X.dtype)
@@ -72,7 +75,7 @@ class Normalised(Unary):
         return K
 
     @available_if(lambda node: hasattr(node.kernel, "scaled_block"))
-    def scaled_block(self, X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+    def scaled_block(self, X: Samples, Z: Samples) -> tuple[np.ndarray, np.ndarray]:
         """The value m 2^e as (m, e), because it may be too small for a float; (n, m) each."""
         (x, *roots), (z, *others) = (side.parts for side in self.sides(X, Z))
         (m, e), (r, h), (s, k) = self.kernel.scaled_block(x, z), roots, others
@@ -84,12 +87,12 @@ class Normalised(Unary):
         ones = self.diag(X)
         return ones, np.zeros(len(ones), np.int64)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Prepared) -> np.ndarray:
         X = self.prepare(X)
         return (X.parts[1] > 0).astype(X.dtype)  # a root is 0 if k(x, x) is 0
 
     @available_if(have_features)
-    def features(self, X: Any) -> Any:
+    def features(self, X: Samples) -> Any:
         """The features, each row divided by its norm; sparse where those of the kernel are."""
         F, scale = self.kernel.features(X), _scale(self.kernel.diag(X))[:, None]
         return sp.csr_array(F.multiply(scale)) if sp.issparse(F) else F * scale
@@ -100,7 +103,7 @@ def _scale(d: np.ndarray) -> np.ndarray:
     return np.where(d > 0, 1 / np.sqrt(np.where(d > 0, d, 1)), 0).astype(d.dtype, copy=False)
 
 
-def _warn_of_identity(kernel: Any, X: Any) -> None:
+def _warn_of_identity(kernel: Any, X: Samples) -> None:
     """Warn if a normalised kernel is almost 0 on all pairs of some rows."""
     rows = np.unique(np.linspace(0, X.shape[0] - 1, SEEN).astype(int))
     cost = np.array([kernel.pair_cost(X[i : i + 1]) for i in rows])
@@ -185,7 +188,7 @@ class Centred(Unary):
         means = rows.prepare(rows.sample).parts[1].astype(np.float64)
         return rows.copied(mean=float(np.average(means, weights=rows.sample_weight)))
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         if self.mean is None:
@@ -206,7 +209,7 @@ class Centred(Unary):
         K += self.mean
         return K
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         X = self.prepare(X)
         return self.inner_diag(X) - 2 * X.parts[1] + X.dtype.type(self.mean)
 
@@ -241,25 +244,25 @@ class Modulated(Unary):
         super().validate()
         check_callable("function", self.function)
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         x = self.kernel.prepare(X, None if like is None else like.parts[0])
         return Prepared((x, self._values(X)))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         K = self.inner_block(X, Z)
         K *= X.parts[1][:, None]
         K *= Z.parts[1]
         return K
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         X = self.prepare(X)
         return X.parts[1] ** 2 * self.inner_diag(X)
 
     @available_if(have_features)
-    def features(self, X: Any) -> Any:
+    def features(self, X: Samples) -> Any:
         """The features, each row times f."""
         return dense_rows(self.kernel.features(X)) * self._values(X)[:, None]
 
@@ -303,28 +306,28 @@ class Mapped(Unary):
         super().validate()
         check_callable("transform", self.transform)
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         return super().bind(self.transform(X), y, sample_weight)
 
-    def pair_cost(self, X: Any) -> float:
+    def pair_cost(self, X: Samples) -> float:
         return super().pair_cost(self.transform(X))
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         return X if isinstance(X, Prepared) else super().prepare(self.transform(X), like)
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         return self.inner_block(X, Z)
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Samples) -> np.ndarray:
         return self.inner_diag(X)
 
     @available_if(have_features)
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """The features of the transformed samples."""
         return self.kernel.features(self.transform(X))
 
 
-def check_callable(name: str, function: Any) -> None:
+def check_callable(name: str, function: object) -> None:
     """Raise a TypeError if a parameter is not a function."""
     if not callable(function):
         raise TypeError(f"{name}={function!r}: give a function of encoded samples.")

@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.key_counts import Counts, KeyCounter, KeyCounts
 from mercer.kernels.mantissas import Scaled, values
 from mercer.persistence import fields, whole
-from mercer.samples import Prepared, Ragged, Trees, is_number
+from mercer.samples import Prepared, Ragged, Samples, Trees, is_number
 
 PRODUCTION, SUBTREE, SIZE, INNER = range(4)  # columns of what `nodes_of` returns
 
@@ -111,11 +111,11 @@ class NodePairs(Kernel):
     def terms(self) -> tuple[bool, float, float]:
         """Whether parts of any form are counted, λ, and μ."""
 
-    def pair_cost(self, X: Any) -> float:
+    def pair_cost(self, X: Trees) -> float:
         sizes = X.parts[0].lengths if isinstance(X, Prepared) else X.lengths
         return float(sizes.mean()) ** 2 if len(sizes) else 0.0
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Trees, like: Samples | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         nodes = nodes_of(X)
@@ -124,13 +124,13 @@ class NodePairs(Kernel):
         found = [keys, X.values[:, 1], nodes[:, SIZE], order.astype(np.uint64)]
         return Prepared((X, TreeNodes(np.stack(found, axis=1), X.starts, X.dtype)))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         return values(self.scaled_block(X, Z), np.result_type(X.dtype, Z.dtype))
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: np.ndarray) -> np.ndarray:
         return values(self.scaled_diag(X), X.dtype)
 
-    def scaled_block(self, X: Any, Z: Any) -> Scaled:
+    def scaled_block(self, X: Prepared, Z: Prepared) -> Scaled:
         """k(x, z) as (m, e), k = m 2^e; (n, m) each."""
         A, B = self.sides(X, Z)
         found = self._sums(A.parts[1], B.parts[1], X is Z, False)
@@ -287,7 +287,7 @@ def nodes_of(X: Trees) -> np.ndarray:
     return out
 
 
-def check_positive(value: Any, name: str) -> None:
+def check_positive(value: object, name: str) -> None:
     """Raise an error if a weight is not a finite number > 0."""
     if not (is_number(value) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: give a finite number > 0.")

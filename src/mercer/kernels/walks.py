@@ -10,7 +10,7 @@ from mercer import _native
 from mercer.distances import Meaning, mirrored
 from mercer.kernels.graph_counts import NONE64, OnGraphs, arrays, labels_of
 from mercer.persistence import fields, floats
-from mercer.samples import Graphs, Prepared, Ragged, is_number, is_whole
+from mercer.samples import Graphs, Prepared, Ragged, Samples, is_number, is_whole
 
 SHARE = 0.9  # of the largest decay, where it is chosen
 UNSEEN = 1e-15  # weight of an eigenvalue, by nodes, that is rounding
@@ -88,7 +88,7 @@ class RandomWalk(OnGraphs):
         if not isinstance(self.labels, (bool, np.bool_)):
             raise ValueError(f"labels={self.labels!r}: give True or False.")
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Graphs, y: object = None, sample_weight: object = None) -> Self:
         self.validate()
         if is_number(self.decay):
             return self
@@ -104,7 +104,7 @@ class RandomWalk(OnGraphs):
         marked = self.labels and X.edge_labels is not None
         return 40 * (edges**2 if marked else size * (size + edges))
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Graphs, like: Samples | None = None) -> Prepared:
         if isinstance(X, Prepared):
             return X
         decay = self._decay()
@@ -122,7 +122,7 @@ class RandomWalk(OnGraphs):
             )
         return Prepared((X, X if self._by_pairs(X) else _weighty(spectra, X)))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         same = X is Z
         A, B = self.sides(X, Z)
         (x, a), (z, b) = A.parts, B.parts

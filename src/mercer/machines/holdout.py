@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
 from mercer.machines.candidates import Candidate, Recipe, simple_candidates
@@ -28,7 +29,7 @@ from mercer.machines.scores import (
     wilson,
 )
 from mercer.machines.tasks import Classification, Regression, Task
-from mercer.samples import EncodedColumns
+from mercer.samples import EncodedColumns, Samples
 from mercer.spoken import spoken
 from mercer.tables import ranks_of
 from mercer.threads import Clock
@@ -62,7 +63,7 @@ def compared(
     y: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     seed: int = 0,
     groups: np.ndarray | None = None,
 ) -> Comparison:
@@ -244,7 +245,7 @@ class Coverage:
 
 
 def measure_coverage(
-    model: Any, X: Any, y: np.ndarray, groups: np.ndarray | None = None
+    model: Any, X: Samples, y: np.ndarray, groups: np.ndarray | None = None
 ) -> Coverage | None:
     """What the intervals of a model hold of rows that it has not seen; None if it has none.
 
@@ -420,5 +421,5 @@ def _task(model: Any) -> Task:
     return Regression(model.target_scale_, corrected=model.metric_ != "mae")
 
 
-def _encoded(model: Any, X: Any) -> EncodedColumns:
+def _encoded(model: Any, X: Samples) -> EncodedColumns:
     return X if isinstance(X, EncodedColumns) else model.encode(X)

@@ -26,6 +26,7 @@ from mercer.machines.candidates import Recipe, explicit_features
 from mercer.machines.machines import Machine
 from mercer.machines.tasks import Task
 from mercer.persistence import fields, whole
+from mercer.samples import Samples
 from mercer.spoken import spoken
 from mercer.threads import blas_threads, raise_if_stopped
 
@@ -53,7 +54,7 @@ class LinearModel:
     dual_coef_: np.ndarray  # of the rows, (n, outputs)
     scale_: np.ndarray  # squared factor of each feature in the kernel that `dual_coef_` belongs to
 
-    def encode_new(self, M: Any) -> Any:
+    def encode_new(self, M: Samples) -> Any:
         """New rows, as the kernel reads them."""
         return self.kernel_.encode(M, like=self.X_fit_)
 
@@ -70,7 +71,7 @@ class LinearMachine(Machine):
     rows: np.ndarray  # of the rows of the fit, those that it has read
     words: str  # what it is
 
-    def outputs(self, M: Any) -> np.ndarray:
+    def outputs(self, M: Samples) -> np.ndarray:
         model = self.learner
         n = M.shape[0]
         found = np.tile(model.intercept_, (n, 1))
@@ -80,7 +81,7 @@ class LinearMachine(Machine):
             found[some] += self._features(M[some]) @ model.coef_
         return found
 
-    def _features(self, M: Any) -> Any:
+    def _features(self, M: Samples) -> Any:
         return explicit_features(self.learner.kernel_, self.learner.encode_new(M))
 
     def again(self, share: float = 1.0) -> Recipe:
@@ -90,7 +91,7 @@ class LinearMachine(Machine):
     def stored(self) -> np.ndarray:
         return self.rows
 
-    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+    def contributions(self, M: Samples, outputs: np.ndarray) -> np.ndarray:
         model = self.learner
         if model.coef_ is None:
             return np.zeros((M.shape[0], len(self.rows)))
@@ -168,7 +169,7 @@ def _constant(machine, task, kernel, X, y, w, rows) -> LinearMachine:
     return LinearMachine(learner, task.plain(), 0.0, machine, rows, words)
 
 
-def of_all_classes(found: Any, task: Task, y: np.ndarray) -> tuple:
+def of_all_classes(found: Fitted, task: Task, y: np.ndarray) -> tuple:
     """Coefficients for all classes of the task; one that the rows lack is most unlikely."""
     if task.classes is None:
         return found.coef, found.intercept, found.dual
@@ -180,7 +181,7 @@ def of_all_classes(found: Any, task: Task, y: np.ndarray) -> tuple:
     return coef, intercept, dual
 
 
-def _ridge(F: Any, Y: np.ndarray, w: np.ndarray) -> Fitted:
+def _ridge(F: np.ndarray, Y: np.ndarray, w: np.ndarray) -> Fitted:
     y = Y[:, 0] if Y.shape[1] == 1 else Y
     tried = np.multiply(ALPHAS, w.mean())  # a factor of all weights changes nothing
     if F.shape[1] < MANY_FEATURES:
@@ -199,7 +200,7 @@ def _ridge(F: Any, Y: np.ndarray, w: np.ndarray) -> Fitted:
     )  # fmt: skip
 
 
-def fit_logistic(F: Any, y: np.ndarray, w: np.ndarray, C: float = COST) -> Fitted:
+def fit_logistic(F: np.ndarray, y: np.ndarray, w: np.ndarray, C: float = COST) -> Fitted:
     """Logistic regression on the features of rows of classes y."""
     learner = LogisticRegression(C=C / w.mean(), max_iter=_steps(F, y)).fit(F, y, w)
     words = f"logistic regression, C = {C:g},"
@@ -228,7 +229,7 @@ def _few(F: Any, y: np.ndarray, w: np.ndarray) -> Fitted:
     return _of_classes(best["learner"], F, y, w, kept, f"logistic regression, {len(kept)} kept,")
 
 
-def _of_classes(learner: Any, F: Any, y, w, kept: np.ndarray, words: str) -> Fitted:
+def _of_classes(learner: Any, F: np.ndarray, y, w, kept: np.ndarray, words: str) -> Fitted:
     """A logistic regression on some of the features; of two classes each has half of the odds."""
     some = F if len(kept) == F.shape[1] else F[:, kept]
     residuals = w[:, None] * ((y[:, None] == learner.classes_) - learner.predict_proba(some))

@@ -18,6 +18,7 @@ from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
 from mercer.machines.candidates import Recipe
+from mercer.samples import EncodedColumns, Samples
 from mercer.spoken import spoken
 
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
@@ -33,7 +34,7 @@ class Machine(ABC):
     penalty: float  # λ / Σw of ridge, C, or the width of a window
 
     @abstractmethod
-    def outputs(self, M: Any) -> np.ndarray:
+    def outputs(self, M: Samples) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs)."""
 
     @property
@@ -71,7 +72,7 @@ class Machine(ABC):
         return "training rows"
 
     @abstractmethod
-    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+    def contributions(self, M: Samples, outputs: np.ndarray) -> np.ndarray:
         """How much each stored row adds to one output of each row, (n, stored).
 
         ``outputs`` has the number of this output for each row. Of a support vector machine it is a
@@ -83,7 +84,7 @@ class Machine(ABC):
     def description(self) -> str:
         """The solver, and what it chose, in words."""
 
-    def __call__(self, M: Any) -> np.ndarray:
+    def __call__(self, M: Samples) -> np.ndarray:
         """Predictions or probabilities for the rows of an encoded table."""
         return self.finish(self.outputs(M))
 
@@ -97,7 +98,7 @@ class KernelRidgeMachine(Machine):
     penalty: float
     offset: np.ndarray  # means of the targets, (outputs,)
 
-    def outputs(self, M: Any) -> np.ndarray:
+    def outputs(self, M: EncodedColumns) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs); sums are in float64."""
         out = np.empty((len(M), len(self.offset)))
         for part in self.learner.expansions(M):
@@ -153,7 +154,7 @@ class MarginMachine(Machine):
     penalty: float
     classes: np.ndarray  # those of the task; the learner may have met fewer
 
-    def outputs(self, M: Any) -> np.ndarray:
+    def outputs(self, M: Samples) -> np.ndarray:
         """Of the rows of an encoded table, (n, classes)."""
         values, met = self.learner.decision_function(M), self.learner.classes_
         known = pair_likelihoods(values, len(met))
@@ -172,7 +173,7 @@ class MarginMachine(Machine):
     def kind(self) -> str:
         return "support vectors"
 
-    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+    def contributions(self, M: Samples, outputs: np.ndarray) -> np.ndarray:
         k = len(self.learner.classes_)
         codes = np.repeat(np.arange(k), self.learner.n_support_)
         if self.learner.X_fit_.shape[0] != len(codes):
@@ -221,7 +222,7 @@ class WindowMachine(Machine):
     def again(self, share: float = 1.0) -> Recipe:
         return Recipe("window")
 
-    def outputs(self, M: Any) -> np.ndarray:
+    def outputs(self, M: Samples) -> np.ndarray:
         return self.read(self.learner.predict(M))
 
     def read(self, means: np.ndarray) -> np.ndarray:
@@ -232,7 +233,7 @@ class WindowMachine(Machine):
     def stored(self) -> np.ndarray:
         return np.arange(len(self.targets))
 
-    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+    def contributions(self, M: Samples, outputs: np.ndarray) -> np.ndarray:
         """What each row adds to the mean of the targets, (n, stored)."""
         distance, near = self.learner.distance_, self.learner.X_fit_
         D = distance.block(self.learner.encode_new(M), near).astype(np.float64)
@@ -283,13 +284,13 @@ class OneOutput(Machine):
     def penalty(self) -> float:
         return self.machine.penalty
 
-    def outputs(self, M: Any) -> np.ndarray:
+    def outputs(self, M: Samples) -> np.ndarray:
         return self.size * self.machine.outputs(M)[:, [self.place]]
 
     def again(self, share: float = 1.0) -> Recipe:
         return self.machine.again(share)
 
-    def contributions(self, M: Any, outputs: np.ndarray) -> np.ndarray:
+    def contributions(self, M: Samples, outputs: np.ndarray) -> np.ndarray:
         return self.size * self.machine.contributions(M, outputs + self.place)
 
 

@@ -20,6 +20,7 @@ from mercer.machines.machines import Machine
 from mercer.machines.settings import SearchSettings
 from mercer.machines.tasks import Task
 from mercer.persistence import each, fields, floats, whole
+from mercer.samples import Samples
 
 HELD_SHARE = 1 / 64  # of the memory, for the predictions of one candidate
 MOST, LEAST_SHARE = 4, 0.03  # machines of a mean, whose predictions take as long as those of all
@@ -57,7 +58,7 @@ class MeanMachine(Machine):
         """That of the best machine."""
         return self.machines[0].again(share)
 
-    def outputs(self, M: Any) -> np.ndarray:
+    def outputs(self, M: Samples) -> np.ndarray:
         """Of the rows of an encoded table, (n, outputs)."""
         calibrated = [part.finish.slope * part.outputs(M) + part.finish.bias for part in self.parts]
         return np.tensordot(self.shares, calibrated, 1)

@@ -46,6 +46,7 @@ from mercer.machines.machines import (
     WindowMachine,
 )
 from mercer.machines.tasks import Classification
+from mercer.samples import Samples
 from mercer.threads import blas_threads
 
 COSTS = (1.0, 10.0, 100.0)  # values of C of a support vector machine
@@ -395,7 +396,7 @@ def costs_tried(pairs: int) -> tuple[float, ...]:
 
 
 def compressed(
-    machine: Machine, kernel: Kernel, M: Any, rank: int, **settings: Any
+    machine: Machine, kernel: Kernel, M: Samples, rank: int, **settings: Any
 ) -> KernelRidgeMachine:
     """A machine with few centres, whose outputs are as near as they can be to those of another.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import sklearn.metrics as skm
+from numpy.typing import ArrayLike
 
 Z95 = 1.959963984540054  # the normal distribution's 97.5% point
 
@@ -32,7 +33,11 @@ class Metric:
     ranks: np.ndarray | None = None  # those of the classes, which `on` sets
 
     def __call__(
-        self, y: np.ndarray, predicted: np.ndarray, classes: Any = None, weights: Any = None
+        self,
+        y: np.ndarray,
+        predicted: np.ndarray,
+        classes: Any = None,
+        weights: ArrayLike | None = None,
     ) -> float:
         """The score of predicted values, or of probabilities (n, classes) for classification.
 
@@ -257,7 +262,11 @@ def metric_named(name: str | None, task: str) -> Metric:
 
 
 def decision_weights(
-    metric: Metric, y: np.ndarray, P: np.ndarray, classes: np.ndarray, weights: Any = None
+    metric: Metric,
+    y: np.ndarray,
+    P: np.ndarray,
+    classes: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Factors of the probabilities, so that the class of the largest product scores best, (k,).
 
@@ -285,7 +294,7 @@ def interval(
     metric: Metric,
     y: np.ndarray,
     predicted: np.ndarray,
-    classes: Any = None,
+    classes: ArrayLike | None = None,
     seed: int = 0,
     time: float | None = None,
     groups: np.ndarray | None = None,
@@ -325,7 +334,7 @@ def drawn_rows(n: int, groups: np.ndarray | None, rng: np.random.Generator) -> n
     return np.repeat(np.arange(n), times[groups])
 
 
-def wilson(p: Any, n: Any) -> tuple[Any, Any]:
+def wilson(p: float | np.ndarray, n: int | np.ndarray) -> tuple[Any, Any]:
     """Wilson's 95% interval of shares p of n rows; both may be arrays.
 
     References

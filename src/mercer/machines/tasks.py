@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
 from mercer.learners.base import (
@@ -23,6 +24,7 @@ from mercer.learners.base import (
     fit_softmax,
 )
 from mercer.persistence import fields, floats
+from mercer.samples import Samples
 from mercer.spoken import written
 from mercer.tables import LARGEST, ranks_of
 
@@ -54,7 +56,7 @@ class Task(ABC):
         """The targets that a machine is fitted to, (n, outputs)."""
 
     @abstractmethod
-    def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> Any:
+    def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: object = None) -> Any:
         """A function from outputs to predictions or probabilities.
 
         It is fitted to ``outputs`` for rows that the machine was not trained on.
@@ -78,11 +80,11 @@ class Task(ABC):
         return votes
 
     @abstractmethod
-    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
+    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: object = None) -> float:
         """A smooth loss of predictions or probabilities."""
 
     @abstractmethod
-    def answers(self, model: Any, M: Any) -> np.ndarray:
+    def answers(self, model: BaseEstimator, M: Samples) -> np.ndarray:
         """Predictions or probabilities of a fitted scikit-learn model."""
 
     def strata(self, y: np.ndarray) -> np.ndarray:
@@ -125,7 +127,7 @@ class Classification(Task):
         return 1 - 2 * off[self.strata(y)] / off.max()
 
     def calibrate(
-        self, outputs: np.ndarray, y: np.ndarray, weights: Any = None
+        self, outputs: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
     ) -> SoftmaxCalibration:
         return fit_softmax(outputs, self.strata(y), weights)
 
@@ -138,7 +140,9 @@ class Classification(Task):
     def of_votes(self, votes: np.ndarray) -> np.ndarray:
         return softmax(votes, axis=1)
 
-    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
+    def loss(
+        self, y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None = None
+    ) -> float:
         likelihoods = predicted[np.arange(len(y)), self.strata(y)]
         return float(-np.average(np.log(np.clip(likelihoods, 1e-12, 1)), weights=weights))
 
@@ -185,7 +189,7 @@ class TargetScale:
         """Numbers of this scale on their own."""
         return z
 
-    def corrected(self, share: Any) -> tuple[Any, Any]:
+    def corrected(self, share: object) -> tuple[Any, Any]:
         """A factor and a term on this scale by which predictions become ``share`` times as large,
         where there are such: the mean of a curve is not the curve of the mean."""
         return 1.0, 0.0
@@ -208,7 +212,7 @@ class JointScale(TargetScale):
 
     @classmethod
     def joined(
-        cls, scales: Sequence[TargetScale], y: np.ndarray, weights: Any = None
+        cls, scales: Sequence[TargetScale], y: np.ndarray, weights: np.ndarray | None = None
     ) -> JointScale:
         """The scale of targets, each of which has its own."""
         z = np.stack([scale.forward(v) for scale, v in zip(scales, y.T)], axis=1)
@@ -240,7 +244,7 @@ class JointScale(TargetScale):
         return slopes, terms / self.sizes
 
 
-def _spread(y: np.ndarray, weights: Any = None) -> np.ndarray:
+def _spread(y: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """The standard deviation of each column; 1 where a column is constant."""
     mean = np.average(y, axis=0, weights=weights)
     found = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weights))
@@ -273,7 +277,9 @@ class Regression(Task):
     def targets(self, y: np.ndarray) -> np.ndarray:
         return self.scale.forward(y).reshape(len(y), -1)
 
-    def calibrate(self, outputs: np.ndarray, y: np.ndarray, weights: Any = None) -> BackTransformed:
+    def calibrate(
+        self, outputs: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
+    ) -> BackTransformed:
         plain = self.plain()
         if not (self.corrected and self.scale.name):
             return plain
@@ -284,12 +290,14 @@ class Regression(Task):
     def plain(self) -> BackTransformed:
         return BackTransformed(self.scale)
 
-    def loss(self, y: np.ndarray, predicted: np.ndarray, weights: Any = None) -> float:
+    def loss(
+        self, y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None = None
+    ) -> float:
         """The mean square of the errors; of several targets, in units of the spread of each."""
         off = (y - predicted) / self.scale.spread
         return float(np.mean(np.average(off**2, axis=0, weights=weights)))
 
-    def answers(self, model: Any, M: Any) -> np.ndarray:
+    def answers(self, model: Any, M: Samples) -> np.ndarray:
         return model.predict(M)
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from mercer.persistence.errors import reason
 
@@ -66,7 +67,7 @@ def declared(owner: type) -> dict[str, Rule]:
     return found
 
 
-def check_fields(root: Any) -> None:
+def check_fields(root: object) -> None:
     """Check the fields of all objects that something from a file holds.
 
     Raises
@@ -101,7 +102,7 @@ def _with_parts(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if type(value) not in PLAIN]
 
 
-def _check(rule: Rule, owner: Any, value: Any, name: str) -> None:
+def _check(rule: Rule, owner: Any, value: object, name: str) -> None:
     try:
         rule(owner, value)
     except Exception as error:  # a size that is asked for may not be there
@@ -147,7 +148,7 @@ def whole(
         How many there are along the first axis. None: any number.
     """
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: BaseEstimator, value: object) -> None:
         array = _as_array(value, axes)
         _check_range(array, least, None if below is None else below(owner))
         _check_length(array, length, owner)
@@ -158,7 +159,7 @@ def whole(
 def offsets(end: Size, *, length: Size | None = None, axes: int = 1) -> Rule:
     """Where parts of a list start: numbers that ascend from 0 to ``end``, in each row."""
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: BaseEstimator, value: object) -> None:
         array = _as_array(value, axes)
         _check_length(array, length, owner)
         for row in array.reshape(-1, array.shape[-1]):
@@ -172,7 +173,7 @@ def offsets(end: Size, *, length: Size | None = None, axes: int = 1) -> Rule:
 def permutation(length: Size) -> Rule:
     """Each of the numbers 0, 1 ... below ``length`` once."""
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: BaseEstimator, value: object) -> None:
         array = _as_array(value, 1)
         _check_length(array, length, owner)
         _check_range(array, 0, len(array))
@@ -184,7 +185,7 @@ def permutation(length: Size) -> Rule:
     return check
 
 
-def halves(owner: Any, value: Any) -> None:
+def halves(owner: BaseEstimator, value: object) -> None:
     """The two parts of each inner node of a tree: a later node, or ~ the number of a leaf.
 
     Each node but the first is a part of one node, and each leaf is, so that ways down end.
@@ -204,7 +205,7 @@ def halves(owner: Any, value: Any) -> None:
 def floats(axes: int, length: Size | None = None, columns: Size | None = None) -> Rule:
     """Numbers with a point, in one of the precisions; of any value."""
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: BaseEstimator, value: object) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or value.ndim != axes:
             raise ValueError(f"is {_words(value)}, not floating numbers with {axes} axes")
         _check_length(value, length, owner)
@@ -217,7 +218,7 @@ def floats(axes: int, length: Size | None = None, columns: Size | None = None) -
 def number(most: Size | None = None, least: float = 0) -> Rule:
     """A number from ``least`` to ``most``; a whole one, if ``most`` is."""
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: BaseEstimator, value: Any) -> None:
         high = np.inf if most is None else most(owner)
         right = Integral if type(high) is int else Real
         is_number = isinstance(value, right) and not isinstance(value, bool)
@@ -230,17 +231,17 @@ def number(most: Size | None = None, least: float = 0) -> Rule:
 def equal(wanted: Size) -> Rule:
     """A whole number that follows from other fields."""
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: BaseEstimator, value: object) -> None:
         if not isinstance(value, Integral) or value != wanted(owner):
             raise ValueError(f"is {str(value)[:40]}, not {wanted(owner)}")
 
     return check
 
 
-def one_of(*known: Any) -> Rule:
+def one_of(*known: object) -> Rule:
     """One of some values."""
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: BaseEstimator, value: object) -> None:
         if not any(type(value) is type(each) and value == each for each in known):
             raise ValueError(f"is {str(value)[:40]!r}, not one of {known}")
 
@@ -250,7 +251,7 @@ def one_of(*known: Any) -> Rule:
 def length_of(wanted: Size) -> Rule:
     """Samples, arrays or lists of a length that follows from other fields."""
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: Any, value: np.ndarray) -> None:
         found = value.shape[0] if hasattr(value, "shape") else len(value)
         if found != wanted(owner):
             raise ValueError(f"has {found} rows, not {wanted(owner)}")
@@ -261,7 +262,7 @@ def length_of(wanted: Size) -> Rule:
 def each(rule: Rule) -> Rule:
     """A list whose items obey a rule."""
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: BaseEstimator, value: object) -> None:
         if not isinstance(value, (list, tuple)):
             raise ValueError(f"is {_words(value)}, not a list")
         for item in value:
@@ -273,21 +274,21 @@ def each(rule: Rule) -> Rule:
 def optional(rule: Rule) -> Rule:
     """None, or what obeys a rule."""
 
-    def check(owner: Any, value: Any) -> None:
+    def check(owner: BaseEstimator, value: object) -> None:
         if value is not None:
             rule(owner, value)
 
     return check
 
 
-def unread(owner: Any, value: Any) -> None:
+def unread(owner: BaseEstimator, value: object) -> None:
     """Anything: no code takes it for a place, and a comparison with it cannot go wrong."""
 
 
 # --- what rules check ----------------------------------------------------------------------------
 
 
-def _as_array(value: Any, axes: int) -> np.ndarray:
+def _as_array(value: object, axes: int) -> np.ndarray:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or value.ndim != axes:
         raise ValueError(f"is {_words(value)}, not whole numbers with {axes} axes")
     return value
@@ -312,12 +313,12 @@ def _check_ascent(array: np.ndarray) -> None:
             raise ValueError("descends, so that parts overlap")
 
 
-def _check_length(array: np.ndarray, length: Size | None, owner: Any) -> None:
+def _check_length(array: np.ndarray, length: Size | None, owner: BaseEstimator) -> None:
     if length is not None and len(array) != length(owner):
         raise ValueError(f"has {len(array)} entries, not {length(owner)}")
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} of shape {value.shape}"
     return f"of the type {type(value).__name__}"

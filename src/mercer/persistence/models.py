@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 import mercer
 from mercer.persistence.archives import check_members, one_reader, read_header
 from mercer.persistence.errors import ModelFileError, reason
@@ -127,7 +129,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str | type] = ()) -> Any:
 # --- writing -------------------------------------------------------------------------------------
 
 
-def model_bytes(model: Any) -> bytes:
+def model_bytes(model: BaseEstimator) -> bytes:
     """The bytes that `save` writes.
 
     Raises
@@ -139,7 +141,7 @@ def model_bytes(model: Any) -> bytes:
         return _written(model)
 
 
-def _written(model: Any) -> bytes:
+def _written(model: BaseEstimator) -> bytes:
     name = type(model).__name__
     archived = io.BytesIO()
     try:
@@ -183,7 +185,7 @@ class _Archive(zipfile.ZipFile):
         return self.NameToInfo.keys()
 
 
-def _described(model: Any) -> bytes:
+def _described(model: BaseEstimator) -> bytes:
     """The archive of `skops.io.dumps`, whose description has no blanks between its parts.
 
     Half of the description of a wide table would be blanks, which Python alone can write.

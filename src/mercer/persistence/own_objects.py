@@ -224,7 +224,7 @@ def made_tuple(owner: type, values: list) -> Any:
     return tuple.__new__(owner, values)
 
 
-def mark_own(description: Any) -> None:
+def mark_own(description: dict) -> None:
     """Let skops, which is imported by then, make the objects of Mercer's classes in a description
     by `made`, and not by their methods."""
     _register_node()

@@ -203,7 +203,7 @@ class _Walk:
         return None
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: object) -> Any:
     """The value, or None for the lists and dicts of JSON."""
     return None if isinstance(value, (dict, list)) else value
 

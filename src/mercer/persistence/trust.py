@@ -130,7 +130,7 @@ def why_unloadable(name: str) -> str:
     return "" if _home(found) == name else "not defined at the top level of a module"
 
 
-def _home(found: Any) -> str | None:
+def _home(found: object) -> str | None:
     """module.Name of a class that can be reached by it; None for everything else."""
     if not isinstance(found, type):
         return None
@@ -156,7 +156,7 @@ def trusted_names(trusted: Any) -> list[str]:
     return [_trusted_name(entry) for entry in trusted]
 
 
-def _trusted_name(entry: Any) -> str:
+def _trusted_name(entry: object) -> str:
     found = _imported(entry) if isinstance(entry, str) else entry
     if not isinstance(found, type):
         raise TypeError(

@@ -94,13 +94,13 @@ VALUES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }  # fmt: skip
 
 
-def _named(value: Any) -> Any:
+def _named(value: object) -> Any:
     """A number, or a value of the table with the name of its type."""
     name = _name(type(value))
     return [name, VALUES[name][0](value)] if name in VALUES else np.asarray(value).item()
 
 
-def _unnamed(said: Any) -> Any:
+def _unnamed(said: object) -> Any:
     return VALUES[said[0]][1](said[1]) if isinstance(said, list) else said
 
 
@@ -140,7 +140,7 @@ def _register_pandas() -> None:
         register(owner, _state)
 
 
-def _state(value: Any, context: Any) -> dict[str, Any]:
+def _state(value: object, context: Any) -> dict[str, Any]:
     """The text that is written for a value."""
     from skops.io._general import object_get_state
 

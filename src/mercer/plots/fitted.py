@@ -21,11 +21,14 @@ import numpy as np
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from mercer.estimator import Seed
 from mercer.gram import gram
 from mercer.kernels import Kernel, as_kernel
 from mercer.machines import Classification, Regression, Task
 from mercer.samples import (
     EncodedColumns,
+    Samples,
+    SamplesLike,
     as_rows,
     column_names,
     describe,
@@ -69,7 +72,7 @@ def task_of(model: Any) -> Task:
     return Regression() if model.task == "regression" else Classification(model.classes_)
 
 
-def bound_kernel(machine: Any, X: Any) -> Kernel:
+def bound_kernel(machine: Any, X: Samples) -> Kernel:
     """The bound kernel of a fitted learner.
 
     Scikit-learn's learners have only a name and parameters, so their kernel is bound to X.
@@ -83,7 +86,7 @@ def bound_kernel(machine: Any, X: Any) -> Kernel:
 
 
 def sample_gram(
-    model: Any, X: Any, *, max_samples: int = 1000, random_state: Any = 0
+    model: Any, X: Any, *, max_samples: int = 1000, random_state: Seed = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """K between random rows of X (without replacement), and their numbers, ascending.
 
@@ -123,7 +126,7 @@ def take(X: Any, rows: np.ndarray) -> Any:
     return X[rows] if isinstance(X, ReadTable) else take_rows(X, rows)
 
 
-def row_count(X: Any, y: Any = None) -> int:
+def row_count(X: SamplesLike, y: Any = None) -> int:
     """How many rows X has: at least one, and as many as y, unless this is None."""
     if isinstance(X, (str, bytes, Mapping, Set)) or X is None:
         raise TypeError(f"X is {describe(X)}: give the rows of data, as an array, frame or list.")
@@ -150,22 +153,22 @@ class ModelRows(ABC):
         """Some of the rows."""
 
     @abstractmethod
-    def cells(self, column: Any) -> np.ndarray:
+    def cells(self, column: object) -> np.ndarray:
         """The cells of a column as they were given."""
 
     @abstractmethod
     def with_columns(self, columns: list, other: Self, rows: np.ndarray) -> Any:
         """The data, with the cells of some rows of ``other`` in columns, one row for each row."""
 
-    def with_cells(self, column: Any, other: Self, rows: np.ndarray) -> Any:
+    def with_cells(self, column: object, other: Self, rows: np.ndarray) -> Any:
         """`with_columns` for one column."""
         return self.with_columns([column], other, rows)
 
-    def held(self, column: Any, other: Self, row: int) -> Any:
+    def held(self, column: object, other: Self, row: int) -> Any:
         """The data, with a column constant: everywhere the cell of a row of ``other``."""
         return self.with_cells(column, other, np.full(len(self), row))
 
-    def kind(self, column: Any) -> ColumnKind | None:
+    def kind(self, column: int | str) -> ColumnKind | None:
         """The kind of a column; of a model without kinds, None for all but numbers."""
         kind = self.kinds[column]
         numbers = kind is None and self.cells(column).dtype.kind in "iuf"
@@ -185,11 +188,11 @@ class EncodedRows(ModelRows):
     def __getitem__(self, rows: np.ndarray) -> EncodedRows:
         return EncodedRows(self.table[rows], self.kinds)
 
-    def cells(self, column: Any) -> np.ndarray:
+    def cells(self, column: object) -> np.ndarray:
         return self.table.columns[column]
 
     def with_cells(
-        self, column: Any, other: EncodedRows, rows: np.ndarray, label: str | None = None
+        self, column: object, other: EncodedRows, rows: np.ndarray, label: str | None = None
     ) -> EncodedColumns:
         """See `ModelRows`; with a ``label``, only that part of the column, such as an hour."""
         parts = self.parts.get(column, [])
@@ -243,7 +246,7 @@ class RawRows(ModelRows):
         return mine.with_columns(cells).to_native()
 
 
-def rows_of(model: Any, X: Any) -> ModelRows:
+def rows_of(model: Any, X: SamplesLike) -> ModelRows:
     """Rows of X for a model: encoded for a fitted automatic estimator, else as they are."""
     if not hasattr(model, "encoder_"):
         kernel = getattr(model, "kernel_", None)

@@ -64,6 +64,7 @@ from mercer.samples.graph_forms import graph_of_fields
 from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
 from mercer.samples.node_graph import LAPLACIANS, scaled_rows
+from mercer.samples.protocol import SamplesLike
 from mercer.samples.raw_data import (
     LISTED,
     as_cells,

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.persistence import fields, floats
 from mercer.samples.kind import Kind
+from mercer.samples.protocol import SamplesLike
 from mercer.samples.ragged import Ragged, cell_numbers, points_of_all
 from mercer.samples.raw_data import as_objects, describe
 
@@ -43,7 +44,7 @@ class BagsKind(Kind):
     distance = "mercer.distances:SlicedWasserstein"
     kernels = ("mercer.kernels:bag_kernel",)
 
-    def rows(self, X: Any, reader: str) -> list:
+    def rows(self, X: SamplesLike, reader: str) -> list:
         if isinstance(X, np.ndarray) and X.dtype.kind in "iufb":
             if X.ndim == 3 and len(X):
                 return list(X)
@@ -53,7 +54,7 @@ class BagsKind(Kind):
             )
         return as_objects(X, self.name, reader)
 
-    def encode(self, X: Any, like: Bags | None, reader: str) -> Bags:
+    def encode(self, X: SamplesLike, like: Bags | None, reader: str) -> Bags:
         rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(self.rows(X, reader))]
         said = "the points of X[{}] have {} numbers, but {} {}: give bags with the same columns."
         first, fitted = "those of X[0] have", "the bags of the fit have"

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer.persistence import each, fields, length_of, number, whole
 from mercer.samples.kind import Kind
-from mercer.samples.protocol import Encoded
+from mercer.samples.protocol import Encoded, SamplesLike
 from mercer.samples.raw_data import (
     describe_entry,
     is_frame,
@@ -49,7 +50,7 @@ class Categories(Encoded):
     by_row = ("codes",)
 
     def __init__(
-        self, codes: np.ndarray, levels: list[list], dtype: Any = np.float64,
+        self, codes: np.ndarray, levels: list[list], dtype: DTypeLike = np.float64,
         known: list[int] | None = None,
     ):  # fmt: skip
         super().__init__(dtype)
@@ -82,7 +83,7 @@ class CategoriesKind(Kind):
     kernels = ("mercer.kernels:Match",)
     tags: ClassVar = {"sparse": False, "categorical": True}
 
-    def rows(self, X: Any, reader: str) -> Any:
+    def rows(self, X: SamplesLike, reader: str) -> Any:
         """A data frame, or a 2-D array."""
         X = named_fields(X)
         if is_frame(X):
@@ -97,7 +98,7 @@ class CategoriesKind(Kind):
             raise ValueError(f"X has {X.ndim} dimensions; {reader} needs 2: rows of categories.")
         return X
 
-    def encode(self, X: Any, like: Categories | None, reader: str) -> Categories:
+    def encode(self, X: SamplesLike, like: Categories | None, reader: str) -> Categories:
         columns = object_columns(self.rows(X, reader))
         if like is not None and len(columns) != like.shape[1]:
             raise ValueError(

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.samples.kind import named
 from mercer.samples.numbers import is_number
+from mercer.samples.protocol import SamplesLike
 from mercer.samples.raw_data import (
     LISTED,
     first_known,
@@ -35,7 +36,7 @@ def column_names(X: Any) -> list:
 
 
 def select_columns(
-    X: Any,
+    X: SamplesLike,
     columns: Sequence,
     reader: str = "this kernel",
     coordinates: bool = False,
@@ -66,7 +67,7 @@ def select_columns(
     return np.asarray(X)[:, list(columns)]
 
 
-def number_columns(X: Any) -> tuple[list, list]:
+def number_columns(X: SamplesLike) -> tuple[list, list]:
     """Names of the columns that hold numbers, and of the others."""
     names = column_names(X)
     if is_frame(X):
@@ -118,7 +119,7 @@ def columns_by_kind(X: Any) -> list[tuple[str, tuple]]:
     return [group for group in groups if group[1]]
 
 
-def in_numbers(X: Any) -> Any:
+def in_numbers(X: SamplesLike) -> Any:
     """Columns that are read as numbers, if some are amounts in another type: dates and durations
     become days, and decimals and texts of numbers floats. All else is returned as it is."""
     typed = X.dtype.kind in "OMm" and X.ndim == 2 if type(X) is np.ndarray else is_frame(X)
@@ -130,7 +131,7 @@ def in_numbers(X: Any) -> Any:
     return np.column_stack(known) if len(known) == len(columns) else X
 
 
-def in_days(X: Any) -> Any:
+def in_days(X: SamplesLike) -> Any:
     """Rows of dates, durations and numbers as floats, as `in_numbers` makes them, for what reads
     vectors. All else, also rows that have texts, is returned as it is."""
     dated, first = False, ()
@@ -207,7 +208,7 @@ def _holds_numbers(column: np.ndarray) -> bool:
     return all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in column)
 
 
-def refuse_missing(X: Any, columns: Sequence, reader: str) -> None:
+def refuse_missing(X: SamplesLike, columns: Sequence, reader: str) -> None:
     """Raise an error if numbers are missing, and name the columns."""
     if isinstance(X, np.ndarray) and X.dtype.kind != "O":  # all columns at once
         counts = is_missing(X).sum(axis=0).tolist()

@@ -78,7 +78,7 @@ def graph_of_fields(fields: Mapping, name: str) -> tuple | None:
     return found
 
 
-def parts_of(item: Any, name: str) -> GraphParts:
+def parts_of(item: object, name: str) -> GraphParts:
     """Read one graph, with a number for each label.
 
     Raises
@@ -91,7 +91,7 @@ def parts_of(item: Any, name: str) -> GraphParts:
     return found._replace(labels=labels, edge_labels=marks)
 
 
-def graph_as_given(item: Any, name: str) -> GraphParts:
+def graph_as_given(item: object, name: str) -> GraphParts:
     """Read one graph, with its labels as they are; errors are those of `parts_of`."""
     if isinstance(item, (tuple, list)):
         return _of_tuple(item, name) if _is_counted(item) else _of_grakel(item, name)
@@ -104,7 +104,7 @@ def graph_as_given(item: Any, name: str) -> GraphParts:
     return FORMS[form or "networkx"][0](item, name)
 
 
-def _form(item: Any) -> str | None:
+def _form(item: object) -> str | None:
     forms = (form for form, (_, *needs) in FORMS.items() if all(hasattr(item, n) for n in needs))
     return next(forms, None)
 
@@ -167,7 +167,7 @@ def _of_mapping(item: Mapping, name: str) -> GraphParts:
     return _with_fields(ids, ends, data, fields, item.get("directed"), name)
 
 
-def _payload(payload: Any) -> Mapping:
+def _payload(payload: object) -> Mapping:
     """The data of a node or an edge of rustworkx: fields, or its label itself."""
     if isinstance(payload, Mapping):
         return payload
@@ -226,7 +226,7 @@ def _of_matrix(A: Any, name: str) -> tuple[int, np.ndarray]:
     return A.shape[0], edges[edges[:, 0] <= edges[:, 1]]
 
 
-def _is_counted(item: Any) -> bool:
+def _is_counted(item: object) -> bool:
     """Whether a tuple is (n, edges[, labels[, edge labels]])."""
     return (
         isinstance(item, tuple)
@@ -345,7 +345,7 @@ def _mapped_edges(edges: Mapping, name: str) -> list:
     return found
 
 
-def _hashed(labels: Any, name: str, noun: str) -> np.ndarray | None:
+def _hashed(labels: list | tuple | None, name: str, noun: str) -> np.ndarray | None:
     """A number for each label; None if none of the nodes or edges has one."""
     if labels is None:
         return None

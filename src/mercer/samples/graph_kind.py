@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer.samples.graph_forms import (
     GraphParts,
@@ -15,6 +16,7 @@ from mercer.samples.graph_forms import (
 )
 from mercer.samples.graphs import Graphs, finite_attributes, rows_of_neighbours
 from mercer.samples.kind import Drawing, Kind, named
+from mercer.samples.protocol import Samples, SamplesLike
 from mercer.samples.raw_data import as_objects, describe_entry
 
 
@@ -34,10 +36,10 @@ class GraphsKind(Kind):
     distance = "mercer.kernels:graph_distance"
     kernels = ("mercer.kernels:graph_kernel",)
 
-    def holds(self, item: Any) -> bool:
+    def holds(self, item: object) -> bool:
         return holds_graph(item)
 
-    def size(self, item: Any) -> float:
+    def size(self, item: object) -> float:
         return float(parts_of(item, "the graph").n)
 
     def rows(self, X: Any, reader: str) -> list:
@@ -55,7 +57,7 @@ class GraphsKind(Kind):
                 )
         return rows
 
-    def encode(self, X: Any, like: Graphs | None, reader: str) -> Graphs:
+    def encode(self, X: SamplesLike, like: Graphs | None, reader: str) -> Graphs:
         parts = [parts_of(row, f"X[{i}]") for i, row in enumerate(self.rows(X, reader))]
         return _encoded(parts, like, reader)
 
@@ -76,17 +78,17 @@ class GraphsKind(Kind):
             "metric=KernelDistance(WeisfeilerLehman(5).normalised())."
         )
 
-    def text(self, item: Any) -> str:
+    def text(self, item: object) -> str:
         return _sizes(self.encode([item], None, "this report"))
 
-    def drawing(self, item: Any) -> Drawing:
+    def drawing(self, item: object) -> Drawing:
         graph = self.encode([item], None, "this report")
         known = graph.node_labels is not None
         labels = graph_as_given(item, "the graph").labels if known else None
         draw = named("mercer.plots.layout:graph_drawing")
         return draw(len(graph.degrees), _edges(graph), labels, _sizes(graph), graph.directed)
 
-    def without_each_node(self, item: Any) -> list:
+    def without_each_node(self, item: object) -> list:
         parts = graph_as_given(item, "graph")
         if parts.directed or parts.attributes is not None:
             raise ValueError(
@@ -157,12 +159,12 @@ def _encoded(parts: list[GraphParts], like: Graphs | None, reader: str) -> Graph
     return X if like is None else X.astype(like.dtype)
 
 
-def _is_told(part: Any) -> bool:
+def _is_told(part: Samples) -> bool:
     """Whether a graph has labels, attributes or directions."""
     return part is not None and part is not False
 
 
-def _together(found: list, dtype: Any, like: Graphs | None, field: str) -> np.ndarray | None:
+def _together(found: list, dtype: DTypeLike, like: Graphs | None, field: str) -> np.ndarray | None:
     if like is not None and getattr(like, field) is None:
         return None
     if found:

@@ -15,7 +15,7 @@ from mercer.samples.protocol import Encoded
 from mercer.samples.ragged import items_of_rows
 
 
-def _inside(graphs: Graphs, values: Any) -> None:
+def _inside(graphs: Graphs, values: object) -> None:
     """Neighbours are nodes of the same graph."""
     whole(length=lambda g: int(g.row_starts[-1]))(graphs, values)
     sizes = np.diff(graphs.node_starts)
@@ -229,7 +229,12 @@ def finite_attributes(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def rows_of_neighbours(
-    starts: np.ndarray, edges: np.ndarray, labels: Any, attributes: Any, marks: Any, directed: bool
+    starts: np.ndarray,
+    edges: np.ndarray,
+    labels: np.ndarray | None,
+    attributes: Any,
+    marks: np.ndarray | None,
+    directed: bool,
 ) -> Graphs:
     """Graphs from pairs of nodes, which are numbered on from graph to graph."""
     nodes, u, v = int(starts[-1]), *edges.T.astype(np.int64)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from mercer.samples.protocol import Samples, SamplesLike
 from mercer.samples.ragged import Ragged, joined_rows
 from mercer.samples.raw_data import as_objects, describe, describe_entry, first_known
 
@@ -125,14 +126,14 @@ class Kind(ABC):
     forms: tuple[Callable[[Any], Any], ...] = ()
 
     @abstractmethod
-    def encode(self, X: Any, like: Any, reader: str) -> Any:
+    def encode(self, X: SamplesLike, like: Any, reader: str) -> Any:
         """Encode raw data as samples: an object with ``shape``, ``dtype`` and rows (`Samples`).
 
         ``like`` are the encoded training samples, whose codes are used again, or None. ``reader``
         is the name of what compares the samples, for error messages.
         """
 
-    def rows(self, X: Any, reader: str) -> Any:
+    def rows(self, X: Samples, reader: str) -> Any:
         """Raw data in the plainest form of this kind, which `mercer.samples.read` returns.
 
         The default is a list of the objects in X, each of which must be a sample.
@@ -151,7 +152,7 @@ class Kind(ABC):
                 )
         return rows
 
-    def recognise(self, X: Any, items: list | None) -> list | None:
+    def recognise(self, X: SamplesLike, items: list | None) -> list | None:
         """The samples of X if they are of this kind and no kind was given; else None.
 
         ``items`` are the objects in a list, an array or a column; None where X has none. The
@@ -159,19 +160,19 @@ class Kind(ABC):
         """
         return items if items is not None and self.holds(first_known(items)) else None
 
-    def form_of(self, X: Any) -> Any:
+    def form_of(self, X: SamplesLike) -> Any:
         """X as one of `forms` reads it; None if none does."""
         return next((found for form in self.forms if (found := form(X)) is not None), None)
 
-    def check_columns(self, X: Any, columns: Sequence, reader: str) -> None:
+    def check_columns(self, X: SamplesLike, columns: Sequence, reader: str) -> None:
         """Raise an error if these columns of a table cannot be encoded, and name the columns."""
         return
 
-    def is_encoded(self, X: Any) -> bool:
+    def is_encoded(self, X: SamplesLike) -> bool:
         """Whether X are encoded samples, which need not be encoded again."""
         return isinstance(X, self.encoded)
 
-    def joined(self, X: Any, more: Any) -> Any:
+    def joined(self, X: Samples, more: Samples) -> Any:
         """The rows of encoded samples X, then those of ``more``, which were encoded like X.
 
         The default joins `Ragged` rows, and refuses others.
@@ -189,7 +190,7 @@ class Kind(ABC):
 
     # --- one sample that is a Python object -------------------------------------------------------
 
-    def holds(self, item: Any) -> bool:
+    def holds(self, item: object) -> bool:
         """Whether a Python object is one sample of this kind."""
         return False
 
@@ -197,15 +198,15 @@ class Kind(ABC):
         """How large a sample is, as a report shows it; see `size_of`."""
         return float(len(item))
 
-    def text(self, item: Any) -> str:
+    def text(self, item: object) -> str:
         """A sample in words, as a report shows it."""
         return str(item)
 
-    def drawing(self, item: Any) -> Drawing | None:
+    def drawing(self, item: object) -> Drawing | None:
         """A sample as nodes and edges, or None if it is nothing of the sort."""
         return None
 
-    def without_each_node(self, item: Any) -> list | None:
+    def without_each_node(self, item: object) -> list | None:
         """A sample without its first node, without its second one, and so on; or None if its nodes
         cannot be left out one by one."""
         return None
@@ -227,7 +228,7 @@ class Kind(ABC):
         such = f", such as {' or '.join(suiting)}" if suiting else ""
         return f"Give a kernel or a distance on {self.name}{such}."
 
-    def counter(self, samples: Any) -> Any:
+    def counter(self, samples: Samples) -> Any:
         """A simple baseline for encoded training samples: an object whose ``features(samples)`` is
         a matrix of counts, one column for each part that samples may have. None: there is none."""
         return None
@@ -337,7 +338,7 @@ def kind_of(samples: Any) -> Kind | None:
     return found
 
 
-def kind_that_holds(item: Any) -> Kind | None:
+def kind_that_holds(item: object) -> Kind | None:
     """The kind that a Python object is a sample of, asking the latest kinds first; or None.
 
     Examples
@@ -357,7 +358,7 @@ def kind_in_cells(cells: list) -> Kind | None:
     return next((kind for kind in registered if cells and all(map(kind.holds, cells))), None)
 
 
-def joined(X: Any, more: Any) -> Any:
+def joined(X: Samples, more: Samples) -> Any:
     """The rows of X, then those of ``more``, which were encoded like X; in the precision of X.
 
     Examples

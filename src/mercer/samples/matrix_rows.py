@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer.persistence import fields, number, optional, whole
 from mercer.samples.kind import Kind
 from mercer.samples.numbers import float_array
-from mercer.samples.protocol import Encoded
+from mercer.samples.protocol import Encoded, SamplesLike
 from mercer.samples.raw_data import reading_numbers
 from mercer.samples.table import Table
 
@@ -39,7 +40,12 @@ class MatrixRows(Encoded):
     """
 
     def __init__(
-        self, matrix: Any, rows: np.ndarray, columns: np.ndarray | None, width: int, dtype: Any
+        self,
+        matrix: Any,
+        rows: np.ndarray,
+        columns: np.ndarray | None,
+        width: int,
+        dtype: DTypeLike,
     ):
         super().__init__(dtype)
         self.matrix, self.rows, self.columns, self.width = matrix, rows, columns, width
@@ -78,7 +84,7 @@ class PrecomputedKind(Kind):
     counted = True
     tags: ClassVar = {"sparse": False, "pairwise": True}
 
-    def rows(self, X: Any, reader: str) -> np.ndarray:
+    def rows(self, X: SamplesLike, reader: str) -> np.ndarray:
         if sp.issparse(X):
             raise TypeError(
                 "Sparse precomputed kernels are not supported: X is a sparse matrix. Give "
@@ -90,7 +96,7 @@ class PrecomputedKind(Kind):
         with reading_numbers(X, reader):
             return np.asarray(check_array(X, dtype=floats, input_name="X"))
 
-    def encode(self, X: Any, like: MatrixRows | None, reader: str) -> MatrixRows:
+    def encode(self, X: SamplesLike, like: MatrixRows | None, reader: str) -> MatrixRows:
         """Training samples from a square matrix, or new samples from their rows."""
         shape = getattr(X, "shape", None) or np.shape(np.asarray(X, object))
         if like is not None and len(shape) == 2 and shape[1] != like.width:

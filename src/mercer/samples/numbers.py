@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
 
-def is_number(value: Any) -> TypeGuard[float]:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether ``value`` is one real number, of Python or NumPy; NaN and infinities count.
 
     Examples
@@ -18,7 +18,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def is_whole(value: Any) -> TypeGuard[int]:
+def is_whole(value: object) -> TypeGuard[int]:
     """Whether ``value`` is a whole number of Python or NumPy; 2.0 is none.
 
     Examples
@@ -29,7 +29,7 @@ def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def float_array(name: str, values: Any) -> np.ndarray:
+def float_array(name: str, values: object) -> np.ndarray:
     """``values`` as an array of float64; a TypeError names the parameter if they are no numbers.
 
     Examples

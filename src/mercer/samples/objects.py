@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer.persistence import fields, length_of, whole
 from mercer.samples.kind import Kind
-from mercer.samples.protocol import Encoded
+from mercer.samples.protocol import Encoded, Samples, SamplesLike
 from mercer.samples.raw_data import as_cells, as_objects, describe, is_frame
 from mercer.samples.vectors import encode_vectors, is_checked
 
@@ -28,7 +29,7 @@ class Objects(Encoded):
 
     by_row = "values", "numbers"
 
-    def __init__(self, values: np.ndarray, numbers: np.ndarray, dtype: Any = np.float64):
+    def __init__(self, values: np.ndarray, numbers: np.ndarray, dtype: DTypeLike = np.float64):
         super().__init__(dtype)
         self.values = values
         self.numbers = numbers
@@ -50,16 +51,16 @@ class ObjectsKind(Kind):
     encoded = (Objects,)
     coded = True
 
-    def is_encoded(self, X: Any) -> bool:
+    def is_encoded(self, X: SamplesLike) -> bool:
         return super().is_encoded(X) or is_checked(X)
 
-    def rows(self, X: Any, reader: str) -> Any:
+    def rows(self, X: Samples, reader: str) -> Any:
         """Rows of floats if X is a matrix, else a list."""
         if _is_matrix(X):
             return encode_vectors(X, None, reader)
         return as_objects(X, self.name, reader)
 
-    def encode(self, X: Any, like: Any, reader: str) -> Any:
+    def encode(self, X: SamplesLike, like: Samples | None, reader: str) -> Any:
         """Encode a list, a column or a one-dimensional array as `Objects`.
 
         A matrix (an array, sparse rows, a data frame of several columns, or a list of lists of the

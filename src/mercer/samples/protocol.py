@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 
 from mercer.persistence import each, fields, length_of
 
@@ -40,6 +43,10 @@ class Samples(Protocol):
         """The rows of a slice, or of an array of row numbers."""
 
 
+#: what users give as X: samples of any kind, encoded or not yet
+SamplesLike: TypeAlias = Samples | ArrayLike | Sequence[object] | sp.sparray | sp.spmatrix
+
+
 class Encoded:
     """Samples as arrays, and ``dtype``, the precision in which comparisons are computed.
 
@@ -50,7 +57,7 @@ class Encoded:
     by_row: ClassVar[tuple[str, ...]] = ()
     precision: str
 
-    def __init__(self, dtype: Any = np.float64):
+    def __init__(self, dtype: DTypeLike = np.float64):
         self.precision = np.dtype(dtype).name  # model files hold names, not dtypes
 
     @property
@@ -64,13 +71,13 @@ class Encoded:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def replace(self, **fields: Any) -> Self:
+    def replace(self, **fields: object) -> Self:
         """The same samples, but for some fields."""
         found = object.__new__(type(self))
         vars(found).update(vars(self), **fields)
         return found
 
-    def astype(self, dtype: Any) -> Self:
+    def astype(self, dtype: DTypeLike) -> Self:
         """The same rows, compared in another precision."""
         return self.replace(precision=np.dtype(dtype).name)
 

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.persistence import fields, offsets, whole
 from mercer.samples.numbers import is_number
@@ -24,7 +25,7 @@ class Ragged(Encoded):
     dtype : floating dtype, default=float64
     """
 
-    def __init__(self, values: np.ndarray, starts: np.ndarray, dtype: Any = np.float64):
+    def __init__(self, values: np.ndarray, starts: np.ndarray, dtype: DTypeLike = np.float64):
         super().__init__(dtype)
         self.values = values
         self.starts = starts
@@ -68,7 +69,7 @@ def items_of_rows(starts: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.
     return np.arange(ends[-1]) + np.repeat(starts[rows] - ends[:-1], lengths), ends
 
 
-def cell_numbers(row: Any, name: str, reader: str, kind: Any) -> np.ndarray:
+def cell_numbers(row: list | np.ndarray, name: str, reader: str, kind: Any) -> np.ndarray:
     """The numbers of one sample of a kind, such as a series: float32 if they came so."""
     listed = isinstance(row, (list, tuple)) or (hasattr(row, "__array__") and not is_number(row))
     if listed:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.samples.protocol import Samples, SamplesLike
 from mercer.spoken import a_type, written
 
 #: containers of Python and NumPy whose items have an order
@@ -51,7 +52,7 @@ def describe(X: Any) -> str:
     return a_type(X) + (f" of shape {tuple(shape)}" if shape is not None else "")
 
 
-def describe_entry(row: Any) -> str:
+def describe_entry(row: object) -> str:
     """Say what one entry of a list of samples is, for error messages.
 
     Examples
@@ -65,7 +66,7 @@ def describe_entry(row: Any) -> str:
     return written(row) if number else a_type(row)
 
 
-def as_objects(X: Any, kind: str, reader: str) -> list:
+def as_objects(X: SamplesLike, kind: str, reader: str) -> list:
     """The objects of a list, an array, a column (pandas, polars, arrow) or a frame of one column.
 
     Raises
@@ -287,7 +288,7 @@ def _of_tensor(X: Any) -> Any:
     return sp.coo_array((X.values().numpy(), tuple(X.indices().numpy())), shape=tuple(X.shape))
 
 
-def plain_array(X: Any) -> Any:
+def plain_array(X: SamplesLike) -> Any:
     """Arrays of other libraries with several axes, such as tensors; all else as it is."""
     other = hasattr(X, "__array__") and len(getattr(X, "shape", ())) > 1
     other = other and not isinstance(X, np.ndarray) and not sp.issparse(X) and not is_frame(X)
@@ -305,7 +306,7 @@ def _frame(columns: dict[Any, Any]) -> Any:
     )
 
 
-def object_columns(X: Any) -> list[np.ndarray]:
+def object_columns(X: SamplesLike) -> list[np.ndarray]:
     """The cells of each column of a data frame or a 2-D array."""
     if is_frame(X):
         return [column.to_numpy() for column in frame_of(X).iter_columns()]
@@ -324,7 +325,7 @@ def is_missing(column: np.ndarray) -> np.ndarray:
     return np.array([is_missing_value(value) for value in values], dtype=bool)
 
 
-def is_missing_value(value: Any) -> bool:
+def is_missing_value(value: object) -> bool:
     """Whether a value is None, NaN or NaT (which are not equal to themselves), or pandas.NA."""
     if value is None or type(value) is str or sp.issparse(value):  # one may be broken
         return value is None
@@ -356,7 +357,7 @@ def frame_of(X: Any, name: str = "X") -> Any:
         ) from None
 
 
-def index_levels(X: Any) -> int:
+def index_levels(X: SamplesLike) -> int:
     """How many levels the index of a pandas data frame has; 0 for what has no index."""
     levels = getattr(getattr(X, "index", None), "nlevels", 0)
     return levels if levels and is_frame(X) else 0
@@ -385,7 +386,7 @@ def reading_numbers(X: Any, reader: str, name: str = "X") -> Iterator[None]:
         ) from None
 
 
-def _no_number(X: Any, name: str) -> str:
+def _no_number(X: Samples, name: str) -> str:
     """What keeps X from being an array of numbers, with its place; "" if nothing does."""
     if is_frame(X) and not X.shape[1]:
         return f"{name} has no columns"

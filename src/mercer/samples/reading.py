@@ -26,6 +26,7 @@ from mercer.samples.kind import (
 )
 from mercer.samples.matrix_rows import PrecomputedKind
 from mercer.samples.objects import ObjectsKind
+from mercer.samples.protocol import Samples, SamplesLike
 from mercer.samples.raw_data import (
     LISTED,
     SAID_OF_LEVELS,
@@ -110,7 +111,7 @@ def read(X: Any, kind: str | Kind | None = None, *, reader: str = "read") -> tup
     return wanted, wanted.rows(accepted(X, wanted, reader), reader)
 
 
-def recognised(X: Any) -> tuple[Kind, list] | None:
+def recognised(X: SamplesLike) -> tuple[Kind, list] | None:
     """The kind and the samples of X where each sample is one object, such as a string, a set or a
     series; None where each row of X is a row of values.
 
@@ -130,7 +131,7 @@ def recognised(X: Any) -> tuple[Kind, list] | None:
     return None
 
 
-def known_form(X: Any) -> Any:
+def known_form(X: SamplesLike) -> Any:
     """Data of other libraries as this one has them, whatever their kind.
 
     They are what the `Kind.forms` read, arrays such as tensors, and rows with named fields.
@@ -170,7 +171,7 @@ def said_of_form(X: Any) -> list[str]:
     ]
 
 
-def _objects(X: Any) -> list | None:
+def _objects(X: SamplesLike) -> list | None:
     """The objects of a list, an array or a column, each of which is one sample; else None."""
     if isinstance(X, np.ndarray) and X.dtype.names:  # rows with named fields
         return None
@@ -192,7 +193,7 @@ def _objects(X: Any) -> list | None:
     return cells if deep == 2 and not _are_images(cells) else None
 
 
-def _depth(cell: Any) -> int:
+def _depth(cell: object) -> int:
     """How deep lists are nested at the beginning of a cell, as far as it matters."""
     depth = 0
     while isinstance(cell, LISTED) and getattr(cell, "ndim", 1) and depth <= DEEPEST:
@@ -279,7 +280,7 @@ def naming_the_kind(X: Any, wanted: Kind, reader: str, instead: str = "") -> Ite
         ) from error
 
 
-def _one_column(X: Any) -> Any:
+def _one_column(X: Samples) -> Any:
     """The column of a frame or of an array of objects that has only one; all else as it is."""
     if getattr(X, "shape", ())[1:] != (1,) or sp.issparse(X):
         return X
@@ -296,7 +297,7 @@ def is_encoded(X: Any, wanted: Kind, reader: str) -> bool:
     return False
 
 
-def accepted(X: Any, kind: Kind, reader: str) -> Any:
+def accepted(X: SamplesLike, kind: Kind, reader: str) -> Any:
     """X in a form that `Kind.rows` and `Kind.encode` read.
 
     A TypeError if X is None, a dict, or a single sample and not a list of samples.

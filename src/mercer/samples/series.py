@@ -11,6 +11,7 @@ import numpy as np
 from mercer.persistence import fields, floats
 from mercer.samples.kind import Kind
 from mercer.samples.numbers import is_number, is_whole
+from mercer.samples.protocol import SamplesLike
 from mercer.samples.ragged import Ragged, cell_numbers, points_of_all
 from mercer.samples.raw_data import (
     LISTED,
@@ -63,7 +64,7 @@ class SeriesKind(Kind):
     def __init__(self):
         self.forms = (of_sounds, of_nested_frame, of_channels_first)
 
-    def encode(self, X: Any, like: Series | None, reader: str) -> Series:
+    def encode(self, X: SamplesLike, like: Series | None, reader: str) -> Series:
         if like is not None and like.channels > 1 and isinstance(X, np.ndarray) and X.ndim == 3:
             X = list(X)  # some may have a single point
         rows = [_points(row, f"X[{i}]", reader) for i, row in enumerate(self.rows(X, reader))]
@@ -73,14 +74,14 @@ class SeriesKind(Kind):
         _warn_of_turned(rows, isinstance(X, np.ndarray))
         return Series(*points)
 
-    def rows(self, X: Any, reader: str) -> list:
+    def rows(self, X: SamplesLike, reader: str) -> list:
         return _rows(X, reader)
 
-    def form_of(self, X: Any) -> Any:
+    def form_of(self, X: SamplesLike) -> Any:
         found = super().form_of(X)
         return time_first(X) if found is None else found
 
-    def recognise(self, X: Any, items: list | None) -> list | None:
+    def recognise(self, X: SamplesLike, items: list | None) -> list | None:
         """Arrays (n, T, d) that are no images, which are as high as wide; or cells of series."""
         if isinstance(X, np.ndarray) and X.ndim == 3 and X.shape[1] != X.shape[2]:
             return _stacked(X)
@@ -94,7 +95,7 @@ class SeriesKind(Kind):
         )
 
 
-def series_of(X: Any, *, channels: str = "last", padded: bool = False) -> list[np.ndarray]:
+def series_of(X: SamplesLike, *, channels: str = "last", padded: bool = False) -> list[np.ndarray]:
     """Time series in the layout of another library, as a list of arrays (T, d).
 
     Parameters
@@ -184,7 +185,7 @@ def of_channels_first(X: Any) -> list | None:
     return [each.T for each in items] if turned and {*map(len, shapes)} == {2} else None
 
 
-def time_first(X: Any) -> list | None:
+def time_first(X: SamplesLike) -> list | None:
     """The series of an array of xarray whose last of three axes is "time"; None for all else.
 
     Only series are turned by it: rows of numbers keep the order that the array without names has.
@@ -290,7 +291,7 @@ def _stacked(X: np.ndarray) -> list:
     return list(X.transpose(0, 2, 1) if X.ndim == 3 and X.shape[1] == 1 else X)
 
 
-def _array(row: Any, name: str, reader: str) -> np.ndarray:
+def _array(row: list | np.ndarray, name: str, reader: str) -> np.ndarray:
     """Numbers of one series, (T,) or (T, d)."""
     points = cell_numbers(row, name, reader, SeriesKind)
     if points.ndim not in (1, 2):
@@ -301,7 +302,7 @@ def _array(row: Any, name: str, reader: str) -> np.ndarray:
     return points
 
 
-def _points(row: Any, name: str, reader: str) -> np.ndarray:
+def _points(row: list | np.ndarray, name: str, reader: str) -> np.ndarray:
     points = _array(row, name, reader)
     return _checked(points[:, None] if points.ndim == 1 else points, name, reader)
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer.persistence import fields, number, whole
 from mercer.samples.kind import Kind, named
+from mercer.samples.protocol import SamplesLike
 from mercer.samples.ragged import Ragged, code_objects
 from mercer.samples.raw_data import (
     LISTED,
@@ -52,7 +54,7 @@ class Sets(Ragged):
 
     def __init__(
         self, values: np.ndarray, starts: np.ndarray, universe: list, known: int,
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
     ):  # fmt: skip
         super().__init__(values, starts, dtype)
         self.universe = universe
@@ -79,7 +81,7 @@ class SetsKind(Kind):
     distance = "mercer.distances:Jaccard"
     kernels = ("mercer.kernels:Jaccard",)
 
-    def rows(self, X: Any, reader: str) -> Any:
+    def rows(self, X: SamplesLike, reader: str) -> Any:
         """One collection of items for each set, or a 0/1 matrix."""
         X = _as_indicators(X)
         if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"):
@@ -100,12 +102,12 @@ class SetsKind(Kind):
                 )
         return rows
 
-    def recognise(self, X: Any, items: list | None) -> list | None:
+    def recognise(self, X: SamplesLike, items: list | None) -> list | None:
         """Sets, or lists in the cells of a column that are neither series nor vectors."""
         first = first_known(items or [])
         return items if self.holds(first) or isinstance(first, LISTED) else None
 
-    def encode(self, X: Any, like: Sets | None, reader: str) -> Sets:
+    def encode(self, X: SamplesLike, like: Sets | None, reader: str) -> Sets:
         rows = self.rows(X, reader)
         if not isinstance(rows, list):
             return _from_matrix(rows, like, reader)
@@ -126,7 +128,7 @@ class SetsKind(Kind):
         """Indicators of items."""
         return named("mercer.kernels:Intersection")()
 
-    def holds(self, item: Any) -> bool:
+    def holds(self, item: object) -> bool:
         return isinstance(item, Set)
 
 
@@ -182,7 +184,9 @@ def _from_matrix(X: Any, like: Sets | None, reader: str) -> Sets:
     return _distinct(owners, X.indices, X.shape[0], universe, like)
 
 
-def _distinct(owners: np.ndarray, codes: np.ndarray, n: int, universe: list, like: Any) -> Sets:
+def _distinct(
+    owners: np.ndarray, codes: np.ndarray, n: int, universe: list, like: Sets | None
+) -> Sets:
     """Sets from pairs (set, item), which may be in any order and may be repeated."""
     width = max(len(universe), 1)
     pairs = np.sort(owners * np.int64(width) + codes)

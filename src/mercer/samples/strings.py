@@ -7,9 +7,11 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.persistence import fields, number, one_of, whole
 from mercer.samples.kind import OBJECTS, Kind, named
+from mercer.samples.protocol import SamplesLike
 from mercer.samples.ragged import Ragged, code_objects
 from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
@@ -44,7 +46,7 @@ class Strings(Ragged):
 
     def __init__(
         self, values: np.ndarray, starts: np.ndarray, alphabet: list, form: str, known: int,
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
     ):  # fmt: skip
         super().__init__(values, starts, dtype)
         self.alphabet = alphabet
@@ -77,10 +79,10 @@ class StringsKind(Kind):
     distance = "mercer.distances:Edit"
     tags: ClassVar = {**OBJECTS, "string": True}
 
-    def rows(self, X: Any, reader: str) -> list:
+    def rows(self, X: SamplesLike, reader: str) -> list:
         return as_objects(X, self.name, reader)
 
-    def encode(self, X: Any, like: Strings | None, reader: str) -> Strings:
+    def encode(self, X: SamplesLike, like: Strings | None, reader: str) -> Strings:
         rows = self.rows(X, reader)
         form = _form(rows, reader)
         if like is not None and like.form != form:
@@ -114,7 +116,7 @@ class StringsKind(Kind):
         """Counts of characters in a row, three at a time, or of tokens."""
         return named("mercer.kernels:Spectrum")(3 if samples.form == "text" else 1, samples)
 
-    def holds(self, item: Any) -> bool:
+    def holds(self, item: object) -> bool:
         return isinstance(item, (str, bytes))
 
 
@@ -149,7 +151,7 @@ def _form(rows: list, reader: str) -> str:
     return form
 
 
-def _no_string(row: Any, i: int, reader: str) -> str:
+def _no_string(row: object, i: int, reader: str) -> str:
     if is_missing_value(row):
         remedy = '. Fill in missing entries, for example with "", or leave out the rows.'
     elif isinstance(row, (Set, Mapping)):
@@ -159,7 +161,7 @@ def _no_string(row: Any, i: int, reader: str) -> str:
     return f"X[{i}] is {describe_entry(row)}, but {reader} compares strings{remedy}"
 
 
-def _form_of(row: Any) -> str | None:
+def _form_of(row: list | str) -> str | None:
     if isinstance(row, str):
         return "text"
     if isinstance(row, (bytes, bytearray)):

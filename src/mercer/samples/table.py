@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from mercer.persistence import each, fields, length_of
 from mercer.samples.categories import Categories
 from mercer.samples.kind import Kind, joined
+from mercer.samples.protocol import SamplesLike
 from mercer.samples.raw_data import (
     LISTED,
     describe,
@@ -89,12 +90,12 @@ class TableKind(Kind):
     of_columns = True
     tags: ClassVar = {"sparse": False, "categorical": True}
 
-    def encode(self, X: Any, like: Any, reader: str) -> Table:
+    def encode(self, X: SamplesLike, like: SamplesLike, reader: str) -> Table:
         raise TypeError(
             f"X cannot be encoded as a table by itself: {reader} has to say what reads its columns."
         )
 
-    def rows(self, X: Any, reader: str) -> Any:
+    def rows(self, X: SamplesLike, reader: str) -> Any:
         """A data frame as it is, or with named fields; all else as a 2-D array.
 
         A TypeError says how to make a table from X.

@@ -11,6 +11,7 @@ import numpy as np
 from mercer.persistence import fields, whole
 from mercer.samples.kind import Drawing, Kind, named
 from mercer.samples.label_hashes import SCALARS, hash_labels
+from mercer.samples.protocol import SamplesLike
 from mercer.samples.ragged import Ragged
 from mercer.samples.raw_data import as_objects, describe_entry
 
@@ -27,14 +28,14 @@ FORMS = (
 )
 
 
-def holds_tree(item: Any) -> bool:
+def holds_tree(item: object) -> bool:
     """Whether an object can only be a tree: brackets are texts, tuples of texts may be tokens."""
     if isinstance(item, tuple):
         return len(item) > 1 and isinstance(item[0], str) and any(map(_is_node, item[1:]))
     return _reader(item) is not None
 
 
-def preorder(item: Any, name: str) -> tuple[list, list[int]]:
+def preorder(item: object, name: str) -> tuple[list, list[int]]:
     """Labels and numbers of children of all nodes of one tree, in preorder; () has no nodes.
 
     Raises
@@ -57,11 +58,11 @@ def preorder(item: Any, name: str) -> tuple[list, list[int]]:
     return labels, children
 
 
-def _is_node(item: Any) -> bool:
+def _is_node(item: object) -> bool:
     return isinstance(item, tuple) and len(item) > 0 and isinstance(item[0], str)
 
 
-def _reader(item: Any) -> Callable[[Any], tuple[Any, list]] | None:
+def _reader(item: object) -> Callable[[Any], tuple[Any, list]] | None:
     """What reads a node of another library."""
     if isinstance(item, (str, bytes)):
         return None
@@ -72,7 +73,7 @@ def _reader(item: Any) -> Callable[[Any], tuple[Any, list]] | None:
     return None
 
 
-def _node(item: Any, name: str) -> tuple[Any, list]:
+def _node(item: object, name: str) -> tuple[Any, list]:
     """The label of a node, and its children."""
     if isinstance(item, SCALARS):
         return item, []
@@ -152,7 +153,7 @@ def _of_brackets(text: str, name: str) -> tuple[list, list[int]]:
 SHOWN = 60  # characters of a tree in a report
 
 
-def _trees(trees: Trees, values: Any) -> None:
+def _trees(trees: Trees, values: object) -> None:
     """Numbers of children that make whole trees."""
     whole(axes=2)(trees, values)
     values, starts = np.asarray(values), np.asarray(trees.starts)
@@ -202,16 +203,16 @@ class TreesKind(Kind):
     distance = "mercer.kernels:tree_distance"
     kernels = ("mercer.kernels:tree_kernel", "mercer.kernels:subtree_kernel")
 
-    def holds(self, item: Any) -> bool:
+    def holds(self, item: object) -> bool:
         return holds_tree(item)
 
-    def size(self, item: Any) -> float:
+    def size(self, item: object) -> float:
         return float(len(preorder(item, "the tree")[0]))
 
-    def rows(self, X: Any, reader: str) -> list:
+    def rows(self, X: SamplesLike, reader: str) -> list:
         return as_objects(X, self.name, reader)
 
-    def encode(self, X: Any, like: Trees | None, reader: str) -> Trees:
+    def encode(self, X: SamplesLike, like: Trees | None, reader: str) -> Trees:
         labels: list = []
         children: list[int] = []
         ends = [0]
@@ -224,7 +225,7 @@ class TreesKind(Kind):
         dtype = np.float64 if like is None else like.dtype
         return Trees(values, np.array(ends, np.int64), dtype)
 
-    def text(self, item: Any) -> str:
+    def text(self, item: object) -> str:
         """Brackets, or the beginning of them."""
         said = ""
         left: list[int] = []  # children that the open nodes still wait for
@@ -243,7 +244,7 @@ class TreesKind(Kind):
                 return said.strip()[:SHOWN] + " ..."
         return said.strip()
 
-    def drawing(self, item: Any) -> Drawing:
+    def drawing(self, item: object) -> Drawing:
         labels, children = preorder(item, "the tree")
         return named("mercer.plots.layout:tree_drawing")(labels, children, f"{len(labels):,} nodes")
 

@@ -21,6 +21,7 @@ from mercer.persistence import fields
 from mercer.samples.columns import column_names, in_days, refuse_missing
 from mercer.samples.kind import Kind, kind_that_holds, named
 from mercer.samples.numbers import is_number
+from mercer.samples.protocol import Samples, SamplesLike
 from mercer.samples.raw_data import (
     LISTED,
     SAID_OF_LEVELS,
@@ -90,7 +91,7 @@ class SparseRows(sp.csr_array):
         return found
 
 
-def is_checked(X: Any, missing: bool = False) -> bool:
+def is_checked(X: SamplesLike, missing: bool = False) -> bool:
     """Whether X are vectors that were encoded and need not be checked again; ``missing`` says
     whether NaN may be among them."""
     known = X.checked if isinstance(X, (Vectors, SparseRows)) else ""
@@ -124,18 +125,18 @@ class VectorsKind(Kind):
     def __init__(self):
         self.forms = (of_images,)
 
-    def is_encoded(self, X: Any) -> bool:
+    def is_encoded(self, X: SamplesLike) -> bool:
         return is_checked(X)
 
-    def rows(self, X: Any, reader: str) -> Any:
+    def rows(self, X: SamplesLike, reader: str) -> Any:
         return encode_vectors(X, None, reader)
 
-    def recognise(self, X: Any, items: list | None) -> list | None:
+    def recognise(self, X: SamplesLike, items: list | None) -> list | None:
         """Lists of one length in the cells of a column, which hold what sets of items do not: a
         fraction, or a number twice."""
         return items if items is not None and are_vectors(items) else None
 
-    def encode(self, X: Any, like: Any, reader: str) -> Any:
+    def encode(self, X: SamplesLike, like: Samples | None, reader: str) -> Any:
         return encode_vectors(X, like, reader)
 
     def check_columns(self, X: Any, columns: Sequence, reader: str) -> None:
@@ -143,7 +144,7 @@ class VectorsKind(Kind):
         if np.shape(X)[1:] == (len(columns),):
             refuse_missing(X, columns, reader)
 
-    def joined(self, X: Any, more: Any) -> Any:
+    def joined(self, X: Samples, more: Samples) -> Any:
         if sp.issparse(X) or sp.issparse(more):
             return sp.csr_array(sp.vstack([X, more])).astype(X.dtype)
         return np.concatenate([plain_rows(X), plain_rows(more).astype(X.dtype, copy=False)])
@@ -198,7 +199,7 @@ def encode_vectors(X, like, reader, missing=False):
     return rows
 
 
-def rows_of_numbers(X: Any, reader: str) -> Any:
+def rows_of_numbers(X: SamplesLike, reader: str) -> Any:
     """Vectors in all forms as rows that scikit-learn reads; dates count days. Objects and texts are
     refused."""
     if index_levels(X) == 2:
@@ -213,7 +214,7 @@ def rows_of_numbers(X: Any, reader: str) -> Any:
     return X
 
 
-def as_rows(X: Any) -> Any:
+def as_rows(X: SamplesLike) -> Any:
     """Vectors in forms that scikit-learn does not read, as rows of numbers; all else as it is.
 
     Images (n, height, width), also with channels, become one row each, and so do the vectors in the
@@ -230,7 +231,7 @@ def as_rows(X: Any) -> Any:
     return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 and X.size else X
 
 
-def of_images(X: Any) -> np.ndarray | None:
+def of_images(X: SamplesLike) -> np.ndarray | None:
     """The pixels of images of Pillow, one row for each; None for all else."""
     images = listed(X) or []
     if not all(hasattr(image, "getbands") for image in images[:1]) or not images:
@@ -260,7 +261,7 @@ def are_vectors(cells: list) -> bool:
     return fractions or bool((np.diff(np.sort(rows, axis=1), axis=1) == 0).any())
 
 
-def are_numbers(X: Any) -> bool:
+def are_numbers(X: SamplesLike) -> bool:
     """Whether raw data can only be rows of numbers."""
     rows = as_rows(X)
     if is_frame(rows):
@@ -268,7 +269,7 @@ def are_numbers(X: Any) -> bool:
     return sp.issparse(rows) or (isinstance(rows, np.ndarray) and rows.dtype.kind in "fiub")
 
 
-def _numbers_of_frame(X: Any) -> Any:
+def _numbers_of_frame(X: SamplesLike) -> Any:
     import narwhals as nw
 
     frame = frame_of(X)
@@ -293,7 +294,7 @@ def _are_real(cells: np.ndarray) -> bool:
     return all(is_number(v) or isinstance(v, real) or is_missing_value(v) for v in found)
 
 
-def _not_finite(X: Any, missing: bool) -> str:
+def _not_finite(X: Samples, missing: bool) -> str:
     """The first number that is not finite, where it is and what to do."""
     try:
         values = sp.coo_array(X if sp.issparse(X) else np.asarray(X, np.float64))
@@ -310,7 +311,7 @@ def _not_finite(X: Any, missing: bool) -> str:
     )
 
 
-def is_plain(X: Any) -> bool:
+def is_plain(X: SamplesLike) -> bool:
     """Whether X is what encoding returns: finite rows of floats, and few of them.
 
     To check one row as all other data takes longer than to predict for it.

@@ -17,6 +17,7 @@ import numpy as np
 from mercer.distances import Distance, dense_rows
 from mercer.gram import Place
 from mercer.persistence import fields, length_of, offsets
+from mercer.samples import Samples
 from mercer.search.index import Asked, Index
 from mercer.search.known import KnownSearch
 from mercer.search.rows import (
@@ -189,7 +190,7 @@ class BruteForce(Index):
 
     divisible = True
 
-    def _hold(self, X: Any) -> None:
+    def _hold(self, X: Samples) -> None:
         found = self.distance_.coordinates(X)
         self._rows = None if found is None else AllRows(NormedRows(found))
         if self._rows is None:
@@ -197,7 +198,7 @@ class BruteForce(Index):
         else:
             self._training = OrderedRows(X)
 
-    def _ask(self, Z: Any) -> Asked:
+    def _ask(self, Z: Samples | None) -> Asked:
         rows = self._rows
         if rows is None:
             known = None if Z is None else self.distance_.known(Z, self._training.X)
@@ -214,7 +215,7 @@ class BruteForce(Index):
         assert queries is not None  # as the training rows have them
         return VectorSearch(rows, NormedRows(queries), None, self.memory, self.n_jobs)
 
-    def arrange(self, X: Any) -> np.ndarray | None:
+    def arrange(self, X: Samples) -> np.ndarray | None:
         """The order of the keys; the tiles, and the least and the largest key of each."""
         order = self.arrange_queries(X)
         keys = self._keys(X) if order is None else self._keys(X)[order]
@@ -223,11 +224,11 @@ class BruteForce(Index):
         self._low, self._high = keys[bounds[:-1]], keys[bounds[1:] - 1]
         return order
 
-    def arrange_queries(self, Z: Any) -> np.ndarray | None:
+    def arrange_queries(self, Z: Samples) -> np.ndarray | None:
         keys = self.distance_.key(Z)
         return None if keys is None else np.argsort(keys, kind="stable")
 
-    def candidates(self, Z: Any, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
+    def candidates(self, Z: Samples, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
         """Tiles in the order of the gap between their keys and those of Z, up to the limits."""
         keys = self._keys(Z)
         gaps = np.maximum(np.maximum(self._low - keys.max(), keys.min() - self._high), 0)
@@ -236,7 +237,7 @@ class BruteForce(Index):
                 return
             yield slice(None), slice(int(self._bounds[t]), int(self._bounds[t + 1]))
 
-    def _keys(self, X: Any) -> np.ndarray:
+    def _keys(self, X: Samples) -> np.ndarray:
         """The key of each row; 0 where the distance has none."""
         keys = self.distance_.key(X)
         return np.zeros(X.shape[0]) if keys is None else keys

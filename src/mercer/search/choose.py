@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Coordinates, Distance
+from mercer.samples import Samples, SamplesLike
 from mercer.search.brute import BruteForce
 from mercer.search.graph import GraphIndex
 from mercer.search.index import Index
@@ -41,7 +42,7 @@ PAYS = 0.1  # a metric tree compares few rows at a time, which takes several tim
 
 
 def fit_index(
-    X: Any,
+    X: SamplesLike,
     distance: Distance,
     algorithm: str | Index = "auto",
     *,
@@ -119,7 +120,7 @@ def _named(algorithm: str, X: Any, distance: Distance) -> str:
     return algorithm
 
 
-def _likely_fastest(X: Any, distance: Distance) -> str:
+def _likely_fastest(X: Samples, distance: Distance) -> str:
     """The algorithm for encoded rows."""
     n = X.shape[0]
     if n < min(FEWEST.values()):

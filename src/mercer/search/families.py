@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
 from mercer.persistence import fields, floats, whole
-from mercer.samples import is_number
+from mercer.samples import Samples, is_number
 
 MOST_HASHES = 32  # most functions of one table; with more, any family tells far rows apart
 
@@ -132,7 +133,7 @@ class HashFamily(BaseEstimator, ABC):
     """Abstract: random functions f with P[f(x) = f(z)] that falls with the distance of x and z."""
 
     @abstractmethod
-    def collision(self, distance: Any) -> np.ndarray:
+    def collision(self, distance: ArrayLike) -> np.ndarray:
         """P[f(x) = f(z)] for rows at these distances; the shape of ``distance``."""
 
     def sensitivity(self, d1: float, d2: float) -> Sensitivity:
@@ -155,11 +156,11 @@ class HashFamily(BaseEstimator, ABC):
         return Sensitivity(float(d1), float(d2), p1, p2)
 
     @abstractmethod
-    def draw(self, X: Any, count: int, rng: np.random.Generator) -> Self:
+    def draw(self, X: Samples, count: int, rng: np.random.Generator) -> Self:
         """A copy with ``count`` functions of rows like X."""
 
     @abstractmethod
-    def hashes(self, X: Any) -> np.ndarray:
+    def hashes(self, X: Samples) -> np.ndarray:
         """The value of each function for each row of X, (n, count), int32."""
 
 
@@ -181,7 +182,7 @@ class Hyperplanes(HashFamily):
 
     normals_: np.ndarray
 
-    def collision(self, distance: Any) -> np.ndarray:
+    def collision(self, distance: ArrayLike) -> np.ndarray:
         return np.clip(1 - np.asarray(distance, np.float64) / np.pi, 0, 1)
 
     def draw(self, X: np.ndarray, count: int, rng: np.random.Generator) -> Hyperplanes:
@@ -231,7 +232,7 @@ class StableProjections(HashFamily):
         self.p = p
         self.width = width
 
-    def collision(self, distance: Any) -> np.ndarray:
+    def collision(self, distance: ArrayLike) -> np.ndarray:
         if self.p not in (1, 2):
             raise ValueError(f"p={self.p!r}: give 1 or 2.")
         if not (is_number(self.width) and 0 < self.width < np.inf):
@@ -289,10 +290,10 @@ class BitSampling(HashFamily):
 
     columns_: np.ndarray
 
-    def __init__(self, weights: Any):
+    def __init__(self, weights: ArrayLike):
         self.weights = weights
 
-    def collision(self, distance: Any) -> np.ndarray:
+    def collision(self, distance: ArrayLike) -> np.ndarray:
         total = float(np.sum(self.weights))
         return np.clip(1 - np.asarray(distance, np.float64) / total, 0, 1)
 

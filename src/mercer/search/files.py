@@ -87,7 +87,7 @@ class Skeleton:
         """The dict of which ``state`` and ``arrays`` were made."""
         lists: dict[int, list] = {}
 
-        def put_back(value: Any) -> Any:
+        def put_back(value: object) -> Any:
             if isinstance(value, Stored):
                 array = arrays[value.number]
                 if value.form == "array":
@@ -111,7 +111,7 @@ class Skeleton:
 
         return _replaced(state, put_back, {})
 
-    def _take_out(self, value: Any) -> Any:
+    def _take_out(self, value: object) -> Any:
         value = plain_rows(value)
         if isinstance(value, Objects):
             raise TypeError(
@@ -137,7 +137,7 @@ class Skeleton:
         return Stored(len(self.arrays) - 1, form)
 
 
-def _replaced(value: Any, change: Callable[[Any], Any], seen: dict[int, tuple[Any, Any]]) -> Any:
+def _replaced(value: object, change: Callable[[Any], Any], seen: dict[int, tuple[Any, Any]]) -> Any:
     """A copy with ``change`` applied to each part; parts that were one object stay one.
 
     ``seen`` has, for each part that was met, what became of it, and the part itself, so that its
@@ -169,7 +169,7 @@ def _holds_objects(value: Any) -> bool:
     return _is_own(value) and any(map(_holds_objects, vars(value).values()))
 
 
-def _is_own(value: Any) -> bool:
+def _is_own(value: object) -> bool:
     """Whether this is an object of a class of this library, with attributes."""
     library = type(value).__module__.split(".")[0] == "mercer"
     return library and hasattr(value, "__dict__") and not isinstance(value, type)

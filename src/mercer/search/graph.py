@@ -13,7 +13,7 @@ from mercer.distances import Distance
 from mercer.estimator import estimator
 from mercer.gram import Place
 from mercer.persistence import ModelFileError
-from mercer.samples import is_whole
+from mercer.samples import Samples, is_whole
 from mercer.search.index import Asked, Index
 from mercer.search.readings import VectorReading, reading_of
 from mercer.search.rows import OrderedRows, by_query, refuse_beyond, slices
@@ -83,7 +83,7 @@ class GraphIndex(Index):
     exact = False
     holds_copies_once = True
 
-    def arrange(self, X: Any) -> None:
+    def arrange(self, X: Samples) -> None:
         for name, least in (("connectivity", 2), ("expansion", 1)):
             value = getattr(self, name)
             if not (is_whole(value) and value >= least):
@@ -136,7 +136,7 @@ class GraphIndex(Index):
             )
         return np.ascontiguousarray(placed, np.float32)
 
-    def _ask(self, Z: Any) -> Asked:
+    def _ask(self, Z: Samples) -> Asked:
         training = self._training
         return GraphSearch(self, training if Z is None else OrderedRows(Z), training)
 
@@ -191,7 +191,7 @@ class GraphSearch:
         refuse_beyond(pairs, self.dtype, self.index.memory, asked)
 
 
-def _reading(distance: Distance, X: Any) -> VectorReading:
+def _reading(distance: Distance, X: Samples) -> VectorReading:
     try:
         reading = reading_of(distance, X)
     except TypeError:

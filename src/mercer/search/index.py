@@ -15,12 +15,13 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Distance, safe_unit
 from mercer.persistence import fields, number, optional
-from mercer.samples import copies_of, is_number, is_whole, joined
+from mercer.samples import Samples, SamplesLike, copies_of, is_number, is_whole, joined
 from mercer.search.compare import Search
 from mercer.search.files import check_unchanged, load_index, save_index
 from mercer.search.rows import CopiedSearch, Copies, OrderedRows, Selection
@@ -117,7 +118,7 @@ class Index(BaseEstimator, ABC):
 
     # --- what an index defines -------------------------------------------------------------------
 
-    def candidates(self, Z: Any, limits: np.ndarray) -> Iterable[tuple[Selection, Selection]]:
+    def candidates(self, Z: Samples, limits: np.ndarray) -> Iterable[tuple[Selection, Selection]]:
         """Which training rows to compare with which queries.
 
         Parameters
@@ -141,7 +142,7 @@ class Index(BaseEstimator, ABC):
             f"{type(self).__name__} proposes no candidates: define its method candidates."
         )
 
-    def arrange(self, X: Any) -> np.ndarray | None:
+    def arrange(self, X: Samples) -> np.ndarray | None:
         """Build what `candidates` reads of the encoded training rows X; called once by `fit`.
 
         The distance is ``self.distance_``. What is built becomes attributes that are arrays,
@@ -155,14 +156,14 @@ class Index(BaseEstimator, ABC):
         """
         return None
 
-    def arrange_queries(self, Z: Any) -> np.ndarray | None:
+    def arrange_queries(self, Z: Samples) -> np.ndarray | None:
         """The order in which queries are searched for, so that those with the same candidates
         follow each other; None: the order of Z."""
         return None
 
     # --- what all indexes do ---------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Encode the rows of X, bind the distance to them, and arrange them; y is not used."""
         if not isinstance(self.distance, Distance):
             raise TypeError(
@@ -206,7 +207,7 @@ class Index(BaseEstimator, ABC):
         self.n_samples_fit_ += X.shape[0]
         return self
 
-    def query(self, Z: Any = None, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    def query(self, Z: SamplesLike | None = None, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest training rows of each row of Z.
 
         Parameters
@@ -239,7 +240,7 @@ class Index(BaseEstimator, ABC):
         return (distances if self._unit == 1 else distances / self._unit), indices
 
     def query_radius(
-        self, Z: Any = None, radius: float = 1.0
+        self, Z: SamplesLike | None = None, radius: float = 1.0
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All training rows within a distance of each row of Z.
 
@@ -344,7 +345,7 @@ class Index(BaseEstimator, ABC):
         """
         return load_index(path, cls, trusted, check)
 
-    def _question(self, Z: Any) -> Asked:
+    def _question(self, Z: SamplesLike | None) -> Asked:
         """A question to this index by raw samples, or by its training rows."""
         check_is_fitted(self, "distance_")
         check_unchanged(self._mapped)
@@ -356,7 +357,7 @@ class Index(BaseEstimator, ABC):
         asked = self._ask(self._held() if asking is None else asking)
         return CopiedSearch(asked, self._copies, asking is None, self.memory)
 
-    def _tell_unit(self, X: Any) -> float:
+    def _tell_unit(self, X: SamplesLike) -> float:
         """The factor by which rows are scaled if powers of a norm would leave floats; mostly 1."""
         power = self.distance_.exponent
         if not self.exact or not isinstance(X, (np.ndarray, sp.csr_array)):
@@ -373,7 +374,7 @@ class Index(BaseEstimator, ABC):
 
     # An index that holds its rows in a way of its own overrides these, and proposes nothing.
 
-    def _hold(self, X: Any) -> None:
+    def _hold(self, X: Samples) -> None:
         """Arrange encoded training rows. ``_training.X`` has their columns and symbols."""
         once = self.holds_copies_once and not self.distance_.reads.pairwise
         before, copies = self._copies, copies_of(X) if once else None
@@ -387,7 +388,7 @@ class Index(BaseEstimator, ABC):
         self._training = OrderedRows(X, order)
         self._training.prepare(exact_tiles(self.distance_, X))
 
-    def _extend(self, X: Any) -> None:
+    def _extend(self, X: Samples) -> None:
         """Hold more encoded rows."""
         held = self._held()
         self._hold(joined(held if self._copies is None else held[self._copies.numbers], X))
@@ -396,7 +397,7 @@ class Index(BaseEstimator, ABC):
         """The rows that are held, in the order in which they came."""
         return self._training.X[np.argsort(self._training.order)]
 
-    def _ask(self, Z: Any) -> Asked:
+    def _ask(self, Z: Samples | None) -> Asked:
         """A question by encoded samples; None: by the training rows."""
         training = self._training
         if Z is None:

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer import _native
 from mercer.distances import Coordinates, dense_rows
 from mercer.gram import Place
 from mercer.persistence import fields, floats, number, permutation, whole
+from mercer.samples import Samples
 from mercer.search.index import Index
 from mercer.search.rows import OrderedRows
 from mercer.search.vectors import NormedRows, Question, VectorRows, VectorSearch
@@ -71,7 +73,7 @@ class BoxTree(VectorRows):
     def dtype(self) -> np.dtype:
         return self.leaves.dtype
 
-    def astype(self, dtype: Any) -> BoxTree:
+    def astype(self, dtype: DTypeLike) -> BoxTree:
         if dtype == self.dtype:
             return self
         other = object.__new__(BoxTree)
@@ -163,18 +165,18 @@ class KDTree(Index):
     (array([[1., 1.]]), array([[0, 1]]))
     """
 
-    def _hold(self, X: Any) -> None:
+    def _hold(self, X: Samples) -> None:
         self._training = OrderedRows(X[:0])  # new rows need as many columns
         self.tree_ = BoxTree(NormedRows(self._coordinates(X)))
 
-    def _extend(self, X: Any) -> None:
+    def _extend(self, X: Samples) -> None:
         tree = self.tree_
         more = self._coordinates(X).rows
         rows = np.empty((len(tree.order) + len(more), more.shape[1]), tree.dtype)
         rows[tree.order], rows[len(tree.order) :] = tree.rows(), more
         self.tree_ = BoxTree(NormedRows(Coordinates(rows, tree.p, tree.weights)))
 
-    def _ask(self, Z: Any) -> VectorSearch:
+    def _ask(self, Z: Samples) -> VectorSearch:
         tree = self.tree_
         if Z is None:
             queries = NormedRows(Coordinates(tree.rows(), tree.p, tree.weights))

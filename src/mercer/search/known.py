@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.samples import Samples
 from mercer.search.index import Index
 from mercer.search.rows import OrderedRows
 
@@ -51,10 +52,10 @@ class KnownNeighbours(Index):
     array([1, 0, 1, 2])
     """
 
-    def _hold(self, X: Any) -> None:
+    def _hold(self, X: Samples) -> None:
         self._training = OrderedRows(X)
 
-    def _ask(self, Z: Any) -> KnownSearch:
+    def _ask(self, Z: Samples | None) -> KnownSearch:
         X = self._training.X
         graph = self.distance_.known(X if Z is None else Z, X)
         if graph is None:  # of new samples all distances are known

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +15,7 @@ from mercer.distances import Distance
 from mercer.estimator import estimator
 from mercer.gram import Place
 from mercer.persistence import equal, fields, length_of, offsets, unread, whole
-from mercer.samples import is_number, is_whole
+from mercer.samples import Samples, is_number, is_whole
 from mercer.search.brute import BruteForce
 from mercer.search.families import (
     Amplification,
@@ -40,7 +41,7 @@ class ListedSearch:
     no neighbour of itself.
     """
 
-    def __init__(self, index: Any, queries: OrderedRows, training: OrderedRows):
+    def __init__(self, index: LSHIndex, queries: OrderedRows, training: OrderedRows):
         self.index, self.among_themselves = index, queries is training
         self.training = index.rows_
         self.queries = index.rows_ if self.among_themselves else index.reading_.rows(queries.X)
@@ -228,7 +229,7 @@ class LSHIndex(Index):
     exact = False
     holds_copies_once = True
 
-    def collision(self, distance: Any) -> np.ndarray:
+    def collision(self, distance: ArrayLike) -> np.ndarray:
         """The probability that two rows at these distances are compared, the S-curve.
 
         Parameters
@@ -244,7 +245,7 @@ class LSHIndex(Index):
 
     # --- what an index defines -------------------------------------------------------------------
 
-    def arrange(self, X: Any) -> None:
+    def arrange(self, X: Samples) -> None:
         """Choose r and b, draw the functions, and build the tables."""
         self._validate()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -259,7 +260,7 @@ class LSHIndex(Index):
         self.near_ = self._distance_of(sample)
         self._build(X.shape[0])
 
-    def _ask(self, Z: Any) -> Asked:
+    def _ask(self, Z: Samples) -> Asked:
         training = self._training
         return ListedSearch(self, training if Z is None else OrderedRows(Z), training)
 
@@ -337,7 +338,7 @@ class LSHIndex(Index):
             place.refuse(2 * each * least, what, ", or fewer tables")
         return min(room, MOST_TABLES)
 
-    def _sample(self, X: Any, rng: np.random.Generator) -> Sample:
+    def _sample(self, X: Samples, rng: np.random.Generator) -> Sample:
         self._room(X.shape[0])  # or nothing need be computed
         # which of the rows of X each of those is that came: equal rows are neighbours too
         held = np.arange(X.shape[0]) if self._copies is None else self._copies.numbers
@@ -369,7 +370,7 @@ class LSHIndex(Index):
         i, j = np.nonzero(found)
         return Sample(wanted[found], others, (rows[asking[i]], rows[some[near[i, j]]]))
 
-    def _plan(self, X: Any, sample: Sample) -> tuple[HashFamily, Amplification, int]:
+    def _plan(self, X: Samples, sample: Sample) -> tuple[HashFamily, Amplification, int]:
         """The family, with the width of its steps; r and b; and the most tables."""
         hashing, comparing = self.reading_.sizes(self.rows_)
         costs = Costs(OPERATION * hashing, TABLE, VISIT, FETCH + OPERATION * comparing, X.shape[0])

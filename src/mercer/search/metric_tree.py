@@ -8,14 +8,13 @@ distance to the vantage point is outside of the half's range.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from mercer.distances import Distance
 from mercer.estimator import estimator
 from mercer.persistence import fields, floats, halves, length_of, offsets
-from mercer.samples import is_whole
+from mercer.samples import Samples, is_whole
 from mercer.search.index import Index
 from mercer.search.rows import EDGE, Selection, slices
 from mercer.search.vectors import SummedRows, exact_tiles
@@ -91,7 +90,7 @@ class MetricTree(Index):
 
     holds_copies_once = True
 
-    def arrange(self, X: Any) -> np.ndarray:
+    def arrange(self, X: Samples) -> np.ndarray:
         distance = exact_tiles(self.distance_, X)
         if not self.distance_.metric:
             raise ValueError(
@@ -143,7 +142,7 @@ class MetricTree(Index):
         self._slack = self._rounding(X)
         return order
 
-    def _rounding(self, X: Any) -> float:
+    def _rounding(self, X: Samples) -> float:
         """The error that distances may have: rounding must not rule rows out."""
         distance, eps = exact_tiles(self.distance_, X), np.finfo(X.dtype).eps
         largest = self._ranges.max(initial=0)
@@ -157,13 +156,13 @@ class MetricTree(Index):
         seen = np.diagonal(distance.block(A, B)).max() if distance.reflexive else 0.0
         return float(4 * np.sqrt(eps) * largest + 8 * seen)
 
-    def arrange_queries(self, Z: Any) -> np.ndarray | None:
+    def arrange_queries(self, Z: Samples) -> np.ndarray | None:
         if Z.shape[0] <= EDGE:
             return None  # they have one tile, and distances to the vantage points may be costly
         homes = [self._home(self._to_vantages(Z[part])) for part in slices(Z.shape[0], EDGE)]
         return np.argsort(np.concatenate(homes), kind="stable")
 
-    def candidates(self, Z: Any, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
+    def candidates(self, Z: Samples, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
         """The leaf on each query's own side first, then all leaves that are not ruled out."""
         D = self._to_vantages(Z)
         home, least = self._home(D), self._least(D)
@@ -174,13 +173,13 @@ class MetricTree(Index):
             if near.any():
                 yield np.flatnonzero(near), self._rows(leaf)
 
-    def rows_left(self, Z: Any, limits: np.ndarray) -> float:
+    def rows_left(self, Z: Samples, limits: np.ndarray) -> float:
         """How many distances an encoded query takes on average, if its neighbours are known to be
         within its limit."""
         left = self._least(self._to_vantages(Z)) <= limits[:, None]
         return len(self._halves) + float((left @ np.diff(self._starts)).mean())
 
-    def _to_vantages(self, Z: Any) -> np.ndarray:
+    def _to_vantages(self, Z: Samples) -> np.ndarray:
         if not len(self._halves):
             return np.empty((Z.shape[0], 0))
         distance = exact_tiles(self.distance_, self.vantages_)
@@ -217,7 +216,7 @@ class MetricTree(Index):
         return leaves * (1 - 1e-6) - self._slack
 
 
-def check_leaf_size(value: Any) -> None:
+def check_leaf_size(value: object) -> None:
     """Raise ValueError if a parameter ``leaf_size`` is neither a whole number >= 1 nor None."""
     if not (value is None or (is_whole(value) and value >= 1)):
         raise ValueError(f"leaf_size={value!r}: give an integer >= 1, or None.")

@@ -8,6 +8,7 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +17,7 @@ from mercer import _native
 from mercer.distances import Jaccard
 from mercer.estimator import estimator
 from mercer.persistence import fields, unread
-from mercer.samples import Sets, is_whole
+from mercer.samples import SamplesLike, Sets, is_whole
 from mercer.search.families import HashFamily
 
 # Numbers of 32 bits that look random, one for each item of a set: what MinHash permutes.
@@ -62,7 +63,7 @@ def _is_number(kind: type) -> bool:
     return issubclass(kind, (Number, np.bool_))
 
 
-def _kind(item: Any) -> str:
+def _kind(item: object) -> str:
     return "text" if isinstance(item, str) else "number" if _is_number(type(item)) else "other"
 
 
@@ -87,7 +88,7 @@ def _of_others(items: list) -> np.ndarray:
     return np.frombuffer(b"".join(contents), "<u4").astype(np.uint32)
 
 
-def _content(item: Any) -> bytes:
+def _content(item: object) -> bytes:
     if isinstance(item, bytes):
         return b"b" + item
     if item is None:
@@ -185,7 +186,7 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
 
     # --- signatures ------------------------------------------------------------------------------
 
-    def fit(self, X: Any = None, y: Any = None) -> MinHash:
+    def fit(self, X: SamplesLike | None = None, y: object = None) -> MinHash:
         """Draw the functions. X is read by its form alone."""
         if not (is_whole(self.n_hashes) and self.n_hashes >= 1):
             raise ValueError(f"n_hashes={self.n_hashes!r}: give an integer >= 1.")
@@ -206,7 +207,7 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
     def _n_features_out(self) -> int:
         return self.n_hashes
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Signatures of sets, (n, n_hashes), uint32.
 
         Parameters
@@ -253,7 +254,7 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
 
     # --- as a family of hash functions -----------------------------------------------------------
 
-    def collision(self, distance: Any) -> np.ndarray:
+    def collision(self, distance: ArrayLike) -> np.ndarray:
         """1 - d at the Jaccard distance d: that of one function."""
         return np.clip(1 - np.asarray(distance, np.float64), 0, 1)
 

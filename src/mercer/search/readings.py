@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer import _native
 from mercer.distances import (
@@ -26,7 +27,7 @@ from mercer.distances import (
     unit_rows,
 )
 from mercer.persistence import fields, one_of
-from mercer.samples import Sets
+from mercer.samples import Samples, Sets
 from mercer.search.families import BitSampling, HashFamily, Hyperplanes, StableProjections
 from mercer.search.minhash import MinHash
 
@@ -37,18 +38,20 @@ class Reading(ABC):
     family: HashFamily
 
     @abstractmethod
-    def rows(self, X: Any) -> Any:
+    def rows(self, X: Samples) -> Any:
         """Encoded samples as rows, which can be sliced."""
 
     @abstractmethod
-    def listed(self, Z: Any, X: Any, ids: np.ndarray, starts: np.ndarray, dtype: Any) -> np.ndarray:
+    def listed(
+        self, Z: Samples, X: Samples, ids: np.ndarray, starts: np.ndarray, dtype: DTypeLike
+    ) -> np.ndarray:
         """Distances of row i of Z to the rows ``ids[starts[i] : starts[i + 1]]`` of X, (total,)."""
 
     @abstractmethod
-    def sizes(self, X: Any) -> tuple[float, float]:
+    def sizes(self, X: Samples) -> tuple[float, float]:
         """About how many operations one hash of a row takes, and one distance."""
 
-    def stepped(self, X: Any, Z: Any, near: float) -> Any:
+    def stepped(self, X: Samples, Z: Samples, near: float) -> Any:
         """Rows at the distance ``near`` of each row of X, in the direction of those of Z.
 
         None (the default) where there is no such direction.
@@ -66,10 +69,12 @@ class VectorReading(Reading):
     family: HashFamily
     weights: Any = None  # those of the columns, (d,), if differences are counted
 
-    def rows(self, X: Any) -> np.ndarray:
+    def rows(self, X: Samples) -> np.ndarray:
         return np.ascontiguousarray(_mapped(self.distance, X), X.dtype)
 
-    def listed(self, Z: Any, X: Any, ids: np.ndarray, starts: np.ndarray, dtype: Any) -> np.ndarray:
+    def listed(
+        self, Z: np.ndarray, X: np.ndarray, ids: np.ndarray, starts: np.ndarray, dtype: DTypeLike
+    ) -> np.ndarray:
         out = np.empty(len(ids), dtype)
         Z, X = (side.astype(dtype, copy=False) for side in (Z, X))
         w = np.empty(0) if self.weights is None else self.weights
@@ -82,7 +87,7 @@ class VectorReading(Reading):
             out = 2 * np.arcsin(np.minimum(out / 2, 1, out=out), out=out)
         return out
 
-    def stepped(self, X: Any, Z: Any, near: float) -> Any:
+    def stepped(self, X: np.ndarray, Z: np.ndarray, near: float) -> Any:
         if not isinstance(self.family, StableProjections):
             return None
         each = np.arange(len(X) + 1)
@@ -92,7 +97,7 @@ class VectorReading(Reading):
         out[apart] += (Z[apart] - X[apart]) * (near / D[apart])[:, None].astype(X.dtype)
         return out
 
-    def sizes(self, X: Any) -> tuple[float, float]:
+    def sizes(self, X: Samples) -> tuple[float, float]:
         columns = float(X.shape[1])
         return 1.0 if self.norm == "differences" else columns / 8, columns / 4
 
@@ -107,7 +112,9 @@ class SetReading(Reading):
     def rows(self, X: Sets) -> Sets:
         return X
 
-    def listed(self, Z: Any, X: Any, ids: np.ndarray, starts: np.ndarray, dtype: Any) -> np.ndarray:
+    def listed(
+        self, Z: Any, X: Any, ids: np.ndarray, starts: np.ndarray, dtype: DTypeLike
+    ) -> np.ndarray:
         out = np.empty(len(ids), dtype)
         _native.listed_jaccard(Z.values, Z.starts, X.values, X.starts, ids, starts, out)
         return out
@@ -117,7 +124,7 @@ class SetReading(Reading):
         return items / 8, 4 * items
 
 
-def reading_of(distance: Distance, X: Any) -> Reading:
+def reading_of(distance: Distance, X: Samples) -> Reading:
     """The reading of encoded training samples X for a bound distance."""
     if isinstance(distance, Jaccard):
         return SetReading()

@@ -14,6 +14,7 @@ from mercer import _native
 from mercer.distances import Distance
 from mercer.gram import Place
 from mercer.persistence import fields, length_of, offsets, optional, permutation
+from mercer.samples import Samples
 
 Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
 
@@ -33,7 +34,7 @@ class OrderedRows:
     X.
     """
 
-    def __init__(self, X: Any, order: np.ndarray | None = None):
+    def __init__(self, X: Samples, order: np.ndarray | None = None):
         if order is None:
             self.X, self.order = X, np.arange(X.shape[0])
         else:
@@ -44,7 +45,7 @@ class OrderedRows:
     def __len__(self) -> int:
         return len(self.order)
 
-    def prepare(self, distance: Distance, like: Any = None) -> Any:
+    def prepare(self, distance: Distance, like: Samples | None = None) -> Any:
         """All rows as the distance reads them. The first call computes this and keeps it."""
         if self.prepared is None:
             self.prepared = distance.prepare(self.X, like)
@@ -107,7 +108,9 @@ class CopiedSearch:
     training rows ask for their own neighbours.
     """
 
-    def __init__(self, asked: Any, copies: Copies, among_themselves: bool, memory: Any):
+    def __init__(
+        self, asked: Any, copies: Copies, among_themselves: bool, memory: int | float | str | None
+    ):
         self.asked, self.copies, self.memory = asked, copies, memory
         self.among_themselves = among_themselves
 
@@ -232,7 +235,9 @@ def by_query(
     return distances[order], j[order], starts
 
 
-def refuse_beyond(pairs: int, dtype: np.dtype, memory: Any, asked: str) -> None:
+def refuse_beyond(
+    pairs: int, dtype: np.dtype, memory: int | float | str | None, asked: str
+) -> None:
     """Raise ValueError if so many pairs, two row numbers and a distance each, exceed the budget."""
     size = pairs * (dtype.itemsize + 16)
     budget = Place(memory).budget(size)

@@ -16,12 +16,13 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer import _native
 from mercer.distances import Coordinates, Distance, dense_rows
 from mercer.gram import Place
 from mercer.persistence import fields, floats, number, permutation
-from mercer.samples import Prepared
+from mercer.samples import Prepared, Samples
 from mercer.search.rows import by_query, merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
@@ -98,7 +99,7 @@ class VectorRows(ABC):
         """The precision of the rows."""
 
     @abstractmethod
-    def astype(self, dtype: Any) -> VectorRows:
+    def astype(self, dtype: DTypeLike) -> VectorRows:
         """The same rows in another precision."""
 
     @abstractmethod
@@ -149,7 +150,7 @@ class AllRows(VectorRows):
     def dtype(self) -> np.dtype:
         return self.normed.rows.dtype
 
-    def astype(self, dtype: Any) -> AllRows:
+    def astype(self, dtype: DTypeLike) -> AllRows:
         normed = self.normed
         if self.dtype == dtype:
             return self
@@ -187,14 +188,14 @@ class SummedRows(Distance):
     def __init__(self, distance: Distance):
         self.distance = distance
 
-    def prepare(self, X: Any, like: Any = None) -> Any:
+    def prepare(self, X: Samples, like: Samples | None = None) -> Any:
         if isinstance(X, Prepared):
             return X
         found = self.distance.coordinates(dense_rows(X))
         assert found is not None  # as the training rows have them
         return Prepared((found.rows,), NormedRows(found))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return self.within(X, Z, np.inf)
 
     def within(self, X: Any, Z: Any, limit: float) -> np.ndarray:
@@ -214,7 +215,7 @@ class SummedRows(Distance):
         return D
 
 
-def exact_tiles(distance: Distance, X: Any) -> Distance:
+def exact_tiles(distance: Distance, X: Samples) -> Distance:
     """The distance by which tiles of the encoded training rows X are compared: every index then
     gives the same distances of rows of numbers, to the last bit."""
     return distance if distance.coordinates(X[:1]) is None else SummedRows(distance)

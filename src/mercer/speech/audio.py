@@ -221,14 +221,14 @@ def resampled(samples: np.ndarray, rate: int, new: int) -> np.ndarray:
     return resample_poly(samples, up, down)[: max(1, round(len(samples) * new / rate))]
 
 
-def own_rate(rate: Any) -> int:
+def own_rate(rate: int) -> int:
     """The rate at which a recording is worked on: 8,000 as it is, others at 16,000."""
     if isinstance(rate, bool) or not isinstance(rate, (int, np.integer)) or rate < 1000:
         raise ValueError(f"sample_rate={rate!r}: give a whole number of samples a second, >= 1000.")
     return int(rate) if rate in RATES else RATES[0]
 
 
-def check_samples(x: Any, name: str, empty: bool = False) -> np.ndarray:
+def check_samples(x: object, name: str, empty: bool = False) -> np.ndarray:
     """One recording as an array (n,) of float32, or of float64 if it is of that.
 
     Several channels, numbers that are not finite, no samples and whole numbers are refused: of

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.signal import butter, sosfilt
 from sklearn.utils import check_random_state
 
+from mercer.estimator import Seed
 from mercer.speech.audio import check_samples, own_rate, resampled
 
 # Noise made by program: what a speech enhancer learns to take away, without any recording of it.
@@ -160,7 +161,7 @@ class Scenes(NamedTuple):
     sample_rate: int
 
 
-def mix(clean: Any, noise: Any, snr: float, random_state: Any = None) -> np.ndarray:
+def mix(clean: Any, noise: Any, snr: float, random_state: Seed = None) -> np.ndarray:
     r"""Clean speech with noise at a ratio of powers, ``clean + g noise``.
 
     Parameters
@@ -199,7 +200,7 @@ def make_scenes(
     scenes: int = 400,
     seconds: float = 5.0,
     snr: tuple[float, float] = (-8.0, 15.0),
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Scenes:
     """Scenes to learn from: pieces of one speaker in a row, in a random room, with noise.
 

@@ -77,7 +77,12 @@ class Saved:
     version: str
 
     def __init__(
-        self, learner: Any, sums: Any, position: Position, contents: Position | None, stamp: tuple
+        self,
+        learner: Any,
+        sums: object,
+        position: Position,
+        contents: Position | None,
+        stamp: tuple,
     ):
         whole = Position() if contents is None else contents
         self.learner, self.sums = learner, sums
@@ -97,7 +102,7 @@ class Keeper:
     chunks : Chunks
     """
 
-    def __init__(self, checkpoint: Any, learner: Any, chunks: Chunks):
+    def __init__(self, checkpoint: Checkpoint | None, learner: Any, chunks: Chunks):
         if checkpoint is None or isinstance(checkpoint, Checkpoint):
             self.checkpoint = checkpoint
         elif isinstance(checkpoint, (str, os.PathLike)):
@@ -163,14 +168,14 @@ class Keeper:
             self.chunks.remember(Position(saved.all_rows, saved.all_digest))
         return saved.sums
 
-    def blocks(self, size: int, sums: Any, *, missing: bool = False) -> Iterator[Chunk]:
+    def blocks(self, size: int, sums: object, *, missing: bool = False) -> Iterator[Chunk]:
         """The remaining blocks. When the next one is read, ``sums`` must contain the last one."""
         for block, reached in self.chunks.blocks(size, missing=missing, begin=self.position):
             yield block
             self.position = reached
             self.offer(sums)
 
-    def offer(self, sums: Any) -> None:
+    def offer(self, sums: object) -> None:
         """Write the file, if the last time is long enough ago."""
         if self.checkpoint is None:
             return
@@ -192,6 +197,6 @@ def _params(learner: Any) -> dict[str, Any]:
     return {n: v for n, v in learner.get_params(deep=False).items() if n not in FREE}
 
 
-def _shown(params: dict[str, Any], names: list[str], learner: Any) -> str:
+def _shown(params: dict[str, Any], names: list[str], learner: object) -> str:
     told = ", ".join(f"{name}={params.get(name)!r}" for name in names)
     return f"{type(learner).__name__}({told})"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import column_names, frame_of, is_frame
+from mercer.samples import Samples, column_names, frame_of, is_frame
 from mercer.streams.kept_rows import count_rows, plain_form
 from mercer.streams.sources import Piece
 
@@ -120,7 +120,7 @@ def _precision(X: Any) -> str:
     return "that of texts" if X.dtype.kind in "UST" else "that of objects"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"{value[:20]}" if isinstance(value, list) else str(value)
 
 
@@ -142,7 +142,7 @@ def _refuse(values: Any, name: str, first: int, missing: bool) -> None:
         )
 
 
-def _number_arrays(values: Any) -> Iterator[tuple[Any, np.ndarray]]:
+def _number_arrays(values: object) -> Iterator[tuple[Any, np.ndarray]]:
     if sp.issparse(values):
         yield None, sp.csr_array(values).data
     elif isinstance(values, np.ndarray):
@@ -158,6 +158,6 @@ def _number_arrays(values: Any) -> Iterator[tuple[Any, np.ndarray]]:
                 yield name, np.asarray(cells.cast(nw.Float64).to_numpy(), np.float64)
 
 
-def _row_of(X: Any, entry: int) -> int:
+def _row_of(X: Samples, entry: int) -> int:
     """The row of a sparse matrix that an entry stands in."""
     return int(np.searchsorted(sp.csr_array(X).indptr, entry, side="right")) - 1

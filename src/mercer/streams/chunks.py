@@ -299,7 +299,7 @@ class _Transformed(Source):
         return self.chunks.stamp()
 
 
-def as_chunks(chunks: Any) -> Chunks:
+def as_chunks(chunks: Chunks) -> Chunks:
     """A stream from X, which may also be an iterable of chunks, a function, or paths."""
     return chunks if isinstance(chunks, Chunks) else Chunks(chunks)
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.samples import Samples
 from mercer.streams.chunks import Chunk, Chunks
 from mercer.streams.kept_rows import count_rows, join_rows, take_rows
 
@@ -114,5 +115,5 @@ class Lottery:
         return Drawn(X, y, w, rows, total)
 
 
-def _some(part: Any, rows: np.ndarray) -> Any:
+def _some(part: Samples | None, rows: np.ndarray) -> Any:
     return None if part is None else take_rows(part, rows)

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from mercer.persistence import read_json
 from mercer.samples import (
     LISTED,
+    Samples,
     as_cells,
     check_format,
     describe,
@@ -108,7 +109,7 @@ def join_rows(*parts: Any) -> Any:
     return [row for part in parts for row in part]
 
 
-def plain_columns(X: Any) -> Any:
+def plain_columns(X: Samples) -> Any:
     """A data frame as a dict of its columns, which a file can hold; anything else as it is.
 
     `join_rows` makes a data frame of it again, which is like the one that comes last.

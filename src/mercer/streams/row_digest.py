@@ -16,13 +16,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import frame_of, is_frame
+from mercer.samples import SamplesLike, frame_of, is_frame
 
 Digest = Mapping[str, int]  # name of a part -> CRC of its rows up to now
 PLAIN = {bool, int, float, complex, str, bytes, type(None)}  # what is written as it is
 
 
-def with_rows(digest: Digest, X: Any, y: Any, weights: Any) -> Digest:
+def with_rows(
+    digest: Digest, X: SamplesLike, y: np.ndarray | None, weights: np.ndarray | None
+) -> Digest:
     """The digest of some rows, and then of some more."""
     parts = _parts(X) | ({} if weights is None else {"weights": weights})
     return with_targets(digest, y) | {
@@ -30,7 +32,7 @@ def with_rows(digest: Digest, X: Any, y: Any, weights: Any) -> Digest:
     }
 
 
-def with_targets(digest: Digest, y: Any) -> dict[str, int]:
+def with_targets(digest: Digest, y: np.ndarray | None) -> dict[str, int]:
     """The digest of the targets of some rows, and then of some more."""
     return dict(digest) | ({} if y is None else {"targets": _crc(y, digest.get("targets", 0))})
 
@@ -41,12 +43,12 @@ def difference(first: Digest, second: Digest) -> str:
     return min(differ, key=lambda name: (name not in ("targets", "weights"), differ.index(name)))
 
 
-def same_value(first: Any, second: Any) -> bool:
+def same_value(first: object, second: object) -> bool:
     """Whether two parameters are equal, to the last bit of the arrays in them."""
     return b"".join(_said(first, ())) == b"".join(_said(second, ()))
 
 
-def _parts(X: Any) -> dict[str, Any]:
+def _parts(X: SamplesLike) -> dict[str, Any]:
     if is_frame(X):
         table = frame_of(X)
         return {f"values in column {name!r}": table.get_column(name) for name in table.columns}
@@ -102,7 +104,7 @@ def _said(value: Any, within: tuple) -> Iterable[bytes]:
         yield b")"
 
 
-def _content(value: Any) -> Iterable[Any]:
+def _content(value: object) -> Iterable[Any]:
     """What an object is made of, in an order that does not depend on the process."""
     if isinstance(value, np.ndarray):
         return [value.shape, *value.ravel().tolist()]
@@ -122,7 +124,7 @@ def _content(value: Any) -> Iterable[Any]:
     return [made_of, *(_lasting(part, type(value)) for part in state if part is not None)]
 
 
-def _lasting(state: Any, kind: type) -> Any:
+def _lasting(state: object, kind: type) -> Any:
     """The state of an object without what it has computed and would compute again."""
     if not isinstance(state, dict):
         return state if isinstance(state, tuple) else list(state) if np.iterable(state) else state

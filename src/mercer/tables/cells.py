@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import Kind, as_samples, kind_named, split_items
+from mercer.samples import Kind, SamplesLike, as_samples, kind_named, split_items
 from mercer.tables.forms import some_of
 from mercer.tables.values import missing_values
 
@@ -44,13 +44,13 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def as_texts(values: np.ndarray, name: Any) -> list[str]:
+def as_texts(values: np.ndarray, name: object) -> list[str]:
     """A column as texts; a missing one is the empty text, and words in a list stand side by side.
     Bytes, sets and other lists are a TypeError."""
     return [_text(value, i, name) for i, value in enumerate(_filled(values))]
 
 
-def as_items(values: np.ndarray, separator: str | None, name: Any) -> list[list]:
+def as_items(values: np.ndarray, separator: str | None, name: object) -> list[list]:
     """A column as lists of items; a missing one is the empty set.
 
     Texts are split at the separator, at blanks where it is None; items lose the blanks around
@@ -96,7 +96,7 @@ def clear_separator(counts: Counter) -> str | None:
     return None
 
 
-def encode_cells(view: str, cells: Any, like: Any = None) -> Any:
+def encode_cells(view: str, cells: Any, like: SamplesLike | None = None) -> Any:
     """Encoded texts ("characters"), their words, items, or other samples.
 
     ``like`` is what `known_cells` knows of the training cells; vectors are centred by it.
@@ -131,7 +131,7 @@ def _filled(values: np.ndarray) -> list:
     return [None if gone else value for value, gone in zip(column, missing)]
 
 
-def _text(value: Any, i: int, name: Any) -> str:
+def _text(value: object, i: int, name: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bytes):
@@ -148,7 +148,7 @@ def _text(value: Any, i: int, name: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def items_of(value: Any, separator: str | None) -> list:
+def items_of(value: object, separator: str | None) -> list:
     """The items of one cell, without the brackets and quotes of a list.
 
     Examples
@@ -201,7 +201,7 @@ def list_separator(counts: Counter) -> str | None:
 NUMBERS = "fiub"  # kinds of types
 
 
-def cell_bytes(cell: Any, text: Callable[[Any], str] = repr) -> bytes:
+def cell_bytes(cell: object, text: Callable[[Any], str] = repr) -> bytes:
     """The content of a cell, the same for equal cells; ``text`` converts cells of other types.
 
     Arrays and lists of numbers are compared as float64 by all their numbers: the text of an array

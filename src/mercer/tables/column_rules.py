@@ -236,7 +236,7 @@ def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[
 
 
 def _infer(
-    name: Any,
+    name: int | str,
     values: np.ndarray,
     given: str | None,
     dropped: bool,
@@ -388,7 +388,9 @@ def _infer(
     return replace(column("category", f"{reason}: {ORDERED[order].said}"), order=order)
 
 
-def _mixed(name: Any, counts: Counter, hints: Hints, known: int, families: list) -> list[list[str]]:
+def _mixed(
+    name: int | str, counts: Counter, hints: Hints, known: int, families: list
+) -> list[list[str]]:
     """What is said of a column in which most cells are numbers or dates, and the others words."""
     if len(counts) <= MANY_LEVELS or not families:
         return []
@@ -453,7 +455,7 @@ def _set_words(counts: Counter, separator: str | None, cells: bool) -> str:
     return f"sets of {len(items)} different items{how}"
 
 
-def _hashable(value: Any, left: int = NESTED) -> Any:
+def _hashable(value: object, left: int = NESTED) -> Any:
     """A cell as a key: lists and sets as frozen sets of their items, lists of lists as tuples."""
     if not isinstance(value, SETS):
         return value
@@ -474,7 +476,7 @@ def _parts(dates: np.ndarray) -> str:
 
 
 def _number_kind(
-    name: Any, values: np.ndarray, present: np.ndarray, distinct: int
+    name: int | str, values: np.ndarray, present: np.ndarray, distinct: int
 ) -> tuple[str, str]:
     n = len(values)
     whole = bool((present == np.round(present)).all())
@@ -516,7 +518,7 @@ def _rise_as_rows(numbers: np.ndarray) -> bool:
     return bool(n * (n - 1) / 8 / TIES >= span and off <= 2 * span / np.sqrt(n))
 
 
-def _word_kind(name: Any, counts: Counter, n: int) -> tuple[str, str]:
+def _word_kind(name: int | str, counts: Counter, n: int) -> tuple[str, str]:
     """Category, text or identifier."""
     distinct, known = len(counts), sum(counts.values())
     words = list(map(str, counts))

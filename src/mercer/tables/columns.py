@@ -228,7 +228,7 @@ def refuse_unreadable(column: Column, values: np.ndarray, numbers: np.ndarray) -
         raise unreadable(column, known[0])
 
 
-def unreadable(column: Column, first: Any) -> ValueError:
+def unreadable(column: Column, first: object) -> ValueError:
     """The error of new rows in which no value of a column is a number or date any more."""
     return ValueError(
         f"column {column.name!r} was read as {column.kind}s in training, but none of its "

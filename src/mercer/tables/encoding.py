@@ -29,7 +29,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.persistence import KeepsRecords
-from mercer.samples import Categories, EncodedColumns, Kind
+from mercer.samples import Categories, EncodedColumns, Kind, SamplesLike
 from mercer.tables.cells import encode_cells, kind_of_view, known_cells
 from mercer.tables.column_kinds import level_text, level_texts
 from mercer.tables.column_rules import infer_columns
@@ -157,7 +157,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         self.columns = columns
         self.rare = rare
 
-    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+    def fit(self, X: Any, y: object = None) -> TableEncoder:
         """Learn medians, ranks, scales and levels from a training table.
 
         Raises
@@ -272,7 +272,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             for f in self.features_
         ]
 
-    def _fit_category(self, name: Any, values: np.ndarray) -> None:
+    def _fit_category(self, name: int | str, values: np.ndarray) -> None:
         counts = Counter(level_texts(values, MISSING))
         pool = len(counts) > MANY_LEVELS
         kept = [level for level, rows in counts.items() if not pool or rows >= self.rare]
@@ -301,7 +301,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         """
         return self.encoded(X).matrix
 
-    def encoded(self, X: Any) -> EncodedTable:
+    def encoded(self, X: SamplesLike) -> EncodedTable:
         """A table with its encoded rows; the same one, if this encoder has encoded it before."""
         check_is_fitted(self)
         if isinstance(X, EncodedTable) and X.features is self.features_:
@@ -390,7 +390,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             levels = [*map(level_text, self.numbers_[feature.label].values), "other"]
         return [levels[int(code)] for code in values]
 
-    def unseen(self, X: Any) -> dict[Any, list[str]]:
+    def unseen(self, X: ReadTable) -> dict[Any, list[str]]:
         """Category -> the levels of a new table that have no code of their own.
 
         They were not in the training table, or were rare. All of them count as one level.
@@ -404,7 +404,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         }
         return {name: levels for name, levels in found.items() if levels}
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """The label and the kind of each column of the matrix."""
         check_is_fitted(self)
         return np.array([feature.name for feature in self.features_], dtype=object)

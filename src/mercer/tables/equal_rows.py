@@ -115,7 +115,7 @@ def _cell_keys(values: np.ndarray) -> np.ndarray:
     return np.fromiter(map(hash, cells), np.int64, len(cells)).view(np.uint64)
 
 
-def _as_text(cell: Any) -> str:
+def _as_text(cell: object) -> str:
     return cell_bytes(cell, level_text).decode("utf-8", "surrogateescape")
 
 

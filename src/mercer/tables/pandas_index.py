@@ -41,7 +41,7 @@ def _indexes(names: Iterable, unnamed: set) -> Iterator[Any]:
             yield name
 
 
-def is_index(name: Any, values: np.ndarray) -> str:
+def is_index(name: object, values: np.ndarray) -> str:
     """How a column with a name of `index_names` numbers the rows; "" if it does not.
 
     Examples
@@ -74,7 +74,7 @@ def is_index(name: Any, values: np.ndarray) -> str:
     return ""
 
 
-def _nameless(name: Any) -> bool:
+def _nameless(name: object) -> bool:
     return RESET.fullmatch(str(name)) is None
 
 

@@ -75,7 +75,7 @@ def _of_each_column(
 
 
 def review_target(
-    y: np.ndarray, task: str, name: Any = "the target", accuracy: bool = True
+    y: np.ndarray, task: str, name: object = "the target", accuracy: bool = True
 ) -> list[Finding]:
     """How many classes there are, and how the rows are shared among them.
 

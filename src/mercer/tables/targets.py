@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.tables.forms import words_in_order
 
@@ -23,7 +24,7 @@ RARE_SHARE = 0.1  # part of the rows of the rarer of two classes, below which ac
 FEWEST = 3  # classes from which on an order matters
 
 
-def levels_in_order(y: Any) -> list | None:
+def levels_in_order(y: ArrayLike) -> list | None:
     """The levels of a series whose type has an order, the lowest first; None for all others.
 
     Examples

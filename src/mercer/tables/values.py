@@ -18,6 +18,7 @@ import numpy as np
 
 from mercer.samples import (
     LISTED,
+    SamplesLike,
     as_cells,
     check_format,
     describe,
@@ -68,7 +69,7 @@ class ReadTable:
         self.columns = columns
 
     @classmethod
-    def of(cls, X: Any) -> ReadTable:
+    def of(cls, X: SamplesLike) -> ReadTable:
         """Any table, read if it was not."""
         return X if isinstance(X, ReadTable) else cls(read_columns(X))
 
@@ -93,7 +94,7 @@ class ReadTable:
         """The same table with other names of the columns, in their order."""
         return ReadTable(dict(zip(names, self.columns.values(), strict=True)))
 
-    def replaced(self, name: Any, values: np.ndarray) -> ReadTable:
+    def replaced(self, name: object, values: np.ndarray) -> ReadTable:
         """The same table with other values in a column."""
         return ReadTable({**self.columns, name: values})
 
@@ -156,7 +157,7 @@ def read_columns(X: Any) -> dict[Any, np.ndarray]:
     return columns
 
 
-def _series_values(series: Any, name: Any) -> np.ndarray:
+def _series_values(series: Any, name: object) -> np.ndarray:
     import narwhals as nw
 
     if not isinstance(series, nw.Series):  # of polars: of thousands, narwhals takes longer
@@ -424,7 +425,7 @@ def _counted_dates(numbers: np.ndarray, counted: str) -> np.ndarray:
     return dates
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A value for messages, in 30 characters at most."""
     if isinstance(value, float):
         return f"{value:.6g}"

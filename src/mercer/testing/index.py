@@ -23,6 +23,7 @@ from sklearn.exceptions import NotFittedError
 
 from mercer.distances import Distance
 from mercer.persistence import ModelFileError
+from mercer.samples import SamplesLike
 from mercer.search import Index
 
 
@@ -30,7 +31,7 @@ def check_index(
     make_index: Callable[[Distance], Index],
     distance: Distance,
     X: Any,
-    Z: Any = None,
+    Z: SamplesLike | None = None,
     *,
     tol: float = 1e-6,
     saved: bool = True,
@@ -93,7 +94,7 @@ def check_index(
     _check_files(index, Z, saved, trusted)
 
 
-def _check_conventions(index: Index, X: Any, Z: Any) -> None:
+def _check_conventions(index: Index, X: SamplesLike, Z: Any) -> None:
     assert isinstance(index, Index), f"{index!r} is no subclass of mercer.search.Index"
     before = repr(index)
     assert repr(clone(index)) == before, "the constructor must store its arguments untouched"

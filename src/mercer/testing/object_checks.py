@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -23,7 +23,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from mercer.learners.base import KernelLearner
 from mercer.persistence import JUDGED, load, save
-from mercer.samples import all_kinds
+from mercer.samples import Samples, all_kinds
 from mercer.selection.grid import KernelSearchCV
 from mercer.testing.object_task import ObjectTask, containers, object_array, targets
 
@@ -35,7 +35,7 @@ REMEDY = r"(?i)\b(give|fill|wrap|needs?|leave|call|split|add|make|use)\b"
 METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_samples")
 
 
-def outputs(model: Any, X: Any) -> dict[str, np.ndarray]:
+def outputs(model: BaseEstimator, X: Any) -> dict[str, np.ndarray]:
     """What every method of a fitted model answers."""
     answers = {
         name: np.asarray(getattr(model, name)(X)) for name in METHODS if hasattr(model, name)
@@ -370,7 +370,7 @@ def permutation(n: int) -> list[int]:
     return np.random.default_rng(0).permutation(n).tolist()
 
 
-def classes_to_trust(model: Any) -> list[type]:
+def classes_to_trust(model: BaseEstimator) -> list[type]:
     """The classes of a model, of its parameters, and of kinds of samples that `load` does not know
     by itself."""
     chosen = [kernel for kind in all_kinds() for kernel in kind.make_kernels()]
@@ -387,5 +387,5 @@ def scoring(task: ObjectTask) -> Any:
     return _usual
 
 
-def _usual(model: Any, X: Any, y: Any = None) -> float:
+def _usual(model: Any, X: Samples, y: object = None) -> float:
     return float(np.mean(np.asarray(model.predict(X)) == 1))

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from mercer.samples import SamplesLike
+
 
 @dataclass(frozen=True)
 class ObjectTask:
@@ -29,7 +31,7 @@ class ObjectTask:
         fresh: Any = clone(self.estimator)
         return fresh
 
-    def fitted(self, X: Any = None, y: Any = None, **params: Any) -> Any:
+    def fitted(self, X: SamplesLike | None = None, y: Any = None, **params: object) -> Any:
         """A clone fitted to X and y, by default those of the task."""
         X, y = (self.X if X is None else X), (self.y if y is None else y)
         return self.fresh().fit(X, y, **params)

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector
 from sklearn.utils import get_tags
 
+from mercer.samples import SamplesLike
 from mercer.testing.object_checks import CHECKS
 from mercer.testing.object_task import ObjectTask
 
@@ -29,7 +30,11 @@ MAKERS: dict[str, Callable[[str], Any]] = {
 
 
 def check_object_estimator(
-    estimator: Any, samples: Any, y: Sequence | None = None, *, expected_failures: Any = None
+    estimator: BaseEstimator,
+    samples: Any,
+    y: Sequence | None = None,
+    *,
+    expected_failures: object = None,
 ) -> None:
     """Check that an estimator takes samples that are objects, and says so where it cannot.
 
@@ -76,7 +81,11 @@ def check_object_estimator(
 
 
 def object_checks(
-    estimator: Any, samples: Any, y: Sequence | None = None, *, expected_failures: Any = None
+    estimator: BaseEstimator,
+    samples: SamplesLike,
+    y: Sequence | None = None,
+    *,
+    expected_failures: Any = None,
 ) -> Iterator[tuple[str, Callable]]:
     """(name, check) of all checks that suit an estimator; a check is called without arguments.
 
@@ -121,7 +130,7 @@ def parametrize_with_object_checks(
     return pytest.mark.parametrize("check", tests)
 
 
-def object_task(estimator: Any, samples: Any, y: Sequence | None = None) -> ObjectTask:
+def object_task(estimator: BaseEstimator, samples: Any, y: Sequence | None = None) -> ObjectTask:
     """What the checks are run on."""
     maker = MAKERS.get(samples) if isinstance(samples, str) else samples
     if maker is None:
@@ -141,7 +150,7 @@ def object_task(estimator: Any, samples: Any, y: Sequence | None = None) -> Obje
     return ObjectTask(estimator, X, None if y is None else list(y), maker)
 
 
-def _has_targets(estimator: Any) -> bool:
+def _has_targets(estimator: BaseEstimator) -> bool:
     """Whether ``fit`` reads y, which outlier detectors and many transformers do not."""
     tags = get_tags(estimator)
     transforms = tags.transformer_tags is not None and not hasattr(estimator, "predict")

@@ -21,6 +21,8 @@ from itertools import chain, islice
 from numbers import Integral
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from sklearn.base import BaseEstimator
+
 from mercer.threads.blas import blas_threads
 from mercer.threads.clock import Stop
 
@@ -137,7 +139,7 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
         flying: deque = deque()
         stop = Stop()
 
-        def run(item: Any) -> Any:
+        def run(item: object) -> Any:
             _here.share, _here.limited = share, True
             with stop:
                 return task(item)
@@ -230,7 +232,7 @@ def forget(estimator: Any, kept: Collection[str] = ()) -> None:
 
 
 @contextmanager
-def _claimed(estimator: Any) -> Iterator[None]:
+def _claimed(estimator: BaseEstimator) -> Iterator[None]:
     me, key = threading.get_ident(), id(estimator)
     with _lock:
         other = _fitted_by.get(key)

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -24,7 +25,7 @@ from mercer.learners.base import (
     encode_classes,
 )
 from mercer.needs_torch import need_torch
-from mercer.samples import is_number
+from mercer.samples import Samples, SamplesLike, is_number
 from mercer.threads import fitting, forget
 
 
@@ -145,7 +146,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
     verbose: Any = False
 
     @fitting
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to texts or sequences of tokens X and classes y (n).
 
         ``sample_weight`` has one number >= 0 a sample, by which its loss counts.
@@ -184,7 +185,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
                 )  # fmt: skip
         return self
 
-    def tokenise(self, X: Any) -> list[list]:
+    def tokenise(self, X: Samples) -> list[list]:
         """The tokens of each sample that the network reads, whether it knows them or not."""
         check_is_fitted(self)
         rows, form = read_tokens(X, self.tokens)
@@ -195,7 +196,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
             )
         return [row[: self.max_length] for row in rows]
 
-    def attention(self, X: Any, layer: int = 0) -> list[np.ndarray]:
+    def attention(self, X: Samples, layer: int = 0) -> list[np.ndarray]:
         """How much tokens attend to each other in a layer: (n_heads, l, l) for each sample.
 
         Rows are queries and sum to 1, columns are keys; ``tokenise`` tells the l tokens.
@@ -208,7 +209,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
             network = self._network()
             return [torch_side.attention_of(network, row, layer % self.n_layers) for row in rows]
 
-    def _outputs(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _outputs(self, X: Samples) -> tuple[np.ndarray, np.ndarray]:
         rows = token_codes(self.tokenise(X), self.vocabulary_)
         torch_side = _torch_side()
         with torch_side.torch_threads(self.n_jobs):

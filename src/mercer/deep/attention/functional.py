@@ -32,6 +32,7 @@ from mercer.deep.attention.kernels import (
     Quadratic,
     summing,
 )
+from mercer.kernels import Kernel
 from mercer.spoken import a_type
 
 CHUNK = 128  # queries and keys whose causal part is a matrix
@@ -258,7 +259,7 @@ def attention_weights(
     return weights.to(query.dtype).view(*lead, *weights.shape[1:])
 
 
-def as_attention_kernel(kernel: Any) -> AttentionKernel:
+def as_attention_kernel(kernel: Kernel) -> AttentionKernel:
     """The kernel of a name, a function or a kernel."""
     if isinstance(kernel, AttentionKernel):
         return kernel

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
 
-from mercer.samples import as_samples, read
+from mercer.samples import SamplesLike, as_samples, read
 
 WORDS = re.compile(r"\w+|[^\w\s]")  # words, and marks one by one
 UNKNOWN = 0  # code of a token that is not known, and of what fills up a batch
 READER = "AttentionClassifier"
 
 
-def read_tokens(X: Any, split: str) -> tuple[list[list[Hashable]], str]:
+def read_tokens(X: SamplesLike, split: str) -> tuple[list[list[Hashable]], str]:
     """The tokens of each sample, and what the samples are: "text", "bytes" or "tokens"."""
     form = as_samples(X, "strings", reader=READER).form
     _, rows = read(X, "strings", reader=READER)

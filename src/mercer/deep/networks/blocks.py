@@ -9,11 +9,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from mercer.deep.networks.feature_layers import KernelFeatures, feature_layer, seeded
 from mercer.deep.torch_layers import checked
+from mercer.estimator import Seed
 from mercer.kernels import Kernel
 from mercer.spoken import a_type
 
@@ -98,7 +100,7 @@ class NeuralKernelBlock(nn.Module):
     def __init__(
         self, in_features: int, width: int = 128, layer: Kernel | None = None,
         n_features: int = 128, *, scales: Sequence[float] | None = None,
-        pooling: str | None = None, skip: bool = True, random_state: Any = None,
+        pooling: str | None = None, skip: bool = True, random_state: Seed = None,
     ):  # fmt: skip
         super().__init__()
         rng = seeded(random_state)
@@ -160,7 +162,7 @@ class NeuralKernelNetwork(nn.Module):
 
     def __init__(
         self, in_features: int, outputs: int, *, depth: int = 2, bottleneck: int | None = None,
-        random_state: Any = None, **block: Any,
+        random_state: Seed = None, **block: Any,
     ):  # fmt: skip
         super().__init__()
         rng = seeded(random_state)
@@ -209,7 +211,7 @@ class NeuralKernelNetwork(nn.Module):
         return total
 
 
-def linear(in_features: int, out_features: int, rng: Any) -> nn.Linear:
+def linear(in_features: int, out_features: int, rng: np.random.RandomState) -> nn.Linear:
     """A fully connected layer with torch's usual weights, which numpy draws."""
     layer = nn.Linear(in_features, out_features)
     most = 1 / math.sqrt(max(in_features, 1))

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +29,7 @@ from mercer.learners.base import (
     finite_fit,
     finite_values,
 )
+from mercer.samples import Samples, SamplesLike
 from mercer.threads import fitting
 
 CANDIDATES = ("process", "network", "both")
@@ -335,7 +337,7 @@ class DeepKernelClassifier(OutputClassifier, DeepKernel):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and classes y (n)."""
         self._check_parameters()
         training = self.make_training(X, y, numeric=False)
@@ -349,10 +351,10 @@ class DeepKernelClassifier(OutputClassifier, DeepKernel):
         return self
 
     @finite_values
-    def _log_shares(self, X: Any) -> np.ndarray:
+    def _log_shares(self, X: Samples) -> np.ndarray:
         return log_shares(*self._moments(X))
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: Samples) -> np.ndarray:
         logs = self._log_shares(X)
         return logs[:, 1:] - logs[:, :1] if logs.shape[1] == 2 else logs
 
@@ -430,7 +432,7 @@ class DeepKernelRegressor(MultiOutputMixin, RegressorMixin, DeepKernel, Gaussian
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets)."""
         self._check_parameters()
         training = self.make_training(X, y)

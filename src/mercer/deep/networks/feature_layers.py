@@ -14,9 +14,11 @@ from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
 from mercer.deep.torch_layers import checked
+from mercer.estimator import Seed
 from mercer.gram import Columns, Place, gram
 from mercer.kernels import RBF, ArcCosine, Kernel
 from mercer.learners.features import different_centres, frequencies, principal_axes
+from mercer.samples import Samples
 
 ROWS = 500  # rows of which the median distance is taken
 
@@ -84,7 +86,7 @@ class FourierFeatures(KernelFeatures):
 
     def __init__(
         self, in_features: int, kernel: Kernel | None = None, n_features: int = 128, *,
-        length_scale: float = 1.0, learn_scale: bool = True, random_state: Any = None,
+        length_scale: float = 1.0, learn_scale: bool = True, random_state: Seed = None,
     ):  # fmt: skip
         super().__init__(length_scale, learn_scale)
         kernel = RBF(0.5) if kernel is None else kernel
@@ -138,7 +140,7 @@ class ArcCosineFeatures(KernelFeatures):
 
     def __init__(
         self, in_features: int, degree: int = 1, n_features: int = 128, *,
-        length_scale: float = 1.0, learn_scale: bool = True, random_state: Any = None,
+        length_scale: float = 1.0, learn_scale: bool = True, random_state: Seed = None,
     ):  # fmt: skip
         super().__init__(length_scale, learn_scale)
         ArcCosine(degree).validate()
@@ -198,8 +200,8 @@ class NystroemFeatures(nn.Module):
     """
 
     def __init__(
-        self, kernel: Kernel, samples: Any, n_features: int = 200, *, n_jobs: int | None = None,
-        random_state: Any = None,
+        self, kernel: Kernel, samples: Samples, n_features: int = 200, *, n_jobs: int | None = None,
+        random_state: Seed = None,
     ):  # fmt: skip
         super().__init__()
         kernel.validate()
@@ -239,7 +241,7 @@ def plain(samples: Any) -> Any:
 
 
 def feature_layer(
-    kernel: Kernel | None, in_features: int, n_features: int, random_state: Any
+    kernel: Kernel | None, in_features: int, n_features: int, random_state: Seed
 ) -> KernelFeatures:
     """The layer of a kernel: arc-cosine or random Fourier features."""
     if isinstance(kernel, ArcCosine) and kernel.layers == 1:
@@ -247,7 +249,7 @@ def feature_layer(
     return FourierFeatures(in_features, kernel, n_features, random_state=random_state)
 
 
-def seeded(random_state: Any) -> np.random.RandomState:
+def seeded(random_state: Seed) -> np.random.RandomState:
     """A generator; without a seed, one that follows ``torch.manual_seed``."""
     if random_state is None:
         random_state = int(torch.randint(2**31 - 1, (1,)))

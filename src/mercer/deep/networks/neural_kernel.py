@@ -25,7 +25,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.features import DIGITS, different_centres, principal_axes
 from mercer.needs_torch import need_torch
-from mercer.samples import plain_rows
+from mercer.samples import Samples, plain_rows
 
 RANK = 200  # centres of a kernel on samples that are no vectors, or are compared by it
 FEW = 10  # rows that are held back, or none: of fewer the loss is chance
@@ -179,7 +179,7 @@ class NeuralKernel(KernelLearner):
         """Where the features of ``kernel`` are computed; ``device`` is that of the network."""
         return Place(self.memory, self.n_jobs)
 
-    def layer_outputs(self, X: Any) -> list[np.ndarray]:
+    def layer_outputs(self, X: Samples) -> list[np.ndarray]:
         """What each block makes of the rows of X, from the lowest block to the highest."""
         check_is_fitted(self)
         torch_side = self._torch_side()
@@ -277,7 +277,7 @@ class NeuralKernel(KernelLearner):
         rows, w = different_rows(np.round(F / unit, DIGITS), y, training.weights, seed)
         return Distinct(F[rows], rows, w, seed)
 
-    def _begin_features(self, X: Any, rng: np.random.RandomState) -> np.ndarray:
+    def _begin_features(self, X: Samples, rng: np.random.RandomState) -> np.ndarray:
         if self.kernel_.linear:
             self.keep_support(X[:1])  # a row, whose precision is that of the answers
             return self._dense(X)
@@ -337,7 +337,7 @@ class NeuralKernel(KernelLearner):
         check_is_fitted(self)
         return self._network(self._torch_side())
 
-    def network_inputs(self, X: Any) -> np.ndarray:
+    def network_inputs(self, X: Samples) -> np.ndarray:
         """What the network reads of the rows of X: scaled columns, or features of the kernel."""
         check_is_fitted(self)
         return self.input_scale_(self._features(self.encode_new(X))).astype(self.dtype)
@@ -400,7 +400,7 @@ class NeuralKernel(KernelLearner):
             check_positive("scales", scale)
 
 
-def check_word(name: str, value: Any, known: tuple[str | None, ...]) -> None:
+def check_word(name: str, value: object, known: tuple[str | None, ...]) -> None:
     """Raise ValueError if a parameter is none of some words."""
     if not any(value is word or (isinstance(value, str) and value == word) for word in known):
         words = " or ".join("None" if word is None else f'"{word}"' for word in known)

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import column_or_1d
@@ -21,6 +22,7 @@ from mercer.learners.base import (
     finite_values,
     weigh_classes,
 )
+from mercer.samples import Samples, SamplesLike
 from mercer.threads import fitting
 
 
@@ -62,7 +64,7 @@ class NeuralKernelRegressor(MultiOutputMixin, RegressorMixin, NeuralKernel):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets).
 
         ``sample_weight`` has one number >= 0 a row.
@@ -78,7 +80,7 @@ class NeuralKernelRegressor(MultiOutputMixin, RegressorMixin, NeuralKernel):
         return self
 
     @finite_values
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """Answers for the rows of X, (n,) or (n, n_targets)."""
         f = self._network_outputs(X)
         f = self.y_mean_ + self.y_scale_ * f
@@ -164,7 +166,7 @@ class NeuralKernelClassifier(OutputClassifier, NeuralKernel):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X (n) and classes y (n); ``sample_weight`` has one number >= 0 a row."""
         self._check_parameters()
         if self.loss not in LOSSES:
@@ -184,7 +186,7 @@ class NeuralKernelClassifier(OutputClassifier, NeuralKernel):
         return self
 
     @finite_values
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: Samples) -> np.ndarray:
         return self._network_outputs(X)
 
     @available_if(lambda self: self.loss == "cross_entropy")

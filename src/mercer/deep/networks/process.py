@@ -239,7 +239,7 @@ class Posterior:
         return {name: t.cpu().numpy().copy() for name, t in {**numbers, **own}.items()}
 
     @classmethod
-    def restored(cls, kernel: Any, found: dict[str, np.ndarray], device: Any) -> Posterior:
+    def restored(cls, kernel: Kernel, found: dict[str, np.ndarray], device: Any) -> Posterior:
         """A posterior from its ``arrays``."""
         on = choose_device(device)
         tensors = {name: torch.tensor(values, device=on) for name, values in found.items()}

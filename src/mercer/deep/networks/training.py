@@ -188,7 +188,11 @@ def arrays(network: torch.nn.Module) -> dict[str, np.ndarray]:
 
 
 def made(
-    shape: dict[str, Any], dtype: str, device: Any, rng: Any, weights: dict[str, Any] | None = None
+    shape: dict[str, Any],
+    dtype: str,
+    device: Any,
+    rng: np.random.RandomState,
+    weights: dict[str, Any] | None = None,
 ) -> NeuralKernelNetwork:
     """A network of a shape, the arguments of `NeuralKernelNetwork`; new, or with these weights."""
     network = NeuralKernelNetwork(**shape, random_state=rng)

@@ -19,7 +19,8 @@ from torch import Tensor
 from mercer.gram.lapack import GramFactor
 from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.place import Place
-from mercer.kernels import Formula
+from mercer.kernels import Formula, Kernel
+from mercer.samples import Samples
 from mercer.threads import count_jobs
 
 Numbers = Mapping[str, Any]
@@ -152,7 +153,7 @@ def kernel_diagonal(formula: Formula, x: Tensor) -> Tensor:
     return K if formula.lengths == 0 else K * squares**formula.lengths
 
 
-def check_formula(kernel: Any, device: Any) -> Formula:
+def check_formula(kernel: Kernel, device: str | None) -> Formula:
     """The formula of a bound kernel; ValueError if it has none that torch can compute."""
     formula = kernel.formula
     if formula is None:
@@ -196,11 +197,11 @@ def torch_threads(
         torch.set_num_threads(before)
 
 
-def on_device(values: np.ndarray, device: Any) -> Tensor:
+def on_device(values: np.ndarray, device: str | None) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(values)).to(choose_device(device))
 
 
-def choose_device(name: Any) -> torch.device:
+def choose_device(name: object) -> torch.device:
     """The device of a name; "auto" is a GPU with CUDA where there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -220,7 +221,7 @@ PLAIN = "cpu:torch"
 LESS = "memory= below what is free there, so that K is not kept, fewer rows, or a smaller rank="
 
 
-def torch_gram(kernel: Any, X: Any, Z: Any, place: Place) -> TorchGram:
+def torch_gram(kernel: Kernel, X: Samples, Z: Samples, place: Place) -> TorchGram:
     """The operator of a device of torch.
 
     Raises
@@ -293,7 +294,7 @@ class TorchGram(GramOperator):
         pairs = (self._values(slice(k, k + 1), slice(k, k + 1)) for k in range(n))
         return np.array([float(pair) for pair in pairs], self.dtype)
 
-    def __matmul__(self, V: Any) -> np.ndarray:
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
         with self._working():
             V = torch.as_tensor(np.asarray(V), device=self.x.device)
             if self.kept is not None:
@@ -327,7 +328,7 @@ class TorchGram(GramOperator):
             K.diagonal().add_(shift)
             return TorchFactor(K)
 
-    def eigenpairs(self, memory: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def eigenpairs(self, memory: int | float | str | None = None) -> tuple[np.ndarray, np.ndarray]:
         with self._working():
             K = self._values(slice(None), slice(None)) if self.kept is None else self.kept
             values, vectors = torch.linalg.eigh(K)

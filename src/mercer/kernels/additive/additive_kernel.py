@@ -19,7 +19,7 @@ from mercer.kernels.additive.grids import (
 )
 from mercer.kernels.base import Kernel
 from mercer.persistence import fields
-from mercer.samples import Prepared, float_array, is_number, is_whole
+from mercer.samples import Prepared, Samples, float_array, is_number, is_whole
 
 PAIR_FUNCTIONS = 60  # most functions of a pair
 
@@ -167,7 +167,7 @@ class Additive(Kernel):
                     f"pairs has {pair!r}: give pairs of numbers of two different columns."
                 )
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def bind(self, X: Samples, y: object = None, sample_weight: Any = None) -> Self:
         self.validate()
         if self.parts is not None:
             return self
@@ -215,7 +215,7 @@ class Additive(Kernel):
             found.append(np.broadcast_to(w, len(parts)))
         return np.sqrt(np.concatenate(found))
 
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """The values of all functions, times √w: (n, features)."""
         scales = self._scales()
         assert self.parts is not None
@@ -227,13 +227,13 @@ class Additive(Kernel):
             )
         return self.parts.features(rows, scales)
 
-    def prepare(self, X: Any, like: Any = None) -> Prepared:
+    def prepare(self, X: Samples, like: Prepared | None = None) -> Prepared:
         return X if isinstance(X, Prepared) else Prepared((self.features(X),))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         X, Z = self.sides(X, Z)
         return X.parts[0] @ Z.parts[0].T
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: Prepared) -> np.ndarray:
         F = self.prepare(X).parts[0]
         return np.einsum("ij,ij->i", F, F)

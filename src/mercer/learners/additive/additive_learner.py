@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,7 +39,7 @@ from mercer.learners.base import (
     take_rows,
 )
 from mercer.persistence import fields
-from mercer.samples import is_whole
+from mercer.samples import SamplesLike, is_whole
 from mercer.solvers.additive import SCORED, PartResult, RowDesign, choose_pairs, score_pairs
 from mercer.threads import ordered_map
 
@@ -175,14 +176,16 @@ class AdditiveLearner(BaseEstimator):
             check_count("pairs", self.pairs, 0, optional=False)
         _ = self.place
 
-    def _training(self, table: Any, y: np.ndarray, sample_weight: Any) -> Training:
+    def _training(
+        self, table: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None
+    ) -> Training:
         w = check_weights(table, sample_weight)
         if w is not None and not w.all():  # a row of weight 0 counts as absent
             kept = np.flatnonzero(w)
             return Training(take_rows(table, kept), y[kept], w[kept])
         return Training(table, y, w)
 
-    def _learn_columns(self, table: Any) -> None:
+    def _learn_columns(self, table: np.ndarray) -> None:
         self._columns = TableColumns.of(table, self.categories)
 
     def _learn_bins(self, rows: np.ndarray, weights: np.ndarray | None) -> None:
@@ -413,7 +416,7 @@ class AdditiveLearner(BaseEstimator):
             parts.append((cells, surface.values.reshape(-1, surface.values.shape[2]).T))
         return [(row, np.ascontiguousarray(values)) for row, values in parts]
 
-    def _sum(self, X: Any) -> np.ndarray:
+    def _sum(self, X: SamplesLike) -> np.ndarray:
         """The sum of the functions and the intercept, (n, outputs)."""
         codes = self._read(X)
         n = codes.shape[1]
@@ -429,7 +432,7 @@ class AdditiveLearner(BaseEstimator):
             pass
         return outputs.T
 
-    def contributions(self, X: Any) -> np.ndarray:
+    def contributions(self, X: SamplesLike) -> np.ndarray:
         """What each column, and then each pair, adds to the output of each row.
 
         The array is (n, parts), or (n, parts, outputs) for several outputs; with the intercept the
@@ -440,7 +443,7 @@ class AdditiveLearner(BaseEstimator):
         stacked = np.stack(parts, axis=1)
         return stacked[:, :, 0] if stacked.shape[2] == 1 else stacked
 
-    def reasons(self, X: Any, most: int = 3) -> ColumnReasons:
+    def reasons(self, X: SamplesLike, most: int = 3) -> ColumnReasons:
         """The columns and pairs that move the prediction of each row of X most.
 
         Parameters
@@ -461,7 +464,7 @@ class AdditiveLearner(BaseEstimator):
         return ColumnReasons(names, order, np.take_along_axis(parts, order, axis=1))
 
     @abstractmethod
-    def _towards_answer(self, X: Any, parts: np.ndarray) -> np.ndarray:
+    def _towards_answer(self, X: SamplesLike, parts: np.ndarray) -> np.ndarray:
         """Contributions (n, parts) to the answer, of those to all outputs."""
 
     def __sklearn_tags__(self):

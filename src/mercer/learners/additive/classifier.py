@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.utils import column_or_1d
 
@@ -31,6 +32,7 @@ from mercer.learners.base import (
     is_auto,
     weigh_classes,
 )
+from mercer.samples import Samples, SamplesLike
 from mercer.solvers.additive import PartNewton, PartResult, RowDesign
 from mercer.streams import Keeper, as_chunks, told
 from mercer.threads import blas_limit, fitting, forget
@@ -76,7 +78,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (n) and classes y of shape (n,).
 
         ``sample_weight`` is a number or one per row, >= 0 and not all 0.
@@ -138,14 +140,21 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
     def part_fit(self) -> ClassificationParts:
         return ClassificationParts(self)
 
-    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+    def _read_training(
+        self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None, *, reset: bool
+    ) -> Training:
         table = checked_table(self, X, reset=reset)
         y = check_targets(table, y, type(self).__name__, numeric=False)
         return self._training(table, column_or_1d(y, warn=True), sample_weight)
 
     @fitting
     def begin_rows(
-        self, X: Any, y: Any, sample_weight: Any = None, *, columns: TableColumns | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        columns: TableColumns | None = None,
     ) -> Self:
         """Make the bins of these rows, by which `code_rows` codes these and others.
 
@@ -159,7 +168,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         self._learn_bins(self._columns.read(training.table), training.weights)
         return self
 
-    def code_rows(self, X: Any, y: Any, sample_weight: Any = None) -> CodedRows:
+    def code_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> CodedRows:
         """The codes of these rows, by the bins of `begin_rows`, with their classes and weights;
         those of several parts are added by ``+``."""
         training = self._read_training(X, y, sample_weight, reset=False)
@@ -243,7 +252,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         )
 
     @finite_values
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: Samples) -> np.ndarray:
         return self._sum(X)
 
     def predict_proba(self, X: Any) -> np.ndarray:

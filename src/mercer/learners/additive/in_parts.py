@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from mercer.learners.additive.additive_learner import BIN_ROWS, CodedRows
@@ -44,13 +45,15 @@ class AdditiveParts(PartFit):
     def sample(self, survey: Survey) -> np.ndarray:
         return np.arange(0, survey.rows, -(-survey.rows // BIN_ROWS))
 
-    def begin(self, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
+    def begin(self, survey: Survey, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> None:
         forget(self.learner)
         columns = survey.more and survey.more.columns()
         self.make_bins(survey, columns, X, y, sample_weight)
 
     @abstractmethod
-    def make_bins(self, survey: Survey, columns: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    def make_bins(
+        self, survey: Survey, columns: object, X: Any, y: object, sample_weight: object
+    ) -> None:
         """Bins of the sample; ``columns`` are those of all rows, or None for numbers."""
 
 

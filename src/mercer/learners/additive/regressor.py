@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from mercer.estimator import estimator
@@ -33,6 +34,7 @@ from mercer.learners.base import (
     take_rows,
 )
 from mercer.persistence import fields
+from mercer.samples import SamplesLike
 from mercer.solvers import worst
 from mercer.solvers.additive import (
     CountTables,
@@ -119,7 +121,7 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (n) and targets y of shape (n,) or (n, n_targets).
 
         ``sample_weight`` is a number or one per row, >= 0 and not all 0.
@@ -169,7 +171,9 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
         self.shapes_, self._bins = shapes, every
         worst([result for _, result in found]).conclude()
 
-    def _read_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+    def _read_training(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, *, reset: bool
+    ) -> Training:
         table = checked_table(self, X, reset=reset)
         y = check_targets(table, y, type(self).__name__)
         check_squares(y)
@@ -208,7 +212,7 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
         """Targets (n_targets, n) as tables and solvers read them."""
         return (y.reshape(len(y), -1).astype(np.float64) - self._offsets).T
 
-    def _solve(self, tables: CountTables, data: Any = None) -> None:
+    def _solve(self, tables: CountTables, data: tuple | None = None) -> None:
         """Functions, penalties and shapes from the tables of all rows; with pairs, from ``data``
         too: the codes, targets and weights of the rows."""
         mean = tables.sums[0].sum(axis=1) / tables.rows
@@ -284,7 +288,9 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
         return design, results
 
     @fitting
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit to these rows as well as to those of earlier calls; see the notes of the class.
 
         A call after `fit` begins anew. Errors say which chunk they are in, and leave the model as
@@ -383,8 +389,8 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
     def begin_rows(
         self,
         X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
         columns: TableColumns | None = None,
         means: np.ndarray | None = None,
@@ -403,7 +409,7 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
         return self
 
     def count_rows(
-        self, X: Any, y: Any, sample_weight: Any = None
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> tuple[CountTables, CodedRows]:
         """The tables of these rows, by the bins of `begin_rows`, and their codes; those of several
         parts are added by ``+``."""
@@ -427,7 +433,7 @@ class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsI
         return self
 
     @finite_values
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """f at the rows of X, of shape (n,) or (n, n_targets)."""
         f = self._sum(X)
         return f[:, 0] if self._flat else f

@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 from mercer.persistence import fields
 from mercer.samples import (
     LISTED,
+    Samples,
     as_amounts,
     as_rows,
     column_names,
@@ -53,11 +54,11 @@ class TableColumns:
         self.names, self.levels = names, levels
 
     @classmethod
-    def of(cls, X: Any, categories: Sequence | None) -> TableColumns:
+    def of(cls, X: Samples, categories: Sequence | None) -> TableColumns:
         """The columns of a table. Those that are not numbers are categories, and those named."""
         return LevelCounts.of(X, categories).columns()
 
-    def read(self, X: Any) -> np.ndarray:
+    def read(self, X: Samples) -> np.ndarray:
         """The rows (n, columns) in C order, float32 if X is, and else float64."""
         if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not self.levels:
             return np.require(X, X.dtype if X.dtype == np.float32 else np.float64, ["C", "A"])
@@ -93,7 +94,7 @@ class LevelCounts:
         self.names, self.counts, self.numeric = names, counts, numeric
 
     @classmethod
-    def of(cls, X: Any, categories: Sequence | None) -> LevelCounts:
+    def of(cls, X: Samples, categories: Sequence | None) -> LevelCounts:
         """The counts of one table; ``categories`` are columns that are counted in any case."""
         if not (categories is None or isinstance(categories, (list, tuple, np.ndarray))):
             raise TypeError(f"categories={categories!r}: give a list of columns, or None.")
@@ -178,7 +179,7 @@ def checked_table(learner: Any, X: Any, *, reset: bool) -> Any:
         )
 
 
-def _has_others(X: Any) -> bool:
+def _has_others(X: Samples) -> bool:
     """Whether some values of an array or of a list of rows are neither numbers nor missing."""
     if isinstance(X, np.ndarray) and X.dtype.kind != "O":
         return X.dtype.kind in "USTMm"

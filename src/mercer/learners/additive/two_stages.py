@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -15,7 +16,7 @@ from mercer.kernels import Laplacian
 from mercer.learners.additive.regressor import AdditiveRegressor
 from mercer.learners.base import check_targets, check_weights, take_rows
 from mercer.learners.ridge import KernelRidge
-from mercer.samples import read
+from mercer.samples import SamplesLike, read
 from mercer.streams import plain_form
 from mercer.threads import forget
 
@@ -64,7 +65,7 @@ class TwoStageRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     _: KW_ONLY
     second: Any = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to X (n) and targets y of shape (n,) or (n, n_targets).
 
         ``sample_weight`` is a number or one per row, >= 0 and not all 0.
@@ -94,7 +95,7 @@ class TwoStageRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 setattr(self, name, getattr(first, name))
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """f at the rows of X, of shape (n,) or (n, n_targets)."""
         check_is_fitted(self)
         return self.first_.predict(X) + self.second_.predict(X)

@@ -402,7 +402,7 @@ def check_levels(name: str, levels: Any) -> np.ndarray:
     return found
 
 
-def check_coverage(coverage: Any) -> tuple[float, float]:
+def check_coverage(coverage: float) -> tuple[float, float]:
     """The levels of the ends of an interval that holds such a share; ValueError for others."""
     try:
         share = float(coverage)

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
+from mercer.estimator import Seed
 from mercer.gram import LowRankGram, factor_rows
 from mercer.learners.base.kernel_learner import KernelLearner, Training
 from mercer.learners.base.parameters import Limits
@@ -90,7 +91,7 @@ U64 = np.uint64
 
 
 def different_rows(
-    X: Any, y: np.ndarray, weights: np.ndarray | None, random_state: Any = None
+    X: Any, y: np.ndarray, weights: np.ndarray | None, random_state: Seed = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the different rows in random order, and the weights of all their copies.
 
@@ -119,7 +120,7 @@ def different_rows(
     return rows, totals
 
 
-def row_copies(X: Any, y: np.ndarray, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def row_copies(X: Any, y: np.ndarray, random_state: Seed = None) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of the different rows in random order, and which of them each row is, (n,).
 
     The order does not change when a column is multiplied by a power of two.
@@ -150,7 +151,7 @@ def _sparse_places(X: Any, seeds: np.ndarray) -> np.ndarray:
     return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
 
 
-def _unit(largest: Any) -> Any:
+def _unit(largest: float) -> Any:
     """The power of two that brings the largest number of a column near 1."""
     return np.ldexp(1.0, np.clip(-np.frexp(np.float64(largest))[1], -1000, 1000))
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -43,7 +44,7 @@ from mercer.estimator import estimator
 from mercer.gram import PlaceOfLearner
 from mercer.kernels import Kernel
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
-from mercer.samples import float_array, is_number, kind_named
+from mercer.samples import Samples, SamplesLike, float_array, is_number, kind_named
 from mercer.threads import forget
 
 WEIGHTS = {"w": "weights"}
@@ -93,7 +94,9 @@ GAPS = ("nan_euclidean", "gower")
 NORMS = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
 
 
-def as_distance(metric: Any, p: Any = 2, metric_params: Any = None, X: Any = None) -> Distance:
+def as_distance(
+    metric: Any, p: float = 2, metric_params: Any = None, X: SamplesLike | None = None
+) -> Distance:
     """The distance object for a value of ``metric=``.
 
     Parameters
@@ -142,7 +145,7 @@ def as_distance(metric: Any, p: Any = 2, metric_params: Any = None, X: Any = Non
     return FromFunction(of_two)
 
 
-def _named(name: str, p: Any, given: dict, X: Any) -> Distance:
+def _named(name: str, p: float, given: dict, X: Any) -> Distance:
     if name not in NAMED:
         close = difflib.get_close_matches(name, NAMED, 1)
         raise ValueError(
@@ -199,7 +202,7 @@ def effective_metric(metric: Any, p: Any, metric_params: dict | None) -> tuple[A
     return metric, {**params, "p": p, "w": w}
 
 
-def _count_columns(X: Any) -> int:
+def _count_columns(X: Samples) -> int:
     """The number of columns of raw vectors; 1 where they have none."""
     if isinstance(X, (list, tuple)):
         return len(X[0]) if len(X) and isinstance(X[0], (list, tuple, np.ndarray)) else 1
@@ -256,9 +259,9 @@ class DistanceLearner(BaseEstimator):
 
     def make_training(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: SamplesLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         *,
         targets: bool = True,
         numeric: bool = True,

@@ -18,10 +18,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
-from mercer.samples import column_names, is_number
+from mercer.samples import Samples, column_names, is_number
 
 P = ParamSpec("P")
+Owner = TypeVar("Owner")
+Given = TypeVar("Given")
 Learner = TypeVar("Learner")
 Outputs = TypeVar("Outputs")
 
@@ -35,12 +38,12 @@ COLUMNS = f"{SHRINK} (sklearn.preprocessing.MaxAbsScaler does it for all columns
 
 
 def finite_fit(
-    fit: Callable[Concatenate[Any, Any, P], Learner],
-) -> Callable[Concatenate[Any, Any, P], Learner]:
+    fit: Callable[Concatenate[Owner, Given, P], Learner],
+) -> Callable[Concatenate[Owner, Given, P], Learner]:
     """Decorate ``fit``: a solution that is not finite is an error that names the scale to blame."""
 
     @functools.wraps(fit)
-    def guarded(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> Learner:
+    def guarded(self: Owner, X: Given, *args: P.args, **kwargs: P.kwargs) -> Learner:
         given: dict[str, Any] = {**dict(zip(("y", "sample_weight"), args)), **kwargs}
         with np.errstate(all="ignore"):
             try:
@@ -57,12 +60,12 @@ def finite_fit(
 
 
 def finite_values(
-    values: Callable[Concatenate[Any, Any, P], Outputs],
-) -> Callable[Concatenate[Any, Any, P], Outputs]:
+    values: Callable[Concatenate[Owner, Given, P], Outputs],
+) -> Callable[Concatenate[Owner, Given, P], Outputs]:
     """Decorate a method that computes outputs for new samples: outputs are finite, or an error."""
 
     @functools.wraps(values)
-    def guarded(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> Outputs:
+    def guarded(self: Owner, X: Given, *args: P.args, **kwargs: P.kwargs) -> Outputs:
         with np.errstate(all="ignore"):
             try:
                 outputs = values(self, X, *args, **kwargs)
@@ -87,7 +90,7 @@ def _is_theirs(error: BaseException) -> bool:
     return bool(getattr(error, "__notes__", ())) or not packages <= OURS
 
 
-def _is_solved(learner: Any) -> bool:
+def _is_solved(learner: object) -> bool:
     """Whether the solution is finite, in the precision of predictions too."""
     fitted = vars(learner)
     dtype = getattr(fitted.get("X_fit_"), "dtype", np.dtype(np.float64))
@@ -95,12 +98,12 @@ def _is_solved(learner: Any) -> bool:
     return all(_finite(fitted[name], dtype) for name in SOLUTION if name in fitted)
 
 
-def _finite(values: Any, dtype: Any = np.float64) -> bool:
+def _finite(values: Any, dtype: DTypeLike = np.float64) -> bool:
     values = values.data if sp.issparse(values) else np.asarray(values)
     return bool(np.isfinite(values.astype(dtype, copy=False)).all())
 
 
-def _explain(learner: Any, what: str, X: Any, given: dict[str, Any]) -> str:
+def _explain(learner: object, what: str, X: Any, given: dict[str, Any]) -> str:
     """The message: what is not finite, the number farthest from 1, and the remedy."""
     scales = _scales(learner, X, given)
     name, value, remedy = max(scales, key=_suspicion, default=("", 1.0, ""))
@@ -117,7 +120,7 @@ def _suspicion(scale: tuple[str, float, str]) -> float:
     return digits if digits > 0 else -digits / 4
 
 
-def _scales(learner: Any, X: Any, given: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
+def _scales(learner: Any, X: Samples, given: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
     """Each number that a fit depends on: its name, its size > 0, and what to do about it."""
     for j, size in enumerate(_column_sizes(X)):
         name = f"column {column_names(X)[j]!r} of X"

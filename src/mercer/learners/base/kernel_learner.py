@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -34,6 +35,7 @@ from mercer.learners.base.parameters import SQUARES, check_seed
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import (
     MatrixRows,
+    SamplesLike,
     joined,
     kind_named,
     kind_of,
@@ -110,10 +112,10 @@ def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> No
 
 def check_training(
     estimator: BaseEstimator,
-    X: Any,
+    X: SamplesLike,
     encoded: Any,
-    y: Any,
-    sample_weight: Any,
+    y: ArrayLike | None,
+    sample_weight: ArrayLike | None,
     *,
     targets: bool,
     numeric: bool,
@@ -127,7 +129,7 @@ def check_training(
     return training if w is None else training.weighed(w)  # a row of weight 0 counts as absent
 
 
-def encode_like_fitted(estimator: Any, comparison: Comparison, X: Any) -> Any:
+def encode_like_fitted(estimator: Any, comparison: Comparison, X: SamplesLike) -> Any:
     """Encode new samples with the codes of the training samples of a fitted learner."""
     points = comparison.reads.coordinates  # scikit-learn compares the columns of vectors
     encoded = comparison.encode(X, None if points else estimator.X_fit_)
@@ -237,7 +239,12 @@ class KernelLearner(BaseEstimator):
         return FitPath()
 
     def leave_one_out(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, fit_path: FitPath | None = None
+        self,
+        X: SamplesLike,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        fit_path: FitPath | None = None,
     ) -> tuple[Any, Any] | None:
         """What each row gets from a fit to all others, without a fit for each row.
 
@@ -252,7 +259,7 @@ class KernelLearner(BaseEstimator):
         """
         return None
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters; ``kernel__gamma`` sets the parameter gamma of a kernel object."""
         kernel = params.get("kernel", self.kernel)
         inner = next((name for name in params if name.startswith("kernel__")), None)
@@ -289,8 +296,8 @@ class KernelLearner(BaseEstimator):
     def make_training(
         self,
         X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         *,
         targets: bool = True,
         numeric: bool = True,
@@ -325,7 +332,7 @@ class KernelLearner(BaseEstimator):
         """The largest relative error of K's entries that the learner's tolerance allows."""
         return 0.0
 
-    def encode_new(self, X: Any) -> Any:
+    def encode_new(self, X: SamplesLike) -> Any:
         """Encode new samples with the codes of the training samples."""
         self.check_fitted()
         return float_range(encode_like_fitted(self, self.kernel_, X), self.X_fit_)
@@ -408,7 +415,7 @@ class KernelLearner(BaseEstimator):
         """
         return self.gram_with_support(self.encode_new(X))
 
-    def gram_with_support(self, X: Any) -> GramOperator:
+    def gram_with_support(self, X: SamplesLike) -> GramOperator:
         """The same for encoded samples; what is prepared of ``X_fit_`` is kept for later calls."""
         columns = PREPARED.get(self)
         if columns is None or not columns.are(self.kernel_, self.X_fit_):
@@ -429,7 +436,7 @@ class KernelLearner(BaseEstimator):
         return tags
 
 
-def _equal(value: Any, default: Any) -> bool:
+def _equal(value: object, default: object) -> bool:
     return value is default or (np.isscalar(value) and value == default)
 
 

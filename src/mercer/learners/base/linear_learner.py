@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer.learners.base.targets import check_targets, check_weights
 from mercer.samples import (
+    SamplesLike,
     accepted,
     check_format,
     kind_named,
@@ -31,7 +33,7 @@ class LinearLearner(BaseEstimator):
     intercept_: np.ndarray
 
     def read_rows(
-        self, X: Any, y: Any, sample_weight: Any, *, numeric: bool, reset: bool = True
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, *, numeric: bool, reset: bool = True
     ) -> tuple[Any, np.ndarray, np.ndarray]:
         """The rows of positive weight, dense or CSR, with their targets and their weights."""
         X = self._numbers(X, order="C", reset=reset)
@@ -45,12 +47,12 @@ class LinearLearner(BaseEstimator):
             X, y, w = X[kept], y[kept], w[kept]
         return X, y, np.ones(X.shape[0]) if w is None else w
 
-    def new_rows(self, X: Any) -> Any:
+    def new_rows(self, X: SamplesLike) -> Any:
         """New rows, dense or CSR."""
         check_is_fitted(self)
         return self._numbers(X, reset=False)
 
-    def _numbers(self, X: Any, **options: Any) -> Any:
+    def _numbers(self, X: SamplesLike, **options: Any) -> Any:
         """Vectors in any form as rows of numbers."""
         reader = type(self).__name__
         check_format(X)

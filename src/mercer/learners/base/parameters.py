@@ -18,27 +18,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mercer.estimator import Seed
 from mercer.samples import is_number, is_whole
 
 
-def check_positive(name: str, value: Any, other: str = "") -> None:
+def check_positive(name: str, value: object, other: str = "") -> None:
     """Raise an error if a parameter is not a finite number > 0; ``other``: what else it may be."""
     if not (is_number(value) and 0 < value < np.inf):
         raise ValueError(f"{name}={value!r}: give a finite number > 0{other}.")
 
 
-def check_not_negative(name: str, value: Any, other: str = "") -> None:
+def check_not_negative(name: str, value: object, other: str = "") -> None:
     """Raise an error if a parameter is not a finite number >= 0; ``other``: what else it may be."""
     if not (is_number(value) and 0 <= value < np.inf):
         raise ValueError(f"{name}={value!r}: give a finite number >= 0{other}.")
 
 
-def is_auto(value: Any) -> bool:
+def is_auto(value: object) -> bool:
     """Whether a parameter leaves the choice to the learner; arrays do not."""
     return isinstance(value, str) and value == "auto"
 
 
-def check_count(name: str, value: Any, least: int = 1, *, optional: bool = True) -> None:
+def check_count(name: str, value: object, least: int = 1, *, optional: bool = True) -> None:
     """Raise an error if a parameter is not a whole number >= ``least``, or None if ``optional``."""
     if not ((optional and value is None) or (is_whole(value) and value >= least)):
         raise ValueError(
@@ -46,18 +47,18 @@ def check_count(name: str, value: Any, least: int = 1, *, optional: bool = True)
         )
 
 
-def check_flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: object) -> None:
     """Raise an error if a parameter is not True or False."""
     if not (isinstance(value, (bool, np.bool_)) or value in (0, 1)):
         raise ValueError(f"{name}={value!r}: give True or False.")
 
 
-def drawn_seed(random_state: Any) -> int:
+def drawn_seed(random_state: Seed) -> int:
     """A seed for generators that take a whole number, drawn from ``random_state``."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def check_seed(value: Any) -> None:
+def check_seed(value: Seed) -> None:
     """Raise an error if ``random_state`` seeds no generator of random numbers."""
     try:
         check_random_state(value)

@@ -112,7 +112,7 @@ class PartFit(ABC):
         return False
 
     @abstractmethod
-    def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
+    def survey(self, X: Any, y: object, sample_weight: object = None) -> Survey:
         """What is wanted of the rows of one part."""
 
     @abstractmethod
@@ -120,15 +120,15 @@ class PartFit(ABC):
         """Ascending numbers of the rows that `begin` wants, among those of positive weight."""
 
     @abstractmethod
-    def begin(self, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
+    def begin(self, survey: Survey, X: Any, y: object, sample_weight: object = None) -> None:
         """Learn from the rows that `sample` named what sums are made by: bins, or centres."""
 
     @abstractmethod
-    def sums(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def sums(self, X: Any, y: object, sample_weight: object = None) -> Any:
         """The sums of one part."""
 
     @abstractmethod
-    def finish(self, sums: Any) -> Any:
+    def finish(self, sums: object) -> Any:
         """The fitted learner, from the sums of all parts."""
 
 
@@ -193,7 +193,7 @@ class ClassTotals:
             )
         return found
 
-    def factors(self, class_weight: Any) -> np.ndarray:
+    def factors(self, class_weight: dict | str | None) -> np.ndarray:
         """What the weights of the rows of each class are multiplied by."""
         classes = self.classes()
         totals = np.array([self.totals[label] for label in classes.tolist()])

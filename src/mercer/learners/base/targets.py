@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.samples import as_amounts, as_given, frame_of, is_frame, is_missing
+from mercer.samples import Samples, as_amounts, as_given, frame_of, is_frame, is_missing
 from mercer.spoken import written
 
 
@@ -30,7 +31,7 @@ class OutputClassifier(ClassifierMixin):
     classes_: np.ndarray
 
     @abstractmethod
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: Samples) -> np.ndarray:
         """f at new samples, (n, outputs)."""
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -87,7 +88,9 @@ def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return classes, np.searchsorted(classes, y)
 
 
-def weigh_classes(class_weight: Any, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+def weigh_classes(
+    class_weight: dict | str | None, y: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
     """Row weights multiplied by the weight of each row's class.
 
     Parameters
@@ -194,7 +197,7 @@ def check_targets(
     return y
 
 
-def target_names(y: Any) -> list:
+def target_names(y: ArrayLike) -> list:
     """The names of the columns of targets (n, k): of a frame or of fields, else 0, 1, ...
 
     Examples
@@ -208,7 +211,7 @@ def target_names(y: Any) -> list:
     return list(y.dtype.names or range(y.shape[1]))
 
 
-def plain_targets(y: Any) -> np.ndarray:
+def plain_targets(y: ArrayLike) -> np.ndarray:
     """Targets as an array whose type says what they are: whole numbers, truth values, decimals and
     dates of objects and nullable columns as such, lists of one length as rows, and NumPy's strings
     of variable length as its plain ones.
@@ -278,7 +281,7 @@ def check_squares(y: np.ndarray, least: float = 1e-50, most: float = 1e50) -> No
         )
 
 
-def check_weights(X: Any, sample_weight: Any) -> np.ndarray | None:
+def check_weights(X: Any, sample_weight: ArrayLike | None) -> np.ndarray | None:
     """sample_weight as a float64 array of one weight per row; None when all are 1."""
     if sample_weight is None:
         return None

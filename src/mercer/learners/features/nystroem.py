@@ -21,6 +21,7 @@ from mercer.learners.base import (
     finite_fit,
     finite_values,
 )
+from mercer.samples import SamplesLike
 from mercer.solvers.clusters import careful_seeds
 from mercer.streams import as_chunks, draw_rows
 from mercer.threads import blas_limit, fitting, ordered_map
@@ -199,7 +200,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Choose centres among samples X (n); y is not used."""
         check_count("n_components", self.n_components, optional=False)
         X = self.make_training(X, targets=False).X
@@ -242,7 +243,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner)
         return self
 
     @finite_values
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Features of samples X (q), of shape (q, r)."""
         return np.concatenate([F for _, F in self._factored(self.encode_new(X)).strips()])
 
@@ -397,7 +398,7 @@ class Eigenfunctions:
     coef: np.ndarray
     n_samples: int
 
-    def __call__(self, X: Any) -> np.ndarray:
+    def __call__(self, X: SamplesLike) -> np.ndarray:
         """Values of the functions at samples X (q), of shape (q, r)."""
         phi = self.features.transform(X)
         return phi @ self.coef.astype(phi.dtype, copy=False)

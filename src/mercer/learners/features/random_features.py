@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol, Self
 import numpy as np
 import scipy.fft
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +29,7 @@ from mercer.learners.base import (
     remember_columns,
 )
 from mercer.persistence import fields, whole
+from mercer.samples import SamplesLike
 from mercer.streams import as_chunks, draw_rows
 from mercer.threads import fitting, ordered_map
 
@@ -104,7 +106,7 @@ def _refuse(kernel: Kernel, name: str) -> NoReturn:
     )
 
 
-def stable(alpha: float, shape: Any, rng: np.random.RandomState) -> np.ndarray:
+def stable(alpha: float, shape: tuple, rng: np.random.RandomState) -> np.ndarray:
     """Numbers with the characteristic function exp(-abs(u)^alpha), 0 < alpha <= 2."""
     if alpha == 2:
         return np.sqrt(2) * rng.normal(size=shape)
@@ -130,7 +132,7 @@ class RandomMap(Protocol):
     @property
     def count(self) -> int: ...
 
-    def __call__(self, X: Any) -> np.ndarray: ...
+    def __call__(self, X: SamplesLike) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class FourierMap:
     amplitude: float
     count: int
 
-    def __call__(self, X: Any) -> np.ndarray:
+    def __call__(self, X: SamplesLike) -> np.ndarray:
         angles = np.asarray(X @ self.W.T)
         angles += self.phases
         F = np.empty((len(angles), self.count), angles.dtype)
@@ -172,7 +174,7 @@ class ArcCosineMap:
     def count(self) -> int:
         return len(self.W)
 
-    def __call__(self, X: Any) -> np.ndarray:
+    def __call__(self, X: SamplesLike) -> np.ndarray:
         units = np.asarray(X @ self.W.T)
         scale = units.dtype.type(self.amplitude)
         if self.degree == 0:
@@ -219,7 +221,7 @@ class TensorSketch:
 
 @singledispatch
 def random_map(
-    kernel: Kernel, columns: int, count: int, dtype: Any, random: np.random.RandomState
+    kernel: Kernel, columns: int, count: int, dtype: DTypeLike, random: np.random.RandomState
 ) -> RandomMap:
     """The map of a bound kernel on rows of so many columns, with ``count`` features.
 
@@ -333,7 +335,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLe
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Draw the map for the columns of X (n, d); y is not used."""
         check_count("n_components", self.n_components, optional=False)
         X = self.make_training(X, targets=False).X
@@ -363,7 +365,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLe
         return self.fit(draw_rows(as_chunks(chunks), LEARNT_FROM, random).X)
 
     @finite_values
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Features of rows X (q, d), of shape (q, n_components)."""
         check_is_fitted(self)
         encoded = self.kernel_.encode(X)

@@ -58,7 +58,7 @@ class SeriesFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Learn the map from series X; y is not used."""
         check_seed(self.random_state)
         forget(self)

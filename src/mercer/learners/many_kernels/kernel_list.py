@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.kernels import RBF, Convex, Kernel, Linear, Precomputed, scale_gamma
+from mercer.samples import Samples
 
 WIDTHS = (1 / 16, 1 / 4, 1, 4, 16)  # factors of gamma="scale"
 
@@ -94,7 +95,7 @@ def with_kernels(kernels: Any, changes: dict[str, Any]) -> list:
     return changed
 
 
-def standard_kernels(X: Any, weights: np.ndarray | None) -> list[Item]:
+def standard_kernels(X: Samples, weights: np.ndarray | None) -> list[Item]:
     """Kernels for encoded vectors if none are given: linear, and Gaussian with five widths."""
     gamma = min(scale_gamma(X, weights), np.finfo(np.float64).max / max(WIDTHS))
     widths = [Item(f"rbf-{place}", RBF(f * gamma), None) for place, f in enumerate(WIDTHS, 1)]

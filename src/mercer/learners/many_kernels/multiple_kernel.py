@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
@@ -24,7 +25,7 @@ from mercer.learners.base import (
 from mercer.learners.many_kernels.multiple_kernel_learner import MultipleKernelLearner
 from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
-from mercer.samples import is_number
+from mercer.samples import SamplesLike, is_number
 from mercer.solvers import EasyWeights, HingeMachines, Result, RidgeMachine
 from mercer.solvers.smo import DualProblem
 from mercer.threads import fitting
@@ -107,7 +108,7 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X and class labels y (n,); ``sample_weight`` is one per row, >= 0."""
         self._fit(X, y, sample_weight, numeric=False).conclude()
         return self
@@ -203,7 +204,7 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X and numbers y of shape (n,) or (n, n_targets)."""
         self._fit(X, y, sample_weight, numeric=True).conclude()
         return self

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -38,7 +39,7 @@ from mercer.learners.many_kernels.kernel_list import (
     standard_kernels,
     with_kernels,
 )
-from mercer.samples import Table, encode_matrices, kind_named
+from mercer.samples import Samples, SamplesLike, Table, encode_matrices, kind_named
 from mercer.solvers import AlignmentWeights, MarginWeights, NeighbourhoodWeights, Result
 from mercer.solvers.weights import equal_if_none
 from mercer.threads import blas_limit, forget
@@ -137,7 +138,7 @@ class MultipleKernelLearner(BaseEstimator):
 
     # --- fit --------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> Result:
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, *, numeric: bool) -> Result:
         """Find the weights and fit the base learner; returns what `Result.conclude` ends."""
         forget(self)
         self._check_parameters()
@@ -188,7 +189,7 @@ class MultipleKernelLearner(BaseEstimator):
             )
 
     def _training(
-        self, X: Any, y: Any, sample_weight: Any, *, numeric: bool
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, numeric: bool
     ) -> tuple[Training, list[Item]]:
         """The encoded samples, and the kernels bound to them."""
         items: list[Item] = []
@@ -238,7 +239,9 @@ class MultipleKernelLearner(BaseEstimator):
         means = [np.average(self._gram(k, training, 1).diag(), weights=w) for k in kernels]
         return [Scaled(k, 1 / float(m)) if m > 0 else k for k, m in zip(kernels, means)]
 
-    def _gram(self, kernel: Kernel, training: Training, memory: Any) -> GramOperator:
+    def _gram(
+        self, kernel: Kernel, training: Training, memory: int | float | str | None
+    ) -> GramOperator:
         return gram(kernel, training.X, place=replace(self.place, memory=memory))
 
     def _weigh(self, kernels: list[Kernel], items: list[Item], training: Training) -> Result:
@@ -278,7 +281,7 @@ class MultipleKernelLearner(BaseEstimator):
 
     # --- predictions ------------------------------------------------------------------------------
 
-    def _encode_new(self, X: Any) -> Any:
+    def _encode_new(self, X: SamplesLike) -> Any:
         check_is_fitted(self)
         if not isinstance(self.kernels, str):
             return encode_like_fitted(self, self.kernel_, X)
@@ -296,25 +299,25 @@ class MultipleKernelLearner(BaseEstimator):
         """The encoded samples that predictions compare with."""
         return self.estimator_.X_fit_
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """Predictions of the base learner for the rows of X."""
         check_is_fitted(self)
         return self.estimator_.predict(self._encode_new(X))
 
     @available_if(_of_estimator("decision_function"))
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """Decision values of the base learner for the rows of X."""
         check_is_fitted(self)
         return self.estimator_.decision_function(self._encode_new(X))
 
     @available_if(_of_estimator("predict_proba"))
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Probabilities of the base learner for the rows of X, (n, classes)."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(self._encode_new(X))
 
     @available_if(_of_estimator("predict_proba"))
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: SamplesLike) -> np.ndarray:
         """Logarithm of ``predict_proba``."""
         return np.log(self.predict_proba(X))
 
@@ -385,7 +388,7 @@ def _refuse_indefinite(item: Item, K: GramOperator) -> None:
         )
 
 
-def _read_by(kernel: Kernel, X: Any) -> Any:
+def _read_by(kernel: Kernel, X: Samples) -> Any:
     """The columns of a table that a kernel reads; other samples as they are."""
     if not isinstance(X, Table):
         return X

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
@@ -23,6 +24,7 @@ from mercer.learners.margin.linear_support_vectors import (
     LinearMachine,
     Progress,
 )
+from mercer.samples import SamplesLike
 from mercer.solvers import worst
 from mercer.solvers.linear import (
     ClassDual,
@@ -97,7 +99,7 @@ class LinearSVC(OutputClassifier, LinearMachine):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._check_parameters(
             penalty=("l2", "l1"),
             loss=("squared_hinge", "hinge"),
@@ -230,7 +232,7 @@ class LinearSVC(OutputClassifier, LinearMachine):
         results = self._run([lambda: self._solver(seed).solve(ClassRows(rows, k), dual)])
         return results, results[0].coef.reshape(k, -1)
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: SamplesLike) -> np.ndarray:
         return self._values(X)
 
     def sparsify(self) -> LinearSVC:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
@@ -38,6 +39,7 @@ from mercer.learners.margin.support_vectors import (
     solve_dual,
 )
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
+from mercer.samples import SamplesLike
 from mercer.solvers import Reason, RowSource, solve_all, worst
 from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
@@ -140,7 +142,12 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
     @fitting
     @finite_fit
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+        self,
+        X: SamplesLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        fit_path: WarmStarts | None = None,
     ) -> Self:
         self._check_parameters()
         training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
@@ -342,7 +349,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
 
     # --- predictions ----------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """Decision values of the rows of X.
 
         Returns
@@ -360,7 +367,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
             return values
         return votes(values, len(self.classes_))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """Predicted class of each row, (n,).
 
         The class with most votes of the pairs (the first one of equal classes), or with
@@ -409,7 +416,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         self.calibration_ = calibrate(scores, codes, weights=w, method=method)
 
     @available_if(_with_probability)
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Probability of each class in the order of ``classes_``, (n, classes).
 
         For two classes the more probable class is the one that ``predict`` gives. For more
@@ -424,6 +431,6 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         return self.calibration_(self._scores(self._values(X)))
 
     @available_if(_with_probability)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: SamplesLike) -> np.ndarray:
         """Logarithm of ``predict_proba``."""
         return np.log(self.predict_proba(X))

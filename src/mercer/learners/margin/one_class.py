@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,6 +14,7 @@ from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit
 from mercer.learners.margin.support_vectors import SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
+from mercer.samples import SamplesLike
 from mercer.solvers.smo import DualProblem
 from mercer.threads import fitting
 
@@ -58,9 +60,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     @finite_fit
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: SamplesLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
         *,
         fit_path: WarmStarts | None = None,
     ) -> Self:
@@ -85,15 +87,15 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         weights = training.all_weights / training.all_weights.mean()
         return weights * max(1.0, 1 / (float(self.nu) * len(weights)))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """Signed score of each row, (n,): negative for outliers."""
         return self._values(X)[:, 0]
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: SamplesLike) -> np.ndarray:
         """``decision_function`` plus ``offset_``, (n,)."""
         return self.decision_function(X) + self.offset_
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """1 for rows that are like the training samples, -1 for outliers, (n,)."""
         check_is_fitted(self)
         return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import column_or_1d
@@ -14,7 +15,7 @@ from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit, unit_of
 from mercer.learners.margin.support_vectors import SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
-from mercer.samples import is_number
+from mercer.samples import SamplesLike, is_number
 from mercer.solvers import solve_all, worst
 from mercer.solvers.smo import DualProblem, SmoResult
 from mercer.threads import fitting
@@ -78,7 +79,12 @@ class KernelQuantileRegression(RegressorMixin, SupportVectorMachine):
     @fitting
     @finite_fit
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+        self,
+        X: SamplesLike,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        fit_path: WarmStarts | None = None,
     ) -> Self:
         self._check_parameters()
         training = self.make_training(X, y, sample_weight, fit_path=fit_path)
@@ -100,7 +106,7 @@ class KernelQuantileRegression(RegressorMixin, SupportVectorMachine):
         worst(results).conclude(CONTINUED)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The quantile of each row, (n,); (n, quantiles), never crossing, if several are given."""
         values = self._values(X)
         if is_number(self.quantile):
@@ -109,7 +115,7 @@ class KernelQuantileRegression(RegressorMixin, SupportVectorMachine):
         values[:, order] = np.sort(values, axis=1)
         return values
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """D², the part of the pinball loss of the best constant that is avoided: 1 is perfect, and
         0 is no better than the constant. The mean over the quantiles if several are given."""
         f = np.reshape(self.predict(X), (-1, len(self._levels())))

@@ -34,7 +34,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.persistence import fields, whole
-from mercer.samples import MatrixRows, is_number, is_whole
+from mercer.samples import MatrixRows, Samples, SamplesLike, is_number, is_whole
 from mercer.solvers import Reason, RowSource, worst
 from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, leave_out
@@ -132,7 +132,12 @@ class SupportVectorMachine(KernelLearner, ABC):
 
     @abstractmethod
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+        self,
+        X: SamplesLike,
+        y: object,
+        sample_weight: object = None,
+        *,
+        fit_path: WarmStarts | None = None,
     ) -> Self:
         """Fit to samples X, and to classes or numbers y, which `OneClassSVM` does not use.
 
@@ -198,7 +203,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         return rounding_room(self._tolerance(), self._bounds(training))
 
     def _operator(
-        self, X: Any, bounds: np.ndarray, fit_path: FitPath | None
+        self, X: Samples, bounds: np.ndarray, fit_path: FitPath | None
     ) -> tuple[GramOperator, LowRankGram | None]:
         """K for SMO, which reads rows when it needs them, and the factor of K or None."""
         low = None
@@ -222,7 +227,9 @@ class SupportVectorMachine(KernelLearner, ABC):
             self.solver_ += ", not convex: the kernel is indefinite, dual_gap_ is not a bound"
         return K, low
 
-    def _exact_operator(self, X: Any, bounds: np.ndarray, fit_path: FitPath | None) -> GramOperator:
+    def _exact_operator(
+        self, X: Samples, bounds: np.ndarray, fit_path: FitPath | None
+    ) -> GramOperator:
         if fit_path is not None:
             return fit_path.shared(lambda: self.gram_between(X).held())
         vectors = isinstance(X, np.ndarray) or sp.issparse(X)
@@ -364,7 +371,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         return K @ coef.astype(K.dtype) + self.intercept_.astype(K.dtype)
 
     def _left_out(
-        self, machines: Callable[[Training, np.ndarray, WarmStarts], Any], X: Any, y: Any,
+        self, machines: Callable[[Training, np.ndarray, WarmStarts], Any], X: SamplesLike, y: Any,
         sample_weight: Any, fit_path: WarmStarts | None,
     ) -> tuple[Self, MatrixRows] | None:  # fmt: skip
         """What ``leave_one_out`` returns: the machine with known values, and its samples.
@@ -422,7 +429,7 @@ class SupportVectorMachine(KernelLearner, ABC):
 
 
 def solve_dual(
-    solver: Any, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None,
+    solver: SmoSolver, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None,
     source: RowSource | None = None, nearby: SmoResult | None = None,
 ) -> SmoResult:  # fmt: skip
     """The solution from α; only `SmoSolver` knows rows that several problems share."""

@@ -6,11 +6,13 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training
 from mercer.learners.margin.many_classes import ManyClasses
 from mercer.learners.margin.warm_starts import WarmStarts
+from mercer.samples import SamplesLike
 from mercer.solvers import Reason
 from mercer.solvers.smo import DualProblem, SmoResult
 
@@ -63,7 +65,7 @@ class SVC(ManyClasses):
         return DualProblem.classification(labels, bounds)
 
     def leave_one_out(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *,
+        self, X: SamplesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
         fit_path: Any = None,
     ) -> tuple[Any, Any] | None:  # fmt: skip
         if self.probability or isinstance(self.class_weight, str):  # weights change with the rows

@@ -8,12 +8,14 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit
 from mercer.learners.margin.support_vectors import SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
+from mercer.samples import SamplesLike
 from mercer.solvers.smo import DualProblem, SmoResult
 from mercer.threads import fitting
 
@@ -30,7 +32,12 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     @fitting
     @finite_fit
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: WarmStarts | None = None
+        self,
+        X: SamplesLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        fit_path: WarmStarts | None = None,
     ) -> Self:
         self._check_parameters()
         training = self.make_training(X, y, sample_weight, fit_path=fit_path)
@@ -56,7 +63,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
             "the kernel have targets that differ by more than its width: give a finite C."
         )
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """Predicted value of each row, (n,)."""
         return self._values(X)[:, 0]
 
@@ -105,7 +112,7 @@ class SVR(_SupportVectorRegressor):
         return DualProblem.regression(y, bounds, float(self.epsilon) / unit)
 
     def leave_one_out(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *,
+        self, X: SamplesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
         fit_path: Any = None,
     ) -> tuple[Any, Any] | None:  # fmt: skip
         def machines(training: Training, bounds: np.ndarray, path: WarmStarts) -> Any:
@@ -171,7 +178,7 @@ class NuSVR(_SupportVectorRegressor):
         return DualProblem.nu_regression(y, bounds, float(self.nu))
 
 
-def _unit(y: Any) -> float:
+def _unit(y: np.ndarray) -> float:
     """The unit in which the problem is solved, a power of two.
 
     ``tol`` and rounding errors hold for targets of about 1. In units of their spread, smaller

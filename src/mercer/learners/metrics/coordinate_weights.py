@@ -11,14 +11,15 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from mercer.distances import Answers, Distance, Minkowski, are_classes, nearest_left_out
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.gram import Place
 from mercer.learners.base import check_count, check_seed, check_targets, remember_columns
-from mercer.samples import column_names, is_frame, kind_named
+from mercer.samples import SamplesLike, column_names, is_frame, kind_named
 from mercer.threads import fitting, forget
 
 FACTORS = (0.0, 0.25, 0.5, 2.0, 4.0)  # tried for a weight, or for the mean weight if it is 0
@@ -58,8 +59,8 @@ def weighted_terms(
     distance: Any,
     k: int,
     most: int,
-    seed: Any,
-    memory: Any,
+    seed: Seed,
+    memory: int | float | str | None,
     reader: str,
 ) -> WeightedTerms:
     """Encode at most ``most`` rows, drawn at random, and the weights of a distance on them.
@@ -179,7 +180,7 @@ class CoordinateDescentWeights(BaseEstimator):
         return "distance_" in vars(self)
 
     @fitting
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Learn the weights from samples X (n) and classes or numbers y (n,)."""
         forget(self)
         for name in ("n_neighbors", "max_iter", "max_samples"):
@@ -306,7 +307,7 @@ def noise_features(
     max_samples: int = 2000,
     memory: int | float | str | None = None,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> NoiseFeatures:
     """The leave-one-out error of k nearest neighbours with all features, and without each.
 

@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -44,7 +45,7 @@ from mercer.learners.metrics.feature_metric import (
     choose_metric,
 )
 from mercer.learners.ridge import least_left_out, solve_by_value
-from mercer.samples import is_number, is_whole
+from mercer.samples import Samples, SamplesLike, is_number, is_whole
 from mercer.solvers import CholeskySolver, LowRankSolver, Result
 from mercer.threads import blas_limit, count_jobs, fitting
 
@@ -137,10 +138,12 @@ class FeatureMachine(KernelLearner):
     intercept_: np.ndarray = field(init=False)
 
     @abstractmethod
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The answer for each row of X."""
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool = True) -> Training:
+    def _prepare(
+        self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None, *, numeric: bool = True
+    ) -> Training:
         """The different rows in random order, weighted by their copies; y are numbers or codes.
 
         Rows that are the same make the same machine, in whatever order and however often given.
@@ -246,7 +249,7 @@ class FeatureMachine(KernelLearner):
         return None
 
     @finite_values
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: Samples) -> np.ndarray:
         """Outputs for new samples, (n, outputs)."""
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 
@@ -287,7 +290,7 @@ class FeatureMachine(KernelLearner):
             return forms
         return [form._replace(power=self.power) for form in forms if self.power <= form.norm]
 
-    def _affordable_rows(self, X: Any, forms: list[Form]) -> int:
+    def _affordable_rows(self, X: Samples, forms: list[Form]) -> int:
         """``learning_rows``, or fewer if there are fewer rows or ``memory`` holds fewer."""
         d, full = X.shape[1], any(form.full for form in forms)
         at_once = min(len(forms), count_jobs(self.n_jobs))
@@ -343,7 +346,7 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to vectors X (n, d), dense or sparse, and targets y of (n,) or (n, outputs)."""
         self._check_parameters()
         training = self._prepare(X, y, sample_weight)
@@ -399,7 +402,7 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to vectors X (n, d), dense or sparse, and classes y (n,)."""
         self._check_parameters()
         training = self._prepare(X, y, sample_weight, numeric=False)
@@ -415,7 +418,7 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
         self.calibration_: SoftmaxCalibration = fit_softmax(scores, codes, training.weights)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """Calibrated log-odds (n,) for two classes; log-probabilities (n, classes) for more."""
         logs = np.log(self.predict_proba(X))
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
@@ -425,7 +428,7 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
         check_is_fitted(self)
         return self.calibration_(_scores(self._outputs(X)))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The most probable class of each row, (n,)."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

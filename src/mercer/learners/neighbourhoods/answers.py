@@ -20,6 +20,7 @@ from mercer.gram import PlaceOfLearner
 from mercer.learners.base import Reasons, check_count, read_like_fitted, signed_reasons
 from mercer.learners.neighbourhoods.trials import Member
 from mercer.persistence import fields, whole
+from mercer.samples import Samples, SamplesLike
 from mercer.search import Index, fit_index
 from mercer.solvers.neighbourhoods import nearest_shares, smooth, smooth_nearest, vote_shares
 
@@ -61,12 +62,12 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     place = PlaceOfLearner()
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """z of new rows, (n, width); of several members side by side."""
         return np.hstack(self._embedded(X))
 
     def kneighbors(
-        self, X: Any, n_neighbors: int = 5, return_distance: bool = True
+        self, X: SamplesLike, n_neighbors: int = 5, return_distance: bool = True
     ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
         """The training rows that are nearest to each row of X in the learnt space.
 
@@ -100,7 +101,7 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         indices = np.where(found >= 0, self.rows_[found], -1)
         return (distances, indices) if return_distance else indices
 
-    def reasons(self, X: Any, most: int = 3) -> Reasons:
+    def reasons(self, X: SamplesLike, most: int = 3) -> Reasons:
         """The training rows that the prediction of each row of X is the mean of, with their shares.
 
         Parameters
@@ -125,7 +126,7 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         )
         return signed_reasons((part * self._signs(part) for part in parts), self.rows_, most)
 
-    def shares(self, X: Any) -> np.ndarray:
+    def shares(self, X: Samples) -> np.ndarray:
         """The weight of each training row in the prediction of each row of X, (n, rows).
 
         The columns are the rows of ``rows_``; the weights of a row of X have the sum 1.
@@ -154,13 +155,13 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         options = {"memory": self.memory, "n_jobs": self.n_jobs}
         return fit_index(Z, Minkowski(2), self.algorithm, **options)[0]
 
-    def _embedded(self, X: Any) -> list[np.ndarray]:
+    def _embedded(self, X: SamplesLike) -> list[np.ndarray]:
         """z of new rows, for each member."""
         check_is_fitted(self)
         M = self.encoder_.encoded(read_like_fitted(self, X)).matrix
         return [member.embed(M, self.n_jobs) for member in self.members_]
 
-    def _means(self, X: Any) -> np.ndarray:
+    def _means(self, X: SamplesLike) -> np.ndarray:
         """The mean of the members' predictions, (n, outputs)."""
         values = [self._mean(m, Z) for m, Z in enumerate(self._embedded(X))]
         return np.asarray(np.mean(values, axis=0, dtype=np.float64))

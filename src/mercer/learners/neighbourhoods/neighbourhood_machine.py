@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.estimator import estimator
 from mercer.learners.base import (
@@ -152,7 +153,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
     _judges: ClassVar[np.ndarray | None] = None  # the rows that a fit was given to judge it
 
     def _read(
-        self, X: Any, y: Any, sample_weight: Any, validation: Any, numeric: bool
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, validation: Any, numeric: bool
     ) -> tuple[ReadTable | EncodedRows, np.ndarray, np.ndarray]:
         """The table, targets and weights of the rows of positive weight."""
         check_parameters(self.get_params(deep=False))

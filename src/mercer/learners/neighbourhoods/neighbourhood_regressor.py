@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import documented
 from mercer.learners.base import encode_classes, finite_fit, finite_values
 from mercer.learners.neighbourhoods.neighbourhood_machine import NeighbourhoodMachine
+from mercer.samples import SamplesLike
 from mercer.threads import fitting
 
 
@@ -50,7 +52,14 @@ class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation: Any = None,
+    ) -> Self:
         """Fit to a table X of n rows, or an array (n, d), and classes y (n,).
 
         ``validation`` is as in `NeighbourhoodMachineRegressor`.
@@ -63,11 +72,11 @@ class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
         found.conclude()
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Probability of each class, in the order of ``classes_``; (n, classes)."""
         return _normed(self._means(X))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The most probable class of each row, (n,)."""
         check_is_fitted(self)
         return self.classes_[self._means(X).argmax(axis=1)]
@@ -129,7 +138,14 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation: Any = None,
+    ) -> Self:
         """Fit to a table X of n rows, or an array (n, d), and targets y, (n,) or (n, outputs).
 
         Parameters
@@ -159,7 +175,7 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, Neighbourh
         return self
 
     @finite_values
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """p at the rows of X, of shape (n,) or (n, outputs) as y was."""
         return self._answers(self._means(X))
 

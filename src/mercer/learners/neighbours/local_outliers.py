@@ -15,7 +15,7 @@ from mercer.distances import in_float64
 from mercer.estimator import estimator
 from mercer.learners.base import check_count, check_flag, finite_fit, finite_values, is_auto
 from mercer.learners.neighbours.neighbour_learner import CountSearch
-from mercer.samples import is_number
+from mercer.samples import Samples, SamplesLike, is_number
 from mercer.threads import fitting
 
 RESOLVED = 1e-10  # mean distances below this part of the largest one are not told from 0
@@ -104,7 +104,7 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Measure the densities of samples X; y is not used."""
         self._check_parameters()
         training = self.make_training(X, targets=False)
@@ -151,7 +151,7 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         self.offset_ = offset
         return self
 
-    def _neighbours(self, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _neighbours(self, Z: Samples | None) -> tuple[np.ndarray, np.ndarray]:
         distances, indices = self.nearest(Z, self.n_neighbors_)
         if (indices < 0).any():
             raise ValueError(
@@ -180,24 +180,24 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         return (self._density[indices] / density[:, None]).mean(axis=1)
 
     @available_if(_for_training)
-    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_predict(self, X: SamplesLike, y: object = None) -> np.ndarray:
         """Fit to X, and judge its rows: 1 is usual, -1 an outlier."""
         factors = self.fit(X).negative_outlier_factor_
         return np.where(factors < self.offset_, -1, 1)
 
     @available_if(_for_new)
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """1 for new samples that are usual, -1 for outliers."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     @available_if(_for_new)
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """``score_samples`` less ``offset_``: negative for outliers."""
         return self.score_samples(X) - self.offset_
 
     @available_if(_for_new)
     @finite_values
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: SamplesLike) -> np.ndarray:
         """-LOF of new samples, whose neighbours are training rows; (q,)."""
         check_is_fitted(self)
         Z = self.encode_new(X)

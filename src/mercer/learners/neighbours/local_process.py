@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils import check_random_state, column_or_1d
@@ -24,6 +25,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
 from mercer.persistence import fields
+from mercer.samples import Samples, SamplesLike
 from mercer.threads import fitting, ordered_map
 
 KINDS = ("laplacian", "matern", "gaussian")
@@ -126,7 +128,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Fit to rows X (n, d) and targets y of shape (n,)."""
         check_count("n_neighbors", self.n_neighbors, optional=False)
         check_seed(self.random_state)
@@ -164,7 +166,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         return self
 
     @finite_values
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: SamplesLike, return_std: bool = False) -> Any:
         """Means of new targets at the rows of X, (q,).
 
         With ``return_std`` also their standard deviations, of the noise too.
@@ -188,7 +190,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         and from the mean of the targets."""
         return self._answers(self._coordinates(X), near, self.covariance_, self._targets)
 
-    def _choose(self, index: Any, X: Any, unit: float) -> None:
+    def _choose(self, index: Any, X: Samples, unit: float) -> None:
         """The likeliest covariance, by rows that are left out of their own neighbours."""
         n, random = X.shape[0], check_random_state(self.random_state)
         self._unit, self._k = unit, min(self.n_neighbors, n)
@@ -226,7 +228,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         self.covariance_ = covariance
 
     def _answers(
-        self, Z: np.ndarray, near: np.ndarray, covariance: Covariance, targets: Any
+        self, Z: np.ndarray, near: np.ndarray, covariance: Covariance, targets: np.ndarray
     ) -> Any:
         """Mean and deviation of the targets at rows Z, from their neighbours, (q, 2)."""
         near = np.ascontiguousarray(near, np.int64)
@@ -245,7 +247,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         found[1] = np.sqrt(covariance.variance * found[1])
         return found.T
 
-    def _read_rows(self, X: Any) -> None:
+    def _read_rows(self, X: np.ndarray) -> None:
         """Keep the rows in float32, whose distances are those of the metric.
 
         They are measured from the means of the columns, in a unit that holds their squares.
@@ -263,7 +265,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
             self._row_unit = 2.0 ** np.frexp(largest)[1]
         self._rows_fit = self._coordinates(X)
 
-    def _coordinates(self, X: Any, dtype: Any = np.float32) -> np.ndarray:
+    def _coordinates(self, X: Any, dtype: DTypeLike = np.float32) -> np.ndarray:
         rows = np.asarray(dense_rows(X), np.float64) - self._centre
         norm = self.distance_.norm
         linear = None if norm is None else norm.linear_map

@@ -6,12 +6,14 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import Training, finite_fit, finite_values, weigh_classes
 from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
 from mercer.learners.neighbours.predictor import ClassColumns, NumberColumns
+from mercer.samples import SamplesLike
 from mercer.threads import fitting
 
 
@@ -72,7 +74,7 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self.check_parameters()
         training = self.make_training(X, y, sample_weight, numeric=False)
         training, votes = self._class_votes(self.check_classes(training))
@@ -97,12 +99,12 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
         return training, votes[votes > 0]
 
     @finite_values
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: SamplesLike) -> Any:
         check_is_fitted(self)
         shares = [v / v.sum(axis=1, keepdims=True) for v in self._targets.split(self.sums(X))]
         return shares if self.outputs_2d_ else shares[0]
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         check_is_fitted(self)
         return self.labels(self._targets.answers(self.sums(X)))
 
@@ -133,6 +135,6 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     """
 
     @finite_values
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         check_is_fitted(self)
         return self.numbers(self._targets.answers(self.sums(X)))

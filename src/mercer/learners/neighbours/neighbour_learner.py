@@ -23,7 +23,7 @@ from mercer.learners.base import (
     effective_metric,
     finite_fit,
 )
-from mercer.samples import is_number, largest_column
+from mercer.samples import Samples, SamplesLike, is_number, largest_column
 from mercer.search import Index, fit_index
 from mercer.threads import fitting
 
@@ -82,11 +82,13 @@ class NeighboursLearner(DistanceLearner):
 
     # --- questions ------------------------------------------------------------------------------
 
-    def nearest(self, Z: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, Z: Samples | None, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances and numbers of the k nearest rows of the index, for encoded samples or None."""
         return self.ask(self.index_, self.X_fit_, Z, k)
 
-    def ask(self, index: Index, X: Any, Z: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def ask(
+        self, index: Index, X: Samples, Z: Samples | None, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The same of an index of rows X that is not kept yet.
 
         Raises
@@ -105,7 +107,7 @@ class NeighboursLearner(DistanceLearner):
             self._refuse_infinite(X, Z)
         return distances, indices
 
-    def _refuse_infinite(self, X: Any, Z: Any) -> NoReturn:
+    def _refuse_infinite(self, X: Samples, Z: Any) -> NoReturn:
         message = "a distance is not finite"
         if self.distance_.reads_missing:
             raise ValueError(
@@ -135,7 +137,7 @@ class NeighboursLearner(DistanceLearner):
         for start in range(0, n, step):
             yield slice(start, min(start + step, n))
 
-    def check_enough(self, k: int, Z: Any) -> None:
+    def check_enough(self, k: int, Z: Samples | None) -> None:
         """Raise ValueError if k neighbours are more than there are rows."""
         n = self.X_fit_.shape[0]
         if k > n - (Z is None):
@@ -159,7 +161,10 @@ class CountSearch(NeighboursLearner):
     n_neighbors: Any
 
     def kneighbors(
-        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+        self,
+        X: SamplesLike | None = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
     ) -> Any:
         """The nearest training rows of each row of X.
 
@@ -192,7 +197,10 @@ class CountSearch(NeighboursLearner):
         return (distances, indices) if return_distance else indices
 
     def kneighbors_graph(
-        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
+        self,
+        X: SamplesLike | None = None,
+        n_neighbors: int | None = None,
+        mode: str = "connectivity",
     ) -> sp.csr_array:
         """The graph of neighbours as sparse rows, one column for each training row.
 
@@ -213,7 +221,7 @@ class CountSearch(NeighboursLearner):
         shape = len(indices), self.n_samples_fit_
         return sp.csr_array((values, indices[i, j], starts), shape=shape)
 
-    def _wanted(self, n_neighbors: Any) -> int:
+    def _wanted(self, n_neighbors: int | None) -> int:
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         k = getattr(self, "n_neighbors_", k) if n_neighbors is None else k
         check_count("n_neighbors", k, optional=False)
@@ -227,7 +235,7 @@ class RadiusSearch(NeighboursLearner):
 
     def radius_neighbors(
         self,
-        X: Any = None,
+        X: SamplesLike | None = None,
         radius: float | None = None,
         return_distance: bool = True,
         sort_results: bool = False,
@@ -265,7 +273,7 @@ class RadiusSearch(NeighboursLearner):
 
     def radius_neighbors_graph(
         self,
-        X: Any = None,
+        X: SamplesLike | None = None,
         radius: float | None = None,
         mode: str = "connectivity",
         sort_results: bool = False,
@@ -304,7 +312,7 @@ class RadiusSearch(NeighboursLearner):
         return distances, indices, starts
 
 
-def check_mode(mode: Any) -> None:
+def check_mode(mode: str) -> None:
     """Raise an error if edges of this kind are unknown."""
     if mode not in ("connectivity", "distance"):
         raise ValueError(f'mode={mode!r}: give one of "connectivity" or "distance".')
@@ -361,7 +369,7 @@ class NearestNeighbors(CountSearch, RadiusSearch):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Build the index of samples X; y is not used."""
         check_count("n_neighbors", self.n_neighbors)
         if self.radius is not None:

@@ -20,6 +20,7 @@ from mercer.learners.neighbours.neighbour_targets import (
 )
 from mercer.learners.neighbours.predictor import Predictor
 from mercer.learners.windows import window_sums
+from mercer.samples import Samples, SamplesLike
 from mercer.search import Index
 from mercer.threads import ordered_map
 
@@ -282,7 +283,7 @@ class NeighbourPredictor(Predictor, CountSearch):
         return Neighbourhoods(distances, indices, counts)
 
     @finite_values
-    def sums(self, X: Any) -> np.ndarray:
+    def sums(self, X: SamplesLike) -> np.ndarray:
         Z = self.queries(X)
         if self.n_neighbors_ is None:
             return self._sums_of_all(Z)
@@ -301,7 +302,7 @@ class NeighbourPredictor(Predictor, CountSearch):
         W = weighing(found, self.n_neighbors_)
         return self._targets.filled(self._targets.sums(found.indices[:, : W.shape[1]], W))
 
-    def _sums_of_all(self, Z: Any) -> np.ndarray:
+    def _sums_of_all(self, Z: Samples) -> np.ndarray:
         """Sums over all rows within the window; where there are none, of the nearest."""
         assert self.width_ is not None
         (sums,) = self._all_rows(Z, self.X_fit_, [self.width_], lambda sums, rows: sums)
@@ -312,7 +313,7 @@ class NeighbourPredictor(Predictor, CountSearch):
             sums[empty] = self._targets.sums(nearest, np.ones(nearest.shape))
         return sums
 
-    def _all_rows(self, Z: Any, X: Any, widths: list[float], reduce: Any) -> np.ndarray:
+    def _all_rows(self, Z: Any, X: Samples, widths: list[float], reduce: Any) -> np.ndarray:
         T = self._targets.columns()
         if self._weights is not None:
             T *= self._weights[:, None]

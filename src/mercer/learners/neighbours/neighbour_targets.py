@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.learners.base import is_auto
 from mercer.learners.windows import ENDLESS, WINDOWS, window
@@ -121,7 +122,7 @@ class Weighing(NamedTuple):
         return W if counted is None else W * counted
 
 
-def check_weighing(weights: Any, width: Any, n_neighbors: Any) -> None:
+def check_weighing(weights: ArrayLike, width: Any, n_neighbors: int | str) -> None:
     """Raise an error if ``weights``, ``width`` and ``n_neighbors`` do not go together."""
     known = callable(weights) or (isinstance(weights, str) and weights in (*NAMES, *WINDOWS))
     if not (known or weights is None):
@@ -186,7 +187,7 @@ class Targets(ABC):
         (q, numbers, columns)."""
 
     @abstractmethod
-    def tally(self, answers: np.ndarray, rows: Any, weights: np.ndarray | None) -> np.ndarray:
+    def tally(self, answers: np.ndarray, rows: object, weights: np.ndarray | None) -> np.ndarray:
         """What `scores` reads of answers (q, ..., outputs) for some of the training rows, a slice
         or their numbers. It may be added up over all rows."""
 
@@ -288,7 +289,9 @@ class Classes(Targets):
         """The class with most votes, of equal ones the first; (q, outputs)."""
         return np.stack([_first_largest(part) for part in self.split(sums)], axis=-1)
 
-    def tally(self, answers: np.ndarray, rows: Any, weights: np.ndarray | None) -> np.ndarray:
+    def tally(
+        self, answers: np.ndarray, rows: np.ndarray, weights: np.ndarray | None
+    ) -> np.ndarray:
         """The weight of the rows with right answers."""
         importance = self._importance(weights)[rows]
         shape = len(importance), *[1] * (answers.ndim - 2)

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
@@ -15,6 +16,7 @@ from mercer.estimator import estimator
 from mercer.learners.base import Training, check_labels, finite_fit
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
+from mercer.samples import Samples, SamplesLike
 from mercer.threads import fitting
 
 
@@ -32,7 +34,7 @@ class Predictor(NeighboursLearner):
     _targets: Any = field(init=False)
 
     @abstractmethod
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: object, sample_weight: object = None) -> Self:
         """Keep samples X (n) and their classes or targets y (n) or (n, outputs).
 
         Parameters
@@ -52,7 +54,7 @@ class Predictor(NeighboursLearner):
         """
 
     @abstractmethod
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The class with most votes of the neighbours, or the weighted mean of their targets.
 
         Parameters
@@ -74,10 +76,10 @@ class Predictor(NeighboursLearner):
         """Build the index, choose what is to be chosen, and keep everything."""
 
     @abstractmethod
-    def sums(self, X: Any) -> np.ndarray:
+    def sums(self, X: Samples) -> np.ndarray:
         """What the neighbours of each row of X sum up to, (q, columns); X may be None."""
 
-    def queries(self, X: Any) -> Any:
+    def queries(self, X: SamplesLike) -> Any:
         """New samples, encoded; or None for the training rows."""
         if X is not None:
             return self.encode_new(X)
@@ -94,7 +96,7 @@ class NumberColumns(MultiOutputMixin, RegressorMixin, Predictor):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         self.check_parameters()
         training = self.make_training(X, y, sample_weight)
         y = training.y
@@ -115,7 +117,7 @@ class ClassColumns(MultiOutputMixin, ClassifierMixin):
     outputs_2d_: bool
 
     @abstractmethod
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: SamplesLike) -> Any:
         """The share of each class in the votes of the neighbours.
 
         Parameters

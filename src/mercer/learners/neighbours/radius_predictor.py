@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
@@ -16,6 +17,7 @@ from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_rad
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers, called
 from mercer.learners.neighbours.predictor import ClassColumns, NumberColumns, Predictor
 from mercer.learners.windows import WINDOWS, window
+from mercer.samples import Samples, SamplesLike
 from mercer.threads import fitting
 
 
@@ -59,7 +61,7 @@ class RadiusPredictor(Predictor, RadiusSearch):
         self._groups, self._index_of_groups = groups, of_groups
 
     @finite_values
-    def sums(self, X: Any) -> np.ndarray:
+    def sums(self, X: SamplesLike) -> np.ndarray:
         Z = self.queries(X)
         if Z is None:  # the training rows ask all at once
             return self._sums(None)
@@ -68,7 +70,7 @@ class RadiusPredictor(Predictor, RadiusSearch):
             return self._sums_in_parts(Z[asked[0]])[asked[1]]
         return self._sums_in_parts(Z)
 
-    def _sums_in_parts(self, Z: Any) -> np.ndarray:
+    def _sums_in_parts(self, Z: Samples) -> np.ndarray:
         parts = self.strips(Z.shape[0], self.X_fit_.shape[0])  # all rows may be near
         return np.vstack([self._sums(Z[rows]) for rows in parts])
 
@@ -106,7 +108,7 @@ class RadiusPredictor(Predictor, RadiusSearch):
             return np.where(least > 0, least / D, D == 0)
 
 
-def _copies(X: Any) -> tuple[np.ndarray, np.ndarray] | None:
+def _copies(X: Samples) -> tuple[np.ndarray, np.ndarray] | None:
     """The first of equal rows of numbers, and which of them each row is; None if few are equal."""
     if not (isinstance(X, (np.ndarray, sp.csr_array)) and X.dtype.kind == "f"):
         return None
@@ -168,7 +170,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self.check_parameters()
         training = self.check_classes(self.make_training(X, y, sample_weight, numeric=False))
         targets = self.keep_classes(training.y)
@@ -201,7 +203,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
                 )
         return labels
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: SamplesLike) -> Any:
         votes, outliers = self._votes(X)
         shares = []
         for j, share in enumerate(self._targets.split(votes)):
@@ -219,7 +221,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
             shares.append(share / np.where(total > 0, total, 1))
         return shares if self.outputs_2d_ else shares[0]
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         votes, outliers = self._votes(X)
         columns = list(self.labels(self._targets.answers(votes)).reshape(len(votes), -1).T)
         for j in range(len(columns) if len(outliers) else 0):
@@ -228,7 +230,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
             columns[j][outliers] = label
         return np.column_stack(columns) if self.outputs_2d_ else columns[0]
 
-    def _votes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _votes(self, X: SamplesLike) -> tuple[np.ndarray, np.ndarray]:
         """The votes for each class of each output, and the samples without any."""
         check_is_fitted(self)
         votes = self.sums(X)
@@ -277,7 +279,7 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     """
 
     @finite_values
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         check_is_fitted(self)
         sums = self.sums(X)
         empty = np.flatnonzero(self._targets.empty(sums))

@@ -6,12 +6,13 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.base import DistanceLearner, check_count, check_labels, finite_fit, take_rows
 from mercer.persistence import fields, whole
-from mercer.samples import is_number
+from mercer.samples import Samples, SamplesLike, is_number
 from mercer.search import fit_index
 from mercer.threads import fitting
 
@@ -101,7 +102,7 @@ class Stolp(DistanceLearner):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: SamplesLike, y: Any) -> Self:
         """Choose prototypes among samples X (n) of classes y (n)."""
         check_count("n_neighbors", self.n_neighbors, optional=False)
         if not (is_number(self.outlier_margin) and -1 <= self.outlier_margin <= 1):
@@ -130,7 +131,7 @@ class Stolp(DistanceLearner):
         self.indices_ = chosen
         return self
 
-    def _distances_to_classes(self, X: Any, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _distances_to_classes(self, X: Samples, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The distances of each row to the nearest and to the k-th of its own class, and of the
         other class that is nearest in this sense; (n, 2) each."""
         own, other = np.full((len(codes), 2), np.inf), np.full((len(codes), 2), np.inf)
@@ -144,12 +145,12 @@ class Stolp(DistanceLearner):
                 other[outside] = np.minimum(other[outside], near)
         return own, other
 
-    def _ends(self, index: Any, Z: Any, most: int) -> np.ndarray:
+    def _ends(self, index: Any, Z: Samples | None, most: int) -> np.ndarray:
         """The distances to the nearest row and to the k-th, or to the last one, of an index."""
         return index.query(Z, min(self.n_neighbors, most))[0][:, [0, -1]]
 
     def _choose(
-        self, X: Any, codes: np.ndarray, usual: np.ndarray, first: np.ndarray
+        self, X: Samples, codes: np.ndarray, usual: np.ndarray, first: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The prototypes, and the share of errors after each."""
         prepared = self.distance_.prepare(X)
@@ -186,10 +187,10 @@ class Stolp(DistanceLearner):
                 return np.append(chosen, copies[:more]), np.append(errors, left[:more])
             row = int(wrong[_margins(own[wrong], other[wrong]).argmin()])
 
-    def _index(self, X: Any) -> Any:
+    def _index(self, X: Samples) -> Any:
         return fit_index(X, self.distance_, self.algorithm, memory=self.memory, n_jobs=self.n_jobs)
 
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def fit_resample(self, X: SamplesLike, y: ArrayLike) -> tuple[Any, np.ndarray]:
         """Choose prototypes, and return them with their classes, as imbalanced-learn's samplers do.
 
         For ``metric="precomputed"`` the samples are the distances between the prototypes.

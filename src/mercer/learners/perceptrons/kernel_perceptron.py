@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.estimator import estimator
@@ -31,7 +32,7 @@ from mercer.learners.perceptrons.perceptron_learner import (
     partial_classes,
 )
 from mercer.persistence import fields, whole
-from mercer.samples import plain_rows, read
+from mercer.samples import SamplesLike, plain_rows, read
 from mercer.solvers import Reason
 from mercer.solvers.smo import Machines, PerceptronSolver
 from mercer.streams import plain_columns
@@ -101,12 +102,12 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
     @finite_fit
     def fit(
         self,
-        X: Any,
+        X: SamplesLike,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         *,
-        dual_coef_init: Any = None,
-        intercept_init: Any = None,
+        dual_coef_init: ArrayLike | None = None,
+        intercept_init: ArrayLike | None = None,
     ) -> Self:
         """Fit to samples X and classes y, from 0 or from the given start Σ α_i k(x_i, x) + b.
 
@@ -143,7 +144,13 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     @fitting
     @finite_fit
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: SamplesLike,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         self._check_parameters()
         self._check_stream()
         known = self.__sklearn_is_fitted__()
@@ -225,7 +232,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             machines.state[:, 0] = given.ravel()
         return machines
 
-    def _store(self, machines: Machines, changes: np.ndarray, raw: Any) -> None:
+    def _store(self, machines: Machines, changes: np.ndarray, raw: np.ndarray) -> None:
         """Keep the support vectors: coefficients, votes and raw samples."""
         used = np.asarray(machines.alpha.any(axis=0))
         if self.combine == "average":
@@ -247,7 +254,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     # --- streams --------------------------------------------------------------------------------
 
-    def _raw(self, X: Any, training: Training) -> Any:
+    def _raw(self, X: SamplesLike, training: Training) -> Any:
         """The samples to join with later ones; vectors are joined as they are encoded."""
         kind = self.kernel_.reads
         if kind.pairwise:
@@ -256,7 +263,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
             return plain_rows(training.X)
         return take_rows(read(X, kind, reader=type(self).__name__)[1], training.rows)
 
-    def _joined(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, Any]:
+    def _joined(self, X: SamplesLike, y: ArrayLike, sample_weight: Any) -> tuple[Training, Any]:
         """The support vectors and the new samples of positive weight."""
         if self.kernel_.reads.pairwise:
             raise TypeError(
@@ -284,7 +291,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
         return self._report(K, self.kernel_, y, np.ones(len(y)), self._start_lengths)
 
     @finite_values
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: SamplesLike) -> np.ndarray:
         K = self.cross_gram(X)
         if self.combine != "vote":
             return np.asarray(K @ self.dual_coef_.T.astype(K.dtype) + self.intercept_)

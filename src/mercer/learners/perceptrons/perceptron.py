@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +31,7 @@ from mercer.learners.perceptrons.perceptron_learner import (
     Votes,
     partial_classes,
 )
-from mercer.samples import is_number
+from mercer.samples import Samples, is_number
 from mercer.solvers import Reason, Result
 from mercer.solvers.linear import LinearPerceptron, LinearPerceptronSolver, LinearRows
 from mercer.threads import fitting, forget, ordered_map
@@ -103,10 +104,10 @@ class Perceptron(PerceptronClassifier, LinearLearner):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         coef_init: Any = None,
         intercept_init: Any = None,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit to rows X and classes y, from 0 or from the given start.
 
@@ -147,7 +148,13 @@ class Perceptron(PerceptronClassifier, LinearLearner):
 
     @fitting
     @finite_fit
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         self._check_parameters()
         self._check_stream()
         known = self._machines if self.__sklearn_is_fitted__() else None
@@ -265,7 +272,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
 
     # --- the report -----------------------------------------------------------------------------
 
-    def margin_report(self, X: Any, y: Any) -> MarginReport:
+    def margin_report(self, X: Any, y: ArrayLike) -> MarginReport:
         check_is_fitted(self)
         X, y, w = self.read_rows(X, y, None, numeric=False, reset=False)
         K = bound_gram(Linear(), X, Place(None, self.n_jobs))
@@ -288,7 +295,7 @@ class Perceptron(PerceptronClassifier, LinearLearner):
         return np.concatenate([np.stack(strip, axis=1) for strip in strips])
 
 
-def _held_out_error(X: Any, labels: np.ndarray) -> Callable[[np.ndarray], float]:
+def _held_out_error(X: Samples, labels: np.ndarray) -> Callable[[np.ndarray], float]:
     def error(weights: np.ndarray) -> float:
         return float((((X @ weights[:-1]) + weights[-1] > 0) != (labels > 0)).mean())
 

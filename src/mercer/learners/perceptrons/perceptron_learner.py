@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from mercer import _native
@@ -29,7 +30,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.perceptrons.margin_report import MarginReport, margin_report
 from mercer.persistence import fields, floats, whole
-from mercer.samples import is_number
+from mercer.samples import Samples, SamplesLike, is_number
 from mercer.threads import count_jobs
 
 COMBINE = ("last", "average", "vote")
@@ -148,7 +149,13 @@ class PerceptronClassifier(OutputClassifier, ABC):
     mistakes_: list[np.ndarray] = field(init=False)
 
     @abstractmethod
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: SamplesLike,
+        y: object,
+        classes: ArrayLike | None = None,
+        sample_weight: object = None,
+    ) -> Self:
         """Visit the samples once, in their order; the first call names all classes.
 
         Parameters
@@ -162,7 +169,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
         """
 
     @abstractmethod
-    def margin_report(self, X: Any, y: Any) -> MarginReport:
+    def margin_report(self, X: Samples, y: object) -> MarginReport:
         """The bound on the mistakes, the best margin behind it, and the mistakes that were made.
 
         Parameters
@@ -263,7 +270,9 @@ class PerceptronClassifier(OutputClassifier, ABC):
         )  # fmt: skip
 
 
-def partial_classes(known: np.ndarray | None, classes: Any, y: np.ndarray) -> np.ndarray:
+def partial_classes(
+    known: np.ndarray | None, classes: ArrayLike | None, y: np.ndarray
+) -> np.ndarray:
     """All classes of a stream, which its first call names; check them and y."""
     if classes is None and known is None:
         raise ValueError(

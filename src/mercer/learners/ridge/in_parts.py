@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from mercer.distances import float_range
@@ -35,6 +36,7 @@ from mercer.learners.base import (
 from mercer.learners.ridge.penalty import PENALTIES, check_penalty
 from mercer.learners.ridge.process import low_rank_root
 from mercer.persistence import fields
+from mercer.samples import Samples
 from mercer.solvers import Result
 from mercer.solvers.ridge import RidgeSums, SummedFactor, products_serve
 from mercer.streams import Chunk, Chunks, Drawn, Keeper, count_rows, told
@@ -213,7 +215,7 @@ class RidgeParts(PartFit):
 class RegressionParts(RidgeParts):
     """The fit of a `KernelRidge`."""
 
-    def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
+    def survey(self, X: Samples, y: Any, sample_weight: ArrayLike | None = None) -> Survey:
         rows = np.empty((len(y), 0))
         y = check_targets(rows, y, type(self.learner).__name__)
         return Survey.of(y, check_weights(rows, sample_weight))
@@ -238,7 +240,7 @@ class RegressionParts(RidgeParts):
 class ClassificationParts(RidgeParts):
     """The fit of a `KernelRidgeClassifier` to one label for each row."""
 
-    def survey(self, X: Any, y: Any, sample_weight: Any = None) -> Survey:
+    def survey(self, X: Samples, y: Any, sample_weight: ArrayLike | None = None) -> Survey:
         w = check_weights(np.empty((len(y), 0)), sample_weight)
         totals = ClassTotals(type(self.learner).__name__)
         totals.add(len(y), y, w)

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,6 +34,7 @@ from mercer.learners.ridge.in_parts import (
 from mercer.learners.ridge.penalty import check_penalty
 from mercer.learners.ridge.process import STRIP, Likelihood, exact_root, explained, likelihood
 from mercer.learners.ridge.ridge_learner import RidgeLearner
+from mercer.samples import SamplesLike
 from mercer.solvers.ridge import RidgeSums
 from mercer.streams import Keeper, as_chunks
 from mercer.threads import fitting, raise_if_stopped
@@ -100,7 +102,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner, FitsInParts):
     @fitting
     @finite_fit
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
+        self,
+        X: SamplesLike,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        fit_path: FitPath | None = None,
     ) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets).
 
@@ -175,7 +182,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner, FitsInParts):
     def part_fit(self) -> RegressionParts:
         return RegressionParts(self)
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: SamplesLike, return_std: bool = False) -> Any:
         """f at the rows of X, of shape (n,) or (n, n_targets).
 
         With ``return_std`` also standard deviations of the same shape: those of f as a Gaussian
@@ -231,7 +238,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner, FitsInParts):
         return likelihood(self.kernel_, self.X_fit_, K, roots[0], self.dual_coef_, penalty, weights)
 
     @finite_values
-    def _deviations(self, X: Any) -> np.ndarray:
+    def _deviations(self, X: SamplesLike) -> np.ndarray:
         """Standard deviations of f at new samples, in the shape of predictions."""
         roots, encoded = self._roots(), self.encode_new(X)
         n, triangular = encoded.shape[0], self.solver_ != "low_rank"
@@ -290,7 +297,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner, FitsInParts):
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_exact_roots"}
 
-    def predict_quantiles(self, X: Any, quantiles: Any = (0.1, 0.5, 0.9)) -> np.ndarray:
+    def predict_quantiles(self, X: SamplesLike, quantiles: Any = (0.1, 0.5, 0.9)) -> np.ndarray:
         """Quantiles of the target of each row, (n, quantiles), in the order that is asked for.
 
         They are as far from f as those of what the fits without a row have missed of it, the same
@@ -307,7 +314,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner, FitsInParts):
             )
         return self.predict(X)[:, None] + missed(levels)
 
-    def predict_interval(self, X: Any, coverage: Any = 0.9) -> np.ndarray:
+    def predict_interval(self, X: SamplesLike, coverage: float = 0.9) -> np.ndarray:
         """Both ends of an interval that holds the target with probability ``coverage``, (n, 2).
 
         See `predict_quantiles`.

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -31,6 +32,7 @@ from mercer.learners.ridge.in_parts import (
 )
 from mercer.learners.ridge.penalty import check_penalty
 from mercer.learners.ridge.ridge_learner import RidgeLearner
+from mercer.samples import SamplesLike
 from mercer.solvers import Result
 from mercer.solvers.ridge import RidgeSums
 from mercer.streams import Keeper, as_chunks
@@ -75,7 +77,12 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
     @fitting
     @finite_fit
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
+        self,
+        X: SamplesLike,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        fit_path: FitPath | None = None,
     ) -> Self:
         """Fit to samples X (n) and classes y (n), or to (n, labels) indicators 0 and 1."""
         training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
@@ -228,11 +235,11 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
             b = np.zeros(len(sums) - 1)
         self._keep_intercepts(b)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """Outputs of the regressions: (n,), positive for ``classes_[1]``; or (n, n_classes)."""
         return self._evaluate(X) + self.intercept_
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The class of each row; for indicators, (n, labels) of 0 and 1."""
         check_is_fitted(self)
         f = self.decision_function(X)

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
 from mercer.distances import float_range
@@ -36,6 +37,7 @@ from mercer.learners.base import (
     weigh_classes,
 )
 from mercer.persistence import fields
+from mercer.samples import Samples, SamplesLike
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
 from mercer.solvers.ridge import LogisticPasses, LogisticProgress, probabilities
 from mercer.streams import Chunks, Keeper, as_chunks, told
@@ -105,7 +107,12 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
     @fitting
     @finite_fit
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, fit_path: FitPath | None = None
+        self,
+        X: SamplesLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        fit_path: FitPath | None = None,
     ) -> Self:
         """Fit to samples X (n) and classes y (n); weights mean repetition.
 
@@ -189,7 +196,7 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
         result.conclude()
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Probabilities of the classes in the order of ``classes_``, (n, n_classes)."""
         p = probabilities(self._outputs(X))
         return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
@@ -233,7 +240,7 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
         return result, factor.lift(result.coef)
 
     @finite_values
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: SamplesLike) -> np.ndarray:
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
 
     def _check_parameters(self) -> None:
@@ -296,7 +303,7 @@ class LogisticStream:
         return LowRankGram(np.arange(rank), self.L, F=empty).lift(coef)
 
     def _targets(
-        self, learner: Any, X: Any, y: Any, weights: np.ndarray | None
+        self, learner: Any, X: Samples, y: Any, weights: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Indicators of the classes, and weights, of a block."""
         y = column_or_1d(check_targets(X, y, type(learner).__name__, numeric=False))

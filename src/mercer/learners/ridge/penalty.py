@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.estimator import Seed
 from mercer.gram import GramOperator, LowRankGram, Place, pivots_of_some
 from mercer.learners.base import FitPath, Training
 from mercer.samples import float_array, row_numbers
@@ -80,7 +81,7 @@ def solve_by_value(
     )
 
 
-def _checked(solver: Any, result: Any, y: np.ndarray) -> Result:
+def _checked(solver: Any, result: Result, y: np.ndarray) -> Result:
     """The result, if it is one with coefficients for y."""
     coef = result.coef if isinstance(result, Result) else None
     if coef is None or coef.shape != y.shape:
@@ -179,7 +180,7 @@ def sketch_bytes(rank: int, n: int, size: int) -> int:
 
 
 def centres_of_some(
-    K: GramOperator, rank: int, random_state: Any, place: Place
+    K: GramOperator, rank: int, random_state: Seed, place: Place
 ) -> LowRankGram:  # fmt: skip
     """The pivots of some rows, with which K is approximated; refused if memory is short."""
     n = K.shape[0]

@@ -17,6 +17,7 @@ import scipy.linalg
 from mercer.distances import dense_rows
 from mercer.gram import GramOperator, cholesky_factor, inverse_diagonal, refuse_overflow
 from mercer.kernels import Kernel, Radial, Scaled
+from mercer.samples import Samples
 from mercer.solvers.ridge import GramEigenpairs
 from mercer.threads import blas_limit
 
@@ -84,7 +85,7 @@ def low_rank_root(
 
 
 def likelihood(
-    kernel: Kernel, X: Any, K: GramOperator, root: np.ndarray, coef: np.ndarray, penalty: float,
+    kernel: Kernel, X: Samples, K: GramOperator, root: np.ndarray, coef: np.ndarray, penalty: float,
     weights: np.ndarray | None,
 ) -> Likelihood:  # fmt: skip
     """The likelihood of y = (K + λ W⁻¹) coef, where ``root`` is L, with its derivatives."""

@@ -53,6 +53,7 @@ from mercer.learners.ridge.penalty import (
     without_copies,
 )
 from mercer.learners.ridge.process import low_rank_root
+from mercer.samples import SamplesLike
 from mercer.solvers import (
     ConjugateGradientSolver,
     EigenFactor,
@@ -437,7 +438,7 @@ class RidgeLearner(KernelLearner):
                 yield Expansion(rows, stored, cross(rows, stored), coef)
 
     @finite_values
-    def _evaluate(self, X: Any) -> Any:
+    def _evaluate(self, X: SamplesLike) -> Any:
         """f at new samples, (n,) or (n, outputs)."""
         parts = [(part.rows, part.K @ part.coef) for part in self.expansions(X)]
         if len(parts) == 1:

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import KFold
 from sklearn.utils.multiclass import type_of_target
@@ -26,6 +27,7 @@ from mercer.learners.base import (
     is_auto,
 )
 from mercer.learners.spectral.components import PrincipalFeatures, PrincipalLearner
+from mercer.samples import Samples, SamplesLike
 from mercer.solvers import TopEigenSolver
 from mercer.threads import blas_limit, count_jobs, fitting, forget
 
@@ -46,7 +48,7 @@ def _said_of(name: str) -> Iterator[None]:
 class View(PrincipalLearner):
     """One of the two views: its samples, its kernel, and its canonical functions."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Read the training samples, and bind the kernel to them."""
         self.samples = self.make_training(X, targets=False).X
         return self
@@ -66,7 +68,7 @@ class View(PrincipalLearner):
         del self.samples
 
     @finite_values
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: Samples) -> np.ndarray:
         """Canonical functions of new samples, (q, n_components)."""
         return np.asarray(self.cross_gram(X) @ self.projection_ + self.offset_)
 
@@ -191,7 +193,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike | None = None) -> Self:
         """Fit to the first view X (n) and the second view y (n), row by row of the same things."""
         self._check_parameters()
         forget(self)
@@ -235,23 +237,23 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.view_x_ = one
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: SamplesLike, y: ArrayLike | None = None) -> np.ndarray:
         """Fit to both views, and return the scores of the first, (n, n_components)."""
         return self.fit(X, y).transform(X)
 
-    def transform(self, X: Any, y: Any = None) -> Any:
+    def transform(self, X: Any, y: ArrayLike | None = None) -> Any:
         """Scores of the first view, (q, n_components); with ``y`` a pair, for both views."""
         check_is_fitted(self)
         scores = self.view_x_.scores(X)
         return scores if y is None else (scores, self.transform_y(y))
 
-    def transform_y(self, y: Any) -> np.ndarray:
+    def transform_y(self, y: ArrayLike) -> np.ndarray:
         """Scores of the second view, (q, n_components)."""
         check_is_fitted(self)
         with _said_of("y, the second view"):
             return self.view_y_.scores(self._columns(y, self.view_y_))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: SamplesLike, y: ArrayLike) -> float:
         """The mean correlation of the pairs of functions on both views of other rows."""
         return float(np.mean(_correlations(*self.transform(X, y))))
 
@@ -283,7 +285,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     # --- the views ----------------------------------------------------------------------------
 
-    def _view(self, kernel: Any) -> View:
+    def _view(self, kernel: Kernel | str) -> View:
         named = not isinstance(kernel, Kernel)
         half = Place(self.memory).budget() // 2
         return View(
@@ -300,7 +302,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         )
 
     @staticmethod
-    def _columns(y: Any, view: View) -> Any:
+    def _columns(y: ArrayLike, view: View) -> Any:
         """One number for each thing is a column of vectors."""
         if not view.resolve_kernel().reads.coordinates:
             return y

@@ -22,6 +22,7 @@ from mercer.learners.base import (
     is_value,
     solver_name,
 )
+from mercer.samples import Samples
 from mercer.solvers import Eigenpairs, TopEigenSolver, dense_eigenpairs, factor_eigenpairs
 from mercer.solvers.eigen import GUARDS
 
@@ -266,7 +267,7 @@ class PrincipalLearner(KernelLearner):
 
     _pairwise_callable = True
 
-    def principal_features(self, X: Any, limits: Limits) -> PrincipalFeatures:
+    def principal_features(self, X: Samples, limits: Limits) -> PrincipalFeatures:
         """The features of encoded training samples; sets ``solver_`` and ``gram_``."""
         check_solver(self.solver, SOLVERS)
         found = self._exact(X, limits) if self.solver != "low_rank" else None
@@ -287,7 +288,7 @@ class PrincipalLearner(KernelLearner):
             )
         return PrincipalFeatures(T.astype(np.float64), found.values, found, support)
 
-    def _exact(self, X: Any, limits: Limits) -> Components | None:
+    def _exact(self, X: Samples, limits: Limits) -> Components | None:
         """All components, or None where there are too many rows for that."""
         if is_value(self.solver):
             self.solver_ = solver_name(self.solver)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import column_or_1d
@@ -25,7 +26,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.ridge import PENALTIES
 from mercer.learners.spectral.components import PrincipalFeatures, PrincipalLearner
-from mercer.samples import float_array
+from mercer.samples import Samples, SamplesLike, float_array
 from mercer.threads import blas_limit, fitting
 
 NOTHING = 1e-12  # a direction that explains less than this part of the classes is none
@@ -115,7 +116,7 @@ class KernelDiscriminant(
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike) -> Self:
         """Fit to samples X (n) and classes y (n)."""
         self._check_parameters()
         training = self.make_training(X, y, numeric=False)
@@ -171,7 +172,7 @@ class KernelDiscriminant(
         return outside.T @ outside + inside.T @ inside
 
     @finite_values
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Samples) -> np.ndarray:
         return np.asarray(self.cross_gram(X) @ self.projection_ + self.offset_)
 
     def transform(self, X: Any) -> np.ndarray:
@@ -179,20 +180,20 @@ class KernelDiscriminant(
         check_is_fitted(self)
         return self._scores(X)[:, : self._n_features_out]
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """Log-probabilities up to a constant, (q, n_classes); for two classes their difference."""
         logs = self._log_densities(X)
         return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: SamplesLike) -> np.ndarray:
         """Log-probabilities of the classes, (q, n_classes)."""
         return log_softmax(self._log_densities(X), axis=1)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Probabilities of the classes in the order of ``classes_``, (q, n_classes)."""
         return np.exp(self.predict_log_proba(X))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The most probable class of each row, (q,)."""
         check_is_fitted(self)
         return self.classes_[self._log_densities(X).argmax(axis=1)]

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -28,7 +29,7 @@ from mercer.learners.base import (
 )
 from mercer.learners.spectral.spectral_clustering import eigengaps, normalised_eigenpairs
 from mercer.persistence import fields, whole
-from mercer.samples import is_whole
+from mercer.samples import SamplesLike, is_whole
 from mercer.solvers.clusters import KMeansResult, KMeansSolver
 from mercer.threads import fitting
 
@@ -141,7 +142,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X; y is not used.
 
         Parameters
@@ -284,7 +285,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
     # --- new samples ----------------------------------------------------------------------------
 
     @finite_values
-    def _distances(self, X: Any) -> np.ndarray:
+    def _distances(self, X: SamplesLike) -> np.ndarray:
         """|φ(x) - μ|² - k(x, x) for each cluster with samples, which may be infinite without."""
         K = self.cross_gram(X)
         full = np.isfinite(self._squares)
@@ -292,7 +293,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
         D[:, full] = self._squares[full] - 2 * (K @ self._coef[:, full].astype(K.dtype))
         return D
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The cluster with the nearest centre for each row of X, (n,)."""
         check_is_fitted(self)
         return self._distances(X).argmin(axis=1).astype(np.int32)
@@ -315,7 +316,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
     def _n_features_out(self) -> int:
         return len(self._squares)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: SamplesLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Minus the inertia of X around the centres; y is not used."""
         nearest = self.transform(X).min(axis=1)
         w = np.ones(len(nearest)) if sample_weight is None else np.asarray(sample_weight)

@@ -38,7 +38,7 @@ from mercer.learners.spectral.pca_solvers import (
     fixed_points,
     has_fixed_points,
 )
-from mercer.samples import is_number, is_whole
+from mercer.samples import Samples, SamplesLike, is_number, is_whole
 from mercer.streams import Keeper, as_chunks
 from mercer.threads import blas_limit, fitting
 
@@ -159,7 +159,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Find the components of samples X (n); y is not used."""
         self._check_parameters()
         X = self.make_training(X, targets=False).X
@@ -258,7 +258,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
             )
         return found
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: SamplesLike, y: object = None) -> np.ndarray:
         """Fit to X, and return the scores of its rows, (n, n_components)."""
         self.fit(X)
         if self.solver_ == "low_rank":
@@ -266,7 +266,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         return self._support_scores()
 
     @finite_values
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Scores of new samples, (q, n_components)."""
         return np.asarray(self.cross_gram(X) @ self.projection_ + self.offset_)
 
@@ -291,7 +291,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         return error if self.kernel_.positive_definite is False else np.maximum(error, 0.0)
 
     @finite_values
-    def inverse_transform(self, X: Any, limit: float | None = None) -> np.ndarray:
+    def inverse_transform(self, X: SamplesLike, limit: float | None = None) -> np.ndarray:
         r"""Samples whose features are near to given scores X (q, n_components): (q, d).
 
         Parameters
@@ -361,7 +361,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
             gamma = self.kernel_.get_params().get("gamma", self.gamma)
             self.gamma_ = 1 / X.shape[1] if gamma is None else gamma
 
-    def _learn_inverse(self, X: Any) -> None:
+    def _learn_inverse(self, X: Samples) -> None:
         named = not isinstance(self.kernel, Kernel)
         self._inverse = KernelRidge(
             self.alpha,

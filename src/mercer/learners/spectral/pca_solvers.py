@@ -51,6 +51,7 @@ from mercer.learners.spectral.components import (
     components_of_matrix,
 )
 from mercer.persistence import fields
+from mercer.samples import Samples
 from mercer.solvers import Eigenpairs, TopEigenSolver
 from mercer.streams import Chunks, Keeper, told
 from mercer.threads import raise_if_stopped
@@ -180,7 +181,7 @@ class ComponentLearner(KernelLearner):
         many = n <= SMALL or 4 * count > smallest
         return "dense" if many and K.fits(LIMITS["components"].matrices) else "krylov"
 
-    def _by_products(self, X: Any, K: GramOperator, count: int) -> Components:
+    def _by_products(self, X: Samples, K: GramOperator, count: int) -> Components:
         n, single = X.shape[0], None
         if self.solver_ == "krylov" and n > SMALL:  # most products in float32, where that will do
             rounded = in_single_precision(self.kernel_, X, ROUGH)

@@ -25,7 +25,7 @@ from mercer.learners.base import (
     solver_name,
 )
 from mercer.persistence import fields, length_of, whole
-from mercer.samples import is_whole
+from mercer.samples import SamplesLike, is_whole
 from mercer.solvers import TopEigenSolver
 from mercer.solvers.clusters import KMeansSolver
 from mercer.solvers.eigen import Eigenpairs
@@ -113,7 +113,7 @@ class SpectralClustering(
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: object = None) -> Self:
         """Fit to samples X, (n, n) for ``kernel="precomputed"``; y is not used."""
         self._check_parameters()
         training = self.make_training(X, None, None, targets=False)
@@ -193,7 +193,7 @@ class SpectralClustering(
         return None, min(n, max(wanted, most + 1))
 
     @finite_values
-    def _embed(self, X: Any) -> np.ndarray:
+    def _embed(self, X: SamplesLike) -> np.ndarray:
         K = self.cross_gram(X)
         E = self.embedding_ / np.maximum(self.eigenvalues_, np.finfo(np.float64).tiny)
         found = np.asarray(K @ np.column_stack([E, np.ones(len(E))]).astype(K.dtype), np.float64)
@@ -201,7 +201,7 @@ class SpectralClustering(
         # a sample that is like none of the others is in the middle
         return np.where(degrees > 0, found[:, :-1] / np.where(degrees > 0, degrees, 1), 0.0)
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """The coordinates of the rows of X on the eigenvectors, (n, n_components)."""
         check_is_fitted(self)
         return self._embed(X)
@@ -210,7 +210,7 @@ class SpectralClustering(
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The cluster of each row of X, the one with the nearest centre, (n,)."""
         check_is_fitted(self)
         return self._nearest(self._embed(X))
@@ -224,7 +224,11 @@ class SpectralClustering(
 
 
 def normalised_eigenpairs(
-    K: GramOperator, count: int, seed: int, memory: Any = None, solver: Any = None
+    K: GramOperator,
+    count: int,
+    seed: int,
+    memory: int | float | str | None = None,
+    solver: Any = None,
 ) -> tuple[Eigenpairs, np.ndarray]:
     """The largest eigenpairs of D^-½ K D^-½, and the degrees D, the sums of K's rows.
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from sklearn.utils import check_random_state
 
+from mercer.estimator import Seed
 from mercer.gram import (
     CentredGram,
     DenseGram,
@@ -44,7 +45,7 @@ class PermutationTest(NamedTuple):
 
 
 def alignment(
-    kernel: Any, other: Any, X: Any, *, centred: bool = True, memory: Any = None,
+    kernel: Kernel, other: Any, X: Any, *, centred: bool = True, memory: Any = None,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip
     r"""The cosine of two Gram matrices, :math:`\langle K, L \rangle_F / (\|K\|_F \|L\|_F)`.
@@ -106,8 +107,8 @@ def _target_gram(y: np.ndarray, n: int) -> GramOperator:
 
 
 def mmd_test(
-    kernel: Any, X: Any, Z: Any, *, permutations: int = 1000, memory: Any = None,
-    n_jobs: int | None = None, random_state: Any = None,
+    kernel: Kernel, X: Any, Z: Any, *, permutations: int = 1000, memory: Any = None,
+    n_jobs: int | None = None, random_state: Seed = None,
 ) -> PermutationTest:  # fmt: skip
     r"""Test whether two samples come from one distribution, by the maximum mean discrepancy.
 
@@ -162,8 +163,8 @@ def mmd_test(
 
 
 def hsic_test(
-    kernel: Any, other: Any, X: Any, Y: Any, *, permutations: int = 200, memory: Any = None,
-    n_jobs: int | None = None, random_state: Any = None,
+    kernel: Kernel, other: Any, X: Any, Y: Any, *, permutations: int = 200, memory: Any = None,
+    n_jobs: int | None = None, random_state: Seed = None,
 ) -> PermutationTest:  # fmt: skip
     r"""Test whether two views of the same samples are independent, by the HSIC criterion.
 
@@ -226,8 +227,8 @@ def _judged(values: np.ndarray) -> PermutationTest:
 
 
 def effective_dimension(
-    kernel: Any, X: Any, penalty: float, *, rank: int | None = None, memory: Any = None,
-    n_jobs: int | None = None, random_state: Any = None,
+    kernel: Kernel, X: Any, penalty: float, *, rank: int | None = None, memory: Any = None,
+    n_jobs: int | None = None, random_state: Seed = None,
 ) -> float:  # fmt: skip
     r"""How many directions of feature space ridge regression uses, :math:`\sum_i λ_i / (λ_i + λ)`.
 

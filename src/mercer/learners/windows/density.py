@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.learners.base import (
     DistanceLearner,
     Training,
@@ -26,7 +27,7 @@ from mercer.learners.windows.totals import (
     typical_distance,
     window_totals,
 )
-from mercer.samples import is_number
+from mercer.samples import SamplesLike, is_number
 from mercer.search import check_leaf_size
 from mercer.threads import fitting
 
@@ -116,7 +117,7 @@ class KernelDensity(DistanceLearner):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Keep samples X; y is not used.
 
         Parameters
@@ -205,7 +206,7 @@ class KernelDensity(DistanceLearner):
 
     # --- new samples -----------------------------------------------------------------------------
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: SamplesLike) -> np.ndarray:
         """log f at each row of X, (n,); -inf where no window reaches."""
         X = self.encode_new(X)
         logs = window_totals(
@@ -214,11 +215,11 @@ class KernelDensity(DistanceLearner):
         )  # fmt: skip
         return logs[0] - np.log(self._total) - self.log_volume_
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: SamplesLike, y: object = None) -> float:
         """The sum of log f over the rows of X; y is not used."""
         return float(self.score_samples(X).sum())
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> np.ndarray:
         """Draw samples from the density, (n_samples, d).
 
         Parameters

@@ -19,6 +19,7 @@ from scipy.optimize import minimize
 from mercer.distances import Distance
 from mercer.gram import Place
 from mercer.learners.windows.totals import Shape, candidate_widths, window_totals
+from mercer.samples import Samples
 from mercer.threads import ordered_map, raise_if_stopped
 
 LEAST_PROBABILITY = 1e-7  # a right class without any vote costs its logarithm
@@ -74,7 +75,13 @@ STEPS = 60
 
 
 def learn_width(
-    X: Any, Y: np.ndarray, w: np.ndarray, distance: Distance, shape: Shape, loss: Loss, place: Place
+    X: Samples,
+    Y: np.ndarray,
+    w: np.ndarray,
+    distance: Distance,
+    shape: Shape,
+    loss: Loss,
+    place: Place,
 ) -> tuple[Distance, float]:
     r"""A distance and a width of the least leave-one-out loss.
 
@@ -126,7 +133,7 @@ class Terms(ABC):
     distance : Distance
     """
 
-    def __init__(self, X: Any, distance: Distance):
+    def __init__(self, X: Samples, distance: Distance):
         self.X, self.distance = X, distance
         self.count = distance.terms(X) or 1
         self.weighted = distance.terms(X) > 0
@@ -180,7 +187,7 @@ class ComputedTerms(Terms):
 class KeptTerms(Terms):
     """Terms that are computed once, and kept: (count, n, n)."""
 
-    def __init__(self, X: Any, distance: Distance, place: Place):
+    def __init__(self, X: Samples, distance: Distance, place: Place):
         super().__init__(X, distance)
         n = X.shape[0]
         self.kept = np.empty((self.count, n, n))
@@ -204,7 +211,7 @@ class KeptTerms(Terms):
         return np.tensordot(self.kept[:, rows], coef, 2)
 
 
-def terms_of(X: Any, distance: Distance, place: Place) -> Terms:
+def terms_of(X: Samples, distance: Distance, place: Place) -> Terms:
     """The terms between all rows, kept where that is possible and saves time."""
     n, count = X.shape[0], distance.terms(X) or 1
     costly = distance.pair_cost(X) > 0 or distance.terms(X) == 0
@@ -218,7 +225,7 @@ class LeftOutLoss:
 
     def __init__(
         self,
-        X: Any,
+        X: Samples,
         Y: np.ndarray,
         w: np.ndarray,
         distance: Distance,
@@ -313,5 +320,7 @@ class LeftOutLoss:
         return sum(value for value, _ in parts), np.sum([slopes for _, slopes in parts], axis=0)
 
 
-def _mean(values: np.ndarray, squares: Any, log_scale: Any, rows: slice) -> np.ndarray:
+def _mean(
+    values: np.ndarray, squares: np.ndarray, log_scale: np.ndarray, rows: slice
+) -> np.ndarray:
     return values[:, 1:] / values[:, :1]

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -17,7 +18,7 @@ from mercer.learners.base import Reasons, encode_classes, finite_fit, finite_val
 from mercer.learners.windows.learnt_width import LogLoss, Loss, SquaredErrors
 from mercer.learners.windows.totals import Reduce
 from mercer.learners.windows.window_learner import WindowLearner
-from mercer.samples import is_whole
+from mercer.samples import SamplesLike, is_whole
 from mercer.threads import fitting
 
 
@@ -84,7 +85,7 @@ class NadarayaWatsonClassifier(ClassifierMixin, WindowLearner):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X (n) and classes y (n,).
 
         ``sample_weight`` is a number or one per row, >= 0 and not all 0.
@@ -113,13 +114,13 @@ class NadarayaWatsonClassifier(ClassifierMixin, WindowLearner):
         return np.average(losses, 1, self._weights)
 
     @finite_values
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Probability of each class, in the order of ``classes_``; (n, classes)."""
         X = self.encode_new(X)
         shares = self.totals(X, self.X_fit_, self.widths, self.means(X))[0].clip(0, 1)
         return shares / shares.sum(axis=1, keepdims=True)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """The most probable class of each row, (n,)."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -193,7 +194,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
 
     @fitting
     @finite_fit
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X (n) and targets y of shape (n,) or (n, n_targets).
 
         ``sample_weight`` is a number or one per row, >= 0 and not all 0.
@@ -226,7 +227,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
         """The squared leave-one-out error of each row over its expectation for unit noise."""
         X, points = self.X_fit_, self._points(self.X_fit_)
 
-        def noise(sums: np.ndarray, squares: np.ndarray, _: Any, rows: slice) -> np.ndarray:
+        def noise(sums: np.ndarray, squares: np.ndarray, _: object, rows: slice) -> np.ndarray:
             here = None if points is None else points[rows]
             errors = self._targets[rows] - self._smoother.values(sums, here)
             spread = self._smoother.squared_weights(sums, squares, here)
@@ -237,7 +238,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
     # --- new samples -----------------------------------------------------------------------------
 
     @finite_values
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: SamplesLike, return_std: bool = False) -> Any:
         """a at the rows of X, of shape (n,) or (n, n_targets).
 
         Parameters
@@ -254,7 +255,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
             self._noise = self._noise_of_rows()
         points, t = self._points(X), self._targets.shape[1]
 
-        def both(sums: np.ndarray, squares: np.ndarray, _: Any, rows: slice) -> np.ndarray:
+        def both(sums: np.ndarray, squares: np.ndarray, _: object, rows: slice) -> np.ndarray:
             here = None if points is None else points[rows]
             sums, noise = sums[:, :-t], sums[:, -t:] / sums[:, :1]
             spread = self._smoother.squared_weights(sums, squares, here)
@@ -265,10 +266,10 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
         found = self.totals(X, self.X_fit_, self.widths, both, V=V, Q=self._smoother.Q)[0]
         return self._shaped(found[:, :t]), self._shaped(found[:, t:])
 
-    def means(self, X: Any) -> Reduce:
+    def means(self, X: SamplesLike) -> Reduce:
         points = self._points(X)
 
-        def values(sums: np.ndarray, squares: Any, _: Any, rows: slice) -> np.ndarray:
+        def values(sums: np.ndarray, squares: Any, _: object, rows: slice) -> np.ndarray:
             return self._smoother.values(sums, None if points is None else points[rows])
 
         return values
@@ -288,7 +289,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
                 "degree=0."
             )
 
-    def _points(self, X: Any) -> np.ndarray | None:
+    def _points(self, X: SamplesLike) -> np.ndarray | None:
         return dense_rows(X) if self.degree else None
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:

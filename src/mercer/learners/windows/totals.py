@@ -15,6 +15,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Distance, tile_edge
 from mercer.gram import Place
+from mercer.samples import Samples
 from mercer.search import Index
 from mercer.threads import ordered_map, raise_if_stopped
 
@@ -100,7 +101,7 @@ Reduce = Callable[[np.ndarray, np.ndarray, np.ndarray, slice], np.ndarray]
 def window_totals(
     distance: Distance,
     X: Any,
-    Z: Any,
+    Z: Samples,
     V: np.ndarray,
     shape: Shape,
     widths: np.ndarray,
@@ -237,7 +238,7 @@ def candidate_widths(scale: float, power: float) -> np.ndarray:
     return 2.0 ** ((first - np.arange(TRIED)) / power)
 
 
-def typical_distance(distance: Distance, X: Any) -> float:
+def typical_distance(distance: Distance, X: Samples) -> float:
     """The median of the positive distances between some rows; 0 if there are none."""
     some = X[:: max(1, X.shape[0] // SOME)]
     D = np.asarray(distance.block(some, some), np.float64)
@@ -284,7 +285,9 @@ class _State:
         self.values += peak * V
         self.squares += peak**2 * Q
 
-    def add(self, D: np.ndarray, exponent: float, V: np.ndarray, Q: np.ndarray, own: Any) -> None:
+    def add(
+        self, D: np.ndarray, exponent: float, V: np.ndarray, Q: np.ndarray, own: tuple | None
+    ) -> None:
         """Add a tile of ρ ** exponent, which may be overwritten, without its entries ``own``."""
         if self.shape.values is None:
             self._add_endless(D, exponent, V, Q, own)

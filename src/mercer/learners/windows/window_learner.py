@@ -29,7 +29,7 @@ from mercer.learners.windows.totals import (
     window_values,
 )
 from mercer.persistence import fields, whole
-from mercer.samples import is_number
+from mercer.samples import Samples, SamplesLike, is_number
 from mercer.search import Index, fit_index
 
 # Means and local lines from sums over windows, and how much noise of the targets changes them.
@@ -253,7 +253,7 @@ class WindowLearner(DistanceLearner):
         self.rows_ = training.rows
         return found
 
-    def _fitted_index(self, X: Any) -> tuple[Index, str]:
+    def _fitted_index(self, X: Samples) -> tuple[Index, str]:
         n, wanted = X.shape[0], self.n_neighbors + (self.width is None)
         if wanted >= n:
             raise ValueError(
@@ -264,7 +264,7 @@ class WindowLearner(DistanceLearner):
 
     # --- leave one out ---------------------------------------------------------------------------
 
-    def _choose(self, X: Any, learnt: float | None) -> np.ndarray:
+    def _choose(self, X: Samples, learnt: float | None) -> np.ndarray:
         """The width of the least leave-one-out loss, of the widest one if equal.
 
         A width that was learnt is among the candidates.
@@ -282,7 +282,7 @@ class WindowLearner(DistanceLearner):
         self.width_ = float(widths[best])
         return values[best]
 
-    def left_out_values(self, X: Any) -> Reduce:
+    def left_out_values(self, X: Samples) -> Reduce:
         """What is kept of the sums around each row without it, for each candidate: the means."""
         return self.means(X)
 
@@ -297,18 +297,18 @@ class WindowLearner(DistanceLearner):
         """h as an array; None where it is the distance to a neighbour."""
         return None if self.width_ is None else np.array([self.width_])
 
-    def means(self, X: Any) -> Reduce:
+    def means(self, X: SamplesLike) -> Reduce:
         """The reduction of sums around rows of X to the means there."""
 
-        def values(sums: np.ndarray, squares: Any, _: Any, rows: slice) -> np.ndarray:
+        def values(sums: np.ndarray, squares: np.ndarray, _: object, rows: slice) -> np.ndarray:
             return self._smoother.values(sums)
 
         return values
 
     def totals(
         self,
-        X: Any,
-        Z: Any,
+        X: SamplesLike,
+        Z: Samples,
         widths: np.ndarray | None,
         reduce: Reduce,
         *,
@@ -336,7 +336,7 @@ class WindowLearner(DistanceLearner):
     # --- rows that predict -----------------------------------------------------------------------
 
     def kneighbors(
-        self, X: Any = None, n_neighbors: int = 5, return_distance: bool = True
+        self, X: SamplesLike | None = None, n_neighbors: int = 5, return_distance: bool = True
     ) -> tuple[np.ndarray, np.ndarray] | np.ndarray:
         """The training rows that are nearest to each row of X by ``distance_``.
 
@@ -372,14 +372,14 @@ class WindowLearner(DistanceLearner):
         indices = np.where(indices >= 0, self.rows_[indices], -1)
         return (distances, indices) if return_distance else indices
 
-    def shares(self, X: Any) -> np.ndarray:
+    def shares(self, X: Samples) -> np.ndarray:
         """The weight of each training row in the mean at each row of X, (n, rows).
 
         The columns are the rows of ``rows_``; the weights of a row of X have the sum 1.
         """
         return np.concatenate(list(self._shares(self.encode_new(X))))
 
-    def reasons(self, X: Any, most: int = 3) -> Reasons:
+    def reasons(self, X: SamplesLike, most: int = 3) -> Reasons:
         """The training rows that the prediction of each row of X is the mean of, with their shares.
 
         Parameters
@@ -403,7 +403,7 @@ class WindowLearner(DistanceLearner):
         """1 for rows that speak for the prediction, -1 for those against it."""
         return 1.0
 
-    def _shares(self, X: Any) -> Iterator[np.ndarray]:
+    def _shares(self, X: Samples) -> Iterator[np.ndarray]:
         """The weights of all training rows, for some encoded samples at a time."""
         n, step = len(self.rows_), max(1, BLOCK // max(len(self.rows_), 1))
         shape, B = SHAPES[self.window], None

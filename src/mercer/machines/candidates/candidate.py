@@ -27,6 +27,7 @@ from mercer.machines.candidates.readings import (
     readings,
     spline_parts,
 )
+from mercer.samples import Samples
 from mercer.tables import Feature, read_as
 
 WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many
@@ -245,7 +246,7 @@ class Candidate:
         """Whether there is a column that the kernel reads."""
         return bool(self.kernel(features).parts)
 
-    def bound(self, features: list[Feature], M: Any) -> tuple[Any, Any]:
+    def bound(self, features: list[Feature], M: Samples) -> tuple[Any, Any]:
         """The kernel, bound to rows of the encoded columns, and these rows encoded for it."""
         kernel = self.kernel(features)
         X = kernel.encode(M)

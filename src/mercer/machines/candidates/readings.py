@@ -33,7 +33,7 @@ from mercer.kernels import (
     WeightedDegree,
 )
 from mercer.persistence import fields
-from mercer.samples import Categories, EncodedColumns, Kind, kind_named
+from mercer.samples import Categories, EncodedColumns, Kind, Samples, SamplesLike, kind_named
 from mercer.tables import (
     EncodedRows,
     Feature,
@@ -209,7 +209,7 @@ class Splines(Kernel):
     meaning = Meaning("Σₘ Bₘ(x) Bₘ(z)", "the inner product of cubic splines: a smooth curve")
     knots_: np.ndarray
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Splines:
+    def bind(self, X: Samples, y: object = None, sample_weight: object = None) -> Splines:
         if hasattr(self, "knots_"):
             return self
         values, bound = np.asarray(X, np.float64)[:, 0], self.copied()
@@ -218,7 +218,7 @@ class Splines(Kernel):
             bound.knots_ = np.unique(np.percentile(values, np.linspace(0, 100, KNOTS)))
         return bound
 
-    def features(self, X: Any) -> np.ndarray:
+    def features(self, X: Samples) -> np.ndarray:
         """All splines but the last one, which the others tell, (n, splines)."""
         values = np.asarray(X, np.float64)
         if not len(self.knots_):
@@ -230,7 +230,7 @@ class Splines(Kernel):
         within = np.clip(values[:, 0], inner[0], inner[-1])
         return BSpline.design_matrix(within, t, DEGREE).toarray()[:, :-1]
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return (self.features(X) @ self.features(Z).T).astype(X.dtype, copy=False)
 
 
@@ -257,21 +257,21 @@ class Counted(Kernel):
     def __init__(self, kind: str = "sets"):
         self.kind = kind
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> Counted:
+    def bind(self, X: Samples, y: object = None, sample_weight: object = None) -> Counted:
         if hasattr(self, "counter_"):
             return self
         bound = self.copied()
         bound.counter_ = kind_named(self.kind).counter(X)
         return bound
 
-    def features(self, X: Any) -> sp.csr_array:
+    def features(self, X: Samples) -> sp.csr_array:
         """Counts, each row of length 1; sparse, (n, parts)."""
         F = sp.csr_array(self.counter_.features(X)).astype(np.float64)
         norms = np.sqrt(F.multiply(F).sum(axis=1))
         scale = np.divide(1, norms, out=np.zeros(len(norms)), where=norms > 0)
         return sp.csr_array(F.multiply(scale[:, None]))
 
-    def block(self, X: Any, Z: Any) -> np.ndarray:
+    def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return (self.features(X) @ self.features(Z).T).toarray().astype(X.dtype, copy=False)
 
 
@@ -303,7 +303,7 @@ def _words_of(length: int) -> Kernel:
     return Spectrum(length, sublinear=True, idf=True).normalised()
 
 
-def explicit_features(kernel: Any, X: Any) -> Any:
+def explicit_features(kernel: Kernel, X: SamplesLike) -> Any:
     """The features of a kernel, (n, p) in float64; sparse if most are 0."""
     F: Any = kernel.features(X)
     if not sp.issparse(F):
@@ -354,7 +354,7 @@ class ReadColumns:
         return cls(columns, [features[j] for j in columns], pruned, {} if effects else None)
 
     def learnt(
-        self, M: EncodedColumns, Y: np.ndarray, weights: Any = None
+        self, M: EncodedColumns, Y: np.ndarray, weights: np.ndarray | None = None
     ) -> tuple[ReadColumns, EncodedRows]:
         """The same with effects of the levels on the targets, (n, outputs), if it reads levels so,
         and the rows from which a machine is to learn: none has an effect of its own target."""
@@ -384,7 +384,7 @@ class ReadColumns:
         kinds = {feature.kind for feature in self.features}
         return {"scaling": "normal" if "normal" in kinds else "standard", "prune": self.pruned}
 
-    def encode(self, M: EncodedColumns, like: Any = None) -> EncodedRows:
+    def encode(self, M: EncodedColumns, like: SamplesLike | None = None) -> EncodedRows:
         """Rows of the columns."""
         return self._rows(self.replaced(M.numbers[:, self.columns]), M)
 
@@ -409,5 +409,5 @@ class ReadColumns:
         objects = {i: M.objects[self.columns[i]] for i in coded}
         return EncodedRows(EncodedColumns(numbers, objects), self.features)
 
-    def bind(self, X: Any, y: Any = None, sample_weight: Any = None) -> ReadColumns:
+    def bind(self, X: Samples, y: object = None, sample_weight: object = None) -> ReadColumns:
         return self

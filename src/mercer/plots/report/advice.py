@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.machines import Metric
 from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, brief, padded
@@ -13,6 +14,7 @@ from mercer.plots.displays import InfluenceDisplay
 from mercer.plots.fitted import task_of
 from mercer.plots.report.section import Section
 from mercer.plots.report.subject import Subject
+from mercer.samples import Samples
 from mercer.threads import Clock
 
 SHARES = (0.125, 0.25, 0.5)  # shares of the training rows on the learning curve
@@ -143,13 +145,13 @@ class Suspicion(_OfTheSearch):
             )
         return [f"{said}: see “Targets to check”."]
 
-    def without_values(self, report: Any) -> Suspicion:
+    def without_values(self, report: object) -> Suspicion:
         return replace(self, rows=[replace(row, given="", expected="") for row in self.rows])
 
 
 def learning_curve(
     model: Any,
-    X: Any,
+    X: Samples,
     y: np.ndarray,
     holdout: tuple[Any, np.ndarray],
     metric: Metric,
@@ -196,7 +198,7 @@ def learning_curve(
 
 
 def suspects(
-    model: Any, X: Any, y: np.ndarray, numbers: np.ndarray, clock: Clock, seed: int = 0
+    model: Any, X: Samples, y: np.ndarray, numbers: np.ndarray, clock: Clock, seed: int = 0
 ) -> Suspicion:
     """The suspected training rows, the most surprising first.
 
@@ -213,5 +215,5 @@ def suspects(
     return Suspicion(found[:LISTED], len(found), len(display.rows))
 
 
-def _said(target: Any) -> str:
+def _said(target: ArrayLike) -> str:
     return brief(float(target)) if isinstance(target, (float, np.floating)) else str(target)

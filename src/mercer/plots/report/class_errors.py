@@ -17,6 +17,7 @@ from sklearn.metrics import (
 
 from mercer.machines import wilson
 from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis
+from mercer.plots.report.contents import ReportData
 from mercer.plots.report.section import Section
 from mercer.plots.report.subject import Subject
 
@@ -70,7 +71,7 @@ class Confusion(Section):
     def measured(cls, subject: Subject) -> Confusion:
         return confusion(subject.y_test, subject.chosen, subject.classes, subject.ranks)
 
-    def drawn(self, report: Any) -> dict[str, Any] | None:
+    def drawn(self, report: ReportData) -> dict[str, Any] | None:
         """Cells of a matrix that is too large for numbers, without the empty cells."""
         k = len(self.classes)
         if k <= SMALL:
@@ -138,7 +139,7 @@ class Calibration(_OfProbabilities):
     def measured(cls, subject: Subject) -> Calibration:
         return calibration(subject.y_test, subject.predicted, subject.classes)
 
-    def drawn(self, report: Any) -> dict[str, Any]:
+    def drawn(self, report: ReportData) -> dict[str, Any]:
         """Observed share against predicted probability, with intervals and numbers of rows.
 
         Both axes go from 0 to 1; if all values are low, to the next round number.
@@ -224,7 +225,7 @@ class Rates(_OfProbabilities):
     def measured(cls, subject: Subject) -> Rates | None:
         return class_rates(subject.y_test, subject.predicted, subject.classes)
 
-    def drawn(self, report: Any) -> dict[str, Any]:
+    def drawn(self, report: object) -> dict[str, Any]:
         """The receiver operating curve and the precision-recall curve."""
         x, y = Axis(0, 1, LEFT, RIGHT), Axis(0, 1, BOTTOM, TOP)
 
@@ -236,7 +237,7 @@ class Rates(_OfProbabilities):
             "precision": line(self.recall, self.precision), "chance": y.at(self.share),
         }  # fmt: skip
 
-    def doubts(self, report: Any) -> list[str]:
+    def doubts(self, report: object) -> list[str]:
         if self.share >= RARE:
             return []
         return [

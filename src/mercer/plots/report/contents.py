@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from mercer.machines import Comparison, as_good, compared, kept_words, verdict
@@ -134,7 +135,7 @@ class ReportData:
         """The section with a name, or None."""
         return self.sections.get(name)
 
-    def having(self, **sections: Any) -> ReportData:
+    def having(self, **sections: object) -> ReportData:
         """The same with other sections; those that are None are left out."""
         changed = self.sections | sections
         return replace(self, sections={k: v for k, v in changed.items() if v is not None})
@@ -268,7 +269,7 @@ def report_data(subject: Subject) -> ReportData:
     return data if subject.values else data.without_values()
 
 
-def _constant(y: np.ndarray, classes: Any, n: int) -> np.ndarray:
+def _constant(y: np.ndarray, classes: ArrayLike | None, n: int) -> np.ndarray:
     """The mean of the targets, or the shares of the classes, for n rows."""
     dummy: Any = DummyClassifier() if classes is not None else DummyRegressor()
     dummy.fit(np.zeros((len(y), 1)), y)

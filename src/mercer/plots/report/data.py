@@ -10,9 +10,10 @@ import numpy as np
 from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, brief
 from mercer.plots.fitted import is_precomputed, kernel_machine
 from mercer.plots.marks import COLOURS, node_codes
+from mercer.plots.report.contents import ReportData
 from mercer.plots.report.section import Section, Several, plain
 from mercer.plots.report.subject import Subject, is_table
-from mercer.samples import Drawing, recognised
+from mercer.samples import Drawing, Samples, recognised
 from mercer.tables import Column, histogram, infer_columns, read_columns
 
 LISTED_COLUMNS = 1000  # columns that a page describes, the first ones
@@ -45,7 +46,7 @@ class Target(Section):
         counts, edges = histogram(y, 24)
         return cls(counts, edges=edges)
 
-    def drawn(self, report: Any) -> Any:
+    def drawn(self, report: ReportData) -> Any:
         """(class, rows, percent of the largest class), the most frequent class first; or the
         number of rows in each interval of numbers."""
         if self.edges is None:
@@ -65,7 +66,7 @@ class Target(Section):
         ]  # fmt: skip
         return {"x": x, "y": y, "bars": bars}
 
-    def without_values(self, report: Any) -> Target:
+    def without_values(self, report: object) -> Target:
         return self if self.edges is None else replace(self, edges=_widened(self.edges))
 
 
@@ -129,14 +130,14 @@ class Columns(Several):
     def measured(cls, subject: Subject) -> Columns:
         return cls(column_summaries(subject.model, subject.X))
 
-    def drawn(self, report: Any) -> list[tuple[ColumnSummary, dict | None]]:
+    def drawn(self, report: ReportData) -> list[tuple[ColumnSummary, dict | None]]:
         """Columns with a typical sample, and this."""
         return [
             (c, node_drawing(c.drawing) if len(c.drawing.places) else None)
             for c in self if c.drawing is not None
         ]  # fmt: skip
 
-    def without_values(self, report: Any) -> Columns:
+    def without_values(self, report: object) -> Columns:
         return Columns([
             replace(
                 c, levels=[], low=None, high=None, counts=[] if c.levels else c.counts,
@@ -149,7 +150,7 @@ class Columns(Several):
         return {self.name: plain(self.each[:LISTED_COLUMNS]), "n_columns": len(self)}
 
 
-def column_summaries(model: Any, X: Any) -> list[ColumnSummary]:
+def column_summaries(model: Any, X: Samples) -> list[ColumnSummary]:
     """The columns of a table, or a list of objects; those that a page lists, with distributions."""
     machine = kernel_machine(model)[1]
     alone = recognised(X) is not None

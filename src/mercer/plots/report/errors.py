@@ -47,7 +47,7 @@ class Residuals(Section):
         half, most = np.quantile(np.abs(left), [0.5, 0.95])
         return cls(subject.predicted[rows], left[rows], len(left), float(half), float(most))
 
-    def drawn(self, report: Any) -> dict[str, Any] | None:
+    def drawn(self, report: object) -> dict[str, Any] | None:
         """Residual against prediction; None without values."""
         p, r = self.predicted, self.residual
         if not len(p):
@@ -59,7 +59,7 @@ class Residuals(Section):
         band = y.at(min(self.most, y.high)), y.at(max(-self.most, y.low))
         return {"x": x, "y": y, "points": points, "zero": y.at(0), "band": band}
 
-    def without_values(self, report: Any) -> Residuals:
+    def without_values(self, report: object) -> Residuals:
         return replace(self, predicted=np.empty(0), residual=np.empty(0))
 
 
@@ -81,7 +81,7 @@ class Covered(Section):
             found = None
         return None if found is None else cls(found)
 
-    def doubts(self, report: Any) -> list[str]:
+    def doubts(self, report: object) -> list[str]:
         return [self.coverage.sentence()] if self.coverage.too_narrow else []
 
     def numbers(self) -> dict[str, Any]:
@@ -247,7 +247,7 @@ class Worst(Several):
         )  # fmt: skip
         return cls(found, [str(name) for name in named])
 
-    def without_values(self, report: Any) -> Worst:
+    def without_values(self, report: object) -> Worst:
         return Worst([replace(row, truth="", predicted="", cells=[]) for row in self], [])
 
     def numbers(self) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def worst_rows(
     rows: ModelRows | None,
     y: np.ndarray,
     predicted: np.ndarray,
-    classes: Any,
+    classes: np.ndarray | None,
     columns: list,
     numbers: np.ndarray,
 ) -> list[WorstRow]:
@@ -285,7 +285,7 @@ def worst_rows(
     ]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, (float, np.floating)):
         return "–" if value != value else brief(float(value))
     if isinstance(value, np.datetime64):  # without the seconds, and the time of day of a mere date

@@ -24,6 +24,7 @@ from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, padded
 from mercer.plots.displays import EmbeddingDisplay, GramDisplay, SpectrumDisplay
 from mercer.plots.fitted import bound_kernel, kernel_machine, sample_rows
 from mercer.plots.marks import COLOURS, class_codes
+from mercer.plots.report.contents import ReportData
 from mercer.plots.report.section import Section, Several, attributes, plain
 from mercer.plots.report.subject import Subject
 from mercer.samples import is_number
@@ -146,13 +147,13 @@ def _with_values(kernel: Kernel, part: str) -> str:
     return _filled(kernel, part) + (f", {values}" if values else "")
 
 
-def _learnt_map(kernel: Any) -> MappedMinkowski | None:
+def _learnt_map(kernel: Kernel) -> MappedMinkowski | None:
     """The metric of a kernel that maps the columns first; None without one."""
     metric = kernel.get_params(deep=False).get("metric")
     return metric if isinstance(metric, MappedMinkowski) else None
 
 
-def _map_words(kernel: Any, names: list[str]) -> str:
+def _map_words(kernel: Kernel, names: list[str]) -> str:
     """What the learnt map W of a kernel does with its columns, in one or two sentences."""
     metric = _learnt_map(kernel)
     if metric is None or len(names) == 1:
@@ -252,7 +253,7 @@ class Gram(Section):
         y, classes = subject.y[rows[some]], subject.met
         return cls(GramDisplay.from_gram(K[np.ix_(some, some)], y, classes=classes))
 
-    def drawn(self, report: Any) -> dict[str, Any]:
+    def drawn(self, report: ReportData) -> dict[str, Any]:
         """The picture, its colours, and the classes with the start and size of their blocks in
         percent."""
         found, blocks = self.display, []
@@ -299,7 +300,7 @@ class Embedding(Section):
         )
         return cls(EmbeddingDisplay(scores, subject.y[rows], (first, second), subject.met))
 
-    def drawn(self, report: Any) -> dict[str, Any]:
+    def drawn(self, report: ReportData) -> dict[str, Any]:
         """Rows on two axes of feature space, with the colour of their class or of their target."""
         embedding = self.display
         some = sample_rows(len(embedding.scores), DRAWN, 0)
@@ -332,7 +333,7 @@ class Embedding(Section):
         return {"x": x, "y": y_axis, "points": points, "names": names, "low": low, "high": high,
                 "colours": COLOURS}  # fmt: skip
 
-    def without_values(self, report: Any) -> None:
+    def without_values(self, report: object) -> None:
         return None
 
     def numbers(self) -> dict[str, Any]:
@@ -352,7 +353,7 @@ class Spectrum(Section):
         with blas_threads(1):
             return cls(SpectrumDisplay.from_gram(subject.gram[0]))
 
-    def drawn(self, report: Any) -> dict[str, Any]:
+    def drawn(self, report: ReportData) -> dict[str, Any]:
         """Eigenvalues against rank, both logarithmic."""
         spectrum = self.display
         values = spectrum.visible

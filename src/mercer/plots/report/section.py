@@ -171,7 +171,7 @@ def environment() -> Any:
     return made
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A value in types of JSON: NaN and infinities become None, other objects their text."""
     if dataclasses.is_dataclass(value):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
@@ -188,6 +188,6 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
-def attributes(value: Any, names: str) -> dict[str, Any]:
+def attributes(value: object, names: str) -> dict[str, Any]:
     """Some attributes of an object in types of JSON."""
     return {name: plain(getattr(value, name)) for name in names.split()}

@@ -27,6 +27,7 @@ from mercer.machines import (
     score_held_out,
 )
 from mercer.plots.fitted import ModelRows, rows_of, sample_gram
+from mercer.samples import Samples
 from mercer.spoken import spoken
 from mercer.tables import ranks_of
 from mercer.threads import Clock, affordable_rows
@@ -142,7 +143,7 @@ class TableFacts:
     rows: tuple[np.ndarray, np.ndarray] | None = None
 
 
-def is_table(X: Any) -> bool:
+def is_table(X: Samples) -> bool:
     """Whether samples have columns."""
     return len(getattr(X, "shape", ())) == 2
 

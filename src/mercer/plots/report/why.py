@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from mercer.estimator import Seed
 from mercer.machines import Z95
 from mercer.plots.axes import LEFT, LOWER, RIGHT, TOP, Axis, padded
 from mercer.plots.displays import Dependence, PartialDependenceDisplay, RelianceDisplay, direction
 from mercer.plots.fitted import sample_rows, take
+from mercer.plots.report.contents import ReportData
 from mercer.plots.report.section import Section, Several, attributes, plain
 from mercer.plots.report.subject import Subject, is_table
+from mercer.samples import Samples, SamplesLike
 from mercer.tables import as_texts, column_kind, words_of
 from mercer.threads import Clock, affordable_rows
 
@@ -55,7 +58,7 @@ class Relevance(Section):
             time=subject.clock.share(0.4).limit, random_state=subject.seed,
         ))  # fmt: skip
 
-    def drawn(self, report: Any) -> dict[str, Any]:
+    def drawn(self, report: ReportData) -> dict[str, Any]:
         """Bars and whiskers in percent of the width of their track, and the position of 0."""
         found = self.display
         low, high = (np.nan_to_num(a) for a in (found.low, found.high))
@@ -104,10 +107,10 @@ class Dependences(Several):
             subject.model, subject.X, shown, time=time, random_state=subject.seed
         ).dependences)  # fmt: skip
 
-    def drawn(self, report: Any) -> list[tuple]:
+    def drawn(self, report: ReportData) -> list[tuple]:
         return [(each, dependence_drawing(each)) for each in self]
 
-    def without_values(self, report: Any) -> Dependences:
+    def without_values(self, report: object) -> Dependences:
         return Dependences(_rounded(self.each))
 
 
@@ -182,10 +185,10 @@ class Shapes(Section):
         pairs = [surface.name for surface in _strongest(surfaces)]
         return cls(functions, pairs, _adds(model), len(parts) == 1)
 
-    def drawn(self, report: Any) -> list[tuple]:
+    def drawn(self, report: object) -> list[tuple]:
         return [(each, dependence_drawing(each)) for each in self.functions]
 
-    def without_values(self, report: Any) -> Shapes:
+    def without_values(self, report: object) -> Shapes:
         return replace(self, functions=_rounded(self.functions))
 
 
@@ -277,7 +280,7 @@ class TextPieces:
 
 
 def text_pieces(
-    model: Any, X: Any, column: Any, random_state: Any = 0, clock: Clock | None = None
+    model: Any, X: Samples, column: object, random_state: Seed = 0, clock: Clock | None = None
 ) -> TextPieces | None:
     """The effects of the most frequent words of a text column on the predictions of a model.
 
@@ -343,7 +346,7 @@ def _names(model: Any) -> list[str]:
     return [str(c) for c in model.classes_] if hasattr(model, "classes_") else ["more", "less"]
 
 
-def _answers(model: Any, X: Any) -> np.ndarray:
+def _answers(model: Any, X: SamplesLike) -> np.ndarray:
     """The log-odds of each class, or the predicted number and its negative; (n, answers)."""
     if not hasattr(model, "predict_proba"):
         f = np.asarray(model.predict(X))

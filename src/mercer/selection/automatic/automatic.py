@@ -18,6 +18,7 @@ from dataclasses import KW_ONLY, asdict, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -124,7 +125,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     targets_ = None  # the names of several targets
 
     @abstractmethod
-    def _read_target(self, y: Any, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:
+    def _read_target(self, y: object, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:
         """The task, and y validated against n rows; ``order`` is what is known of its classes."""
 
     def fit(self, X, y, sample_weight=None, *, groups=None, times=None, resume=None) -> Self:
@@ -285,7 +286,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     def _learn_from_left_out(self, search: Trials, last: FinalFit) -> None:
         """Learn what predictions for rows that were left out tell of those of the final fit."""
 
-    def _again(self, task: Task, y: np.ndarray, weights: Any) -> Task:
+    def _again(self, task: Task, y: np.ndarray, weights: object) -> Task:
         """The task of other rows, on the scale of the search."""
         return task
 
@@ -375,7 +376,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self._stored, self._given = self.machine_.stored, None
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple:
+    def _read(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple:
         """Columns, task, targets and weights of the rows of weight > 0, and a mask of these."""
         table = ReadTable.of(X)
         n = len(table)

@@ -106,7 +106,9 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
             )
         return list(zip(names, columns))
 
-    def _on_scales(self, scales: list[TargetScale], y: np.ndarray, weights: Any) -> Task:
+    def _on_scales(
+        self, scales: list[TargetScale], y: np.ndarray, weights: np.ndarray | None
+    ) -> Task:
         self.target_scale_ = scales[0] if y.ndim == 1 else JointScale.joined(scales, y, weights)
         return Regression(self.target_scale_, corrected=self.metric_ != "mae")
 
@@ -122,7 +124,7 @@ class KernelRegressor(RegressorMixin, AutomaticKernel):
         ]
         self.spread_ = found[0] if self.targets_ is None else found
 
-    def _again(self, task: Task, y: np.ndarray, weights: Any) -> Task:
+    def _again(self, task: Task, y: np.ndarray, weights: np.ndarray) -> Task:
         names = [scale.name for scale in self.target_scale_.each]
         if len(names) != len(_columns(y)):
             raise ValueError(

@@ -24,12 +24,13 @@ from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import Reasons, largest_parts
 from mercer.machines import OneOutput
 from mercer.machines.candidates import Candidate, Recipe, machine_kind
+from mercer.samples import Samples
 from mercer.selection.automatic.kernel_machine import KernelMachine
 
 BLOCK = 4_000_000  # numbers of the largest matrix of contributions
 
 
-def find_reasons(model: Any, X: Any, most: int = 3) -> Reasons | ColumnReasons:
+def find_reasons(model: Any, X: Samples, most: int = 3) -> Reasons | ColumnReasons:
     """The reasons for the predictions of a fitted automatic estimator.
 
     For classes, contributions are those to the output of the predicted class; of a support vector
@@ -181,7 +182,7 @@ class Writer:
             for module, names in sorted(self.imports.items())
         ]
 
-    def written(self, value: Any) -> list[str]:
+    def written(self, value: object) -> list[str]:
         """Lines of Python of which the value is the result."""
         if isinstance(value, (KernelMachine, BaseEstimator)):
             name = self._imported(type(value))
@@ -217,7 +218,7 @@ class Writer:
         self.imports[home].add(owner.__name__)
         return owner.__name__
 
-    def _arguments(self, value: Any) -> Iterable[list[str]]:
+    def _arguments(self, value: object) -> Iterable[list[str]]:
         """Those that are not their defaults; the first ones without their names."""
         named = False
         for name, default, given in _parameters(value):
@@ -229,7 +230,7 @@ class Writer:
             named = named or isinstance(value, KernelMachine)  # the learner alone has no name
 
 
-def _parameters(value: Any) -> list[tuple[str, Any, Any]]:
+def _parameters(value: object) -> list[tuple[str, Any, Any]]:
     """Name, default and value of each parameter of an object."""
     if isinstance(value, KernelMachine):
         return [(f.name, f.default, getattr(value, f.name)) for f in fields(value)]

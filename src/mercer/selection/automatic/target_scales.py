@@ -40,7 +40,7 @@ class LogScale(TargetScale):
     def back(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(np.exp(z) - self.shift, 0)
 
-    def corrected(self, share: Any) -> tuple[Any, Any]:
+    def corrected(self, share: float) -> tuple[Any, Any]:
         return 1.0, float(np.log(share))
 
 
@@ -56,7 +56,7 @@ class RootScale(TargetScale):
     def back(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(z, 0) ** 2
 
-    def corrected(self, share: Any) -> tuple[Any, Any]:
+    def corrected(self, share: float) -> tuple[Any, Any]:
         return float(np.sqrt(share)), 0.0
 
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from mercer.kernels import Kernel
 from mercer.learners.base import KernelLearner
+from mercer.samples import Samples
 
 
 class Fit(NamedTuple):
@@ -49,7 +50,7 @@ def copies(
 
 
 def fit_along(
-    models: list[Any], samples: Any, train: np.ndarray, y: np.ndarray | None, fit_params: dict
+    models: list[Any], samples: Samples, train: np.ndarray, y: np.ndarray | None, fit_params: dict
 ) -> list[Fit]:
     """Fits to the rows ``train`` of the samples; y and the parameters are those of the rows."""
     X, fit_params = samples[train], fit_params | _path(models)
@@ -63,7 +64,7 @@ def fit_along(
 
 
 def fit_left_out(
-    models: list[Any], samples: Any, y: np.ndarray | None, fit_params: dict
+    models: list[Any], samples: Samples, y: np.ndarray | None, fit_params: dict
 ) -> list[Fit] | None:
     """What answers for each row as a fit to all others; None if this needs a fit for each row."""
     fit_params, fits = fit_params | _path(models), []

@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_method_params
 from mercer.distances import float_range
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.learners.base import KernelLearner, Training, check_weights
+from mercer.samples import Samples
 from mercer.selection.grid.fits import Fit, copies, fit_along, fit_left_out, leave_one_out
 from mercer.selection.grid.sharing import SharedMatrices, key_of
 from mercer.threads import count_jobs, ordered_map
@@ -88,7 +89,7 @@ class _Task(NamedTuple):
 class _Group:
     """Candidates of one kernel; ``paths`` holds lists of them that differ in a penalty alone."""
 
-    def __init__(self, kernel: Kernel, samples: Any):
+    def __init__(self, kernel: Kernel, samples: Samples):
         self.kernel, self.samples = kernel, samples
         self.paths: list[list[int]] = []
         self.bound: list[Any] = []  # in each fold
@@ -160,7 +161,7 @@ class Plan:
 
     # --- what is shared -----------------------------------------------------------------------
 
-    def _group(self, X: Any) -> list[_Group]:
+    def _group(self, X: Samples) -> list[_Group]:
         """Groups of equal kernels; those of equal distances stand together."""
         groups: dict[Any, _Group] = {}
         paths: dict[Any, list[int]] = {}
@@ -234,7 +235,7 @@ class Plan:
         training = self._training(group.samples, train)
         return self.models[group.paths[0][0]].bind_kernel(group.kernel, training)
 
-    def _training(self, samples: Any, rows: np.ndarray | None = None) -> Training:
+    def _training(self, samples: Samples, rows: np.ndarray | None = None) -> Training:
         """Some rows as fits have them; None means all, which are not copied."""
         weights, y = check_weights(samples, self.fit_params.get("sample_weight")), self.y
         if rows is None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import FitFailedWarning
@@ -23,6 +24,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils import _safe_indexing
 
 from mercer.callers import first_outside
+from mercer.samples import Samples
 from mercer.selection.grid.plan import Plan, Sharing
 from mercer.streams import count_rows
 
@@ -96,7 +98,7 @@ class FoldByFold:
     """
 
     def __init__(
-        self, pipelines: list, X: Any, y: Any, fit_params: dict, splits: list, settings: dict,
+        self, pipelines: list, X: Samples, y: Any, fit_params: dict, splits: list, settings: dict,
         plan: Callable,
     ):  # fmt: skip
         self.pipelines, self.X, self.y, self.splits = pipelines, X, y, splits
@@ -240,7 +242,7 @@ class Elsewhere:
         """Does nothing: tasks hold nothing."""
 
 
-def try_task(task: SearchTask, search: Any, X: Any, y: Any, fit_params: dict) -> Tried:
+def try_task(task: SearchTask, search: Any, X: Any, y: ArrayLike, fit_params: dict) -> Tried:
     """What ``search``, a `KernelSearchCV` of these samples, finds for the candidates of a task."""
     grid = [{name: [value] for name, value in one.items()} for one in task.parameters]
     part: Any = clone(search)
@@ -290,11 +292,11 @@ class Planned(BaseEstimator):
         self.plan = plan
         self.candidate = candidate
 
-    def set_params(self, **params: Any) -> Planned:
+    def set_params(self, **params: object) -> Planned:
         """Set only the number of the candidate: the plan's models already have the parameters."""
         return super().set_params(candidate=params.get("candidate", self.candidate))
 
-    def fit(self, X: np.ndarray, y: Any = None, **fit_params: Any) -> Planned:
+    def fit(self, X: np.ndarray, y: object = None, **fit_params: object) -> Planned:
         """Take the plan's fit to these rows; the plan has y and the fit parameters."""
         self.fitted_, self.samples_ = self.plan.fit(self.candidate, X)
         return self
@@ -311,7 +313,7 @@ class Planned(BaseEstimator):
             value = partial(right_share, model)
 
         @wraps(value)
-        def on_rows(X: np.ndarray, *arguments: Any, **named: Any) -> Any:
+        def on_rows(X: np.ndarray, *arguments: Any, **named: object) -> Any:
             return value(self.samples_[X], *arguments, **named)
 
         return on_rows

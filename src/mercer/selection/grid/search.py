@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import check_scoring
@@ -23,7 +24,7 @@ from sklearn.utils import indexable
 from mercer.gram import Place
 from mercer.kernels import Kernel
 from mercer.learners.base import KernelLearner, check_squares
-from mercer.samples import accepted, check_format, kind_named
+from mercer.samples import Samples, SamplesLike, accepted, check_format, kind_named
 from mercer.selection.grid.plan import Plan, Sharing
 from mercer.selection.grid.runs import (
     Elsewhere,
@@ -132,7 +133,7 @@ class KernelSearchCV(GridSearchCV):
         self.memory = memory
 
     @fitting
-    def fit(self, X: Any, y: Any = None, **params: Any) -> KernelSearchCV:
+    def fit(self, X: SamplesLike, y: ArrayLike | None = None, **params: object) -> KernelSearchCV:
         """Search the grid, and fit the best model to all samples.
 
         Parameters
@@ -153,7 +154,7 @@ class KernelSearchCV(GridSearchCV):
     @fitting
     def fit_elsewhere(
         self, execute: Callable[[list[SearchTask]], list[Tried]], X: Any, y: Any = None,
-        **params: Any,
+        **params: object,
     ) -> KernelSearchCV:  # fmt: skip
         """Search the grid by tasks that ``execute`` does, in other processes for example.
 
@@ -241,7 +242,7 @@ class KernelSearchCV(GridSearchCV):
             "return_train_score": self.return_train_score,
         }
 
-        def plan(models: list, X: Any, y: Any, fit_params: dict, splits: list) -> Plan:
+        def plan(models: list, X: Samples, y: Any, fit_params: dict, splits: list) -> Plan:
             try:
                 return Plan(models, X, y, fit_params, splits, budget, self.n_jobs)
             except (ValueError, TypeError) as error:

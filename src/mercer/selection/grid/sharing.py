@@ -16,7 +16,7 @@ import numpy as np
 from mercer.distances import Comparison, Distance, by_strips, fill, tile_edge
 from mercer.gram import Place, gram, made_here
 from mercer.kernels import Kernel, Precomputed, Radial
-from mercer.samples import MatrixRows
+from mercer.samples import MatrixRows, Samples
 from mercer.solvers.rows import rounds_to_float32
 
 
@@ -50,7 +50,7 @@ def key_of(value: Any) -> Any:
     return "object", id(value)
 
 
-def is_frozen(value: Any) -> bool:
+def is_frozen(value: object) -> bool:
     """Whether a value is one of a frozen dataclass, as solvers are."""
     made = getattr(type(value), "__dataclass_params__", None)
     return made is not None and made.frozen
@@ -68,7 +68,7 @@ class SharedMatrices:
         self.distances: tuple[Any, np.ndarray] | None = None
         self._grams: dict[Any, np.ndarray] = {}
 
-    def use(self, samples: Any) -> None:
+    def use(self, samples: Samples) -> None:
         """Take encoded samples; matrices of other samples are forgotten."""
         if self.samples is not samples:
             self.forget()
@@ -83,7 +83,7 @@ class SharedMatrices:
         distances = [] if self.distances is None else [self.distances[1]]
         return sum(K.nbytes for K in [*distances, *self._grams.values()])
 
-    def made_here(self, kernel: Kernel, device: Any) -> bool:
+    def made_here(self, kernel: Kernel, device: str | None) -> bool:
         """Whether matrices of a bound kernel are arrays of this machine, which fits can share."""
         return made_here(kernel, self.samples, Place(self.memory, self.n_jobs, device))
 

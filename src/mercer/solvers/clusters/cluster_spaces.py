@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.gram import FactoredGram, GramOperator
+from mercer.samples import SamplesLike
 from mercer.solvers.rows import row_source
 from mercer.threads import ordered_map, raise_if_stopped
 
@@ -190,7 +191,7 @@ class Centres(ClusterSpace):
         if len(changed) == len(labels):
             self.sums[:], before = 0, None
 
-        def strip(rows: Any, F: Any) -> np.ndarray:
+        def strip(rows: slice, F: np.ndarray) -> np.ndarray:
             joins = _indicators(labels[rows], weights[rows], k, F.dtype)
             if before is not None:
                 joins = joins - _indicators(before[rows], weights[rows], k, F.dtype)
@@ -230,7 +231,7 @@ class Centres(ClusterSpace):
         C = np.ascontiguousarray(self.centres.T.astype(self.K.dtype))
         offsets = np.where(sizes > 0, squares, np.inf)
 
-        def strip(part: Any, F: Any) -> tuple[np.ndarray, ...]:
+        def strip(part: SamplesLike, F: np.ndarray) -> tuple[np.ndarray, ...]:
             D = -2 * np.asarray(F @ C, np.float64).T + offsets[:, None]
             return _two_nearest(D, labels[part])
 

@@ -9,13 +9,13 @@ import numpy as np
 import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.samples import float_array, is_number
+from mercer.samples import Samples, float_array, is_number
 
 ROUNDING = 1e-9  # an eigenvalue below minus this part of the largest one is negative indeed
 RESIDUAL = 1e-6  # relative residual from which on a solution is reported
 
 
-def riccati(A: Any, U: Any, Q: Any) -> np.ndarray:
+def riccati(A: Any, U: np.ndarray, Q: np.ndarray) -> np.ndarray:
     r"""The stabilising solution G of the continuous algebraic Riccati equation
 
     .. math:: 0 = A^\top G + G A - G U G + Q.
@@ -101,7 +101,7 @@ def _by_scipy(A: np.ndarray, values: np.ndarray, V: np.ndarray, Q: np.ndarray) -
         ) from error
 
 
-def _positive(name: str, M: Any) -> np.ndarray:
+def _positive(name: str, M: Samples) -> np.ndarray:
     """A symmetric positive semidefinite matrix of float64, or an error that names it."""
     M = float_array(name, M)
     if M.ndim != 2 or M.shape[0] != M.shape[1] or not M.size:

@@ -163,7 +163,7 @@ class RidgeSums:
         made.squares = np.append(self.squares, self.weight)
         return made
 
-    def factorise(self, lift: Any = None) -> SummedFactor:
+    def factorise(self, lift: LowRankGram | None = None) -> SummedFactor:
         """The factorised normal equations. ``lift`` turns coefficients of F into others."""
         return SummedFactor(self, lift)
 
@@ -177,7 +177,7 @@ class SummedFactor:
     pairs : GramEigenpairs
     """
 
-    def __init__(self, sums: RidgeSums, lift: Any = None):
+    def __init__(self, sums: RidgeSums, lift: LowRankGram | None = None):
         self.sums, self.K = sums, lift
         self.pairs = GramEigenpairs(sums.A.copy())
 

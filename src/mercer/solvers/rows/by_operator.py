@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 
@@ -404,7 +403,7 @@ class PairSquare(Square):
     def __init__(self, K: PairGram, blocks: tuple):
         self.pair, self.blocks = K, blocks
 
-    def smo(self, *problem: Any) -> int:
+    def smo(self, *problem: object) -> int:
         return _native.smo_solve_blocks(*self.blocks, *problem)
 
     def array(self) -> np.ndarray:

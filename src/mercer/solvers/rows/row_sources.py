@@ -8,7 +8,6 @@ that suits an operator (by_operator.py). `HeldRows` reads an array in memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class Square:
     def __init__(self, K: np.ndarray):
         self.K = K
 
-    def smo(self, *problem: Any) -> int:
+    def smo(self, *problem: object) -> int:
         """Take steps of two variables; arguments and result are those of `_native.smo_solve`."""
         return _native.smo_solve(self.K, *problem)
 

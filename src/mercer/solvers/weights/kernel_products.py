@@ -10,7 +10,7 @@ Rows of weight w count w times: K is then :math:`K_{ij} \sqrt{w_i w_j}` and u is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -146,7 +146,9 @@ def _shift(K: GramOperator, w: np.ndarray) -> np.ndarray:
     return means.astype(np.float64) - float(share @ means[rows]) / 2
 
 
-def _edge(grams: Sequence[GramOperator], memory: Any, n_jobs: int | None) -> int:
+def _edge(
+    grams: Sequence[GramOperator], memory: int | float | str | None, n_jobs: int | None
+) -> int:
     """Rows of a square tile, of which an eighth of the budget holds one of each matrix."""
     cost = 8 * len(grams) * count_jobs(n_jobs)  # bytes of a pair of rows, in all threads
     room = Place(memory).budget(8 * cost * EDGE**2) // 8

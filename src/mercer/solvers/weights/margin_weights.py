@@ -334,7 +334,9 @@ class MarginWeights:
             certificate="duality gap",
         )  # fmt: skip
 
-    def _solved(self, grams: Any, machines: Machines, mu: np.ndarray, last: Any) -> Optimum:
+    def _solved(
+        self, grams: Any, machines: Machines, mu: np.ndarray, last: Optimum | None
+    ) -> Optimum:
         raise_if_stopped()
         used = np.flatnonzero(mu)
         place = Place(self.memory, self.n_jobs)

@@ -58,7 +58,7 @@ class ColumnKind(ABC):
 
     # --- how a column is judged -----------------------------------------------------------------
 
-    def check(self, name: Any, present: np.ndarray) -> None:
+    def check(self, name: object, present: np.ndarray) -> None:
         """Raise ValueError if no value of a column is of this kind."""
         if self.wanted and len(present) and missing_values(self.read(present)).all():
             raise ValueError(
@@ -127,7 +127,7 @@ class ColumnKind(ABC):
         return f"{distinct:,} levels"
 
 
-def level_text(value: Any) -> str:
+def level_text(value: object) -> str:
     """A level as text, so that 1.0 and 1 are the same one."""
     if isinstance(value, (float, np.floating)):
         return f"{value:.12g}"

@@ -33,7 +33,7 @@ class VectorColumns(ObjectColumns):
         self.name = "vector"
         self.gap = "A missing vector counts as zeros"
 
-    def check(self, name: Any, present: np.ndarray) -> None:
+    def check(self, name: object, present: np.ndarray) -> None:
         lengths = vector_lengths(present.tolist())
         if lengths is None:
             raise ValueError(
@@ -63,7 +63,7 @@ class VectorColumns(ObjectColumns):
             rows[i] = vector
         return rows
 
-    def views(self, column: Any, cells: Any) -> dict[str, str]:
+    def views(self, column: Any, cells: object) -> dict[str, str]:
         return {str(column.name): "vectors", f"{column.name}: direction": "directions"}
 
     def range_in_words(self, low: str, high: str) -> str:
@@ -76,7 +76,7 @@ class VectorColumns(ObjectColumns):
         return [float(np.linalg.norm(cell)) for cell in cells]
 
 
-def as_vector(cell: Any) -> np.ndarray | None:
+def as_vector(cell: object) -> np.ndarray | None:
     """The numbers of a list, an array or a text such as "[0.1, 0.2]"; None if it is no vector.
 
     Examples

@@ -354,7 +354,7 @@ def _are_even(dates: np.ndarray) -> bool:
     return len(np.unique(steps)) == 1
 
 
-def utc(value: Any) -> Any:
+def utc(value: object) -> Any:
     """A date of Python, converted to UTC and without its time zone."""
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         return value.astimezone(datetime.UTC).replace(tzinfo=None)

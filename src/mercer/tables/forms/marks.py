@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 #: in lower case; beside numbers and dates, each means a missing one
 MISSING_TEXTS = {
@@ -36,6 +35,6 @@ def unmarked(texts: Iterable[str]) -> list[str]:
     return [text for text in texts if text.strip().lower() not in MISSING_TEXTS]
 
 
-def is_missing_mark(value: Any) -> bool:
+def is_missing_mark(value: object) -> bool:
     """Whether a value is a text that means a missing number or date, such as "n/a"."""
     return isinstance(value, str) and value.strip().lower() in MISSING_TEXTS

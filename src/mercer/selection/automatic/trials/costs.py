@@ -12,9 +12,10 @@ from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from mercer.gram import affordable_leaf
+from mercer.kernels import Kernel
 from mercer.learners.base import LIMITS, PENALTY_ROWS, SQUARES
 from mercer.learners.neighbourhoods import NeighbourhoodMachineRegressor
 from mercer.machines import (
@@ -30,6 +31,7 @@ from mercer.machines import (
     costs_tried,
     least_seconds,
 )
+from mercer.samples import Samples
 
 AT_FIRST = 1.5  # factor before anything was observed
 FACTORS = (0.3, 10.0)  # between which it is believed
@@ -185,7 +187,7 @@ class Costs:
         return self.algebra * EIGEN * n**3
 
 
-def row_features(kernel: Any, X: Any) -> Row:
+def row_features(kernel: Kernel, X: Samples) -> Row:
     """What the features of a row take, measured on encoded samples: few, where they take long."""
     rows, most = min(FEWEST_MEASURED, X.shape[0]), X.shape[0]
     while True:
@@ -197,7 +199,7 @@ def row_features(kernel: Any, X: Any) -> Row:
         rows = min(4 * rows, most)
 
 
-def entry_seconds(kernel: Any, X: Any) -> float:
+def entry_seconds(kernel: Kernel, X: Samples) -> float:
     """Time of one value of a kernel, in one thread, measured on some of its encoded samples.
 
     They are few where a value takes long, as of series: else the measurement would take as long as
@@ -336,7 +338,7 @@ class Finals:
         """Forget how long a step of a network takes: a busy process may have slowed it down."""
         self.step = None
 
-    def _measured_step(self, learner: Any, source: Any) -> tuple[float, float]:
+    def _measured_step(self, learner: BaseEstimator, source: Any) -> tuple[float, float]:
         """Seconds of a step of a network on some rows, and of all else in a fit to them."""
         some, took = slice(0, MEASURED_STEPS_ROWS), []
         data = source.encode(self.settings.M[some]), self.settings.Y[some]

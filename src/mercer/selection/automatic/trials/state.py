@@ -210,7 +210,7 @@ def fingerprint(
     y: np.ndarray,
     weights: np.ndarray | None,
     related: Related | None,
-    *settings: Any,
+    *settings: object,
 ) -> str:
     """A text that differs if anything differs that the scores of a search depend on.
 
