@@ -100,6 +100,7 @@ class SearchSettings:
     seed: int  # seed for folds, centres and samples
     weights: np.ndarray | None = None  # of the rows, all > 0
     related: Related | None = None  # groups or times of the rows, which the folds keep apart
+    moving: tuple[str, ...] = ()  # labels of the features that move with the times
     #: infinite for a search with a fixed number of trials, and for a replay
     clock: Clock = field(default_factory=Clock)
     n_jobs: int | None = None

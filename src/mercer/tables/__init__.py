@@ -42,7 +42,7 @@ from mercer.tables.forms import (
     spelled_number,
 )
 from mercer.tables.identifiers import spare_telling_texts, spare_worded_texts
-from mercer.tables.related import FEW_GROUPS, Related
+from mercer.tables.related import FEW_GROUPS, ORIGINS, Related
 from mercer.tables.review import (
     Finding,
     find_leaks,
@@ -71,26 +71,26 @@ from mercer.tables.values import (
 
 if TYPE_CHECKING:
     from mercer.tables.encoded_rows import EncodedRows, encoder_of, rows_of
-    from mercer.tables.encoding import EncodedTable, Feature, TableEncoder, read_as
+    from mercer.tables.encoding import TREND, UNREAD, EncodedTable, Feature, TableEncoder, read_as
     from mercer.tables.level_effects import LevelEffect, learn_effects
 
 __all__ = [
-    "COMMA_NUMBER", "FEW_GROUPS", "GROUPED", "LARGEST", "MISSING_TEXTS", "POINT_NUMBER",
-    "RARE_SHARE", "UNITS", "WHOLE", "ZONE", "Column", "ColumnKind", "EncodedRows", "EncodedTable",
-    "Feature", "Finding", "Hints", "LevelEffect", "ReadTable", "Related", "RowHashes", "Surprises",
-    "TableEncoder", "as_dates", "as_items", "as_numbers", "as_texts", "column_bytes", "column_kind",
-    "column_kinds", "column_notices", "date_parts", "default_metric", "doubt_notices", "encoder_of",
-    "find_leaks", "find_repeated_rows", "find_shared_rows", "form_of", "histogram", "infer_columns",
-    "is_missing_mark", "is_one_zone", "known_order", "learn_effects", "level_text",
-    "levels_in_order", "listed", "misfits", "missing_values", "ranks_of", "read_as", "read_columns",
-    "review_columns", "review_target", "rows_of", "said_of_one_column", "shared_rows",
-    "spare_telling_texts", "spare_worded_texts", "spelled_number", "task_of", "unreadable",
-    "used_columns", "words_of",
+    "COMMA_NUMBER", "FEW_GROUPS", "GROUPED", "LARGEST", "MISSING_TEXTS", "ORIGINS", "POINT_NUMBER",
+    "RARE_SHARE", "TREND", "UNITS", "UNREAD", "WHOLE", "ZONE", "Column", "ColumnKind",
+    "EncodedRows", "EncodedTable", "Feature", "Finding", "Hints", "LevelEffect", "ReadTable",
+    "Related", "RowHashes", "Surprises", "TableEncoder", "as_dates", "as_items", "as_numbers",
+    "as_texts", "column_bytes", "column_kind", "column_kinds", "column_notices", "date_parts",
+    "default_metric", "doubt_notices", "encoder_of", "find_leaks", "find_repeated_rows",
+    "find_shared_rows", "form_of", "histogram", "infer_columns", "is_missing_mark", "is_one_zone",
+    "known_order", "learn_effects", "level_text", "levels_in_order", "listed", "misfits",
+    "missing_values", "ranks_of", "read_as", "read_columns", "review_columns", "review_target",
+    "rows_of", "said_of_one_column", "shared_rows", "spare_telling_texts", "spare_worded_texts",
+    "spelled_number", "task_of", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use
 _LATER = {
-    "encoding": {"EncodedTable", "Feature", "TableEncoder", "read_as"},
+    "encoding": {"TREND", "UNREAD", "EncodedTable", "Feature", "TableEncoder", "read_as"},
     "encoded_rows": {"EncodedRows", "encoder_of", "rows_of"},
     "level_effects": {"LevelEffect", "learn_effects"},
 }

@@ -44,7 +44,10 @@ FEW_VALUES = 20  # an integer with more different values has no codes
 MOST_ALIKE = 8  # columns of one range, of which all pairs are compared
 FARTHEST = 10.0  # standardised values are limited to so many standard deviations
 MANY_EFFECTS = 30  # a category of so many levels has a code for each of them, rare or not
-NUMBERS = ("rank", "scaled", "normal", "level", "code", "each")  # features that hold no objects
+#: the kinds of features that a machine does not read, or at most as a straight line
+UNREAD, TREND = "unread", "trend"
+#: features that hold no objects
+NUMBERS = ("rank", "scaled", "normal", "level", "code", "each", UNREAD, TREND)
 MISSING = "\0missing"  # the level of a missing value
 CELLS = 2**20  # numbers that are encoded at a time
 

@@ -2,18 +2,25 @@
 
 Rows of one group (a patient, a machine, a customer) resemble each other, and rows of the same time
 do. Where new rows will be of other groups or of later times, a score on rows at random promises too
-much: here whole groups are held out, or the latest rows.
+much: here whole groups are held out, or later rows than those that a fit learns from.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from mercer.samples import EncodedColumns
+    from mercer.tables.encoding import Feature
+
 FEW_GROUPS = 10  # with fewer groups of held-out rows a score says little
-LATEST = 0.25  # of the rows are the fold that is judged, where rows have times
+#: parts of the rows that come before each fold, where rows have times: one period alone may be
+#: unlike all others
+ORIGINS = (0.4, 0.6, 0.8)
+LATEST = 0.25  # part of the rows that is the fold, if they have too few times for those
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +78,26 @@ class Related:
     def first(self, order: np.ndarray, count: int, seed: int) -> np.ndarray:
         """About ``count`` rows that tell nothing of those that `folds` judges."""
         if self.groups is None:
-            early = ~self._last(np.arange(len(order)), LATEST, seed)
-            return order[early[order]][:count]
+            early = order[self.folds(np.arange(len(order)), 1, seed)[order] < 0]
+            return early[: min(count, len(early) // 2)]
         mixed = np.random.default_rng(seed).permutation(self.groups.max() + 1)
         sizes = np.cumsum(np.bincount(self.groups, minlength=len(mixed))[mixed])
         own = mixed[: max(1, int(np.searchsorted(sizes, count)))]
         return order[np.isin(self.groups[order], own)]
 
     def folds(self, rows: np.ndarray, k: int, seed: int) -> np.ndarray:
-        """The fold of each of some rows: whole groups, or one fold of the latest rows, else -1."""
+        """The fold of each of some rows, else -1: whole groups, or periods one after another.
+
+        A fit that a period judges learns from the rows before it alone.
+        """
+        if self.groups is None:
+            assert self.times is not None
+            times = self.times[rows]
+            places = [max(1, int(len(rows) * part)) - 1 for part in ORIGINS]
+            begins = np.unique(np.sort(times)[places])  # rows of one time stay together
+            begins = begins[begins < times.max()]
+            if len(begins):
+                return np.searchsorted(begins, times) - 1
         if self.groups is None or k == 1:
             return np.where(self._last(rows, LATEST, seed), 0, -1)
         codes, sizes = np.unique(self.groups[rows], return_counts=True)
@@ -90,6 +108,23 @@ class Related:
             fold_of[group] = filled.argmin()
             filled[fold_of[group]] += sizes[group]
         return fold_of[np.searchsorted(codes, self.groups[rows])]
+
+    def moving(self, features: list[Feature], M: EncodedColumns) -> tuple[str, ...]:
+        """The labels of the features that move with time: most later values are new ones.
+
+        Of each period of `folds` more than half of the values lie outside of all that came before,
+        as days that have passed do, or the month of a single year.
+        """
+        if self.times is None:
+            return ()
+        numbers, folds = M.numbers, self.folds(np.arange(len(M)), 1, 0)
+        read = [j for j, feature in enumerate(features) if feature.kind == "scaled"]
+        moves = np.ones(len(read), bool)
+        for f in range(folds.max() + 1):
+            before, later = numbers[folds < f][:, read], numbers[folds == f][:, read]
+            outside = (later < before.min(axis=0)) | (later > before.max(axis=0))
+            moves &= outside.mean(axis=0) > 0.5
+        return tuple(features[j].label for j, moved in zip(read, moves) if moved)
 
     def _last(self, rows: np.ndarray, share: float, seed: int) -> np.ndarray:
         """Mask of about ``share`` of the rows: the latest ones, or those of some groups."""

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer import KernelClassifier, KernelRegressor
-from mercer.machines.candidates import Candidate, candidates
+from mercer.machines.candidates import Candidate, candidates, machine_kind
 from mercer.selection.automatic import KernelMachine
 from mercer.selection.automatic.trials import costs
-from mercer.tables import TableEncoder
+from mercer.tables import ORIGINS, TableEncoder
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -216,18 +216,28 @@ def test_its_score_is_that_of_rows_which_it_left_out(rungs, estimator, y):
     assert_allclose(row["score"], score, rtol=1e-3)
 
 
-@pytest.mark.parametrize("how", ["groups", "times"])
-def test_it_learns_nothing_from_the_groups_and_times_that_judge_it(rungs, how):
-    related = {"groups": np.arange(240) // 12, "times": np.arange(240)[::-1]}[how]
-    model = KernelRegressor(trials=2).fit(LARGE, HEIGHT, **{how: related})
+def test_it_learns_nothing_from_the_groups_that_judge_it(rungs):
+    groups = np.arange(240) // 12
+    model = KernelRegressor(trials=2).fit(LARGE, HEIGHT, groups=groups)
     entry = model.schedule_[1]
     assert entry["machine"] == "neighbourhood"
     held = model.machine_.parts[0].learner.validation_rows_
-    others = np.setdiff1d(np.arange(240), held)
-    if how == "groups":
-        assert not set(related[held]) & set(related[others])
-    else:
-        assert related[held].min() > related[others].max()
+    assert not set(groups[held]) & set(groups[np.setdiff1d(np.arange(240), held)])
+
+
+def test_of_rows_in_time_each_period_has_a_network_of_what_was_before(rungs, monkeypatch):
+    fitted, original = [], machine_kind("neighbourhood").fit
+
+    def fit(self, recipe, task, kernel, X, y, weights):
+        fitted.append(y)
+        return original(recipe, task, kernel, X, y, weights)
+
+    monkeypatch.setattr(type(machine_kind("neighbourhood")), "fit", fit)
+    model = KernelRegressor(trials=2).fit(LARGE, HEIGHT, times=np.arange(240)[::-1])
+    entry = model.schedule_[1]
+    assert entry["machine"] == "neighbourhood"
+    for part, y in zip(ORIGINS, fitted):
+        assert set(y) <= set(HEIGHT[240 - int(240 * part) - 1 :])
 
 
 @pytest.mark.full

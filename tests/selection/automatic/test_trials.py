@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from lanes import few
 from mercer import KernelClassifier, KernelRegressor
+from mercer.gram import gram
 from mercer.learners.ridge import penalty as ridge_penalty
 from mercer.machines.candidates import Recipe, Tried
 from mercer.machines.candidates.candidate import Candidate
@@ -104,6 +105,25 @@ def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rung
         share = np.mean(RING[some[each == f]] == "in")
         others = np.setdiff1d(some, search.state.rungs.spared)
         assert abs(share - np.mean(RING[others] == "in")) < 0.04
+
+
+def test_ridge_of_low_rank_learns_from_the_rows_that_weights_are_learnt_on(
+    rungs, sizes, monkeypatch
+):
+    sizes(all_rows=240, rungs=((120, 30), (300, 60)))
+    monkeypatch.setattr(rungs_of_search, "affordable", lambda *_: np.array([1e-3]))
+    search = search_of(fitted_once(KernelRegressor), WAVE)
+    found = search.fits.judge(Candidate("gaussian"), (240, 240), None, None)
+    _, folds = search.state.rungs.folds(240)
+    assert (folds == rungs_of_search.SPARED).sum() == 50
+    kernel, rows = Candidate("gaussian").bound(search.settings.features, search.settings.M)
+    K, z = gram(kernel, rows).dense().astype(float), search.settings.Y[:, 0]
+    for f in range(3):
+        train, own = np.flatnonzero(folds != f), np.flatnonzero(folds == f)
+        A = K[np.ix_(train, train)] + 1e-3 * len(train) * np.eye(len(train))
+        b = z[train].mean()
+        wanted = b + K[np.ix_(own, train)] @ np.linalg.solve(A, z[train] - b)
+        assert_allclose(found.predicted[own], WAVE.mean() + WAVE.std() * wanted, atol=0.02)
 
 
 def test_some_kernels_are_learnt_from_more_rows_than_others(rungs, sizes):

@@ -18,40 +18,42 @@ def problem(n=90, outputs=2, dtype=np.float64):
     return K, Y
 
 
-def anew(F, Y, folds, penalties):
+def anew(F, Y, folds, penalties, in_turn=False):
     """Each fold's fit by itself: the mean of its targets, and ridge on the features."""
     out = np.full(Y.shape, np.nan)
     for f in range(folds.max() + 1):
-        train, own = folds != f, folds == f
+        train, own = folds < f if in_turn else folds != f, folds == f
         b = Y[train].mean(axis=0)
         A = F[train].T @ F[train] + penalties[f] * np.eye(F.shape[1])
         out[own] = F[own] @ np.linalg.solve(A, F[train].T @ (Y[train] - b)) + b
     return out
 
 
+@pytest.mark.parametrize("in_turn", [False, True])
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-7), (np.float32, 2e-3)])
-def test_predictions_are_those_of_fitting_each_fold(dtype, rtol):
+def test_predictions_are_those_of_fitting_each_fold(dtype, rtol, in_turn):
     K, Y = problem(dtype=dtype)
     folds = RNG.permutation(90) % 4 - 1  # a quarter of the rows is never left out
     low = pivoted_cholesky(DenseGram(K, symmetric=True), 30, random_state=0)
-    found = RidgeFolds(low, folds)
+    found = RidgeFolds(low, folds, in_turn=in_turn)
     penalties = [1e-2, 0.1, 1.0]
-    wanted = anew(low.F.astype(np.float64), Y, folds, penalties)
+    wanted = anew(low.F.astype(np.float64), Y, folds, penalties, in_turn)
     assert_allclose(found.predict(Y, penalties), wanted, rtol=rtol, atol=rtol)
     assert np.isnan(found.predict(Y, penalties)[folds == -1]).all()
 
 
+@pytest.mark.parametrize("in_turn", [False, True])
 @pytest.mark.parametrize("weights", [None, RNG.uniform(0.5, 2, 60)], ids=["equal", "weighted"])
-def test_left_out_are_the_rows_of_each_fit_and_no_row_of_its_fold(monkeypatch, weights):
+def test_left_out_are_the_rows_of_each_fit_and_no_row_of_its_fold(monkeypatch, weights, in_turn):
     monkeypatch.setattr("mercer.gram.low_rank.STRIP", 16)
     K, Y = problem(60)
     folds, penalties = RNG.permutation(60) % 4 - 1, RNG.uniform(0.01, 1, (3, 2))
     low = pivoted_cholesky(DenseGram(K, symmetric=True), 20, random_state=0)
     w = np.ones(60) if weights is None else weights
-    found = list(RidgeFolds(low, folds, weights).leave_one_out(Y, penalties))
+    found = list(RidgeFolds(low, folds, weights, in_turn).leave_one_out(Y, penalties))
     assert len(found) == 3
     for f, outputs in enumerate(found):
-        train = np.flatnonzero(folds != f)
+        train = np.flatnonzero(folds < f if in_turn else folds != f)
         b = np.average(Y[train], axis=0, weights=w[train])
         assert np.isnan(outputs[:, folds == f]).all()
         for i in train[::7]:

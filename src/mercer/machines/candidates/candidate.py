@@ -28,7 +28,7 @@ from mercer.machines.candidates.readings import (
     spline_parts,
 )
 from mercer.samples import Samples
-from mercer.tables import Feature, read_as
+from mercer.tables import TREND, UNREAD, Feature, read_as
 
 WIDTHS = (0.3, 1.0, 3.0, 10.0)  # of the kernels of all columns in a sum of many
 PRUNED = "pruned"  # the form of such a machine that leaves out columns
@@ -116,6 +116,12 @@ class Candidate:
     form: str = ""
     kept: int = 0  # how many columns a "screened" one has
     more: bool = False  # whether the weights of "interactions" are learnt from twice as many rows
+    #: the labels of features that move with time, which it does not read, and a linear model on
+    #: splines as straight lines: a trend goes on
+    without: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "without", tuple(self.without))  # a schedule in JSON has a list
 
     @classmethod
     def of(cls, entry: dict) -> Candidate:
@@ -126,7 +132,8 @@ class Candidate:
     @property
     def name(self) -> str:
         """What the leaderboard calls it."""
-        return self.kind.simple or f"{self.kind.prefix}{self.kernel_name}"
+        fewer = ", without what moves with time" if self.without else ""
+        return self.kind.simple or f"{self.kind.prefix}{self.kernel_name}{fewer}"
 
     @property
     def kind(self) -> MachineKind:
@@ -189,6 +196,7 @@ class Candidate:
         on the numbers of a "metric" whose metric is known, and ``only`` are the columns of a
         "screened" one.
         """
+        features = self.read(features)
         if self.kind.reads_columns:
             near, effects = self.kind.compares_rows, self.columns == EFFECTS
             kind = self.kind.numbers if effects else self.columns
@@ -230,7 +238,17 @@ class Candidate:
 
     def numbers(self, features: list[Feature]) -> list[int]:
         """The columns of numbers that a radial kernel reads."""
-        return self._numbers(features)[0]
+        return self._numbers(self.read(features))[0]
+
+    def read(self, features: list[Feature]) -> list[Feature]:
+        """The features in their places, of which those that it does not read are of no kind."""
+        if not self.without:
+            return features
+        kinds = {"scaled": TREND}
+        return [
+            replace(f, kind=kinds.get(f.kind, UNREAD), alike=-1) if f.label in self.without else f
+            for f in features
+        ]
 
     def _numbers(self, features: list[Feature]) -> tuple[list[int], list[int]]:
         """The columns of numbers that a radial kernel reads, and those of their levels."""

@@ -389,7 +389,8 @@ class _Columns(Learning):
     """Which columns count; those that do weigh alike."""
 
     def learn(self, candidate, given, rows, steps, on_step) -> Learnt:
-        M, columns = given.M[rows], read_as(given.features, "scaled", "code")
+        M = given.M[rows]
+        columns = read_as(candidate.read(given.features), "scaled", "code")
         kept = foremost(M, columns, given.Y[rows], given.weights_of(rows), candidate.kept)
         kernel = candidate.kernel(given.features, only=kept)
         return Learnt(kernel.bind(kernel.encode(M)), 1, 1)

@@ -30,11 +30,13 @@ PRUNED_FROM = 12  # with more columns, a learnt neighbourhood may leave some out
 SPARSE_FROM = 100  # with more columns, the linear model is sparse
 
 
-def simple_candidates(features: list[Feature], several: bool = False) -> list[Candidate]:
+def simple_candidates(
+    features: list[Feature], several: bool = False, moving: tuple[str, ...] = ()
+) -> list[Candidate]:
     """The simple models that suit the columns of a table, and its target or ``several`` targets:
-    the constant, and a linear model."""
+    the constant, and a linear model; what is ``moving`` with time is a straight line to it."""
     columns = len(read_as(features, "scaled", "code"))
-    linear = Candidate("splines", machine="linear")
+    linear = Candidate("splines", machine="linear", without=moving)
     if columns > SPARSE_FROM and not several:
         linear = Candidate("columns", machine="sparse")
     found = [Candidate("trivial", machine="constant")]

@@ -35,6 +35,7 @@ from mercer.kernels import (
 from mercer.persistence import fields
 from mercer.samples import Categories, EncodedColumns, Kind, Samples, SamplesLike, kind_named
 from mercer.tables import (
+    TREND,
     EncodedRows,
     Feature,
     LevelEffect,
@@ -288,7 +289,7 @@ def spline_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:
             parts += [] if feature.source in spoken else [(_words_of(3), [j])]
         elif feature.holds_objects and feature.kind != "places" and _is_counted(feature.samples):
             parts.append((Counted(feature.samples.name), [j]))
-    return parts + [(Linear(), [j]) for j in read_as(features, "directions")]
+    return parts + [(Linear(), [j]) for j in read_as(features, "directions", TREND)]
 
 
 def column_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:

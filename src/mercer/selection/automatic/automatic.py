@@ -123,6 +123,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
 
     spread_ = None  # how far off predictions are, of numbers and if a search was made
     targets_ = None  # the names of several targets
+    moving_ = ()  # labels of the features that move with the times of a fit
 
     @abstractmethod
     def _read_target(self, y: object, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:
@@ -142,8 +143,8 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         groups : array-like of shape (n,), optional
             Rows of one group, such as a patient, are never in two folds of the search.
         times : array-like of shape (n,), optional
-            Numbers, dates or texts that sort by time: candidates are judged on the latest rows.
-            Penalties are still chosen by leaving out single rows.
+            Numbers, dates or texts that sort by time: each of three periods is predicted from the
+            rows before it. Penalties are still chosen by leaving out single rows.
         resume : KernelClassifier or KernelRegressor, optional
             An earlier fit to the same rows with the same metric and seed, such as one that was
             interrupted: its trials are not repeated, and the search goes on after them.
@@ -226,9 +227,11 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         rows = self.encoder_.encoded(table)
         self.row_hashes_ = self._hashed(rows, y)
+        if related is not None:
+            self.moving_ = related.moving(self.encoder_.features_, rows.matrix)
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric, memory, self._seed,
-            weights=weights, related=related, clock=clock, n_jobs=self.n_jobs,
+            weights=weights, related=related, moving=self.moving_, clock=clock, n_jobs=self.n_jobs,
             only=self.only, progress=self.progress, sizes=self.sizes,
             speed=Speed.measured() if clock.limited else REFERENCE,
         )  # fmt: skip

@@ -47,6 +47,9 @@ class KernelClassifier(ClassifierMixin, AutomaticKernel):
     leaderboard_ : list of dict
         rank, name, baseline, score, loss (log loss or squared error), spread (over folds), rows,
         seconds; the best score first.
+    moving_ : tuple of str
+        Labels of encoded columns that move with the ``times`` of the fit: most later values are
+        new ones.
     row_hashes_ : RowHashes
         Hashes of the rows of the fit, by which `mercer.plots.save_report` knows them again.
     searched_ : str

@@ -55,6 +55,9 @@ class KernelMachine:
         What that metric is of: "vectors", or "" for the columns of numbers. Of "neighbourhood" how
         numbers are read: "normal" scores, or "scaled". Both learners read columns of many levels
         by the effects of these levels on the target if it is "effects".
+    without : list of str
+        Labels of encoded columns, such as "date: elapsed days", that a learner which learns its own
+        kernel does not read, and "linear" as a straight line.
     members : int, optional
         Networks of "neighbourhood"; None means one.
     steps, learning : int, optional
@@ -85,6 +88,7 @@ class KernelMachine:
     rows: int | None = None
     metric: str = ""
     reads: str = ""
+    without: Sequence[str] = ()
     members: int | None = None
     steps: int | None = None
     learning: int | None = None
@@ -102,14 +106,17 @@ class KernelMachine:
     def candidate(self) -> Candidate:
         """What a search would call it."""
         if self.kind.simple:
-            return Candidate(self.kind.family, machine=self.learner)
+            return Candidate(self.kind.family, machine=self.learner, without=tuple(self.without))
         if self.kind.reads_columns:
             how = self.reads or self.kind.numbers
-            return Candidate(self.learner, columns=how, machine=self.learner)
+            return Candidate(
+                self.learner, columns=how, machine=self.learner, without=tuple(self.without)
+            )
         if self.metric:
             return Candidate(
-                "metric", learn=True, form=self.metric, text=self.reads, machine=self.learner
-            )
+                "metric", learn=True, form=self.metric, text=self.reads, machine=self.learner,
+                without=tuple(self.without),
+            )  # fmt: skip
         learnt = getattr(self.kernel, "weights", None) is not None
         return Candidate("given", learn=learnt, text=self.name or "a kernel", machine=self.learner)
 

@@ -142,10 +142,13 @@ def _as_given(model: Any, part: Any, candidate: Candidate, plan: Recipe) -> Kern
     learner, quick = plan.machine, plan.how == "quick"
     how: dict[str, Any] = {"weight": plan.weight}
     if candidate.simple and not quick:
-        return KernelMachine(learner, **how)
+        return KernelMachine(learner, without=list(candidate.without), **how)
     how["rows"] = model.sizes.quick_rows if quick else plan.rows
     if candidate.kind.reads_columns and not quick:
-        return KernelMachine(learner, reads=candidate.columns, members=plan.members, **how)
+        return KernelMachine(
+            learner, reads=candidate.columns, members=plan.members,
+            without=list(candidate.without), **how,
+        )  # fmt: skip
     penalty = part.penalty if machine_kind(learner).keeps_penalty else None
     how |= {"penalty": penalty, "rank": plan.rank, "exact": plan.exact, "leaf_rows": plan.leaf_rows}
     if candidate.kernels.learning.maps:
@@ -158,7 +161,8 @@ def _as_given(model: Any, part: Any, candidate: Candidate, plan: Recipe) -> Kern
             ]  # fmt: skip
             return KernelMachine(
                 learner, metric=candidate.form, reads=candidate.text, learning=plan.learning,
-                steps=steps[0] if steps else plan.metric_steps, **how,
+                without=list(candidate.without), steps=steps[0] if steps else plan.metric_steps,
+                **how,
             )  # fmt: skip
     names = [feature.name for feature in model.encoder_.features_]
     kernel = (

@@ -267,6 +267,8 @@ class RidgeFolds:
         Row i is left out by the fit of fold ``folds[i]`` and by no other; -1 by none.
     weights : ndarray of shape (n,), optional
         Weights of the rows, in fits and in errors.
+    in_turn : bool
+        Whether the fit of a fold leaves out the folds after it too, as of rows in time.
 
     Notes
     -----
@@ -283,13 +285,19 @@ class RidgeFolds:
     array([1.5  , 1.444, 1.167])
     """
 
-    def __init__(self, K: LowRankGram, folds: np.ndarray, weights: np.ndarray | None = None):
-        self.K = K
+    def __init__(
+        self,
+        K: LowRankGram,
+        folds: np.ndarray,
+        weights: np.ndarray | None = None,
+        in_turn: bool = False,
+    ):
+        self.K, self.in_turn = K, in_turn
         self.folds = np.asarray(folds)
         self.weights = np.ones(len(self.folds)) if weights is None else weights
         self.count = int(self.folds.max(initial=-1)) + 1
         total = np.zeros((K.rank, K.rank))
-        own = [np.zeros((K.rank, K.rank)) for _ in range(self.count)]
+        out = np.zeros((self.count, K.rank, K.rank))  # what each fit leaves out
         for rows, F in K.strips():
             within, roots = self.folds[rows], np.sqrt(self.weights[rows]).astype(F.dtype)
             for f in (-1, *range(self.count)):
@@ -297,11 +305,15 @@ class RidgeFolds:
                 A = part.T @ part
                 total += A
                 if f >= 0:
-                    own[f] += A
+                    out[0 if in_turn else f : f + 1] += A
         self.spectra = []
-        for A in own:
+        for A in out:
             eigenvalues, Q = scipy.linalg.eigh(total - A, check_finite=False, driver="evd")
             self.spectra.append((np.maximum(eigenvalues, 0), Q))
+
+    def learns(self, f: int) -> np.ndarray:
+        """Mask of the rows that the fit of a fold learns from."""
+        return self.folds < f if self.in_turn else self.folds != f
 
     def leave_one_out(self, y: np.ndarray, penalties: np.ndarray) -> Iterator[np.ndarray]:
         """For each fold, the prediction of each of its training rows by its fit without that row.
@@ -320,7 +332,7 @@ class RidgeFolds:
             turn, inverses = Q.astype(dtype), inverses.astype(dtype)
             out = np.full((penalties.shape[1], *Y.shape), np.nan)
             for rows, F in self.K.strips():
-                mine = np.flatnonzero(self.folds[rows] != f)
+                mine = np.flatnonzero(self.learns(f)[rows])
                 T = F[mine] @ turn
                 outputs = (T @ beta).astype(np.float64).reshape(len(mine), *out.shape[::2])
                 np.square(T, out=T)
@@ -362,10 +374,11 @@ class RidgeFolds:
                 parts[f] += F[mine].T @ with_one[rows][mine].astype(F.dtype)
         out = []
         for f, (_, Q) in enumerate(self.spectra):
-            others = self.folds != f
+            others = self.learns(f)
             b = np.average(Y[others], axis=0, weights=self.weights[others])
             # summed anew: the total less the fold's part would hold a rounding of its targets
-            B = np.delete(parts, f, axis=0).sum(axis=0)
+            last = self.count if self.in_turn else f + 1
+            B = np.delete(parts, np.arange(f, last), axis=0).sum(axis=0)
             out.append((Q.T @ (B[:, :-1] - B[:, -1:] * b), b))
         return out
 

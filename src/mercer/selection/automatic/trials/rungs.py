@@ -1,10 +1,11 @@
 """The rows of a search: which are learnt from, which are judged, and in which folds.
 
-All candidates are judged on the same folds, stratified by class. A large table has two rungs: a few
-thousand rows for all candidates, then more rows for the best. Weights of columns are learnt on rows
-that are not used for scores; a small table has none to spare, so they are learnt again for each
-fold. One pass over a low-rank factor of the kernel matrix gives the predictions of all folds of a
-ridge machine; other machines are fitted for each fold.
+All candidates are judged on the same folds, stratified by class; of rows in time, a fold is a
+period, and a fit learns from what came before. A large table has two rungs: a few thousand rows for
+all candidates, then more rows for the best. Weights of columns are learnt on rows that are not used
+for scores; a small table has none to spare, so they are learnt again for each fold. One pass over a
+low-rank factor of the kernel matrix gives the predictions of all folds of a ridge machine; other
+machines are fitted for each fold.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mercer.machines import HELD_ROWS, TRIED_LEAF, Machine, Rung, SearchSettings
 from mercer.machines.candidates import Candidate, Recipe, explicit_features, learning_rows
 from mercer.selection.automatic.trials.costs import Finals
 from mercer.solvers import RidgeFolds
-from mercer.tables import read_as
+from mercer.tables import ORIGINS, read_as
 from mercer.threads import blas_limit, ordered_map, raise_if_stopped
 
 PARTS = 3  # of the rows of one fold, which choose weights of machines for each other
@@ -83,9 +84,20 @@ class Rungs:
 
     def count_folds(self, count: int) -> int:
         """Folds of the first ``count`` rows."""
+        if self.timed:
+            return len(ORIGINS)
         if len(self.settings.y) <= self.settings.sizes.one_rung_rows:
             return 5
         return 1 if self.large(count) else 3
+
+    @property
+    def timed(self) -> bool:
+        """Whether the rows have times."""
+        return self.settings.related is not None and self.settings.related.times is not None
+
+    def learns(self, folds: np.ndarray, f: int) -> np.ndarray:
+        """Mask of the rows that the fit of a fold learns from: of rows in time, those before it."""
+        return folds < f if self.timed else folds != f
 
     def folds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The first ``count`` rows in order, and the fold of each; stratified by class.
@@ -99,6 +111,9 @@ class Rungs:
         k = min(self.count_folds(count), len(judged))
         folds = np.full(len(rows), SPARED)
         given = self.settings
+        if self.timed:
+            folds = given.related.folds(rows, k, given.seed)
+            return rows, np.where(np.isin(rows, judged), folds, SPARED)
         if given.related is not None:
             folds[np.searchsorted(rows, judged)] = given.related.folds(judged, k, given.seed)
             return rows, folds
@@ -112,7 +127,7 @@ class Rungs:
     def divided(self, rows: np.ndarray, folds: np.ndarray) -> np.ndarray:
         """Three parts of the judged rows, of whole groups, with the shares of the classes; else -1.
 
-        Of rows in time, each part has a third of the time.
+        Of rows in time that have too few times for more folds, each part has a third of the time.
         """
         judged, given = rows[folds == 0], self.settings
         related = given.related
@@ -134,9 +149,11 @@ class Rungs:
         """Whether the trial of a candidate is its final fit: to all rows but those that judge it.
 
         A learnt neighbourhood chooses by rows that are held out anyway, and all rows vote in the
-        end. In a large table these are the rows of the last rung's fold.
+        end. In a large table these are the rows of the last rung's fold. Of rows in time there are
+        several folds.
         """
-        return candidate.kind.holds_rows_out and self.large(self.plan()[-1][0])
+        large = self.large(self.plan()[-1][0])
+        return candidate.kind.holds_rows_out and large and not self.timed
 
     def last(self) -> tuple[np.ndarray, np.ndarray]:
         """`folds` of the last rung."""
@@ -145,18 +162,13 @@ class Rungs:
     def judges(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows that the last rung judges, and all that a fit must leave out for this.
 
-        Those are also the other rows of their groups, and all that are not before them in time.
+        Those are also the other rows of their groups.
         """
         rows, folds = self.last()
         judged, related = rows[folds == 0], self.settings.related
-        if related is None:
+        if related is None or related.groups is None:
             return judged, judged
-        if related.groups is not None:
-            left_out = np.isin(related.groups, related.groups[judged])
-        else:
-            assert related.times is not None
-            left_out = related.times >= related.times[judged].min()
-        return judged, np.flatnonzero(left_out)
+        return judged, np.flatnonzero(np.isin(related.groups, related.groups[judged]))
 
     def _affordable_rank(self, rows: int, rank: int) -> int:
         """Most centres with the factor in a quarter of the memory and 6 matrices in another."""
@@ -236,7 +248,8 @@ class FoldFits:
         Y, y = given.Y[rows], given.y[rows]
         share = np.ones(len(rows)) if w is None else w
         judged, chosen = mixed_outputs(Y), []
-        others = [(folds != SPARED) & (folds != f) for f in range(folds.max() + 1)]
+        learns = [self.rungs.learns(folds, f) for f in range(folds.max() + 1)]
+        others = [(folds != SPARED) & each for each in learns]
         finishes: list = []
 
         def calibrate(outputs: np.ndarray, own: np.ndarray) -> None:
@@ -245,9 +258,9 @@ class FoldFits:
 
         with blas_limit(rank):
             K: Any = gram(kernel, X, place=given.place, rank=rank, random_state=given.seed)
-            cross = RidgeFolds(K, folds, w)
+            cross = RidgeFolds(K, np.maximum(folds, -1), w, self.rungs.timed)
             tried = affordable(PENALTIES, judged, given.memory)
-            sizes = np.array([share[folds != f].sum() for f in range(cross.count)])
+            sizes = np.array([share[each].sum() for each in learns])
             for own, outputs in zip(others, cross.leave_one_out(judged, sizes[:, None] * tried)):
                 squares = np.square(outputs[:, own] - judged[own]).sum(axis=2)
                 best = int(np.argmin(squares @ share[own]))
@@ -283,7 +296,7 @@ class FoldFits:
 
         def fitted(f: int) -> tuple[np.ndarray, Machine, Any]:
             raise_if_stopped()
-            own, others = np.flatnonzero(folds == f), np.flatnonzero(folds != f)
+            own, others = np.flatnonzero(folds == f), np.flatnonzero(self.rungs.learns(folds, f))
             train, learnt = rows[others], kernel
             if each:
                 learnt = self.learn(candidate, train, steps[f] if steps else None, f)

@@ -236,7 +236,9 @@ class SearchState:
         self.rungs = Rungs(settings, self.finals)
         self.learnt = LearntKernels(settings)
         self.held = HeldPredictions(settings)
-        self.simple = simple_candidates(settings.features, settings.several)  # they are tried first
+        self.simple = simple_candidates(  # they are tried first
+            settings.features, settings.several, settings.moving
+        )
         if settings.little_memory and settings.objects:
             self.simple = self.simple[:1]
         self.board = Leaderboard(settings.metric, settings.only == "kernels")
@@ -322,7 +324,7 @@ class Forecast:
         longest = max(
             self.expected(replace(c, learn=False), rung)
             for c in order
-            if not self.rungs.fits_once(c)
+            if not (c.kind.holds_rows_out and self.rungs.large(rung[0]))
         )
         left = 1 - PROMOTED * longest / self.clock.limit
         return max(FIRST_RUNG_SHARE, left)

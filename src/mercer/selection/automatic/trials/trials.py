@@ -82,7 +82,7 @@ class Trials:
             order = [c for c in order if not c.kernels.of_objects or c.kind.low_rank]
         able = (c for c in order if c.kind.several or not given.several)
         order = [c for c in able if c.kind.fits(self.state.finals, c)]
-        order = order[:trials]
+        order = self._twice(order, given.moving)[:trials]
         if order and not self.state.schedule:
             self._shorten(order[0])
         first, *rest = self.state.rungs.plan()
@@ -117,6 +117,21 @@ class Trials:
                 f"Interrupted after {count} trials; the best candidate so far was kept."
             )
         return self._finish()
+
+    def _twice(self, order: list[Candidate], moving: tuple[str, ...]) -> list[Candidate]:
+        """Each candidate without the features that move with time, and then as it is.
+
+        Of later rows these features have values that no row had before. A trend is learnt by them,
+        but most kernels know nothing of new values.
+        """
+        if not moving:
+            return order
+        self.state.notices.append(
+            f"Later rows have values of {', '.join(map(repr, moving))} that no earlier row has: "
+            "machines are tried without these columns too."
+        )
+        pairs = [(replace(candidate, without=moving), candidate) for candidate in order]
+        return [c for pair in pairs for c in pair if c.suits(self.settings.features)]
 
     def _shorten(self, candidate: Candidate) -> None:
         """Give the first rung as few rows as let its first candidate be tried in the time."""
