@@ -130,6 +130,11 @@ class Candidate:
         return cls(**{name: value for name, value in entry.items() if name in names})
 
     @property
+    def entry(self) -> dict[str, Any]:
+        """Its attributes, as a schedule has them: plain data."""
+        return asdict(self) | {"without": list(self.without)}
+
+    @property
     def name(self) -> str:
         """What the leaderboard calls it."""
         fewer = ", without what moves with time" if self.without else ""
@@ -328,7 +333,7 @@ class Tried:
     def entry(self) -> dict[str, Any]:
         """An entry of a schedule."""
         how = {"rows": self.rows, "rank": self.rank, "steps": self.steps}
-        return asdict(self.candidate) | how
+        return self.candidate.entry | how
 
     @property
     def row(self) -> dict[str, Any]:
@@ -349,7 +354,7 @@ def planned_fits(final: dict, winner: Candidate) -> list[Planned]:
 def final_entry(planned: list[Planned]) -> dict:
     """The last entry of a schedule."""
     (winner, plan), *partners = planned
-    mean = [asdict(candidate) | own.entry for candidate, own in partners]
+    mean = [candidate.entry | own.entry for candidate, own in partners]
     named = {} if plan.how in ("quick", "early") else {"winner": winner.name}
     return plan.entry | named | ({"mean": mean} if mean else {})
 

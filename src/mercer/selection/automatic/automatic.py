@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
-from dataclasses import KW_ONLY, asdict, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -261,7 +261,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.schedule_ = [*(tried.entry for tried in state.schedule), final_entry(last.planned)]
         self.interrupted_ = "final fit" if last.cut else "search" if state.interrupted else None
         self.notices_ += state.notices + last.notices
-        self.winner_ = asdict(last.candidates[0])
+        self.winner_ = last.candidates[0].entry
         self.winner_name_ = mean_name([candidate.name for candidate in last.candidates])
         self._learn_from_left_out(search, last)
         self.seconds_ = clock.spent()
@@ -272,7 +272,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         """Fit the machines that a user gave, instead of a search."""
         planned, (self.machine_, self._stored) = fit_machines(machines, settings)
         candidates = [candidate for candidate, _ in planned]
-        self.winner_, self.schedule_ = asdict(candidates[0]), [final_entry(planned)]
+        self.winner_, self.schedule_ = candidates[0].entry, [final_entry(planned)]
         self.winner_name_ = mean_name([candidate.name for candidate in candidates])
         self.leaderboard_ = [  # without scores, as nothing was left out
             {"rank": 1, "name": self.winner_name_,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Self
 
@@ -200,7 +200,7 @@ class Known:
         rows = {row["name"]: row for row in self.leaderboard if row["baseline"]}
         how = {"rank": None, "steps": []}
         return {
-            c.name: Tried.of(asdict(c) | rows[c.name] | how, -1, rows[c.name])
+            c.name: Tried.of(c.entry | rows[c.name] | how, -1, rows[c.name])
             for c in simple if c.name in rows
         }  # fmt: skip
 
