@@ -110,12 +110,11 @@ class Rungs:
         judged = rows if self.spared is None else np.setdiff1d(rows, self.spared)
         k = min(self.count_folds(count), len(judged))
         folds = np.full(len(rows), SPARED)
-        given = self.settings
-        if self.timed:
-            folds = given.related.folds(rows, k, given.seed)
-            return rows, np.where(np.isin(rows, judged), folds, SPARED)
-        if given.related is not None:
-            folds[np.searchsorted(rows, judged)] = given.related.folds(judged, k, given.seed)
+        given, related = self.settings, self.settings.related
+        if related is not None:
+            of = rows if self.timed else judged  # what is spared comes before all periods
+            folds[np.searchsorted(rows, of)] = related.folds(of, k, given.seed)
+            folds[~np.isin(rows, judged)] = SPARED
             return rows, folds
         random = np.random.default_rng(given.seed).permutation(len(judged))
         random = random[np.argsort(given.task.strata(given.y[judged[random]]), kind="stable")]
