@@ -214,7 +214,9 @@ def _are_whole(cells: list) -> bool:
     return all(isinstance(v, whole) for cell in cells if isinstance(cell, LISTED) for v in cell)
 
 
-def as_samples(X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"):
+def as_samples(
+    X: Any, kind: str = "vectors", *, like: Any = None, reader: str = "this kernel"
+) -> Any:
     """Encode raw data as samples of one kind; encoded samples are returned unchanged.
 
     Parameters

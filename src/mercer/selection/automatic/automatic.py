@@ -126,7 +126,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     moving_ = ()  # labels of the features that move with the times of a fit
 
     @abstractmethod
-    def _read_target(self, y: object, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:
+    def _read_target(self, y: Any, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:
         """The task, and y validated against n rows; ``order`` is what is known of its classes."""
 
     def fit(self, X, y, sample_weight=None, *, groups=None, times=None, resume=None) -> Self:
