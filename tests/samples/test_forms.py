@@ -688,10 +688,11 @@ def notices(X, **given):
         (EVEN[:, :, None], r"12 series of 6 points and 1 channels.*X\.reshape\(len\(X\), -1\)"),
         (EVEN[:, None, :], "12 series of 6 points and 1 channels, time first"),
         (EVEN.reshape(N, 3, 2), '12 series of 3 points and 2 channels.*channels="first"'),
+        ([EVEN[:, :2][: 3 + i % 2] for i in range(N)], '0: arrays of 2 columns .*kind={0: "bag"}'),
         (IMAGES, r"12 images of 4 x 4 pixels.*pandas\.Series\(list\(X\)\)"),
     ],
     ids=["frame of texts", "column of texts", "vectors", "channels last", "channels first",
-         "several channels", "images"],
+         "several channels", "bags", "images"],
 )  # fmt: skip
 def test_an_automatic_estimator_says_how_it_read_what_may_be_another_kind(X, said):
     (told,) = notices(X)

@@ -192,6 +192,11 @@ def said_of_one_column(columns: list[Column], values: dict[Any, np.ndarray]) -> 
             f'{name} "series"}} reads series.'
         ]
     first = next((cell for cell in cells if cell is not None), None)
+    if column.kind == "series" and np.ndim(first) == 2 and np.shape(first)[1] > 1:
+        return [
+            f"{column.name}: arrays of {np.shape(first)[1]} columns were read as series, the rows "
+            f'of each as points in time. If their order tells nothing, give {name} "bag"}}.'
+        ]
     if column.kind == "text" or not isinstance(first, str):
         return []
     return [

@@ -510,7 +510,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         """How samples were read that would be read otherwise in another form."""
         if self.kind is not None:
             return []
-        return [*said_of_form(X), *said_of_one_column(self.columns_, table.columns)]
+        return said_of_form(X) or said_of_one_column(self.columns_, table.columns)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
