@@ -191,7 +191,7 @@ def said_of_one_column(columns: list[Column], values: dict[Any, np.ndarray]) -> 
             "array of rows, numpy.stack(cells), is a table with a column for each number, and "
             f'{name} "series"}} reads series.'
         ]
-    first = next((cell for cell in cells if cell is not None), None)
+    first: Any = next((cell for cell in cells if cell is not None), None)
     if column.kind == "series" and np.ndim(first) == 2 and np.shape(first)[1] > 1:
         return [
             f"{column.name}: arrays of {np.shape(first)[1]} columns were read as series, the rows "
