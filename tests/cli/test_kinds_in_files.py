@@ -12,9 +12,11 @@ import polars as pl
 import pytest
 from tests.cli.runner import printed
 
+from mercer.cli import table_distance
 from mercer.samples import all_kinds
 from mercer.tables import column_kinds
 
+THEIRS = {"molecule"}  # a column of the package of a test, which may be loaded here
 N = 24
 Y = np.arange(N) % 2
 RNG = np.random.default_rng(0)
@@ -155,8 +157,20 @@ def test_each_command_reads_each_kind_in_each_format(
     command(kind, *write(kind, form), ("--kind", f"x={given}") if given else (), capsys)
 
 
+def test_neighbours_are_the_same_where_few_pairs_are_compared_at_a_time(
+    capsys, folder, monkeypatch
+):
+    table, new = write("graphs", "json")
+    asked = ("neighbors", table, new, "--columns", "x", "-k", 2, "--force")
+    told(capsys, *asked)
+    apart = pl.read_csv("neighbors.csv")["distance"]
+    monkeypatch.setattr(table_distance, "TILE", 5)
+    told(capsys, *asked)
+    np.testing.assert_allclose(pl.read_csv("neighbors.csv")["distance"], apart, atol=1e-9)
+
+
 def test_each_kind_of_sample_and_of_column_stands_in_the_table():
     read = {column for _, column, _ in CELLS.values()}
-    given = {kind.name for kind in column_kinds() if kind.given}
+    given = {kind.name for kind in column_kinds() if kind.given} - THEIRS
     assert given - read == {"identifier", "drop"}  # which are left out
-    assert {kind.column for kind in all_kinds()} - {""} <= read
+    assert {kind.column for kind in all_kinds()} - {"", *THEIRS} <= read

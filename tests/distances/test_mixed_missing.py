@@ -58,6 +58,13 @@ def test_gower_by_definition(holes, weights):
     assert distance.metric is False
 
 
+def test_new_rows_may_lack_all_values_of_a_column_of_texts():
+    training, new = table(24, 0.3), table(9, 0)
+    new["c"] = pd.Series([None] * 9, dtype=training["c"].dtype)
+    found = Mixed.gower(training)(new, training)
+    assert_allclose(found, gower(new, training, training, np.ones(5)), atol=1e-12)
+
+
 def test_every_container():
     frame = table(30, 0.3)
     expected = Mixed.gower(frame)(frame)

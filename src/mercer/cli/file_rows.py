@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from mercer.cli.errors import OptionError
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from mercer.learners.additive import ColumnReasons
     from mercer.selection.automatic import Reasons
 

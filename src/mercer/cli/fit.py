@@ -15,10 +15,9 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from mercer.cli.errors import INTERRUPTED, NO_REPORT, OK
 from mercer.cli.file_rows import note_origin
@@ -44,6 +43,9 @@ from mercer.plots.report import (
 from mercer.selection.automatic import KernelClassifier, KernelRegressor
 from mercer.spoken import a_type
 from mercer.threads import Clock, Deadline, affordable_rows, paying_threads
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 SEARCH_SHARE = 0.6  # share of --time for the search on 80%; the rest is for the fit on all rows
 START = 1.0  # seconds of loading the libraries that a short search is not robbed of

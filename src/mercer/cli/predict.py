@@ -16,7 +16,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from sklearn.base import BaseEstimator
 
 from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.file_rows import in_file, targets_of
@@ -34,6 +33,9 @@ from mercer.cli.terminal import Terminal
 from mercer.persistence import ModelFileError, load, written_whole
 from mercer.spoken import a_type
 from mercer.tables import Surprises, read_columns
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 if TYPE_CHECKING:  # else loaded with the model, after what is wrong with names is said
     from mercer.learners.additive import ColumnReasons

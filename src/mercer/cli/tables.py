@@ -267,6 +267,7 @@ class _Pass:
                 tables.note(said)
             for name, zone in self.texts.zones(self.names).items():
                 tables.note(_hours_of(name, zone))
+        columns = dict(zip(block.columns, block.iter_columns()))
         for name in self.names:
             dtypes = dict.fromkeys(schema[name] for schema in schemas if name in schema)
             different = set(dtypes) - {pl.Null()}
@@ -283,7 +284,7 @@ class _Pass:
                     f"{tables.label}: column {name!r} holds {kinds} in different files. Write them "
                     "alike."
                 ) from None
-            if _is_nested(dtype, block[name] if name in block.columns else None):
+            if _is_nested(dtype, columns.get(name)):
                 tables.unread[name] = str(dtype)
                 tables.note(
                     f"Left out: {name}, which holds {dtype}. A cell must be a number, a text, a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
@@ -377,7 +378,8 @@ def _filled(X: SamplesLike, columns: list) -> Any:
         frame = frame_of(X)
         for name in gaps:
             series, known = frame[name], ~_missing(X, [name])
-            value = series.filter(known.tolist()).to_list()[0] if known.any() else 0
+            of_type = "" if series.dtype == nw.String else 0
+            value = series.filter(known.tolist()).to_list()[0] if known.any() else of_type
             series = series.fill_null(value)
             frame = frame.with_columns(
                 series.fill_nan(value) if series.dtype.is_float() else series

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
 from mercer.persistence.errors import reason
 
@@ -148,7 +147,7 @@ def whole(
         How many there are along the first axis. None: any number.
     """
 
-    def check(owner: BaseEstimator, value: object) -> None:
+    def check(owner: object, value: object) -> None:
         array = _as_array(value, axes)
         _check_range(array, least, None if below is None else below(owner))
         _check_length(array, length, owner)
@@ -159,7 +158,7 @@ def whole(
 def offsets(end: Size, *, length: Size | None = None, axes: int = 1) -> Rule:
     """Where parts of a list start: numbers that ascend from 0 to ``end``, in each row."""
 
-    def check(owner: BaseEstimator, value: object) -> None:
+    def check(owner: object, value: object) -> None:
         array = _as_array(value, axes)
         _check_length(array, length, owner)
         for row in array.reshape(-1, array.shape[-1]):
@@ -173,7 +172,7 @@ def offsets(end: Size, *, length: Size | None = None, axes: int = 1) -> Rule:
 def permutation(length: Size) -> Rule:
     """Each of the numbers 0, 1 ... below ``length`` once."""
 
-    def check(owner: BaseEstimator, value: object) -> None:
+    def check(owner: object, value: object) -> None:
         array = _as_array(value, 1)
         _check_length(array, length, owner)
         _check_range(array, 0, len(array))
@@ -185,7 +184,7 @@ def permutation(length: Size) -> Rule:
     return check
 
 
-def halves(owner: BaseEstimator, value: object) -> None:
+def halves(owner: object, value: object) -> None:
     """The two parts of each inner node of a tree: a later node, or ~ the number of a leaf.
 
     Each node but the first is a part of one node, and each leaf is, so that ways down end.
@@ -205,7 +204,7 @@ def halves(owner: BaseEstimator, value: object) -> None:
 def floats(axes: int, length: Size | None = None, columns: Size | None = None) -> Rule:
     """Numbers with a point, in one of the precisions; of any value."""
 
-    def check(owner: BaseEstimator, value: object) -> None:
+    def check(owner: object, value: object) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or value.ndim != axes:
             raise ValueError(f"is {_words(value)}, not floating numbers with {axes} axes")
         _check_length(value, length, owner)
@@ -218,7 +217,7 @@ def floats(axes: int, length: Size | None = None, columns: Size | None = None) -
 def number(most: Size | None = None, least: float = 0) -> Rule:
     """A number from ``least`` to ``most``; a whole one, if ``most`` is."""
 
-    def check(owner: BaseEstimator, value: Any) -> None:
+    def check(owner: object, value: Any) -> None:
         high = np.inf if most is None else most(owner)
         right = Integral if type(high) is int else Real
         is_number = isinstance(value, right) and not isinstance(value, bool)
@@ -231,7 +230,7 @@ def number(most: Size | None = None, least: float = 0) -> Rule:
 def equal(wanted: Size) -> Rule:
     """A whole number that follows from other fields."""
 
-    def check(owner: BaseEstimator, value: object) -> None:
+    def check(owner: object, value: object) -> None:
         if not isinstance(value, Integral) or value != wanted(owner):
             raise ValueError(f"is {str(value)[:40]}, not {wanted(owner)}")
 
@@ -241,7 +240,7 @@ def equal(wanted: Size) -> Rule:
 def one_of(*known: object) -> Rule:
     """One of some values."""
 
-    def check(owner: BaseEstimator, value: object) -> None:
+    def check(owner: object, value: object) -> None:
         if not any(type(value) is type(each) and value == each for each in known):
             raise ValueError(f"is {str(value)[:40]!r}, not one of {known}")
 
@@ -262,7 +261,7 @@ def length_of(wanted: Size) -> Rule:
 def each(rule: Rule) -> Rule:
     """A list whose items obey a rule."""
 
-    def check(owner: BaseEstimator, value: object) -> None:
+    def check(owner: object, value: object) -> None:
         if not isinstance(value, (list, tuple)):
             raise ValueError(f"is {_words(value)}, not a list")
         for item in value:
@@ -274,14 +273,14 @@ def each(rule: Rule) -> Rule:
 def optional(rule: Rule) -> Rule:
     """None, or what obeys a rule."""
 
-    def check(owner: BaseEstimator, value: object) -> None:
+    def check(owner: object, value: object) -> None:
         if value is not None:
             rule(owner, value)
 
     return check
 
 
-def unread(owner: BaseEstimator, value: object) -> None:
+def unread(owner: object, value: object) -> None:
     """Anything: no code takes it for a place, and a comparison with it cannot go wrong."""
 
 
@@ -313,7 +312,7 @@ def _check_ascent(array: np.ndarray) -> None:
             raise ValueError("descends, so that parts overlap")
 
 
-def _check_length(array: np.ndarray, length: Size | None, owner: BaseEstimator) -> None:
+def _check_length(array: np.ndarray, length: Size | None, owner: object) -> None:
     if length is not None and len(array) != length(owner):
         raise ValueError(f"has {len(array)} entries, not {length(owner)}")
 

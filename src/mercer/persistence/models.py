@@ -14,9 +14,7 @@ import os
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-
-from sklearn.base import BaseEstimator
+from typing import TYPE_CHECKING, Any
 
 import mercer
 from mercer.persistence.archives import check_members, one_reader, read_header
@@ -28,6 +26,9 @@ from mercer.persistence.own_objects import mark_own
 from mercer.persistence.schema import DEPTH, SCHEMA, check_schema
 from mercer.persistence.trust import may_be_trusted, sorted_types, trusted_names, why_unloadable
 from mercer.persistence.whole_files import open_regular, write_whole
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 FORMAT = 1
 HEADER = "mercer.json"

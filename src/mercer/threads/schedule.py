@@ -19,12 +19,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from itertools import chain, islice
 from numbers import Integral
-from typing import Any, Concatenate, ParamSpec, TypeVar
-
-from sklearn.base import BaseEstimator
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from mercer.threads.blas import blas_threads
 from mercer.threads.clock import Stop
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 def blas_limit(n: int) -> AbstractContextManager[None]:
