@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 import numpy as np
 
@@ -192,5 +192,11 @@ class Place:
 class PlaceOfLearner:
     """What learners hold as ``place``: their ``memory``, ``n_jobs`` and ``device``, if any."""
 
-    def __get__(self, learner: Any, owner: type) -> Place:
+    @overload
+    def __get__(self, learner: None, owner: type) -> PlaceOfLearner: ...
+    @overload
+    def __get__(self, learner: object, owner: type) -> Place: ...
+    def __get__(self, learner: Any, owner: type) -> Any:
+        if learner is None:  # of the class, as documentation asks for it
+            return self
         return Place(learner.memory, learner.n_jobs, getattr(learner, "device", None))
