@@ -62,9 +62,9 @@ def test_periods_follow_each_other_and_rows_of_one_time_stay_together():
     assert_array_equal(two, np.repeat([-1, 0], [300, 100]))
 
 
-def moving_table(n=300):
+def moving_table(n=300, freq="D"):
     t = np.arange(n)
-    months = pd.date_range("2024-01-01", periods=n)
+    months = pd.date_range("2016-01-01", periods=n, freq=freq)
     level = RNG.normal(size=n)
     return pd.DataFrame({"day": months, "counter": 3 * t + 5, "level": level, "hour": t % 24}), t
 
@@ -87,12 +87,17 @@ def test_what_moves_with_time_is_found_and_machines_are_tried_without_it():
     assert not any(notice.startswith("Later rows") for notice in mixed.notices_)
 
 
-def test_a_trend_is_learnt_from_what_moves_with_time():
-    X, t = moving_table()
+def test_a_trend_is_learnt_from_what_moves_with_time_unless_it_may_be_a_season():
+    X, t = moving_table(freq="W")
     y = 0.05 * t + X["level"]
     model = KernelRegressor(trials=2).fit(X[:225], y[:225], times=t[:225])
     assert model.winner_name_ == "linear (spline)"
+    assert set(model.trend_) == set(model.moving_) > {"counter"}
     assert model.score(X[225:], y[225:]) > 0.95
+    X, _ = moving_table(freq="D")  # not a year
+    model = KernelRegressor(trials=1).fit(X[:225], y[:225], times=t[:225])
+    assert "counter" in model.moving_
+    assert model.trend_ == ()
 
 
 @pytest.mark.parametrize("learner", ["shapes", "neighbourhood"])

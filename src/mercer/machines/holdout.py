@@ -360,7 +360,7 @@ def score_held_out(
     scores, versus, answers = {}, {}, {}
     features = model.encoder_.features_
     tried = [row["name"] for row in model.leaderboard_]
-    for candidate in simple_candidates(features, moving=model.moving_):
+    for candidate in simple_candidates(features, trend=model.trend_):
         name = candidate.name
         if model.searched_ is not None and name not in tried:
             continue  # it took too long in the search

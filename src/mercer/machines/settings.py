@@ -101,6 +101,7 @@ class SearchSettings:
     weights: np.ndarray | None = None  # of the rows, all > 0
     related: Related | None = None  # groups or times of the rows, which the folds keep apart
     moving: tuple[str, ...] = ()  # labels of the features that move with the times
+    trend: tuple[str, ...] = ()  # those of them that the linear model reads as straight lines
     #: infinite for a search with a fixed number of trials, and for a replay
     clock: Clock = field(default_factory=Clock)
     n_jobs: int | None = None

@@ -42,7 +42,7 @@ from mercer.tables.forms import (
     spelled_number,
 )
 from mercer.tables.identifiers import spare_telling_texts, spare_worded_texts
-from mercer.tables.related import FEW_GROUPS, ORIGINS, Related
+from mercer.tables.related import FEW_GROUPS, ORIGINS, Related, hold_trends
 from mercer.tables.review import (
     Finding,
     find_leaks,
@@ -81,11 +81,11 @@ __all__ = [
     "Related", "RowHashes", "Surprises", "TableEncoder", "as_dates", "as_items", "as_numbers",
     "as_texts", "column_bytes", "column_kind", "column_kinds", "column_notices", "date_parts",
     "default_metric", "doubt_notices", "encoder_of", "find_leaks", "find_repeated_rows",
-    "find_shared_rows", "form_of", "histogram", "infer_columns", "is_missing_mark", "is_one_zone",
-    "known_order", "learn_effects", "level_text", "levels_in_order", "listed", "misfits",
-    "missing_values", "ranks_of", "read_as", "read_columns", "review_columns", "review_target",
-    "rows_of", "said_of_one_column", "shared_rows", "spare_telling_texts", "spare_worded_texts",
-    "spelled_number", "task_of", "unreadable", "used_columns", "words_of",
+    "find_shared_rows", "form_of", "histogram", "hold_trends", "infer_columns", "is_missing_mark",
+    "is_one_zone", "known_order", "learn_effects", "level_text", "levels_in_order", "listed",
+    "misfits", "missing_values", "ranks_of", "read_as", "read_columns", "review_columns",
+    "review_target", "rows_of", "said_of_one_column", "shared_rows", "spare_telling_texts",
+    "spare_worded_texts", "spelled_number", "task_of", "unreadable", "used_columns", "words_of",
 ]  # fmt: skip
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use

@@ -7,6 +7,7 @@ much: here whole groups are held out, or later rows than those that a fit learns
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,13 +15,22 @@ import numpy as np
 
 if TYPE_CHECKING:
     from mercer.samples import EncodedColumns
+    from mercer.tables.columns import Column
     from mercer.tables.encoding import Feature
 
 FEW_GROUPS = 10  # with fewer groups of held-out rows a score says little
 #: parts of the rows that come before each fold, where rows have times: one period alone may be
 #: unlike all others
 ORIGINS = (0.4, 0.6, 0.8)
+TREND_DAYS = 730  # of dates: in less than two years seasons look like trends
 LATEST = 0.25  # part of the rows that is the fold, if they have too few times for those
+
+
+def hold_trends(columns: Iterable[Column]) -> bool:
+    """Whether dates that move with time span enough of it to tell a trend from a season."""
+    dates = [(c.low, c.high) for c in columns if c.kind == "date" and c.low is not None]
+    spans = [np.datetime64(str(high)) - np.datetime64(str(low)) for low, high in dates]
+    return all(span >= np.timedelta64(TREND_DAYS, "D") for span in spans)
 
 
 @dataclass(frozen=True, eq=False)

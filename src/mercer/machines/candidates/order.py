@@ -31,12 +31,12 @@ SPARSE_FROM = 100  # with more columns, the linear model is sparse
 
 
 def simple_candidates(
-    features: list[Feature], several: bool = False, moving: tuple[str, ...] = ()
+    features: list[Feature], several: bool = False, trend: tuple[str, ...] = ()
 ) -> list[Candidate]:
     """The simple models that suit the columns of a table, and its target or ``several`` targets:
-    the constant, and a linear model; what is ``moving`` with time is a straight line to it."""
+    the constant, and a linear model, to which the features of a ``trend`` are straight lines."""
     columns = len(read_as(features, "scaled", "code"))
-    linear = Candidate("splines", machine="linear", without=moving)
+    linear = Candidate("splines", machine="linear", without=trend)
     if columns > SPARSE_FROM and not several:
         linear = Candidate("columns", machine="sparse")
     found = [Candidate("trivial", machine="constant")]

@@ -62,6 +62,7 @@ from mercer.tables import (
     TableEncoder,
     column_notices,
     default_metric,
+    hold_trends,
     infer_columns,
     said_of_one_column,
     spare_telling_texts,
@@ -123,7 +124,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
 
     spread_ = None  # how far off predictions are, of numbers and if a search was made
     targets_ = None  # the names of several targets
-    moving_ = ()  # labels of the features that move with the times of a fit
+    moving_ = trend_ = ()  # labels of the features that move with the times of a fit
 
     @abstractmethod
     def _read_target(self, y: Any, n: int, order: list | None = None) -> tuple[Task, np.ndarray]:
@@ -229,10 +230,12 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         self.row_hashes_ = self._hashed(rows, y)
         if related is not None:
             self.moving_ = related.moving(self.encoder_.features_, rows.matrix)
+            self.trend_ = self.moving_ if hold_trends(self.columns_) else ()
         settings = SearchSettings(
             task, self.encoder_.features_, rows.matrix, y, metric, memory, self._seed,
-            weights=weights, related=related, moving=self.moving_, clock=clock, n_jobs=self.n_jobs,
-            only=self.only, progress=self.progress, sizes=self.sizes,
+            weights=weights, related=related, moving=self.moving_, trend=self.trend_,
+            clock=clock, n_jobs=self.n_jobs, only=self.only, progress=self.progress,
+            sizes=self.sizes,
             speed=Speed.measured() if clock.limited else REFERENCE,
         )  # fmt: skip
         settings = replace(settings, task=self._on_its_scale(settings))

@@ -50,6 +50,9 @@ class KernelClassifier(ClassifierMixin, AutomaticKernel):
     moving_ : tuple of str
         Labels of encoded columns that move with the ``times`` of the fit: most later values are
         new ones.
+    trend_ : tuple of str
+        Those of them that the linear model reads as straight lines; none if dates span less than
+        two years, in which seasons look like trends.
     row_hashes_ : RowHashes
         Hashes of the rows of the fit, by which `mercer.plots.save_report` knows them again.
     searched_ : str

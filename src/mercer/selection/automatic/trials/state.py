@@ -237,7 +237,7 @@ class SearchState:
         self.learnt = LearntKernels(settings)
         self.held = HeldPredictions(settings)
         self.simple = simple_candidates(  # they are tried first
-            settings.features, settings.several, settings.moving
+            settings.features, settings.several, settings.trend
         )
         if settings.little_memory and settings.objects:
             self.simple = self.simple[:1]
