@@ -127,13 +127,14 @@ class Related:
         """
         if self.times is None:
             return ()
-        numbers, folds = M.numbers, self.folds(np.arange(len(M)), 1, 0)
+        folds = self.folds(np.arange(len(M)), 1, 0)
         read = [j for j, feature in enumerate(features) if feature.kind == "scaled"]
-        moves = np.ones(len(read), bool)
-        for f in range(folds.max() + 1):
-            before, later = numbers[folds < f][:, read], numbers[folds == f][:, read]
-            outside = (later < before.min(axis=0)) | (later > before.max(axis=0))
-            moves &= outside.mean(axis=0) > 0.5
+        moves, low, high = np.ones(len(read), bool), np.inf, -np.inf
+        for f in range(-1, folds.max() + 1):  # the first rows are before all periods
+            own = M.numbers[np.ix_(folds == f, read)]
+            if f >= 0:
+                moves &= ((own < low) | (own > high)).mean(axis=0) > 0.5
+            low, high = np.minimum(low, own.min(axis=0)), np.maximum(high, own.max(axis=0))
         return tuple(features[j].label for j, moved in zip(read, moves) if moved)
 
     def _last(self, rows: np.ndarray, share: float, seed: int) -> np.ndarray:

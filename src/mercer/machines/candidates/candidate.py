@@ -120,14 +120,13 @@ class Candidate:
     #: splines as straight lines: a trend goes on
     without: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "without", tuple(self.without))  # a schedule in JSON has a list
-
     @classmethod
     def of(cls, entry: dict) -> Candidate:
         """The candidate of an entry of a schedule, which has its attributes and others."""
         names = {each.name for each in dataclasses.fields(cls)}
-        return cls(**{name: value for name, value in entry.items() if name in names})
+        own: dict[str, Any] = {name: value for name, value in entry.items() if name in names}
+        own["without"] = tuple(own.get("without", ()))
+        return cls(**own)
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -249,9 +248,10 @@ class Candidate:
         """The features in their places, of which those that it does not read are of no kind."""
         if not self.without:
             return features
-        kinds = {"scaled": TREND}
         return [
-            replace(f, kind=kinds.get(f.kind, UNREAD), alike=-1) if f.label in self.without else f
+            replace(f, kind=TREND if f.kind == "scaled" else UNREAD, alike=-1)
+            if f.label in self.without
+            else f
             for f in features
         ]
 

@@ -82,7 +82,7 @@ class Trials:
             order = [c for c in order if not c.kernels.of_objects or c.kind.low_rank]
         able = (c for c in order if c.kind.several or not given.several)
         order = [c for c in able if c.kind.fits(self.state.finals, c)]
-        order = self._twice(order, given.moving)[:trials]
+        order = self._twice(order)[:trials]
         if order and not self.state.schedule:
             self._shorten(order[0])
         first, *rest = self.state.rungs.plan()
@@ -118,12 +118,13 @@ class Trials:
             )
         return self._finish()
 
-    def _twice(self, order: list[Candidate], moving: tuple[str, ...]) -> list[Candidate]:
+    def _twice(self, order: list[Candidate]) -> list[Candidate]:
         """Each candidate without the features that move with time, and then as it is.
 
         Of later rows these features have values that no row had before. A trend is learnt by them,
         but most kernels know nothing of new values.
         """
+        moving = self.settings.moving
         if not moving:
             return order
         self.state.notices.append(
