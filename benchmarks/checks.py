@@ -1,16 +1,23 @@
-"""``mercer check`` on wide and on long tables: processor seconds by columns and by rows."""
+"""The command on wide and on long tables: processor seconds of ``mercer check`` by columns and by
+rows, and how well ``mercer fit --time`` keeps its time, alone and beside two busy processes.
+
+``--clock`` measures the second alone.
+"""
 
 from __future__ import annotations
 
+import argparse
 import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from commands import beside, command
 from harness import Section, options
 
 FEW_ROWS, FEW_COLUMNS = 40, 20
@@ -40,8 +47,80 @@ def processor_seconds(file: Path) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def made(rows: int, columns: int) -> pl.DataFrame:
+    """Numbers, of which the first three say most of the target."""
+    X = np.random.default_rng(0).normal(size=(rows, columns)).astype(np.float32)
+    target = X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 0]
+    noise = np.random.default_rng(1).normal(size=rows)
+    return pl.DataFrame(X, [f"x{j}" for j in range(columns)]).with_columns(target=target + noise)
+
+
+def with_levels(rows: int, levels: int) -> pl.DataFrame:
+    """Nineteen numbers, and a column of levels whose effects explain half of the target."""
+    rng = np.random.default_rng(2)
+    level, effects = rng.integers(0, levels, rows), rng.normal(size=levels)
+    shop = pl.Series("shop", [f"shop{i}" for i in level])
+    return made(rows, 19).with_columns(shop, target=pl.col("target") + 2 * effects[level])
+
+
+def with_texts(rows: int, letters: int) -> pl.DataFrame:
+    """Long texts of two classes, which differ in some words."""
+    rng = np.random.default_rng(3)
+    classes, words = rng.integers(0, 2, rows), np.array([f"word{i}" for i in range(3000)])
+    chosen = rng.integers(0, 2000, (rows, letters // 9)) + 1000 * classes[:, None]
+    return pl.DataFrame({"text": [" ".join(words[row]) for row in chosen],
+                         "target": np.where(classes, "new", "old")})  # fmt: skip
+
+
+#: the tables of the clock, and for how many seconds each is fitted
+CLOCK: dict[str, tuple[Callable[[], pl.DataFrame], tuple[int, ...]]] = {
+    "500 x 10": (lambda: made(500, 10), (5, 10)),
+    "60 x 2,000": (lambda: made(60, 2000), (5, 10)),
+    "40 x 7,000": (lambda: made(40, 7000), (10, 30)),
+    "40 x 20,000": (lambda: made(40, 20_000), (30,)),
+    "30,000 x 20, 5,000 levels": (lambda: with_levels(30_000, 5000), (5, 10, 30)),
+    "1,000 texts of 10,000 letters": (lambda: with_texts(1000, 10_000), (10, 30)),
+    "262,000 x 25": (lambda: made(262_000, 25), (10, 30)),
+    "1,000,000 x 10": (lambda: made(1_000_000, 10), (30,)),
+}
+
+
+def clock(args: argparse.Namespace) -> None:
+    """Seconds on the wall of `mercer fit --time`, by table and time."""
+    section = Section(
+        "clock",
+        "Seconds of `mercer fit --time` from its start to its end, alone and beside two processes "
+        "that are always busy; in brackets the processor seconds.",
+        ["table", "--time", "alone", "beside two"],
+    )
+    late = {0: 0.0, 2: 0.0}
+    for name, (make, times) in CLOCK.items():
+        table = make()
+        numbers = table["target"].dtype.is_numeric()
+        task, metric = ("regression", "r2") if numbers else ("classification", "log_loss")
+        for seconds in times[:1] if args.quick else times:
+            cells = []
+            for others in late:
+                with beside(others):
+                    run = command(table, table.head(5), task, seconds, metric)
+                cells.append(f"{run.seconds:.1f} ({run.processors:.0f})")
+                late[others] = max(late[others], run.seconds / seconds)
+            section.row(name, f"{seconds} s", *cells)
+    section.note(
+        f"the latest end: {late[0]:.2f} times the time alone, {late[2]:.2f} beside two processes"
+    )
+    section.finish(args.write)
+
+
 def main() -> None:
-    args = options()
+    args = options(("--clock", {"action": "store_true", "help": "measure the clock alone"}))
+    if not args.clock:
+        checks(args)
+    clock(args)
+
+
+def checks(args: argparse.Namespace) -> None:
+    """Processor seconds of `mercer check`, by columns and by rows."""
     section = Section(
         "checks",
         "Processor seconds of `mercer check` on tables with columns of seven kinds.",

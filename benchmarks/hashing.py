@@ -21,10 +21,10 @@ from sklearn.datasets import load_svmlight_file
 from harness import Section, data_folder, interleaved, options, peak_memory
 from mercer import LSHIndex, MinHash, _native
 from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski
-from mercer.search import BruteForce, GraphIndex
+from mercer.search import BruteForce, DescentIndex
 
 RECALL = 0.9
-PEERS = ("faiss", "rensa", "datasketch", "usearch")
+PEERS = ("faiss", "rensa", "datasketch")
 HERE = {name for name in PEERS if importlib.util.find_spec(name)}
 
 
@@ -107,11 +107,10 @@ def speed(section: Section, quick: bool) -> None:
         index = LSHIndex(Minkowski(), near, 0.95, n_jobs=1).fit(X)
         fits["mercer LSHIndex"] = time.perf_counter() - began
         searches["mercer LSHIndex"] = lambda Z, k=k, i=index: i.query(Z, k)[1]
-        if "usearch" in HERE:
-            began = time.perf_counter()
-            graph = GraphIndex(Minkowski(), n_jobs=1).fit(X)
-            fits["mercer GraphIndex"] = time.perf_counter() - began
-            searches["mercer GraphIndex"] = lambda Z, k=k, i=graph: i.query(Z, k)[1]
+        began = time.perf_counter()
+        walks = DescentIndex(Minkowski(), n_jobs=1).fit(X)
+        fits["mercer DescentIndex"] = time.perf_counter() - began
+        searches["mercer DescentIndex"] = lambda Z, k=k, i=walks: i.query(Z, k)[1]
         if "faiss" in HERE:
             import faiss
 

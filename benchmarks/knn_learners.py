@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 from harness import Section, interleaved, options
 from mercer import KNeighborsClassifier, NearestNeighbors
-from mercer.learners.neighbours.neighbour_predictor import some_neighbours
+from mercer.learners.neighbours.neighbour_classifier import some_neighbours
 
 N, QUERIES, D, CLASSES = 20_000, 5000, 16, 5
 

@@ -19,7 +19,7 @@ import mercer.learners.perceptrons.perceptron
 from mercer import search
 from mercer.dedup import signing
 from mercer.distances import Minkowski, comparison, tiles
-from mercer.gram import DenseGram, TiledGram, factored, gram, lapack, low_rank, operator, tiled
+from mercer.gram import DenseGram, TiledGram, gram, lapack, low_rank, operator, tiled
 from mercer.gram.operator import MatrixPart
 from mercer.kernels import (
     RBF,
@@ -98,7 +98,7 @@ def test_products_and_rows_of_many_tiles_are_those_of_one(case, small):
     wanted = [(K.dense(), K @ v[: K.shape[1]], K.rows(some), K.diag()) for K in wanted]
     small(operator, EDGE=4, STRIP=2)
     small(tiled, STRIP=3, WIDE=6)
-    small(factored, STRIP=4)
+    small(low_rank, PRODUCT=4)
     for K, (dense, product, rows, diagonal) in zip(
         (gram(bound, A), gram(bound, A, B), gram(bound, B, A)), wanted
     ):
@@ -217,7 +217,7 @@ def test_a_factor_of_many_strips(small):
     one = low_rank.pivoted_cholesky(K, 20, random_state=0)
     product, diagonal = one @ V, one.diag()
     small(low_rank, STRIP=7)
-    small(factored, STRIP=11)
+    small(low_rank, PRODUCT=11)
     many = low_rank.pivoted_cholesky(K, 20, random_state=0)
     assert_array_equal(many.centres, one.centres)
     assert_allclose(many.F, one.F, atol=1e-12)
@@ -233,7 +233,7 @@ def test_features_of_many_strips(small):
     K = gram(Linear(), X)
     w, coef = RNG.normal(size=3), V[:, 0]
     wanted = X @ w, X.T @ coef
-    small(factored, STRIP=7)
+    small(low_rank, PRODUCT=7)
     K = gram(Linear(), X)
     assert len(list(K.strips())) == 13
     assert_allclose(K.project(w), wanted[0])

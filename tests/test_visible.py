@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from mercer.visible import visible
+from mercer.spoken import visible
 
 
 def test_nothing_is_left_that_controls_anything():

@@ -8,6 +8,7 @@ from mercer import (
     deep as deep,
     distances as distances,
     distributed as distributed,
+    explain as explain,
     gram as gram,
     kernels as kernels,
     learners as learners,
@@ -22,10 +23,12 @@ from mercer.dedup.documents import deduplicate as deduplicate
 from mercer.environment import show_versions as show_versions
 from mercer.learners.additive.classifier import AdditiveClassifier as AdditiveClassifier
 from mercer.learners.additive.regressor import AdditiveRegressor as AdditiveRegressor
-from mercer.learners.features.convolutions import ConvolutionFeatures as ConvolutionFeatures
+from mercer.learners.density.hdbscan import HDBSCAN as HDBSCAN
+from mercer.learners.density.kmedoids import KMedoids as KMedoids
 from mercer.learners.features.nystroem import Nystroem as Nystroem
 from mercer.learners.features.random_features import RandomFeatures as RandomFeatures
 from mercer.learners.features.series_features import (
+    ConvolutionFeatures as ConvolutionFeatures,
     SignatureFeatures as SignatureFeatures,
     WarpingFeatures as WarpingFeatures,
 )
@@ -51,6 +54,9 @@ from mercer.learners.neighbourhoods.neighbourhood_regressor import (
     NeighbourhoodMachineClassifier as NeighbourhoodMachineClassifier,
     NeighbourhoodMachineRegressor as NeighbourhoodMachineRegressor,
 )
+from mercer.learners.neighbours.isomap import Isomap as Isomap
+from mercer.learners.neighbours.knn_imputer import KNNImputer as KNNImputer
+from mercer.learners.neighbours.label_spreading import LabelSpreading as LabelSpreading
 from mercer.learners.neighbours.local_outliers import LocalOutlierFactor as LocalOutlierFactor
 from mercer.learners.neighbours.local_process import (
     NeighbourGaussianProcess as NeighbourGaussianProcess,
@@ -59,6 +65,7 @@ from mercer.learners.neighbours.neighbour_classifier import (
     KNeighborsClassifier as KNeighborsClassifier,
     KNeighborsRegressor as KNeighborsRegressor,
 )
+from mercer.learners.neighbours.neighbour_embedding import NeighbourEmbedding as NeighbourEmbedding
 from mercer.learners.neighbours.neighbour_learner import NearestNeighbors as NearestNeighbors
 from mercer.learners.neighbours.radius_predictor import (
     RadiusNeighborsClassifier as RadiusNeighborsClassifier,
@@ -93,6 +100,7 @@ from mercer.search.lsh import LSHIndex as LSHIndex
 from mercer.search.minhash import MinHash as MinHash
 from mercer.selection.automatic.classifier import KernelClassifier as KernelClassifier
 from mercer.selection.automatic.regressor import KernelRegressor as KernelRegressor
+from mercer.selection.elimination import RecursiveElimination as RecursiveElimination
 from mercer.selection.grid.search import KernelSearchCV as KernelSearchCV
 from mercer.streams.checkpoint import Checkpoint as Checkpoint
 from mercer.streams.chunks import Chunks as Chunks

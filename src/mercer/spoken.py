@@ -1,15 +1,16 @@
 """Numbers as people write them: 12,300; 0.034; 1.2 million; and years as 2024.
 
-`written` shows a single value of any type, as it stands in Python; `a_type` names a type.
+`written` shows a single value of any type, as it stands in Python; `a_type` names a type,
+`visible` makes texts from data fit to be shown on a terminal or a page, and `in_page` makes values
+fit to stand in one.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
-
-import numpy as np
 
 GREAT = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 MOST, LEAST = 1e15, 1e-5  # of sizes that are written without a power of ten
@@ -54,10 +55,13 @@ def written(value: object) -> str:
 
     Examples
     --------
+    >>> import numpy as np
     >>> written(np.str_("a")), written(np.float64(2.5)), written("a")
     ("'a'", '2.5', "'a'")
     """
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    from numpy import generic  # which `mercer --help` does not wait for
+
+    return repr(value.item() if isinstance(value, generic) else value)
 
 
 def a_type(value: object) -> str:
@@ -65,6 +69,7 @@ def a_type(value: object) -> str:
 
     Examples
     --------
+    >>> import numpy as np
     >>> a_type({}), a_type(np.ones(3)), a_type(1), a_type(np.uint8(1))
     ('a dict', 'an ndarray', 'an int', 'a uint8')
     """
@@ -97,3 +102,34 @@ def _plain(size: float, digits: int) -> str:
     places = max(0, digits - 1 - math.floor(math.log10(size)))
     text = f"{size:,.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+CONTROLS = [code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"]
+# line separators, and what reverses the order of the letters that follow
+UNSEEN = [*range(0x2028, 0x202F), *range(0x2066, 0x206A)]
+SURROGATES = range(0xD800, 0xE000)  # halves of characters, as in file names that are not UTF-8
+SHOWN = {code: f"\\x{code:02x}" for code in CONTROLS}
+SHOWN |= {code: f"\\u{code:04x}" for code in (*UNSEEN, *SURROGATES)}
+
+
+def in_page(value: object) -> str:
+    r"""A value as JSON in ASCII, in which no text can end the element of a page around it.
+
+    Examples
+    --------
+    >>> in_page(["</script>"])
+    '["\\u003c/script\\u003e"]'
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def visible(text: str) -> str:
+    r"""A text with each character that controls something written out; line breaks and tabs stay.
+
+    Examples
+    --------
+    >>> visible("\x1b[31mred")
+    '\\x1b[31mred'
+    """
+    return text.translate(SHOWN)

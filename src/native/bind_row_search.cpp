@@ -110,6 +110,74 @@ void check_kept(const Tensor<T, 2>& distances, const Tensor<int64_t, 2>& ids, si
     check_aligned(distances, ids);
 }
 
+// Cores, parts, lengths, ids and limits of all n rows; whole and least of the nodes of a tree.
+Reach<double> edges_of(const Ids& own, const Tensor<const double, 1>& core, const Ids& part,
+                       const Ids& whole, const Tensor<const double, 1>& least,
+                       const Tensor<double, 1>& lengths, const Tensor<int64_t, 1>& ids,
+                       const Tensor<double, 1>& limits, size_t nodes) {
+    const size_t n = core.shape(0);
+    require(part.shape(0) == n && lengths.shape(0) == n && ids.shape(0) == n &&
+                limits.shape(0) == n && whole.shape(0) == nodes && least.shape(0) == nodes,
+            "shapes must be core, part, lengths, ids, limits (n,), whole and least (nodes,)");
+    check_aligned(core, part, whole, least, lengths, ids, limits);
+    for (size_t i = 0; i < own.shape(0); ++i)
+        require(own.data()[i] >= 0 && static_cast<size_t>(own.data()[i]) < n,
+                "queries must be training rows");
+    for (size_t i = 0; i < n; ++i)
+        require(part.data()[i] >= 0 && static_cast<size_t>(part.data()[i]) < n,
+                "parts must be in 0, ..., n - 1");
+    return {core.data(), part.data(), whole.data(), least.data(),
+            lengths.data(), ids.data(), limits.data()};
+}
+
+void bind_reach(nb::module_& m) {
+    const auto rows_reach = [](Tensor<const double, 2> Q, Ids own, Tensor<const double, 2> X,
+                               int64_t first, Weights<double> w, Weights<double> origin,
+                               Tensor<const int32_t, 1> features, double p, bool safe,
+                               Tensor<const double, 1> core, Ids part, Ids whole,
+                               Tensor<const double, 1> least, Tensor<double, 1> lengths,
+                               Tensor<int64_t, 1> ids, Tensor<double, 1> limits) {
+        const auto queries = queries_of<double>(Q, w, own, p, safe, X.shape(1));
+        const auto rows = rows_from<double>(X, origin, features, first);
+        require(first == 0 && rows.m == core.shape(0), "X must have all rows");
+        const auto edges = edges_of(own, core, part, whole, least, lengths, ids, limits, 0);
+        nb::gil_scoped_release release;
+        std::vector<double> work(rows_of<double>().work_size(queries.n, queries.d));
+        std::vector<double> norms(queries.n);
+        rows_of<double>().reach(queries, rows, edges, work.data(), norms.data());
+    };
+    m.def("rows_reach", rows_reach, nb::arg("Q").noconvert(), nb::arg("own"),
+          nb::arg("X").noconvert(), nb::arg("first"), nb::arg("w"), nb::arg("origin"),
+          nb::arg("features"), nb::arg("p"), nb::arg("safe"), nb::arg("core"), nb::arg("part"), nb::arg("whole"), nb::arg("least"),
+          nb::arg("lengths").noconvert(), nb::arg("ids").noconvert(),
+          nb::arg("limits").noconvert());
+    const auto kd_reach = [](Tensor<const double, 3> rows, Ids order,
+                             Tensor<const int32_t, 1> features, Tensor<const double, 2> bounds,
+                             Tensor<const double, 2> box, Tensor<const double, 2> Q, Ids own,
+                             Weights<double> w, double p, bool safe, Tensor<const double, 1> core,
+                             Ids part, Ids whole, Tensor<const double, 1> least,
+                             Tensor<double, 1> lengths, Tensor<int64_t, 1> ids,
+                             Tensor<double, 1> limits) {
+        const auto tree = tree_from<double>(rows, order, features, bounds, box);
+        const auto queries = queries_of<double>(Q, w, own, p, safe, rows.shape(1));
+        require(tree.n == core.shape(0), "core must be (n,)");
+        for (size_t i = 0; i < tree.n; ++i)
+            require(order.data()[i] >= 0 && static_cast<size_t>(order.data()[i]) < tree.n,
+                    "order must be of 0, ..., n - 1");
+        const auto edges =
+            edges_of(own, core, part, whole, least, lengths, ids, limits, 2 * tree.leaves - 1);
+        nb::gil_scoped_release release;
+        std::vector<double> work(queries.d);
+        tree_of<double>().reach(tree, queries, edges, work.data());
+    };
+    m.def("kd_reach", kd_reach, nb::arg("rows").noconvert(), nb::arg("order").noconvert(),
+          nb::arg("features").noconvert(), nb::arg("bounds").noconvert(),
+          nb::arg("box").noconvert(), nb::arg("Q").noconvert(), nb::arg("own"), nb::arg("w"),
+          nb::arg("p"), nb::arg("safe"), nb::arg("core"), nb::arg("part"), nb::arg("whole"), nb::arg("least"),
+          nb::arg("lengths").noconvert(), nb::arg("ids").noconvert(),
+          nb::arg("limits").noconvert());
+}
+
 template <class T>
 void bind_rows_as(nb::module_& m) {
     const auto nearest = [](Tensor<const T, 2> Q, Ids own, Tensor<const T, 2> X, int64_t first,
@@ -236,6 +304,7 @@ void bind_row_search(nb::module_& m) {
     bind_rows_as<double>(m);
     bind_tree_as<float>(m);
     bind_tree_as<double>(m);
+    bind_reach(m);
 }
 
 }  // namespace mercer

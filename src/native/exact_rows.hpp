@@ -229,6 +229,8 @@ struct NearestRows {
             id[last] = far_id;
         }
     }
+    bool wants(size_t, int64_t) const { return true; }
+    bool skips(size_t, size_t) const { return false; }
 };
 
 // All rows within a radius. Those beyond the capacity are counted, but not written.
@@ -258,6 +260,44 @@ struct RowsWithin {
         return true;
     }
     void end(size_t) const {}
+    bool wants(size_t, int64_t) const { return true; }
+    bool skips(size_t, size_t) const { return false; }
+};
+
+// The shortest edge of each query to a row of another part (see Reach).
+template <class T>
+struct ReachRows {
+    const Reach<T>& edges;
+    const int64_t* own;
+    const RowNorm norm;
+
+    static constexpr bool shrinks = true;
+
+    void begin(size_t) const {}
+    T farthest(size_t i) const { return edges.limits[edges.part[own[i]]]; }
+    double limit(size_t i) const {
+        const T most = farthest(i);
+        return edges.core[own[i]] < most ? sum_limit<T>(static_cast<double>(most), norm) : -1;
+    }
+    // Whether a row may be of use, before its distance is computed.
+    bool wants(size_t i, int64_t id) const {
+        return edges.part[id] != edges.part[own[i]] && edges.core[id] < farthest(i);
+    }
+    bool offer(size_t i, int64_t id, T d) const {
+        const int64_t row = own[i], part = edges.part[row];
+        const T least = edges.core[row] > edges.core[id] ? edges.core[row] : edges.core[id];
+        const T length = d > least ? d : least;
+        if (length < edges.limits[part]) {
+            edges.limits[part] = edges.lengths[row] = length;
+            edges.ids[row] = id;
+        }
+        return true;
+    }
+    void end(size_t) const {}
+    // Whether no row of a node of the tree is of use.
+    bool skips(size_t i, size_t node) const {
+        return edges.whole[node] == edges.part[own[i]] || !(edges.least[node] < farthest(i));
+    }
 };
 
 }  // namespace

@@ -236,7 +236,7 @@ struct Visitor {
         for (; near != 0; near &= near - 1) {
             const size_t l = lowest_bit(near);
             const int64_t id = tree.order[begin + l];
-            if (id != queries.own[i]) keep.offer(i, id, distance(l));
+            if (id != queries.own[i] && keep.wants(i, id)) keep.offer(i, id, distance(l));
         }
         if (Keep::shrinks) set_limit(keep.limit(i));
     }
@@ -291,7 +291,7 @@ struct Visitor {
             queries.norm);
         for (size_t l = begin; l < end; ++l) {
             const int64_t id = tree.order[l];
-            if (id == queries.own[i]) continue;
+            if (id == queries.own[i] || !keep.wants(i, id)) continue;
             if (!keep.offer(i, id, distance)) break;
         }
         if (Keep::shrinks) set_limit(keep.limit(i));
@@ -313,6 +313,7 @@ struct Visitor {
 
     void visit(size_t node, size_t a, size_t b, double distance) {
         if (distance * (1 - 1e-11) > limit) return;
+        if (keep.skips(i, b - a == 1 ? tree.leaves - 1 + a : node)) return;
         if (b - a == 1) return leaf(a);
         if (tree.bounds[2 * node] > tree.bounds[2 * node + 1]) return equal_rows(a, b);
         const size_t middle = (a + b) / 2, feature = static_cast<size_t>(tree.features[node]);
@@ -390,14 +391,20 @@ size_t within(const KdTree<T>& tree, const RowQueries<T>& queries, double radius
     return keep.found;
 }
 
+template <class T>
+void reach(const KdTree<T>& tree, const RowQueries<T>& queries, const Reach<T>& edges, double* work) {
+    ReachRows<T> keep{edges, queries.own, queries.norm};
+    search(tree, queries, keep, work);
+}
+
 }  // namespace
 
 extern const KdTreeLoops<float> kd_tree32;
 extern const KdTreeLoops<double> kd_tree64;
 constinit const KdTreeLoops<float> kd_tree32 = {build<float>, leaves<float>, nearest<float>,
-                                                within<float>};
+                                                within<float>, reach<float>};
 constinit const KdTreeLoops<double> kd_tree64 = {build<double>, leaves<double>, nearest<double>,
-                                                 within<double>};
+                                                 within<double>, reach<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -35,6 +35,8 @@ struct KdTreeLoops {
     size_t (*within)(const KdTree<T>& tree, const RowQueries<T>& queries, double radius,
                      int64_t* queries_found, int64_t* ids, T* distances, size_t capacity,
                      double* work);
+    void (*reach)(const KdTree<T>& tree, const RowQueries<T>& queries, const Reach<T>& edges,
+                  double* work);
 };
 
 }  // namespace mercer

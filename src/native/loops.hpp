@@ -12,8 +12,10 @@
 
 #include "bins.hpp"
 #include "convolutions.hpp"
+#include "descent.hpp"
 #include "distances.hpp"
 #include "edit.hpp"
+#include "embedding.hpp"
 #include "hashing.hpp"
 #include "kd_tree.hpp"
 #include "kmers.hpp"
@@ -25,6 +27,7 @@
 #include "row_search.hpp"
 #include "series.hpp"
 #include "sets.hpp"
+#include "shapley.hpp"
 #include "signatures.hpp"
 #include "smo.hpp"
 #include "subsequences.hpp"
@@ -69,6 +72,7 @@ struct Loops {
     const ColumnPairLoops& column_pairs;
     const ConvolutionLoops<float>& convolutions32;
     const ConvolutionLoops<double>& convolutions64;
+    const DescentLoops& descents;
     const RadialLoops<float>& radial32;
     const RadialLoops<double>& radial64;
     const PairLoops<float>& pairs32;
@@ -77,6 +81,7 @@ struct Loops {
     const SmoLoops<double>& smo64;
     const EditLoops<uint8_t>& edit8;
     const EditLoops<int32_t>& edit32;
+    const EmbeddingLoops& embeddings;
     const HashLoops& hashes;
     const KdTreeLoops<float>& kd_tree32;
     const KdTreeLoops<double>& kd_tree64;
@@ -103,6 +108,8 @@ struct Loops {
     const SeriesLoops& series;
     const SetLoops<float>& sets32;
     const SetLoops<double>& sets64;
+    const ShapleyLoops<float>& shapley32;
+    const ShapleyLoops<double>& shapley64;
     const SignatureLoops& signatures;
     const SubsequenceLoops<uint8_t>& subsequences8;
     const SubsequenceLoops<int32_t>& subsequences32;

@@ -37,12 +37,16 @@ NB_MODULE(_native, m) {
     bind_bins(m);
     bind_radial(m);
     bind_convolutions(m);
+    bind_density(m);
+    bind_descent(m);
     bind_distances(m);
     bind_documents(m);
     bind_edit(m);
+    bind_embedding(m);
     bind_graph_edit(m);
     bind_graphs(m);
     bind_hashing(m);
+    bind_shapley(m);
     bind_smo(m);
     bind_kmers(m);
     bind_linear_svm(m);

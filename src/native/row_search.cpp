@@ -276,7 +276,7 @@ void search_as(const RowQueries<T>& queries, const SearchedRows<T>& rows, Keep& 
             };
             const auto consider = [&](size_t g, size_t row) {
                 const int64_t id = rows.first + static_cast<int64_t>(s + row);
-                if (id == queries.own[i + g]) return;
+                if (id == queries.own[i + g] || !keep.wants(i + g, id)) return;
                 const double sum = exact_sum<norm>(queries.Q + (i + g) * d, rows.X + (s + row) * d,
                                                    1, queries.w, d, queries.norm.p);
                 if (sum > sums[g]) return;
@@ -377,14 +377,21 @@ size_t within(const RowQueries<T>& queries, const SearchedRows<T>& rows, double 
     return keep.found;
 }
 
+template <class T>
+void reach(const RowQueries<T>& queries, const SearchedRows<T>& rows, const Reach<T>& edges, T* work,
+           double* norms) {
+    ReachRows<T> keep{edges, queries.own, queries.norm};
+    search(queries, rows, keep, SIZE_MAX, work, norms);  // the nearest rows may be of the same part
+}
+
 }  // namespace
 
 extern const RowSearchLoops<float> row_search32;
 extern const RowSearchLoops<double> row_search64;
 constinit const RowSearchLoops<float> row_search32 = {work_size<float>, nearest<float>,
-                                                      within<float>};
+                                                      within<float>, reach<float>};
 constinit const RowSearchLoops<double> row_search64 = {work_size<double>, nearest<double>,
-                                                       within<double>};
+                                                       within<double>, reach<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -40,6 +40,21 @@ struct SearchedRows {
     int64_t first;
 };
 
+// What the search for the shortest edges between parts of the rows reads of all rows, and fills: the
+// length of an edge is the distance, or the core of one of its ends if that is larger. `whole` and
+// `least` are of the nodes of a tree, the inner ones first: the part that all rows of the node are in,
+// or -1, and their least core.
+template <class T>
+struct Reach {
+    const T* core;
+    const int64_t* part;
+    const int64_t* whole;
+    const T* least;
+    T* lengths;    // of the best edge of each row
+    int64_t* ids;  // its other end
+    T* limits;     // of each part: longer edges are of no use to it
+};
+
 template <class T>
 struct RowSearchLoops {
     // Numbers of the work space that the searches need for n queries, beside the norms (n).
@@ -53,6 +68,9 @@ struct RowSearchLoops {
     size_t (*within)(const RowQueries<T>& queries, const SearchedRows<T>& rows, double radius,
                      int64_t* queries_found, int64_t* ids, T* distances, size_t capacity, T* work,
                      double* norms);
+    // Edges of the queries, which are training rows, that are shorter than the limit of their part.
+    void (*reach)(const RowQueries<T>& queries, const SearchedRows<T>& rows, const Reach<T>& edges,
+                  T* work, double* norms);
 };
 
 }  // namespace mercer

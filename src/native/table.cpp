@@ -17,6 +17,7 @@ extern const BinLoops<uint16_t> bins16;
 extern const ColumnPairLoops column_pairs;
 extern const ConvolutionLoops<float> convolutions32;
 extern const ConvolutionLoops<double> convolutions64;
+extern const DescentLoops descents;
 extern const RadialLoops<float> radial32;
 extern const RadialLoops<double> radial64;
 extern const PairLoops<float> pairs32;
@@ -25,6 +26,7 @@ extern const SmoLoops<float> smo32;
 extern const SmoLoops<double> smo64;
 extern const EditLoops<uint8_t> edit8;
 extern const EditLoops<int32_t> edit32;
+extern const EmbeddingLoops embeddings;
 extern const HashLoops hashes;
 extern const KdTreeLoops<float> kd_tree32;
 extern const KdTreeLoops<double> kd_tree64;
@@ -51,6 +53,8 @@ extern const RowSearchLoops<double> row_search64;
 extern const SeriesLoops series;
 extern const SetLoops<float> sets32;
 extern const SetLoops<double> sets64;
+extern const ShapleyLoops<float> shapley32;
+extern const ShapleyLoops<double> shapley64;
 extern const SignatureLoops signatures;
 extern const SubsequenceLoops<uint8_t> subsequences8;
 extern const SubsequenceLoops<int32_t> subsequences32;
@@ -71,6 +75,7 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::column_pairs,
     MERCER_ISA::convolutions32,
     MERCER_ISA::convolutions64,
+    MERCER_ISA::descents,
     MERCER_ISA::radial32,
     MERCER_ISA::radial64,
     MERCER_ISA::pairs32,
@@ -79,6 +84,7 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::smo64,
     MERCER_ISA::edit8,
     MERCER_ISA::edit32,
+    MERCER_ISA::embeddings,
     MERCER_ISA::hashes,
     MERCER_ISA::kd_tree32,
     MERCER_ISA::kd_tree64,
@@ -105,6 +111,8 @@ constinit const Loops CONCAT(table_, MERCER_ISA) = {
     MERCER_ISA::series,
     MERCER_ISA::sets32,
     MERCER_ISA::sets64,
+    MERCER_ISA::shapley32,
+    MERCER_ISA::shapley64,
     MERCER_ISA::signatures,
     MERCER_ISA::subsequences8,
     MERCER_ISA::subsequences32,

@@ -19,7 +19,13 @@ def table(folder):
 
 
 @pytest.mark.parametrize(
-    "start", [("fit", "t.csv", "--target", "y"), ("check", "t.csv"), ("neighbors", "t.csv")]
+    "start",
+    [
+        ("fit", "t.csv", "--target", "y"),
+        ("check", "t.csv"),
+        ("neighbors", "t.csv"),
+        ("map", "t.csv"),
+    ],
 )
 def test_what_the_table_shows_to_be_wrong_is_one_message(start, capsys):
     wrong = ("--kind", "colr=text", "--kind", "siz=number", "--kind", "note=date")

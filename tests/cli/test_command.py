@@ -361,6 +361,7 @@ WRONG = (
     "predict none.mercer t.csv -o p.csv", "predict t.csv none.csv -o p.csv",
     "predict t.csv t.csv -o p.none", "predict t.csv t.csv -o p.csv --quantiles none",
     "neighbors none.csv -o n.csv -k 1", "neighbors t.csv none.csv -o n.csv -k 1",
+    "map none.csv", "map t.csv --color none", "map t.csv --columns none",
     "neighbors t.csv -o n.none -k 1", "neighbors t.csv t.csv -o n.csv -k 1 --columns none",
     "neighbors t.csv -o n.csv -k 1 --keep none", "neighbors t.csv -o n.csv -k 1 --kind x=none",
     "dedup none.jsonl -o d.jsonl", "dedup t.csv --column none -o d.csv",

@@ -111,7 +111,7 @@ def test_backslashes_that_are_no_escapes_stay(cell, folder):
 @given(st.text('a",\n', min_size=1, max_size=12), st.integers(1, 3), st.booleans())
 def test_what_is_counted_without_a_loop_is_as_the_csv_module_reads_it(cells, width, ended):
     text = cells.strip("\n") + "\n" if ended else cells
-    if _fields_agree(text, ",", width):
+    if _fields_agree(text.encode(), ",", width):
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
         assert {len(row) or 1 for row in rows} == {width}
         assert _mended(text, ",") == text

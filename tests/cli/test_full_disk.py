@@ -82,6 +82,8 @@ WRITERS = {
     "predict, Parquet": ("p.parquet", lambda given: run("predict", given / "m.mercer",
                                                         given / "t.csv", "-o", "p.parquet")),
     "neighbors": ("n.csv", lambda given: run("neighbors", given / "t.csv", "-k", 3, "-o", "n.csv")),
+    "map": ("m.html", lambda given: run("map", given / "t.csv", "-o", "m.html")),
+    "points": ("p.csv", lambda given: run("map", given / "t.csv", "--points", "p.csv")),
     "dedup": ("o.jsonl", lambda given: run("dedup", given / "d.jsonl", "-o", "o.jsonl")),
     "dedup, packed": ("o.jsonl.gz", lambda given: run("dedup", given / "d.jsonl",
                                                       "-o", "o.jsonl.gz")),

@@ -125,6 +125,29 @@ def near(kind, table, new, asked, capsys):
     np.testing.assert_allclose(apart, pl.read_csv("neighbors.csv")["distance"], atol=1e-7)
 
 
+def mapped(kind, table, _, asked, capsys):
+    """The map and its page are those of the first format."""
+    draw = (
+        "--columns",
+        "x",
+        "--color",
+        "y",
+        "--neighbors",
+        5,
+        "--force",
+        "--points",
+        "p.csv",
+        *asked,
+    )
+    assert told(capsys, "map", table, *draw)["compared"] == ["x"]
+    points, page = pl.read_csv("p.csv"), Path("map.html").read_text()
+    assert told(capsys, "map", write(kind, FORMATS[0])[0], *draw)["rows"] == N
+    for axis in ("x", "y"):
+        np.testing.assert_allclose(points[axis], pl.read_csv("p.csv")[axis], atol=1e-6)
+    if kind not in ("images", "channels", "series", "vectors", "bags", "sets", "tokens"):
+        assert len(page) == pytest.approx(len(Path("map.html").read_text()), abs=200)
+
+
 NO_TEXT = {
     "numbers": "a number", "truth values": "a truth value", "dates": "a date", "times": "a time",
     "graphs": "an object",
@@ -147,7 +170,7 @@ def deduplicated(kind, table, _, asked, capsys):
 
 
 @pytest.mark.thinned
-@pytest.mark.parametrize("command", [checked, fitted, near, deduplicated])
+@pytest.mark.parametrize("command", [checked, fitted, near, mapped, deduplicated])
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("form", FORMATS)
 def test_each_command_reads_each_kind_in_each_format(

@@ -57,4 +57,6 @@ def test_each_command_prints_one_object(model, capsys):
     assert reported["verdict"]
     found = facts(capsys, "neighbors", "t.csv", "-k", 2)
     assert (found["neighbours"], found["compared"]) == (2 * N, ["size", "y"])
+    drawn = facts(capsys, "map", "t.csv")
+    assert (drawn["rows"], drawn["of"], drawn["output"]) == (N, N, "map.html")
     assert facts(capsys, "check", "t.csv")["rows"] == N

@@ -16,6 +16,7 @@ WRITES = {
     "report": {"output": "r.html"},
     "check": {},
     "neighbors": {"output": "n.csv"},
+    "map": {"output": "m.html", "points": "p.csv"},
     "denoise": {"output": "o.wav"},
     "dedup": {"output": "o.jsonl", "pairs": "p.csv", "report": "r.html"},
     "demo": {},
@@ -27,6 +28,7 @@ READS = {
     "report": ["model", "table", "more"],
     "check": ["table", "more", "test"],
     "neighbors": ["items", "query"],
+    "map": ["table", "more"],
     "denoise": ["recording", "more", "model"],
     "dedup": ["file", "more", "against"],
 }

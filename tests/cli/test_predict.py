@@ -118,6 +118,27 @@ def test_explanations_name_rows_of_the_training_table(capsys):
     assert "rows of the training table" in capsys.readouterr().out
 
 
+def test_explanations_by_columns_add_up(capsys):
+    found, model = predict("p.csv", "--explain", "columns"), mercer.load("model.mercer")
+    values = model.shapley_values(TABLE)
+    assert found.columns[-len(values.feature_names) - 1 :] == [
+        "base", *(f"adds_{name}" for name in values.feature_names),
+    ]  # fmt: skip
+    said = capsys.readouterr().out
+    assert "adds_NAME is what a column adds to the log-odds of the predicted class" in said
+    P = found.select(f"proba_{c}" for c in model.classes_).to_numpy()
+    logs = np.log(P)
+    odds = logs - logs.mean(axis=1, keepdims=True)
+    if len(model.classes_) == 2:
+        odds = np.column_stack([logs[:, 0] - logs[:, 1], logs[:, 1] - logs[:, 0]])
+    code = np.searchsorted(model.classes_, found["prediction"].to_numpy())
+    total = found.select("base", *(c for c in found.columns if c[:5] == "adds_")).to_numpy()
+    assert np.allclose(total.sum(axis=1), odds[np.arange(N), code], atol=1e-3)
+    rows = predict("p.csv", "--explain", "rows")
+    assert rows.equals(predict("p.csv", "--explain"))
+    assert command("predict", "model.mercer", "t.parquet", "-o", "p.csv", "--explain=cells") == 2
+
+
 def test_what_cannot_be_explained_is_said(capsys):
     X, y = TABLE.select("size").to_numpy(), TABLE["size"].to_numpy()
     mercer.save(mercer.KernelRidge(kernel="rbf").fit(X, y), "ridge.mercer")

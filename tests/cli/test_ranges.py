@@ -13,6 +13,7 @@ NEEDED = {
     "report": ["m.mercer", "t.csv"],
     "check": ["t.csv"],
     "neighbors": ["t.csv"],
+    "map": ["t.csv"],
     "denoise": ["--train", "speech", "-o", "new.mercer"],
     "dedup": ["d.jsonl", "-o", "o.jsonl"],
 }
@@ -21,6 +22,7 @@ WHOLE, COUNT = ["-1", HUGE, "2.5", "nan", "some"], ["0", "-1", HUGE, "2.5", "nan
 SHARE = ["0", "-0.5", "1.5", "nan", "inf", "some"]
 WRONG = {
     "bits": ["0", "3", "nan"], "characters": COUNT, "compress": COUNT, "interval": SHARE,
+    "min_cluster_size": [*COUNT, "1"], "neighbors": COUNT, "rows": [*COUNT, "2"],
     "k": COUNT, "most_kept": COUNT, "radius": ["-1", "nan", "inf", "some"],
     "recall": SHARE, "scenes": COUNT, "seed": [*WHOLE, "4294967296"],
     "skip_rows": [*WHOLE, "1000001"], "threshold": SHARE, "trials": COUNT, "words": COUNT,

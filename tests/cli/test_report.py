@@ -105,6 +105,21 @@ def test_no_rows_keeps_values_out_of_the_report(folder):
     assert numbers["embedding"] is None
 
 
+def test_a_report_predicts_if_it_is_asked_to(folder, capsys):
+    fit("t.csv", "--no-rows", "--force")
+    assert "<script>" not in (folder / "model.html").read_text("utf-8")
+    capsys.readouterr()
+    given = ("fit", "t.csv", "--target", "y", "--trials", "1", "--force", "--what-if")
+    assert command(*given) == 0
+    text, numbers = embedded(folder / "model.html")
+    said = " ".join(capsys.readouterr().out.split())
+    assert numbers["what_if"]["predicts"]
+    assert "The report predicts by itself. It holds training rows" in said
+    assert 'id="live-form"' in text
+    assert command(*given, "--no-rows") == 2
+    assert "--no-rows keeps out" in " ".join(capsys.readouterr().err.split())
+
+
 def test_rows_of_the_training_table_are_told(folder, capsys):
     capsys.readouterr()
     assert command("report", "model.mercer", "new.csv", "-o", "a.html") == 0

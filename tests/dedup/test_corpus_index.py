@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fuzz.fuzz_fields import FORGED
 from mercer import deduplicate
-from mercer.dedup import Characters, CorpusIndex, Words, segments, signatures
-from mercer.dedup.signatures import Signatures
+from mercer.dedup import Characters, CorpusIndex, Words, segments
+from mercer.dedup.segments import Signatures
 from mercer.kernels import RBF
 from mercer.persistence import ModelFileError
 
@@ -451,5 +451,5 @@ def test_many_steps_change_nothing(monkeypatch, tmp_path):
     made, texts = CorpusIndex.create(tmp_path / "i", bits=4), corpus(60)
     made.append(texts)
     wanted = made.query(texts)
-    monkeypatch.setattr(signatures, "PAIRS", 7)
+    monkeypatch.setattr(segments, "PAIRS", 7)
     assert made.query(texts).tolist() == wanted.tolist()

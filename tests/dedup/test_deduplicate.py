@@ -315,5 +315,5 @@ def test_bad_input_is_refused(docs, options, error, message):
 
 def test_sizes_of_shingles_are_checked():
     for make in (Words, Characters):
-        with pytest.raises(ValueError, match="size=0: give an integer >= 1"):
+        with pytest.raises(ValueError, match="size=0: give a whole number >= 1"):
             make(0)

@@ -31,7 +31,17 @@ from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, SlicedWass
 from mercer.learners.additive import TwoStageRegressor
 from mercer.learners.metrics import CoordinateDescentWeights
 from mercer.persistence import ModelFileError
-from mercer.search import BruteForce, Index, KDTree, KnownNeighbours, MetricTree, files
+from mercer.search import (
+    BruteForce,
+    DescentIndex,
+    Index,
+    KDTree,
+    KnownNeighbours,
+    MetricTree,
+    NeighbourGraph,
+    SampleDescentIndex,
+    files,
+)
 
 METHODS = ["predict", "predict_proba", "decision_function", "transform", "kneighbors",
            "score_samples", "radius_neighbors", "kneighbors_graph"]  # fmt: skip
@@ -100,6 +110,13 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("strings", lambda: mercer.KNeighborsClassifier(metric=Edit(), algorithm="metric_tree")),
     ("vectors", lambda: mercer.RadiusNeighborsClassifier(radius=1.0)),
     ("vectors", lambda: mercer.LocalOutlierFactor(novelty=True)),
+    ("vectors", lambda: mercer.HDBSCAN(3)),
+    ("vectors", lambda: mercer.NeighbourEmbedding(3, steps=10, random_state=0)),
+    ("vectors", lambda: mercer.Isomap(3)),
+    ("vectors", lambda: mercer.LabelSpreading(3)),
+    ("vectors", lambda: mercer.RecursiveElimination(mercer.SVC(), rows=20)),
+    ("table", lambda: mercer.KNNImputer(3)),
+    ("strings", lambda: mercer.KMedoids(3, metric=Edit())),
     ("vectors", lambda: mercer.Stolp()),
     ("vectors", lambda: mercer.KernelKMeans(n_clusters=3)),
     ("strings", lambda: mercer.SpectralClustering(n_clusters=3, kernel=k.Spectrum(2))),
@@ -176,6 +193,8 @@ def holders() -> dict[str, Holder]:
         known = mercer.NearestNeighbors(metric="precomputed", n_neighbors=2).fit(graph)
         found["NearestNeighbors of a graph"] = Holder(known, graph)
         assert type(known.index_) is KnownNeighbours
+        neighbours = NeighbourGraph(Minkowski(), 4).fit(data["vectors"])
+        found["NeighbourGraph"] = Holder(neighbours, data["vectors"])
         found["KnownNeighbours"] = Holder(known.index_, graph)
         for distance, rows in [
             (Minkowski(), "vectors"), (Minkowski(1), "sparse"), (Edit(), "strings"),
@@ -189,6 +208,11 @@ def holders() -> dict[str, Holder]:
         ]:  # fmt: skip
             tables = mercer.LSHIndex(distance).fit(data[rows])
             found[f"LSHIndex of {distance!r}"] = Holder(tables, data[rows])
+        for distance in (Minkowski(), Minkowski(1), Cosine()):
+            walks = DescentIndex(distance, 3, 4).fit(data["vectors"])
+            found[f"DescentIndex of {distance!r}"] = Holder(walks, data["vectors"])
+        near = SampleDescentIndex(Edit(), 3, 4).fit(data["strings"])
+        found["SampleDescentIndex"] = Holder(near, data["strings"])
         found["KDTree"] = Holder(KDTree(Minkowski(3)).fit(data["vectors"]), data["vectors"])
         for i, (distance, rows) in enumerate(cases.DISTANCES):
             if distance.kind != "objects":

@@ -12,7 +12,7 @@ from mercer.gram import (
     Place,
     ShiftedGram,
     TiledGram,
-    factored,
+    low_rank,
     pivoted_cholesky,
 )
 from mercer.gram.operator import PartGram
@@ -70,7 +70,7 @@ OPERATORS = {
 
 @pytest.fixture(autouse=True)
 def small_strips(monkeypatch):
-    monkeypatch.setattr(factored, "STRIP", 128)
+    monkeypatch.setattr(low_rank, "PRODUCT", 128)
 
 
 class TestOperators(GramContract):

@@ -22,7 +22,17 @@ import cases
 import mercer
 from fuzz import fuzz_fields
 from hostile import drawn
-from mercer import dedup, distances, distributed, gram, kernels, samples, search, solvers
+from mercer import (
+    dedup,
+    distances,
+    distributed,
+    explain,
+    gram,
+    kernels,
+    samples,
+    search,
+    solvers,
+)
 from mercer.learners.metrics import noise_features
 
 INFINITE = {"speech.si_sdr"}  # of what is the same, and of what is nothing like it
@@ -198,6 +208,7 @@ def y_of(X: Any) -> np.ndarray:
 def functions() -> Iterator[Door]:
     rbf, data = kernels.RBF(), fuzz_fields.samples()
     X12 = data["vectors"][:12]
+    machine = mercer.SVR().fit(X12, y_of(X12))
     K12 = data["matrix"][:12, :12]
     words = data["strings"][:12]
     on_vectors: dict[str, Callable[[Any], Any]] = {
@@ -226,9 +237,20 @@ def functions() -> Iterator[Door]:
         "mmd_test": lambda X: tuple(mercer.mmd_test(rbf, X, X12, permutations=9))[:2],
         "gram.gram": lambda X: gram.gram(rbf, rbf.encode(X)).dense(),
         "NearestNeighbors": lambda X: mercer.NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X),
+        "NeighbourEmbedding": lambda X: mercer.NeighbourEmbedding(2, steps=10).fit(X).transform(X),
+        "explain.shapley_values": lambda X: explain.shapley_values(machine, X, X12).values,
+        "explain.shapley_values, background": lambda X: explain.shapley_values(
+            machine, X12[:2], X).values,
+        "explain.shapley_interactions": lambda X: explain.shapley_interactions(
+            machine, X, X12).values,
         "distributed.Distributed": lambda X: distributed.Distributed(
             mercer.KernelRidge(rank=4, kernel="rbf")).fit(X, y_of(X)).predict(X),
-        "search.GraphIndex": lambda X: search.GraphIndex(distances.Minkowski()).fit(X).query(X, 1),
+        "search.DescentIndex": lambda X: search.DescentIndex(
+            distances.Minkowski()).fit(X).query(X, 1),
+        "search.SampleDescentIndex": lambda X: search.SampleDescentIndex(
+            distances.Minkowski()).fit(X).query(X, 1),
+        "search.NeighbourGraph": lambda X: search.NeighbourGraph(
+            distances.Minkowski(), 2).fit(X).distances_,
         "search.KnownNeighbours": lambda X: mercer.NearestNeighbors(
             n_neighbors=1, metric="precomputed").fit(X).kneighbors(X),
         "samples.largest_column": lambda X: samples.largest_column(samples.as_samples(X)),
@@ -328,8 +350,10 @@ NO_DATA = {
          Leaves LocalGram LowRankGram MatrixPart Means MultipliedGram Place ScaledGram ShiftedGram
          TiledGram TriangleGram grow_leaves held_for_products low_rank_gram pivoted_cholesky
          register require"""),
+        ("explain", "results", "ShapleyInteractions ShapleyValues"),
         ("kernels", "interfaces, results and factories", """Formula Kernel Layer Meaning
-         GramProducts MercerCheck Radial as_kernel"""),
+         GramProducts MercerCheck NotSeparable Radial Term as_kernel product_of_columns
+         sum_of_columns"""),
         ("learners", "interfaces",
          "FitPath FitsInParts KernelLearner PartFit Survey Training"),
         ("samples", "encoded samples, and what reads them", """Bags Categories EncodedColumns Graphs
@@ -344,8 +368,8 @@ NO_DATA = {
          LocalSolver LowRankFactor LowRankSolver MarginWeights NeighbourhoodWeights NewtonLogistic
          NystroemPreconditioner Preconditioner PreparedPreconditioner Reason Result RidgeFolds
          RidgeMachine RidgeSweep RowSource SketchedFactor SketchedSolver SmoResult SmoSolver
-         TopEigenSolver dense_eigenpairs factor_eigenpairs inner_products
-         row_source"""),
+         EmbeddingSolver LandmarkScaling TopEigenSolver dense_eigenpairs factor_eigenpairs
+         inner_products row_source"""),
         ("speech", "results, and what reads files",
          "Enhanced Recording Scenes find_recordings read_audio"),
     )

@@ -69,6 +69,15 @@ def drawing(draw: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return drawn
 
 
+def page_of(X: Any) -> Any:
+    """A map with such a table, and its page."""
+    n = len(targets(X))
+    display = plots.MapDisplay(np.arange(2.0 * n).reshape(n, 2), X, labels=targets(X))
+    with tempfile.TemporaryDirectory() as folder:
+        display.write(f"{folder}/map.html")
+    return display
+
+
 def of_models() -> Iterator[Way]:
     """A model that is known, and samples that it is asked about."""
     data = fuzz_fields.samples()
@@ -88,6 +97,7 @@ def of_models() -> Iterator[Way]:
         "GramDisplay": lambda X: plots.GramDisplay.from_estimator(model(), X, targets(X)),
         "InfluenceDisplay": lambda X: plots.InfluenceDisplay.from_estimator(
             model(ridge), X, targets(X), folds=2),
+        "MapDisplay": page_of,
         "MarginDisplay": lambda X: plots.MarginDisplay.from_estimator(model(), X, targets(X)),
         "MistakeDisplay": lambda X: plots.MistakeDisplay.from_estimator(
             model(mercer.KernelPerceptron), X, targets(X)),
@@ -200,6 +210,7 @@ def of_numbers() -> Iterator[Way]:
         "MarginDisplay": lambda X: plots.MarginDisplay.from_values(X, targets(X)).plot(),
         "SpectrumDisplay": lambda X: plots.SpectrumDisplay(X).plot(),
         "NoiseFeatureDisplay": lambda X: plots.NoiseFeatureDisplay([*"abcdefghijkl"], X).plot(),
+        "ShapleyDisplay": lambda X: plots.ShapleyDisplay([X, X], [*"abcdefghijkl"], row=0).plot(),
         "StretchDisplay": lambda X: plots.StretchDisplay(X, X, "f", 1.0).plot(),
         "RankErrorDisplay": lambda X: plots.RankErrorDisplay(X, X).plot(),
         "ConvergenceDisplay": lambda X: plots.ConvergenceDisplay.from_solvers(
@@ -218,6 +229,12 @@ def of_numbers() -> Iterator[Way]:
         "vectors",
         X[:, :2],
         drawing(lambda X: plots.EmbeddingDisplay(X, targets(X)).plot()),
+    )
+    yield (
+        "plots.MapDisplay of points",
+        "vectors",
+        X[:, :2],
+        drawing(lambda X: plots.MapDisplay(X, labels=targets(X)).plot()),
     )
     yield ("plots.DecisionSurfaceDisplay of numbers", "vectors", X[:, :2], drawing(
         lambda X: plots.DecisionSurfaceDisplay(

@@ -138,6 +138,11 @@ def near(fit: Fit, Z: Any) -> np.ndarray:
     return fit.model.kneighbors(Z, 4)[0]
 
 
+def told(fit: Fit, Z: Any) -> np.ndarray:
+    """Clusters of new rows."""
+    return fit.model.approximate_predict(Z)[0][:, None].astype(float)
+
+
 def found(fit: Fit, Z: Any) -> np.ndarray:
     return fit.model.query(Z, 4)[0]
 
@@ -147,6 +152,13 @@ def nearest_prototype(fit: Fit, Z: Any) -> np.ndarray:
     rows = fit.model.indices_
     chosen = mercer.KNeighborsClassifier(1).fit(fit.X[rows], fit.y[rows])
     return chosen.predict(Z)[:, None].astype(float)
+
+
+def filled(fit: Fit, Z: Any) -> np.ndarray:
+    """The first column, as if it were missing."""
+    lacking = np.array(Z, float)
+    lacking[:, 0] = np.nan
+    return fit.model.transform(lacking)[:, :1]
 
 
 def weights(fit: Fit, Z: Any) -> np.ndarray:
@@ -196,6 +208,10 @@ BATCHES = dict.fromkeys(
     ("float32", "translation"),
     "rows stand in the order of the hashes of their numbers, in which batches are drawn",
 )
+MAPS = {
+    "rows": "the rows that a map begins with are drawn",
+    "float32": "a descent makes much of the last digits",
+}
 TABLES = {"sparse": "tables are not sparse"}
 DENSE = {"sparse": "it reads dense rows, as scikit-learn's does"}
 
@@ -296,6 +312,10 @@ TABLE = [
     Row(mercer.KernelSearchCV(mercer.KernelRidge(kernel="rbf", gamma="scale"), {"alpha": [0.1, 1]}),
         "numbers", predictions, without=NO_WEIGHTS | CELLS | {
             "rows": "folds are cut in the order of the rows"}),
+    Row(mercer.RecursiveElimination(mercer.KernelRidge(kernel="rbf", gamma="scale"), rows=60),
+        "numbers", predictions, without=NO_WEIGHTS | CELLS | TABLES | {
+            "rows": "rows are held out by their places",
+            "scale": "beyond the squares of floats the kernel has a map, whose columns are one"}),
     # --- sums of functions of columns
     Row(mercer.AdditiveRegressor(), "numbers", predictions, without=TABLES | COUNTED,
         matrices=10_000),
@@ -344,8 +364,17 @@ TABLE = [
         "float32": "two settings may be as likely, up to the rounding of single precision"},
         close=1e-3),
     Row(mercer.NearestNeighbors(), "none", near, without=NO_WEIGHTS | UNIT),
+    Row(mercer.NeighbourEmbedding(5, steps=30, random_state=0), "none", asked("transform"),
+        without=NO_WEIGHTS | MAPS),
+    Row(mercer.Isomap(18), "none", asked("transform"), without_signs, without=NO_WEIGHTS | UNIT),
+    Row(mercer.LabelSpreading(4, tol=1e-9), "classes", asked("predict_proba"),
+        without=NO_WEIGHTS),
+    Row(mercer.KNNImputer(4), "none", filled, without=NO_WEIGHTS | UNIT | TABLES | {
+        "translation": "cells that are filled move with the others"}),
     Row(mercer.LocalOutlierFactor(5, novelty=True), "none", asked("score_samples"),
         without=NO_WEIGHTS),
+    Row(mercer.KMedoids(3), "none", predictions, together, without=NO_WEIGHTS),
+    Row(mercer.HDBSCAN(allow_single_cluster=True), "none", told, together, without=NO_WEIGHTS),
     Row(mercer.NadarayaWatson(), "numbers", predictions, without=COPIES),
     Row(mercer.NadarayaWatsonClassifier(), "classes", asked("predict_proba"), without=COPIES),
     Row(mercer.KernelDensity(bandwidth=0.8), "none", asked("score_samples"), without=UNIT),
@@ -377,13 +406,8 @@ TABLE = [
     Row(mercer.search.BruteForce(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
     Row(mercer.search.KDTree(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
     Row(mercer.search.MetricTree(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
-    Row(mercer.search.GraphIndex(Minkowski(), n_jobs=1), "none", found, without={
-        **NO_WEIGHTS, **UNIT,
-        **SOME,
-        "threads": "rows enter the graph at the same time, in no order",
-        "sparse": "distances of sparse rows round otherwise, and lead another way",
-        "file": "the graph has a format of another library, which is not safe to read"},
-        library="usearch"),
+    Row(mercer.search.DescentIndex(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
+    Row(mercer.search.SampleDescentIndex(Minkowski()), "none", found, without=NO_WEIGHTS | UNIT),
     Row(mercer.LSHIndex(Minkowski(), recall=0.99), "none", found, without=NO_WEIGHTS | UNIT | SOME),
     Row(mercer.MinHash(16), "sets", asked("transform"), without=NO_WEIGHTS | dict.fromkeys(
         ("float32", "scale", "translation", "sparse"), "sets have no numbers")),
@@ -392,5 +416,6 @@ TABLE = [
 #: public estimators without a row
 LEFT_OUT = {
     mercer.search.Index: "the interface of the others",
+    mercer.search.NeighbourGraph: "it answers no new rows: its index does",
     mercer.search.KnownNeighbours: "it reads a matrix of distances, which has no rows of numbers",
 }

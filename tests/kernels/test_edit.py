@@ -35,7 +35,7 @@ def test_it_reads_names_of_classes_of_a_learner():
 
 @pytest.mark.parametrize("gamma", [0, -1, np.inf, np.nan, "scale"])
 def test_gamma(gamma):
-    with pytest.raises(ValueError, match=r"gamma=.*: must be a finite number > 0"):
+    with pytest.raises(ValueError, match=r"gamma=.*: give a finite number > 0"):
         EditRBF(gamma)(["a"])
 
 

@@ -204,7 +204,6 @@ def test_copies_share_what_is_known_of_the_graph():
         ([[0, 1]], "X has 2 columns: a sample is the number of a node"),
         ([["a"]], "X holds the text 'a'"),
         ([[np.nan]], "NaN"),
-        ([0, 1], "1D array"),
     ],
 )
 def test_other_samples_are_refused(samples, said, large_graph, monkeypatch):

@@ -23,6 +23,8 @@ MULTIPLE = [("rbf", mercer.kernels.RBF(), [0, 1])]
 def made(learner):
     if learner is mercer.KernelSearchCV:
         return learner(mercer.SVC(), {"C": [1.0]})
+    if learner is mercer.RecursiveElimination:
+        return learner(mercer.SVC())
     try:
         return learner()
     except TypeError:  # needs kernels

@@ -5,14 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
 
 from mercer import SVC, KernelRidge, NadarayaWatson
 from mercer.kernels import RBF
-from mercer.machines import recipes
+from mercer.machines import linear, recipes
 from mercer.machines.candidates import Recipe
 from mercer.machines.machines import pair_likelihoods
 from mercer.machines.recipes import splits
 from mercer.machines.tasks import Classification, Regression
+from mercer.threads import Stop
 
 KERNEL = RBF(0.5)
 rng = np.random.default_rng(0)
@@ -228,3 +231,19 @@ def test_a_window_of_hardly_any_rows():
     assert (two <= f[:2].max() + 1e-9).all()
     same = Recipe("window").fit(TASK3, KERNEL, X[[0] * 6], Y3[:6])
     assert_allclose(same(Z).sum(axis=1), 1)
+
+
+def test_ridge_on_many_features_chooses_as_a_grid_does_and_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(linear, "MANY_FEATURES", 3)
+    w = WEIGHTS
+    grid = GridSearchCV(
+        Ridge(solver="sparse_cg"), {"alpha": linear.ALPHAS * w.mean()}, cv=3,
+        scoring="neg_mean_squared_error",
+    ).fit(X, f, sample_weight=w)  # fmt: skip
+    found = linear._ridge(X, f[:, None], w)
+    assert found.penalty == grid.best_params_["alpha"]
+    assert_allclose(found.coef[:, 0], grid.best_estimator_.coef_)
+    with Stop() as stop:
+        stop.set()
+        with pytest.raises(KeyboardInterrupt):
+            linear._ridge(X, f[:, None], w)

@@ -175,7 +175,14 @@ def test_no_function_is_missing():
     tested |= {f"listed_{name}" for name in ("differences", "jaccard", "manhattan", "squares")}
     tested |= {"nearest_rows", "rows_within", "kd_build", "kd_nearest"}  # test_hostile_rows.py
     tested |= {"kd_within", "kd_leaves"}
+    tested |= {"rows_reach", "kd_reach"}
+    tested |= {"reach_listed", "join_parts", "condense", "faster_pam"}  # test_hostile_density.py
     tested |= {"triangle_add_strip"}  # test_hostile_triangle.py
+    forces = "spread", "gather", "descend", "place", "sum", "place_among"
+    tested |= {f"embedding_{name}" for name in forces}  # test_hostile_embedding.py
+    tested |= {"shapley_values", "shapley_pairs"}  # test_hostile_shapley.py
+    loops = "table", "parts", "leaves", "candidates", "join", "apply", "links", "walk"
+    tested |= {f"descent_{name}" for name in loops}  # test_hostile_descent.py
     tested |= {"neighbour_process"}  # test_hostile_neighbour_process.py
     tested |= {"add_bin_reads", "add_bin_sums", "add_pair_table"}  # test_hostile_bins.py
     tested |= {"laplacian_product", "pair_cells", "search_bins"}

@@ -91,3 +91,34 @@ def test_wrong_shapes_of_builds_and_results():
             **within, radius=1.0, queries=np.empty(3, np.int64), ids=np.empty(2, np.int64),
             distances=np.empty(3),
         )  # fmt: skip
+
+
+def edges(n, nodes):
+    return {
+        "core": np.zeros(n), "part": np.arange(n), "whole": np.full(nodes, -1),
+        "least": np.zeros(nodes), "lengths": np.full(n, np.inf), "ids": np.full(n, -1),
+        "limits": np.full(n, np.inf),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("searched", ["tree", "rows"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"core": np.zeros(4)}, {"part": np.full(20, 20)}, {"part": np.full(20, -1)},
+        {"limits": np.zeros(19)}, {"whole": np.zeros(2, np.int64)}, {"least": np.zeros(4)},
+        {"own": np.array([0, 20])}, {"own": np.array([-1, 0])}, {"ids": np.zeros(1, np.int64)},
+    ],
+)  # fmt: skip
+def test_wrong_edges(searched, changes):
+    of_tree = searched == "tree"
+    reach = _native.kd_reach if of_tree else _native.rows_reach
+    right = tree() if of_tree else rows(X=np.zeros((20, 3)))
+    right |= edges(20, 3 if of_tree else 0) | {"own": np.array([3, 5])}
+    del right["distances"]
+    reach(**right)
+    with pytest.raises(ValueError, match="must"):
+        reach(**right | changes)
+    if of_tree:
+        with pytest.raises(ValueError, match="order must be"):
+            reach(**right | {"order": np.full(20, 20)})

@@ -140,7 +140,7 @@ def test_the_folder_of_installed_packages_stays_searched(monkeypatch):
     folder = str(Path(np.__file__).parents[1])
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
-    assert folder in mercer.persistence.installed.installed_folders()
+    assert folder in mercer.persistence.trust.installed_folders()
 
 
 def test_all_estimators_of_scikit_learn_are_known_without_asking_for_them():

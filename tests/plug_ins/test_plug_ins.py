@@ -29,6 +29,7 @@ from their_package.solver import PlainConjugateGradient
 
 import mercer
 from mercer.distances import Edit, Minkowski
+from mercer.explain import shapley_values
 from mercer.gram import GramOperator, Place, gram, register
 from mercer.kernels import RBF, FromDistance, Jaccard, Spectrum
 from mercer.search import BruteForce
@@ -84,6 +85,13 @@ class TestKernel(KernelContract):
 
     def twin(self, kernel, samples):
         return np.array([[np.exp(kernel.gamma * sum(x * z)) for z in samples] for x in samples])
+
+
+def test_a_kernel_that_says_how_its_columns_act_has_exact_explanations():
+    model = mercer.SVR(kernel=ExponentialDot(0.3)).fit(X, Y)
+    found = shapley_values(model, X[:3], background=X)
+    assert found.method == "exact"
+    assert_allclose(found.values.sum(axis=1), model.predict(X[:3]) - found.base_values)
 
 
 def test_the_kernel_in_learners():

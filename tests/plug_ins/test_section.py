@@ -58,5 +58,5 @@ def test_it_stays_away_where_it_does_not_apply_and_its_name_is_its_own():
     with pytest.raises(ValueError, match="there is a section 'gram' already"):
         register_section(Taken)
     Taken.name, Taken.place = "other", "below"
-    with pytest.raises(ValueError, match=r"place='below': give one of why, errors, parts, next"):
+    with pytest.raises(ValueError, match=r"place='below': give one of what_if, why, errors"):
         register_section(Taken)

@@ -6,8 +6,11 @@ first form of each kind is the plainest; a door either reads another as that, or
 
 import datetime
 import decimal
+import fractions
 import re
 import warnings
+from array import array
+from collections import deque
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -29,6 +32,13 @@ from mercer.tables import read_columns
 N = 12
 Y = np.arange(N) % 2
 RNG = np.random.default_rng(0)
+
+
+def matrix(A):
+    """As one of numpy, which warns of its own class."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.asmatrix(A)
 
 
 def objects(items):
@@ -168,6 +178,145 @@ FORMS = {
         "numbers as names": TABLE.rename(columns={"a": 0, "b": 1, "c": 2}),
     }, kernels.TableKernel(), None),
 }  # fmt: skip
+
+
+def no_axis(item):
+    """An array without axes that holds one object."""
+    cell = np.empty((), dtype=object)
+    cell[()] = item
+    return cell
+
+
+class Lazy:
+    """An array of another library, such as dask."""
+
+    def __init__(self, values):
+        self.values, self.shape = values, values.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values.astype(dtype or self.values.dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+
+def other_spellings(items):
+    """Rarer containers of one object for each sample, and of the object itself."""
+    fields = np.empty(N, [("x", object)])
+    fields["x"] = objects(items)
+    return {
+        "deque": deque(items), "index": pd.Index(objects(items), dtype=object),
+        "objects in polars": pl.Series("x", items, dtype=pl.Object), "structured": fields,
+        "column of fields": fields[:, None],
+        "records": [{"x": each} for each in items], "other arrays": Lazy(objects(items)),
+        "no axes": [no_axis(each) for each in items],
+        "no axes in a frame": pd.DataFrame({"x": [no_axis(each) for each in items]}),
+    }  # fmt: skip
+
+
+def other_lists(items):
+    """Rarer containers of several values in one sample."""
+    return {
+        "tuples": list(map(tuple, items)), "object arrays": list(map(objects, items)),
+        "frame of object arrays": pd.DataFrame({"x": list(map(objects, items))}),
+        "series": list(map(pd.Series, items)), "polars": list(map(pl.Series, items)),
+        "arrow": list(map(pa.array, items)), "deques": list(map(deque, items)),
+    }  # fmt: skip
+
+
+PIXELS = (IMAGES * 100).astype(np.uint8)
+PIL = [Image.fromarray(each) for each in PIXELS]
+MARKS = HELD.astype(int)
+A3 = EVEN[:, :3]
+GRAM = kernels.RBF(0.3)(A3)
+#: kind -> the plainest form, other spellings, and a kernel
+SPELLED = {
+    "strings": (WORDS, {**other_spellings(WORDS), "categorical": pd.Categorical(WORDS),
+                        "array of pandas": pd.array(WORDS, dtype="string"),
+                        }, kernels.Spectrum(2)),
+    "tokens": (list(map(list, WORDS)), {
+        **other_spellings(list(map(list, WORDS))), **other_lists(list(map(list, WORDS))),
+    }, kernels.Spectrum(1)),
+    "sets": (BASKETS, {**other_spellings(BASKETS), **other_lists(BASKETS)}, kernels.Jaccard()),
+    "indicators": (HELD, {
+        "arrays": list(HELD), "column": pd.Series(MARKS.tolist()), "floats": HELD.tolist(),
+        "polars": pl.Series("x", MARKS.tolist()), "objects": HELD.astype(object),
+        "frame of objects": pd.DataFrame(MARKS.astype(object)), "matrix": matrix(HELD),
+        "sparse frame": pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(HELD)),
+    }, kernels.Jaccard()),
+    "series": (LONG, {
+        **other_spellings(LONG), **other_lists([each.tolist() for each in LONG]),
+        "buffers": [array("d", each) for each in LONG],
+    }, kernels.GlobalAlignment()),
+    "series of one length": (EVEN, {
+        "objects": EVEN.astype(object), "with an axis": EVEN.astype(object)[:, :, None],
+        "matrix": matrix(EVEN), "arrow": pa.table({str(j): EVEN[:, j] for j in range(6)}),
+    }, kernels.GlobalAlignment()),
+    "bags": (WIDE, {
+        **other_spellings(WIDE), "rows in object arrays": [objects(list(each)) for each in WIDE],
+        "lists in object arrays": [objects(each.tolist()) for each in WIDE],
+    }, kernels.MeanMap()),
+    "graphs": (GRAPHS, other_spellings(GRAPHS), kernels.WeisfeilerLehman(2)),
+    "trees": (NESTED, {**other_spellings(NESTED), **other_spellings(TREES)}, kernels.SubsetTree()),
+    "vectors": (A3, {
+        "deque": deque(A3.tolist()), "series": [pd.Series(row) for row in A3],
+        "matrix": matrix(A3), "object arrays": [objects(row.tolist()) for row in A3],
+        "no axes": [no_axis(row) for row in A3], "other arrays": Lazy(A3),
+        "fractions": pd.DataFrame(A3).map(lambda v: fractions.Fraction(repr(v))),
+        "sparse rows": [sp.csr_matrix(row[None]) for row in A3],
+        "column of sparse rows": pd.Series([sp.csr_matrix(row[None]) for row in A3]),
+        "batch": pa.RecordBatch.from_pandas(pd.DataFrame(A3, columns=["a", "b", "c"])),
+        "buffer": memoryview(np.ascontiguousarray(A3)),
+    }, kernels.RBF()),
+    "images": (PIXELS, {
+        "frame of Pillow": pd.DataFrame({"x": PIL}), "column of Pillow": objects(PIL)[:, None],
+        "object arrays": [each.astype(object) for each in PIXELS],
+        "frame": pd.DataFrame({"x": list(PIXELS)}),
+    }, kernels.RBF(1e-4)),
+    "images with channels": (np.stack([PIXELS] * 3, axis=-1).reshape(N, -1), {
+        "array": np.stack([PIXELS] * 3, axis=-1),
+        "column": pd.Series(list(np.stack([PIXELS] * 3, axis=-1))),
+        "polars": pl.Series("x", np.stack([PIXELS] * 3, axis=-1).tolist()),
+    }, kernels.RBF(1e-4)),
+    "tables": (TABLE, {
+        "rows in an array": objects(list(TABLE.to_numpy())),
+        "column of records": pd.Series(TABLE.to_dict("records")),
+        "column of fields": TABLE.to_records(index=False)[:, None],
+        "rows in a deque": deque(TABLE.to_numpy().tolist()),
+        "numbers as texts": TABLE.astype(str), "StringDType": TABLE.astype(str).to_numpy().astype(
+            np.dtypes.StringDType()),
+    }, kernels.TableKernel()),
+    "categories": (TABLE[["b"]], {
+        "rows in an array": objects([[each] for each in TABLE["b"]]),
+    }, kernels.Match()),
+    "nodes": (np.arange(N)[:, None], {
+        "list": list(range(N)), "array": np.arange(N), "polars": pl.Series(range(N)),
+        "frame": pd.DataFrame({"node": range(N)}), "deque": deque(range(N)), "range": range(N),
+        "other arrays": Lazy(np.arange(N)),
+    }, kernels.Diffusion(nx.cycle_graph(20))),
+    "precomputed": (GRAM, {
+        "lists in a column": pl.Series("x", GRAM.tolist()), "array of arrays": objects(list(GRAM)),
+        "matrix": matrix(GRAM), "records": pd.DataFrame(GRAM).to_dict("records"),
+    }, kernels.Precomputed()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"), [(kind, form) for kind, (_, forms, _) in SPELLED.items() for form in forms]
+)
+def test_a_rare_spelling_is_read_as_the_plain_one(kind, form):
+    plain, forms, kernel = SPELLED[kind]
+    made, known = mercer.SVC(kernel=kernel), mercer.SVC(kernel=kernel)
+    known = known.fit(plain, Y).decision_function(plain)
+    X = forms[form]
+    np.testing.assert_allclose(made.fit(X, Y).decision_function(X), known, atol=1e-6)
+    if kind not in ("nodes", "precomputed"):
+        np.testing.assert_allclose(
+            ridge_in_chunks(Chunks(X, Y, rows=5), kernel).decision_function(X),
+            ridge_in_chunks(Chunks(plain, Y, rows=5), kernel).decision_function(plain),
+        )
+
+
 EACH = [(kind, form) for kind, (forms, _, _) in FORMS.items() for form in forms]
 
 
@@ -372,10 +521,40 @@ def test_all_doors_refuse_alike_what_has_no_rows(make, said):
 
 
 def test_a_column_of_numbers_is_told_how_it_becomes_vectors():
-    for X in (pd.Series(EVEN[:, 0]), pl.Series(EVEN[:, 0])):
+    numbers = EVEN[:, 0]
+    for X in (pd.Series(numbers), pl.Series(numbers), numbers, deque(numbers), pa.array(numbers)):
+        give = r"X\.to_frame\(\)" if hasattr(X, "to_frame") else r"numpy\.reshape\(X, \(-1, 1\)\)"
         for learner in (mercer.SVC(), mercer.LinearSVC(), mercer.KNeighborsClassifier()):
-            with pytest.raises(ValueError, match=r"a single column.*give X\.to_frame\(\)"):
+            with pytest.raises(ValueError, match=f"a single column.*give {give}"):
                 learner.fit(X, Y)
+
+
+@pytest.mark.parametrize("make", [mercer.KernelClassifier, mercer.AdditiveClassifier])
+def test_fields_of_several_columns_and_dicts_in_cells_are_refused(make):
+    fields = np.zeros((N, 2), [("a", float), ("b", float)])
+    with pytest.raises(ValueError, match=r"named fields and the shape \(12, 2\).*X\.ravel\(\)"):
+        make().fit(fields, Y)
+    with pytest.raises(TypeError, match=r"'x' of X holds a dict.*give a column"):
+        make().fit(pd.DataFrame({"x": [{"a": i} for i in range(N)]}), Y)
+
+
+def test_lists_of_one_item_are_told():
+    with pytest.warns(UserWarning, match=r"12 lists of one text each.*for \(text,\) in X"):
+        mercer.SVC(kernel=kernels.Spectrum(1)).fit([[word] for word in WORDS], Y)
+    with pytest.warns(UserWarning, match=r"12 series of one point each.*kernel.*on vectors"):
+        mercer.SVC(kernel=kernels.GlobalAlignment()).fit(EVEN[:, :1], Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernels.Spectrum(1)([["tea"]])
+        kernels.Jaccard()([[word] for word in WORDS])
+
+
+def test_sets_as_texts_are_told_how_a_table_compares_them():
+    items = np.array(["tea", "milk", "rum", "rice", "figs", "salt", "eggs"])
+    held = np.random.default_rng(0).random((90, 7)) < 0.5
+    X = pd.DataFrame({"x": [";".join(items[row]) or "tea" for row in held], "y": held.sum(axis=1)})
+    with pytest.raises(ValueError, match=r"holds sets as texts.*Jaccard\(separator=';'\)"):
+        kernels.TableKernel()(X)
 
 
 @pytest.mark.parametrize("form", ["sktime", "list of columns"])
@@ -613,6 +792,76 @@ def test_several_targets_are_columns_in_any_form(make):
     np.testing.assert_allclose(made, known)
 
 
+def targets(y):
+    """One target in all that holds it."""
+    items = y.tolist()
+    return {
+        "list": items, "tuple": tuple(items), "deque": deque(items), "objects": objects(items),
+        "column": y[:, None], "lists of one": [[item] for item in items],
+        "records": [{"y": item} for item in items], "pandas": pd.Series(items, range(5, 5 + N)),
+        "pandas lists": pd.Series([[item] for item in items]), "frame": pd.DataFrame({"y": items}),
+        "index": pd.Index(items), "polars": pl.Series(items), "arrow": pa.array(items),
+        "polars frame": pl.DataFrame({"y": items}), "arrow table": pa.table({"y": items}),
+        "no axes": list(map(np.array, items)), "masked": np.ma.masked_array(y, mask=False),
+        "structured": np.array([(item,) for item in items], [("y", y.dtype)]),
+        "other arrays": Lazy(y),
+    }  # fmt: skip
+
+
+TARGETS = {
+    "integers": targets(Y), "truth values": targets(Y == 1),
+    "texts": targets(np.where(Y, "u", "v")), "bytes": targets(np.where(Y, b"u", b"v")),
+    "dates": targets(np.array(DAYS, "M8[D]")),
+    "numbers": targets(NUMBERS) | {
+        "sparse": sp.csr_array(NUMBERS[:, None]), "float32": NUMBERS.astype(np.float32),
+        "decimals": [decimal.Decimal(repr(v)) for v in NUMBERS.tolist()],
+        "fractions": [fractions.Fraction(repr(v)) for v in NUMBERS.tolist()],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.spread(8)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize(
+    ("kind", "form"), [(kind, form) for kind, forms in TARGETS.items() for form in forms]
+)
+def test_targets_are_read_the_same_at_all_doors(kind, form, tmp_path):
+    y, plain = TARGETS[kind][form], TARGETS[kind]["list"]
+    numbers, ridge = kind == "numbers", mercer.KernelRidge
+    if not numbers:
+        ridge = mercer.KernelRidgeClassifier
+    automatic = mercer.KernelRegressor if numbers else mercer.KernelClassifier
+    for make in (ridge, lambda: automatic(trials=1, random_state=0)):
+        made, known = (make().fit(EVEN, rows) for rows in (y, plain))
+        found = np.ravel(made.predict(EVEN))
+        if numbers:
+            np.testing.assert_allclose(found, known.predict(EVEN), rtol=1e-5)
+        else:
+            assert found.tolist() == known.predict(EVEN).tolist()
+        assert made.score(EVEN, y) == pytest.approx(known.score(EVEN, plain), rel=1e-5)
+    made, known = (
+        ridge(0.1, kernel=kernels.RBF(), rank=6, random_state=0).fit_chunks(
+            Chunks(EVEN, rows, rows=5)
+        )
+        for rows in (y, plain)
+    )
+    assert np.ravel(made.predict(EVEN)).tolist() == pytest.approx(known.predict(EVEN).tolist())
+    model = ridge().fit(EVEN, plain)
+    made, known = (
+        plots.save_report(tmp_path / "r.html", model, EVEN, rows, train=(EVEN, rows), time=0.01)
+        for rows in (y, plain)
+    )
+    assert made.score.value == pytest.approx(known.score.value, rel=1e-5)
+
+
+def test_masked_targets_and_several_where_one_is_learnt_are_refused():
+    masked = np.ma.masked_array(NUMBERS, mask=Y == 1)
+    with pytest.raises(ValueError, match="y has 6 masked values: leave those rows out"):
+        mercer.KernelRidge().fit(EVEN, masked)
+    with pytest.raises(ValueError, match=r"y should be a 1d array, and has 2 columns.*multioutput"):
+        mercer.SVR().fit(EVEN, EVEN[:, :2])
+
+
 def json_of(rows):
     return [str(each.tolist()) for each in rows]
 
@@ -690,9 +939,16 @@ def notices(X, **given):
         (EVEN.reshape(N, 3, 2), '12 series of 3 points and 2 channels.*channels="first"'),
         ([EVEN[:, :2][: 3 + i % 2] for i in range(N)], '0: arrays of 2 columns .*kind={0: "bag"}'),
         (IMAGES, r"12 images of 4 x 4 pixels.*pandas\.Series\(list\(X\)\)"),
+        (TREES, '0: texts in brackets were read as .*kind={0: "tree"}'),
+        (pd.DataFrame({"x": TREES}), "x: texts in brackets .*kind={'x': \"tree\"}"),
+        (list(map(list, WORDS)), '0: lists were read as sets.*kind={0: "text"} reads sequences'),
+        (pd.Series([[i, i + 3] for i in range(N)]), "0: lists were read as sets"),
+        (pd.Series([[word] for word in WORDS]), "0: lists were read as sets"),
+        (pd.Series(list(IMAGES[..., None])), "0: lists of numbers .*numpy.stack"),
     ],
     ids=["frame of texts", "column of texts", "vectors", "channels last", "channels first",
-         "several channels", "bags", "images"],
+         "several channels", "bags", "images", "brackets", "frame of brackets", "tokens", "whole",
+         "single", "images with channels"],
 )  # fmt: skip
 def test_an_automatic_estimator_says_how_it_read_what_may_be_another_kind(X, said):
     (told,) = notices(X)
@@ -829,3 +1085,11 @@ def test_a_display_of_columns_asks_for_columns(kind):
     plain, _, kernel, _ = of(kind, "list")
     with pytest.raises(TypeError, match=r"Give a data frame|give a list of graphs"):
         reliance(plain, kernel)
+
+
+@pytest.mark.parametrize(
+    "cells", [PIL, [{"a": {"b": i}} for i in range(N)]], ids=["images", "dicts"]
+)
+def test_objects_that_no_kind_knows_are_told_apart_from_levels(cells):
+    with pytest.raises(TypeError, match=r"in a cell|in a cell of a table: give numbers"):
+        mercer.KernelClassifier(trials=1).fit(pd.DataFrame({"x": cells, "y": EVEN[:, 0]}), Y)

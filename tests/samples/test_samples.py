@@ -88,7 +88,7 @@ def test_sparse_duplicates_are_summed():
         ([[1.0, np.nan]], "NaN"),
         ([[1.0, np.inf]], "infinity"),
         (np.ones((0, 2)), "0 sample"),
-        (np.ones(3), "1D array"),
+        (np.ones(3), "single column"),
         (np.ones((2, 0, 2)), "dim 3"),
     ],
 )

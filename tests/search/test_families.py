@@ -88,7 +88,7 @@ def test_probabilities_fall_with_the_distance():
 
 @pytest.mark.parametrize("width", [0, -1, np.nan, np.inf, "1", None])
 def test_a_width_is_a_number(width):
-    with pytest.raises(ValueError, match=r"width=.*: give a number > 0"):
+    with pytest.raises(ValueError, match=r"width=.*: give a finite number > 0"):
         StableProjections(2, width).collision(1.0)
     with pytest.raises(ValueError, match="p=3: give 1 or 2"):
         StableProjections(3).collision(1.0)
@@ -245,7 +245,7 @@ def test_conventions():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: MinHash(0).fit(), ValueError, "n_hashes=0: give an integer >= 1"),
+        (lambda: MinHash(0).fit(), ValueError, "n_hashes=0: give a whole number >= 1"),
         (lambda: MinHash(1.5).fit(), ValueError, r"n_hashes=1\.5"),
         (lambda: MinHash(4).transform([{1}]), ValueError, "not fitted"),
         (lambda: MinHash(4).fit_transform(["ab"]), TypeError, "compares sets"),

@@ -234,6 +234,17 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
         "n_neighbors": int(rng.integers(1, 9)),
         "novelty": True,
     },
+    mercer.LabelSpreading: lambda rng: {
+        "n_neighbors": int(rng.integers(1, 9)),
+        "alpha": float(rng.uniform(0.01, 0.999)),
+    },
+    mercer.Isomap: lambda rng: {"n_neighbors": int(rng.integers(1, 9))},
+    mercer.KMedoids: lambda rng: {"n_clusters": int(rng.integers(1, 5))},
+    mercer.HDBSCAN: lambda rng: {
+        "min_cluster_size": int(rng.integers(2, 9)),
+        "cluster_selection_method": str(rng.choice(["eom", "leaf"])),
+        "allow_single_cluster": bool(rng.integers(2)),
+    },
     mercer.NeighbourGaussianProcess: lambda rng: {"n_neighbors": int(rng.integers(1, 50))},
     mercer.KernelPCA: components,
     mercer.Nystroem: lambda rng: {

@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 import mercer
 from mercer.cli.app import run
 from mercer.cli.tables import read_table
-from mercer.visible import visible
+from mercer.spoken import visible
 
 __all__ = ["TRIALS"]
 

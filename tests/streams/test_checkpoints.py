@@ -29,7 +29,7 @@ from mercer import (
 )
 from mercer.kernels import RBF
 from mercer.streams import chunks as stream_module
-from mercer.streams.row_digest import difference, same_value, with_rows
+from mercer.streams.kept_rows import difference, same_value, with_rows
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (120, 3))
@@ -238,7 +238,7 @@ def test_graphs_are_known_by_what_they_are():
 
 def test_the_digest_is_that_of_another_process():
     code = (
-        "import json; from mercer.streams.row_digest import with_rows;"
+        "import json; from mercer.streams.kept_rows import with_rows;"
         "S = [frozenset({f'w{k}', 'b', f'c{k % 3}'}) for k in range(40)];"
         "print(json.dumps(with_rows({}, S, None, None)))"
     )

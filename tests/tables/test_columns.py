@@ -295,6 +295,15 @@ def test_the_arguments_have_their_types(given, message):
         infer(["a", "b"] * 20, **given)
 
 
+def test_items_of_sets_that_are_as_frequent_have_one_order_in_all_processes():
+    """Sets of texts have another order in each process."""
+    words = [f"item {i}" for i in range(9)]
+    (column,) = infer_columns(
+        {"x": read_columns(pd.DataFrame({"x": [words] * 40}))["x"]}, {"x": "set"}
+    )
+    assert column.levels == words
+
+
 def test_notices_tell_what_is_set_aside_and_filled():
     columns = [
         Column("key", "identifier", "all 9 values are different", 0, 9),

@@ -156,6 +156,22 @@ def test_dates_become_numbers():
     )
 
 
+def test_parts_of_a_date_that_are_columns_already_are_not_read_twice():
+    """The same year twice took half the pairs of an additive model; some rows had mistakes."""
+    days = pd.date_range("1980-01-01", periods=900)
+    table = pd.DataFrame(
+        {"day": days, "year": days.year, "month": days.month, "n": np.arange(900) % 7 + 0.5}
+    )
+    table.loc[[4, 700], "month"] = 12
+    labels = {label for label, _ in kinds(TableEncoder().fit(table))}
+    parts = {"elapsed days", "day of month", "day of week"}
+    assert labels == {"year", "month", "n", *(f"day: {part}" for part in parts)}
+    labels = {label for label, _ in kinds(TableEncoder().fit(table[["day", "n"]]))}
+    assert {"day: year", "day: month"} < labels
+    table.loc[:40, "month"] = 12
+    assert "day: month" in {label for label, _ in kinds(TableEncoder().fit(table))}
+
+
 def test_order_of_columns_and_further_columns_do_not_matter():
     table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
     encoder = TableEncoder().fit(table)

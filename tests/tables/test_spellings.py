@@ -1,9 +1,11 @@
 """Numbers and dates in texts: signs, thousands and orders, as columns and not single cells tell."""
 
 import re
+import sys
 
 import numpy as np
 import pandas as pd
+import polars  # noqa: F401 - which reads long columns, where it is loaded
 import pytest
 from hypothesis import given, strategies as st
 
@@ -192,9 +194,19 @@ def test_numbers_of_digits_alone_are_read_at_once_as_cell_by_cell(some, decimal,
         np.testing.assert_array_equal(found, wanted.of.read(cells, wanted))
 
 
-def test_a_long_column_of_digits_alone_is_read_once():
-    cells = np.array([f"{i * 7919 % 99991:,d}.5" for i in range(2000)], object)
+@pytest.mark.parametrize("loaded", [True, False])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_a_long_column_of_digits_alone_is_read_once(decimal, loaded, monkeypatch):
+    """Polars reads it, if it is loaded, to the last bit as Python does."""
+    if not loaded:
+        monkeypatch.delitem(sys.modules, "polars")
+    exact = ["-0.0", "12.", "9007199254740993.0", "0.1000000000000000055511151231257827"]
+    cells = [f"{i * 7919 % 99991:,d}.5" for i in range(2000)] + exact
+    wanted = [float(cell.replace(",", "")) for cell in cells]
+    swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     read = {}
+    cells = np.array([cell.translate(swapped) for cell in cells], object)
     (column,) = infer_columns({"x": cells}, numbers=read)
-    assert (column.kind, column.decimal, column.distinct) == ("number", ".", 2000)
-    assert read["x"][:3].tolist() == [0.5, 7919.5, 15838.5]
+    assert (column.kind, column.decimal, column.distinct) == ("number", decimal, 2004)
+    assert read["x"].tolist() == wanted
+    assert not np.signbit(read["x"][2000])

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
+from mercer.samples import recognised
 from mercer.tables.forms import spelled_date, spelled_number
-from mercer.tables.values import as_dates, as_numbers, missing_values, read_columns
+from mercer.tables.values import ReadTable, as_dates, as_numbers, missing_values, read_columns
 
 DAYS = [datetime.date(2024, 2, 29), None, datetime.date(1969, 12, 31)]
 DATA = {
@@ -49,6 +50,8 @@ def test_nullable_categorical_and_zoned_columns_of_pandas():
                 "text": pd.array(["a", None], dtype="string"),
                 "stamp": stamps,
                 "span": pd.to_timedelta(["12h", None]),
+                "flag": pd.array([True, None], dtype="boolean"),
+                "nothing": pd.array([None, None], dtype="Int64"),
             }
         )
     )
@@ -56,6 +59,8 @@ def test_nullable_categorical_and_zoned_columns_of_pandas():
     assert columns["level"].tolist() == columns["text"].tolist() == ["a", None]
     assert_array_equal(columns["stamp"], np.array(["2024-01-01T11", "NaT"], "datetime64[s]"))
     assert_array_equal(columns["span"], [0.5, np.nan])
+    assert columns["flag"].tolist() == [True, None]
+    assert_array_equal(columns["nothing"], [np.nan, np.nan])
 
 
 def test_arrays_and_lists_name_their_columns_by_number():
@@ -154,3 +159,7 @@ def test_a_list_of_sets_is_one_column_and_may_begin_with_a_missing_one():
     assert column.tolist() == [None, {1, 2}, set()]
     (column,) = read_columns(pl.Series([["a"], [], ["b", "c"]])).values()
     assert column.tolist() == [["a"], [], ["b", "c"]]
+
+
+def test_a_table_of_one_column_that_was_read_is_no_column_of_samples():
+    assert recognised(ReadTable.of([[1.0], [2.0]])) is None

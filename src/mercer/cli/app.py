@@ -18,12 +18,12 @@ from typing import Annotated, NoReturn
 from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError, Parameter
 
 import mercer
-from mercer.cli.commands import check, dedup, fit, neighbors, predict, report
+from mercer.cli.commands import check, dedup, fit, map_, neighbors, predict, report
 from mercer.cli.errors import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE, OptionError
 from mercer.cli.libraries import check_room
 from mercer.cli.options import Flag, Json, Quiet, Whole
 from mercer.cli.terminal import Terminal, line
-from mercer.visible import visible
+from mercer.spoken import visible
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors that mean: no room for a file
 
@@ -104,8 +104,9 @@ def demo(*, folder: Path = Path("mercer-demo")) -> int:
     return run_demo(folder, run)
 
 
-for place, command in enumerate((fit, predict, report, check, neighbors, denoise, dedup, demo)):
-    app.command(command, sort_key=place)
+commands = fit, predict, report, check, neighbors, map_, denoise, dedup, demo
+for place, command in enumerate(commands):
+    app.command(command, name=command.__name__.rstrip("_"), sort_key=place)
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -158,10 +159,13 @@ def _bug(errors: Terminal) -> NoReturn:
 
 def _with_pipe(words: list[str]) -> list[str]:
     """The same command, where ``-`` is the file of that name: standard input before all options,
-    and standard output as that of predictions."""
+    and standard output as that of predictions; and what ``--explain`` of these means alone."""
     options = next((i for i, word in enumerate(words) if word[:1] == "-" != word), len(words))
     files = {i for i, word in enumerate(words) if word == "-" and i < options}
     if words[:1] == ["predict"]:
+        for i in reversed(range(len(words))):
+            if words[i] == "--explain" and words[i + 1 : i + 2] not in (["rows"], ["columns"]):
+                words = [*words[: i + 1], "rows", *words[i + 1 :]]
         files |= {i + 1 for i, word in enumerate(words[:-1])
                   if word in ("-o", "--output") and words[i + 1] == "-"}  # fmt: skip
     return ["./-" if i in files else word for i, word in enumerate(words)]

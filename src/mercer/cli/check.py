@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.cli.errors import OptionError, counted
-from mercer.cli.options import CheckOptions, kinds_given, reading_given
+from mercer.cli.options import CheckOptions, kinds_given
 from mercer.cli.problem import columns_of, judged_by
 from mercer.cli.screen import (
     FEW_FINDINGS,
@@ -74,7 +74,7 @@ def check_table(options: CheckOptions) -> int:
     """Run the command; returns its exit code."""
     given, target, kernel = options.tables, options.target, options.kernel
     task: str | None = options.task
-    reading = reading_given(options.read)
+    reading = options.read.reading()
     screen = Terminal(quiet=options.json)
     kinds = kinds_given(options.kind)
     if kernel is not None and kernel not in KERNEL_NAMES:
@@ -316,7 +316,8 @@ def fit_said(rows: int, task: str) -> str:
         size = 8 * rows**2 / 1e6  # a Gram matrix of float64
     else:
         size = next((mb for least, mb in sizes if rows <= least), sizes[-1][1])
-    return f"{time_said(seconds)}, {size_said(size)}"
+    shown = f"{size / 1000:.1f} GB" if size >= 1000 else f"{max(1, round(size))} MB"
+    return f"{time_said(seconds)}, {shown}"
 
 
 def between(points: list[tuple[int, float, float | None]], rows: int, growth: float) -> float:
@@ -337,7 +338,3 @@ def time_said(seconds: float) -> str:
     if seconds < 120:
         return f"about {spoken(seconds, 1)} seconds"
     return f"about {spoken(seconds / 60, 1)} minutes"
-
-
-def size_said(megabytes: float) -> str:
-    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(1, round(megabytes))} MB"

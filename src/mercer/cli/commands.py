@@ -1,4 +1,4 @@
-"""The commands on tables and documents: fit, predict, report, check, neighbors and dedup.
+"""The commands on tables and documents: fit, predict, report, check, neighbors, map and dedup.
 
 Each is a thin function that imports its own module on use, so that ``mercer --help`` is fast; the
 work is in files of the same names beside this one.
@@ -17,7 +17,7 @@ from mercer.cli.errors import OptionError, of_option
 from mercer.cli.fit_options import FitOptions
 from mercer.cli.libraries import foreseen, is_short
 from mercer.cli.options import CheckOptions, More, PredictOptions, ReportOptions
-from mercer.cli.search_options import DedupOptions, NeighborOptions
+from mercer.cli.search_options import DedupOptions, MapOptions, NeighborOptions
 from mercer.limits import seconds
 
 
@@ -129,6 +129,27 @@ def neighbors(
     from mercer.cli.neighbors import write_neighbors
 
     return write_neighbors(replace(options, items=items, query=query))
+
+
+def map_(
+    table: Path,
+    /,
+    *more: More,
+    options: MapOptions = MapOptions(),  # noqa: B008 - it cannot change
+) -> int:
+    """Draw a map of the rows of a table, with its clusters, as a page to walk through.
+
+    Rows that are alike are near each other. They are compared as by mercer neighbors, by columns of
+    any kind. The page loads nothing: colour it by a column, search, and click on a point.
+
+    Parameters
+    ----------
+    table
+        The table, in any format of mercer fit.
+    """
+    from mercer.cli.map import write_map
+
+    return write_map(replace(options, tables=(table, *more)))
 
 
 def dedup(

@@ -14,7 +14,6 @@ import io
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, NoReturn
 
 import numpy as np
@@ -118,13 +117,17 @@ class DelimitedText:
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
         """The rows, at once or so many at a time, as frames of texts."""
         if rows is None:
-            text, sound = self._checked(self._decoded(self.source.read()))
-            body = self._body(text)
-            if body is not None:
-                frame, total = without_total(self._frame(body, sound))
-                if total:
-                    self.notes.append(f"The last row adds up the others and is left out: {total}.")
-                yield frame
+            content = self.source.read()
+            text = self._decoded(content)
+            checked = self._checked(text)
+            if self.encoding != "utf-8" or checked is not text:  # large texts are not copied
+                content = checked.encode()
+            if not self._check_rows(checked, content):
+                content = _mended(checked, self.separator).encode()
+            frame, total = without_total(self._frame(content, 1 + self.under))
+            if total:
+                self.notes.append(f"The last row adds up the others and is left out: {total}.")
+            yield frame
             return
         with self.source.opened() as file:
             yield from self._streamed(file, rows)
@@ -226,8 +229,8 @@ class DelimitedText:
 
     # --- all rows at once ---------------------------------------------------------------------
 
-    def _checked(self, text: str) -> tuple[str, bool]:
-        """The text with LF alone where it has no quotes, and whether polars reads it as it is."""
+    def _checked(self, text: str) -> str:
+        """The text with LF alone where it has no quotes, and without what is above and below."""
         self._refuse_nul(text, 1)
         if re.search(r"[^\r\n]", text) is None:
             raise TableError(f"{self.source.label} is empty.")
@@ -245,7 +248,7 @@ class DelimitedText:
         text = self._unescaped(text)
         if self.separator in next(lines_of(text)) and not re.search(r"[^\r\n]\n\Z", text[-2:]):
             text = text.rstrip("\r\n") + "\n"  # in one column, an empty line is a missing value
-        return text, self._check_rows(text)
+        return text
 
     def note_below(self, text: str) -> None:
         """Say that something below the rows is left out, if it is more than empty lines."""
@@ -260,33 +263,38 @@ class DelimitedText:
                 "Take that character out, or give the file that it was made from."
             )
 
-    def _check_rows(self, text: str) -> bool:
+    def _check_rows(self, text: str, content: bytes) -> bool:
         """Each row has as many fields as the header, and every quote ends.
 
-        Polars would not say where it is not so. False if it does not read all quotes rightly.
+        ``content`` is the text in UTF-8. Polars would not say where it is not so. False if it does
+        not read all quotes rightly.
         """
-        begins = 1
-        try:
-            header = next(fields_of(lines_of(text), self.separator, len(text)))
-            self._take_names(header)
-            if _fields_agree(text, self.separator, len(header)):
-                return True
-            reader = fields_of(io.StringIO(text, newline=""), self.separator, len(text))
-            next(reader)
-            begins = reader.line_num + 1
-            for fields in reader:
-                self._check_width(fields, reader.line_num + self.above)
-                begins = reader.line_num + 1
-        except csv.Error as error:
-            self._wrong_quote(error, begins + self.above)
+        next(self._rows_of(fields_of(lines_of(text), self.separator, len(text))))
+        if _fields_agree(content, self.separator, len(self.names)):
+            return True
+        for _ in self._rows_of(fields_of(io.StringIO(text, newline=""), self.separator, len(text))):
+            pass
         return False
 
-    def _check_width(self, fields: list[str], row: int) -> None:
-        if len(fields) != len(self.names) and fields:
-            raise TableError(
-                f"{self.source.label} is ragged: row {row} has {len(fields)} fields, the header "
-                f"has {len(self.names)}. Mend that row, or check the separator and the quotes."
-            )
+    def _rows_of(self, reader: Any) -> Iterator[list[str]]:
+        """The rows of a reader of the csv module, the first of which holds the names."""
+        begins = 0
+        try:
+            for fields in reader:
+                if not begins:
+                    self._take_names(fields)
+                if len(fields) != len(self.names) and fields:
+                    raise TableError(
+                        f"{self.source.label} is ragged: row {reader.line_num + self.above} has "
+                        f"{len(fields)} fields, the header has {len(self.names)}. Mend that row, "
+                        "or check the separator and the quotes."
+                    )
+                begins = reader.line_num
+                yield fields
+        except csv.Error as error:
+            self._wrong_quote(error, begins + 1 + self.above)
+        if not begins:
+            self._take_names([])
 
     def _wrong_quote(self, error: csv.Error, row: int) -> NoReturn:
         ends = "unexpected end" in str(error)
@@ -325,32 +333,18 @@ class DelimitedText:
         self.header = header
         self.names, self.unnamed = names, [names[j] for j in blank]
 
-    def _body(self, text: str) -> str | None:
-        """What follows the header; None where nothing does."""
-        reader = fields_of(lines_of(text), self.separator, len(text))
-        next(reader)
-        for _ in range(self.under):
-            next(reader, [])
-        return text[sum(map(len, islice(lines_of(text), reader.line_num))) :] or None
-
-    def _frame(self, body: str, sound: bool = False) -> pl.DataFrame:
-        """The rows below a header as columns of texts, by polars, which reads a ``sound`` text."""
-        if not (sound or _fields_agree(body, self.separator, len(self.names))):
-            body = _mended(body, self.separator)
-        header = self.separator.join(map(str, range(len(self.names))))
+    def _frame(self, content: bytes, above: int) -> pl.DataFrame:
+        """The rows as columns of texts, by polars, below the first ones of a sound text."""
         try:
             frame = pl.read_csv(
-                f"{header}\n{body}".encode(),
-                separator=self.separator, infer_schema=False,
-            )  # fmt: skip
-        except UnicodeEncodeError:  # half a character, in a file that is read in blocks
-            self._unknown_encoding()
+                content, has_header=False, separator=self.separator, infer_schema=False
+            )
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             said = str(error).splitlines()[0]
             raise TableError(f"{self.source.label} cannot be read: {said}.") from error
         # names come last: polars sees patterns in some
-        rest = without_header(frame, self.header)
-        if rest.height < frame.height:
+        rest = without_header(frame[above:], self.header)
+        if rest.height < frame.height - above:
             self.notes.append(
                 "The header stands among the rows again. It is left out there, and rows are "
                 "counted without it."
@@ -366,31 +360,37 @@ class DelimitedText:
             next(lines)
         lines.begin(self.made)
         reader = fields_of(lines, self.separator, 1 << 30, self.escape)
-        begins, held, blank = 1, 0, 0
+        held = blank = 0
         try:
-            self._take_names(next(reader, []))
-            for _ in range(self.under):
-                next(reader, [])
-            lines.taken.clear()
-            begins = reader.line_num + 1
-            for fields in reader:
-                self._check_width(fields, reader.line_num + self.above)
-                begins = reader.line_num + 1
+            for place, fields in enumerate(self._rows_of(reader)):
+                if place <= self.under:
+                    lines.taken.clear()
+                    continue
                 held += 1
                 blank = blank + 1 if not fields else 0
                 if held >= rows and (not blank or len(self.names) == 1):
-                    yield self._frame(self._unescaped("".join(lines.taken)))
+                    yield self._block("".join(lines.taken))
                     lines.taken.clear()
                     held = blank = 0
-        except csv.Error as error:
-            self._wrong_quote(error, begins + self.above)
         except UnicodeDecodeError:
             self._find_wrong_byte()
         rest = "".join(lines.taken)
         if len(self.names) > 1:
             rest = rest.rstrip("\r\n")
         if rest:
-            yield self._frame(self._unescaped(rest))
+            yield self._block(rest)
+
+    def _block(self, rows: str) -> pl.DataFrame:
+        """Rows below a header as columns of texts."""
+        header = self.separator.join(map(str, range(len(self.names))))
+        text = f"{header}\n{self._unescaped(rows)}"
+        try:
+            content = text.encode()
+        except UnicodeEncodeError:  # half a character
+            self._unknown_encoding()
+        if not _fields_agree(content, self.separator, len(self.names)):
+            content = _mended(text, self.separator).encode()
+        return self._frame(content, 1)
 
 
 class _Lines:
@@ -467,15 +467,14 @@ def _ends(content: bytes) -> int:
     return max(content.count(b"\n"), content.count(b"\r"))
 
 
-def _fields_agree(text: str, separator: str, width: int) -> bool:
+def _fields_agree(content: bytes, separator: str, width: int) -> bool:
     """Whether every row has ``width`` fields, and every quote its place: without a Python loop.
 
     In their order, a quote that opens stands behind a separator, the end of a line or a quote that
     has just closed, and one that closes stands before such. False also where only a loop can tell.
     """
-    if ord(separator) > 127 or ("\r" in text and '"' in text):
+    if ord(separator) > 127 or (b"\r" in content and b'"' in content):
         return False
-    content = text.encode("utf-8", "replace")
     marked = f'\n{separator}"'.encode()
     others, cells = bytes({*range(256)}.difference(marked)), np.frombuffer(content, np.uint8)
     inside, since = 0, 0  # a quoted field; separators since the last row ended
@@ -496,7 +495,7 @@ def _fields_agree(text: str, separator: str, width: int) -> bool:
         if len(ends) and (since + ends[0] != width - 1 or (np.diff(ends) != width).any()):
             return False
         since = len(marks) - int(ends[-1]) - 1 if len(ends) else since + len(marks)
-    return not inside and since == (0 if text.endswith("\n") else width - 1)
+    return not inside and since == (0 if content.endswith(b"\n") else width - 1)
 
 
 def _mended(text: str, separator: str) -> str:

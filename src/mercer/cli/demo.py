@@ -14,6 +14,7 @@ from mercer.persistence import write_whole
 
 ROWS, NEW_ROWS = 600, 100
 SECONDS = "20s"
+WHAT_IF = ["--what-if", "--force"]  # a report that predicts by itself
 
 
 def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
@@ -43,7 +44,7 @@ def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
     )
     for arguments in (
         ["check", str(table), "--target", "result"],
-        ["fit", str(table), "--target", "result", "--time", SECONDS, "-o", str(model), "--force"],
+        ["fit", str(table), "--target", "result", "--time", SECONDS, "-o", str(model), *WHAT_IF],
         ["predict", str(model), str(new), "-o", str(predictions), "--keep", "result", "--force"],
     ):
         screen.print(line((f"$ mercer {shlex.join(arguments)}", "bold")), soft_wrap=True)
@@ -53,7 +54,11 @@ def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
             if done.code:
                 return int(done.code)
         screen.print()
-    screen.print(f"Open {model.with_suffix('.html')} in a browser to read the report.")
+    screen.print(
+        f"Open {model.with_suffix('.html')} in a browser to read the report, and move its sliders "
+        "to predict other throws.",
+        soft_wrap=True,
+    )
     return 0
 
 

@@ -75,5 +75,5 @@ def of_option(kind: type[TableError] = TableError) -> Iterator[None]:
 
 
 def counted(n: int, noun: str) -> str:
-    """1 row, 2 rows."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    """1 row, 2 rows, 35,039 rows."""
+    return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -52,7 +52,10 @@ def find_sources(given: Sequence[Path]) -> list[Source]:
 
 def _graphs_within(folder: Path) -> list[Source]:
     """The files of GraphML in a folder, or in the folders in it, whose names they have then."""
-    inside = sorted(path for path in folder.rglob("*") if path.is_file() and _is_graphml(path.name))
+    inside = sorted(
+        path for path in folder.rglob("[!.]*")
+        if path.is_file() and path.name.lower().removesuffix(".gz").endswith(".graphml")
+    )  # fmt: skip
     if not inside:
         raise TableError(
             f"{folder} cannot be read: it is a folder without graphs (.graphml). Give the name of "
@@ -61,10 +64,6 @@ def _graphs_within(folder: Path) -> list[Source]:
     named = any(path.parent != folder for path in inside)
     return [Source(path, path.parent.relative_to(folder).as_posix() if named else "")
             for path in inside]  # fmt: skip
-
-
-def _is_graphml(name: str) -> bool:
-    return name.lower().removesuffix(".gz").endswith(".graphml") and not name.startswith(".")
 
 
 def new_rows(table: Path) -> str:
@@ -125,7 +124,8 @@ class Source:
         with self._bytes() as file, self._uncompressed(file) as stream:
             reader = io.BufferedReader(cast(Any, _Blaming(self, stream)), 1 << 16)
             if self.compression:
-                _read_over(reader, after)
+                while after > 0 and (some := reader.read(min(after, 1 << 20))):
+                    after -= len(some)
             else:
                 file.seek(after)
             yield cast(BinaryIO, reader)
@@ -211,12 +211,6 @@ class _Blaming(io.RawIOBase):
     def readall(self) -> bytes:
         with self.source._blamed():
             return self.stream.read()
-
-
-def _read_over(file: io.BufferedReader, count: int) -> None:
-    """Read some bytes, and forget them."""
-    while count > 0 and (some := file.read(min(count, 1 << 20))):
-        count -= len(some)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

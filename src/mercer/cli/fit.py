@@ -357,7 +357,7 @@ def _report(
             seed=options.seed, command=options.command(), model_path=str(options.output),
             data_path=" ".join(map(str, options.tables)), new_path=new_rows(options.train),
         ),
-        values=not options.no_rows,
+        values=not options.no_rows, what_if=options.what_if,
         time=max(min(wanted, budget.left()), LATE_REPORT),
     ))  # fmt: skip
     write_report(options.pages(targets)[target] if target else options.report, data)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from cyclopts import Parameter
 
@@ -29,12 +29,8 @@ from mercer.cli.options import (
     check_paths,
     check_seed,
     kinds_given,
-    reading_given,
 )
 from mercer.limits import seconds
-
-if TYPE_CHECKING:
-    from mercer.cli.tables import Reading
 
 TIME = "120s"  # where --time is not given
 #: the options that decide about the model, in the order of the recorded command
@@ -96,6 +92,9 @@ class FitOptions:
         Where the model is written; the report goes beside it as .html.
     no_rows
         Keep the values of single rows out of the report: cells, targets, words, levels and ranges.
+    what_if
+        Let the report predict by itself, offline: a form, the prediction, rows that are alike and a
+        curve. It holds training rows then, as the model file does.
     resume
         A model of the same table with the same options, such as one that Ctrl-C has left: its
         trials are not repeated, and the search goes on after them.
@@ -124,6 +123,7 @@ class FitOptions:
     output: Output = Path("model.mercer")
     read: ReadingOptions = ReadingOptions()  # noqa: RUF009 - it cannot change
     no_rows: Flag = False
+    what_if: Flag = False
     resume: Path | None = None
     force: Flag = False
     json: Json = False
@@ -149,11 +149,6 @@ class FitOptions:
         return [self.train, *self.more]
 
     @property
-    def reading(self) -> Reading:
-        """How text tables are read."""
-        return reading_given(self.read)
-
-    @property
     def orders(self) -> list[str]:
         """The classes of ``--order``."""
         return [] if self.order is None else [text.strip() for text in self.order.split(",")]
@@ -177,6 +172,11 @@ class FitOptions:
             )
         with of_option(OptionError):
             self.limit()
+        if self.what_if and self.no_rows:
+            raise OptionError(
+                "--what-if puts training rows into the report, which --no-rows keeps out: give one "
+                "of them."
+            )
         if self.group is not None and self.time_column is not None:
             raise OptionError("--group and --time-column are both given: give one of them.")
         task = "regression" if self.task == "regression" else "classification"
@@ -189,7 +189,7 @@ class FitOptions:
             )
         check_memory_size(self.memory)
         kinds_given(self.kind)
-        reading_given(self.read)
+        self.read.reading()  # refuses wrong ones
         inputs = [*self.tables, self.test] if self.test else self.tables
         # a model that is gone on with may be replaced by what comes of it
         force = self.force or (self.resume is not None and self.resume == self.output)

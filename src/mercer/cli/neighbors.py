@@ -4,7 +4,6 @@ same one."""
 from __future__ import annotations
 
 import json as json_text
-import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,11 @@ import numpy as np
 import polars as pl
 from rich.progress import Progress
 
-from mercer.cli.errors import OptionError, TableError, column_faults, counted
+from mercer.cli.errors import TableError, column_faults, counted
 from mercer.cli.options import check_paths, kinds_given
 from mercer.cli.predict import kept_columns, write_frames
 from mercer.cli.problem import columns_of
-from mercer.cli.search_options import NeighborOptions
+from mercer.cli.search_options import CompareOptions, NeighborOptions
 from mercer.cli.tables import Tables
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import written_whole
@@ -27,32 +26,31 @@ if TYPE_CHECKING:
 
 BLOCK = 2000  # rows that ask at a time
 SAID = 3  # columns that an explanation names
-WRITTEN = {"row", "neighbour", "distance", "rank", "differs"}  # columns of the output
 
 
 def write_neighbors(options: NeighborOptions) -> int:
     """Run the command; returns its exit code."""
     options.check()
     screen = Terminal(quiet=options.quiet or options.json)
-    tables = Tables([options.items], options.reading)
+    tables = Tables([options.items], options.read.reading())
     check_paths(options.written, tables.paths, force=True)
     frame = tables.frame()
     suffix = options.output.suffix.lower()
     kept_items = kept_columns(frame, options.keep, tables.label, suffix)
     kept = kept_items, kept_items
     values = read_columns(frame)
-    columns = _compared(values, tables, options)
+    columns = compared_columns(values, tables, options.compare)
     asked = None
     if options.query is not None:
-        asked = Tables([options.query], options.reading.after(columns))
+        asked = Tables([options.query], options.read.reading().after(columns))
         check_paths(options.written, asked.paths, force=True)
         frame = asked.frame()
         shared = [name for name in options.keep if name in frame.columns]
         kept = kept_columns(frame, shared, asked.label, suffix), kept_items
     from mercer.cli.table_distance import TableDistance  # loads libraries
 
-    rule = TableDistance(columns, values, options.metric, options.text)
-    _refuse_idle(rule, options)
+    rule = TableDistance(columns, values, options.compare.metric, options.compare.text)
+    rule.refuse_idle()
     items = queries = rule.rows(values, tables.label)
     if asked is not None:
         queries = rule.rows(read_columns(frame), asked.label)
@@ -91,26 +89,8 @@ def write_neighbors(options: NeighborOptions) -> int:
     return 0
 
 
-def _refuse_idle(rule: TableDistance, options: NeighborOptions) -> None:
-    """Refuse options that cannot apply to any column that is compared."""
-    idle = {
-        f"--text {options.text}": options.text != "auto" and not {*rule.texts.values()} - {"set"},
-        f"--metric {options.metric}": options.metric != "range" and not rule.numbers,
-    }
-    for option, unused in idle.items():
-        if unused:
-            what = "texts" if "text" in option else "numbers or dates"
-            kind = "text" if what == "texts" else "number"
-            typed = shlex.quote(f"{next(iter(rule.columns))}={kind}")
-            raise OptionError(
-                f"{option}: no column that is compared holds {what}. Compared: "
-                f"{'; '.join(rule.sentences())}. Leave the option out, or say what a column is, as "
-                f"in --kind {typed}."
-            )
-
-
-def _compared(values: dict, tables: Tables, options: NeighborOptions) -> list[Column]:
-    """The columns by which rows are compared."""
+def compared_columns(values: dict, tables: Tables, options: CompareOptions) -> list[Column]:
+    """The columns by which the rows of a table are compared."""
     kinds, names = kinds_given(options.kind), [str(name) for name in values]
     given = {"--columns": options.columns, "--drop": options.drop, "--kind": list(kinds)}
     faults = [

@@ -101,6 +101,32 @@ class ReadingOptions:
     missing: Names = ()
     keep_variants: Flag = False
 
+    def reading(self) -> Reading:
+        """How tables are read, checked before they are."""
+        from mercer.cli.tables import Reading
+
+        sep = self.sep
+        separator = None if sep is None else SEPARATORS.get(sep, sep)
+        if separator is not None and (
+            len(separator) != 1 or separator in "\r\n\"'" or separator > "~"
+        ):
+            raise OptionError(
+                f"--sep {sep}: give one character that separates the fields, such as ';', or tab."
+            )
+        if self.decimal not in (None, ".", ","):
+            raise OptionError(f"--decimal {self.decimal}: give . or , (a point or a comma).")
+        if self.skip_rows is not None and self.skip_rows < 0:
+            raise OptionError(f"--skip-rows {self.skip_rows}: give a number of lines, at least 0.")
+        if self.skip_rows is not None and self.skip_rows > MOST_SKIPPED:
+            raise OptionError(
+                f"--skip-rows {self.skip_rows}: give a number, at most {MOST_SKIPPED:,}."
+            )
+        return Reading(
+            self.encoding, separator, self.decimal or "", skip=self.skip_rows, header=self.header,
+            sheet=self.sheet, dates=DATES.get(self.dates or "", ""),
+            missing=self.missing, variants=self.keep_variants,
+        )  # fmt: skip
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +147,9 @@ class PredictOptions:
     quantiles
         Add quantiles of the true number, such as 0.1,0.5,0.9, as quantile_0.1 and so on.
     explain
-        Add the training rows that each prediction rests on most: because_1 to because_3, and
-        not_like_1, which speaks most against it.
+        rows (or nothing): add the training rows that each prediction rests on most, because_1 to
+        because_3, and not_like_1, which speaks most against it. columns: add what each column adds
+        to the prediction, adds_NAME, beside that of the mean training row, base.
     force
         Replace an existing output file.
     """
@@ -135,7 +162,7 @@ class PredictOptions:
     safe_cells: Flag = False
     interval: float | None = None
     quantiles: str | None = None
-    explain: Flag = False
+    explain: Literal["rows", "columns"] | None = None
     force: Flag = False
     json: Json = False
 
@@ -213,31 +240,6 @@ def kinds_given(pairs: Sequence[str]) -> dict[str, str]:
         kinds[name] = value
     refuse([OptionError(fault) for fault in faults])
     return kinds
-
-
-def reading_given(given: ReadingOptions) -> Reading:
-    """How tables are read, checked before they are."""
-    from mercer.cli.tables import Reading
-
-    sep = given.sep
-    separator = None if sep is None else SEPARATORS.get(sep, sep)
-    if separator is not None and (len(separator) != 1 or separator in "\r\n\"'" or separator > "~"):
-        raise OptionError(
-            f"--sep {sep}: give one character that separates the fields, such as ';', or tab."
-        )
-    if given.decimal not in (None, ".", ","):
-        raise OptionError(f"--decimal {given.decimal}: give . or , (a point or a comma).")
-    if given.skip_rows is not None and given.skip_rows < 0:
-        raise OptionError(f"--skip-rows {given.skip_rows}: give a number of lines, at least 0.")
-    if given.skip_rows is not None and given.skip_rows > MOST_SKIPPED:
-        raise OptionError(
-            f"--skip-rows {given.skip_rows}: give a number, at most {MOST_SKIPPED:,}."
-        )
-    return Reading(
-        given.encoding, separator, given.decimal or "", skip=given.skip_rows, header=given.header,
-        sheet=given.sheet, dates=DATES.get(given.dates or "", ""),
-        missing=given.missing, variants=given.keep_variants,
-    )  # fmt: skip
 
 
 def check_memory_size(memory: str) -> None:

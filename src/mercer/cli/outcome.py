@@ -64,7 +64,8 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
         _show_rare(score, model, screen)
         _show_order(score, model, screen)
         _show_doubts(part, score, problem.doubts_of(target), screen)
-        for sentence in [] if part.report is None else part.report.lines("texts"):
+        report = part.report
+        for sentence in [] if report is None else report.lines("texts") + report.lines("what_if"):
             screen.print(sentence)
 
 

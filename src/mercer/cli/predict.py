@@ -26,7 +26,6 @@ from mercer.cli.options import (
     PredictOptions,
     check_paths,
     levels_given,
-    reading_given,
 )
 from mercer.cli.tables import Tables
 from mercer.cli.terminal import Terminal
@@ -38,9 +37,12 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 if TYPE_CHECKING:  # else loaded with the model, after what is wrong with names is said
+    from mercer.explain import ShapleyValues
     from mercer.learners.additive import ColumnReasons
     from mercer.selection.automatic import Reasons
 
+#: the method of a model that explains its predictions so
+EXPLAINED_BY = {"rows": "reasons", "columns": "shapley_values"}
 WHOLE = 100_000_000  # bytes of files that are read at once
 BLOCK = 50_000  # rows of the others that are read at a time
 #: a spreadsheet takes a cell for a formula that begins so, unless it is a number (OWASP, "CSV
@@ -53,10 +55,10 @@ def predict_table(options: PredictOptions) -> int:
     """Write ``prediction`` and ``proba_<class>`` columns, after the columns to keep.
 
     Columns of quantiles follow, by their names; and, to explain, the columns ``because_1`` to
-    ``because_3`` and ``not_like_1``.
+    ``because_3`` and ``not_like_1``, or ``base`` and ``adds_NAME`` for each column.
     """
     model, given, output, json = options.model, options.tables, options.output, options.json
-    reading, levels = reading_given(options.read), levels_given(options.interval, options.quantiles)
+    reading, levels = options.read.reading(), levels_given(options.interval, options.quantiles)
     piped = output == STDIN
     suffix = ".csv" if piped else output.suffix.lower()
     if suffix not in WRITERS:
@@ -76,7 +78,7 @@ def predict_table(options: PredictOptions) -> int:
             f"{str(model)!r} holds {a_type(estimator)}, which predicts nothing. Give the "
             "file of a model, as mercer fit writes it."
         )
-    if options.explain and not hasattr(estimator, "reasons"):
+    if options.explain and not hasattr(estimator, EXPLAINED_BY[options.explain]):
         raise ModelFileError(
             f"--explain: {str(model)!r} holds {a_type(estimator)}, which does not say "
             "what its predictions rest on. Give a model that mercer fit has written."
@@ -99,7 +101,7 @@ def predict_table(options: PredictOptions) -> int:
     screen, said = Terminal(stderr=piped, quiet=json), _sentences(tables, surprises)
     _show(screen, said, rows, output)
     if work.reasons is not None:
-        _show_reasons(work.reasons, screen)
+        _show_reasons(work.reasons, hasattr(estimator, "classes_"), screen)
     if json:
         print(json_text.dumps({"rows": rows, "output": str(output), "notices": said}))
     return 0
@@ -110,11 +112,12 @@ class _Predictions:
 
     def __init__(
         self, estimator: Any, tables: Tables, keep: Sequence[str], suffix: str,
-        levels: dict[str, float], explain: bool,
+        levels: dict[str, float], explain: str | None,
     ):  # fmt: skip
         self.estimator, self.tables, self.keep, self.suffix = estimator, tables, keep, suffix
         self.levels, self.explain = levels, explain
-        self.reasons: Reasons | ColumnReasons | None = None  # reasons for the last block
+        #: those of the last block
+        self.reasons: Reasons | ColumnReasons | ShapleyValues | None = None
         self.unread: list[str] = []
         self.whole: pl.DataFrame | None = None
 
@@ -151,7 +154,10 @@ class _Predictions:
             try:
                 readable = self._readable(block)
                 answers = predictions(self.estimator, readable, self.levels)
-                if self.explain:
+                if self.explain == "columns":
+                    self.reasons = found = self.estimator.shapley_values(readable)
+                    answers |= _added(found, self.estimator, answers["prediction"])
+                elif self.explain:
                     self.reasons = in_file(self.estimator, self.estimator.reasons(readable))
                     answers |= self.reasons.texts()
             except ValueError as error:  # columns that are lacking or are something else now
@@ -235,6 +241,22 @@ def predictions(
     return columns
 
 
+def _added(values: ShapleyValues, estimator: Any, predicted: np.ndarray) -> dict[str, np.ndarray]:
+    """What each column adds to the number that is predicted, or to the odds of the predicted class,
+    after what the mean of the background has."""
+    base, added = values.base_values, values.values
+    if hasattr(estimator, "classes_"):
+        code = np.searchsorted(estimator.classes_, predicted)
+        if values.output_names is None:
+            sign = np.where(code == 1, 1.0, -1.0)
+            base, added = sign * base, sign[:, None] * added
+        else:
+            rows = np.arange(len(code))
+            base, added = base[rows, code], added[rows, :, code]
+    names = [f"adds_{name}" for name in values.feature_names]
+    return {"base": base, **dict(zip(names, added.T))}
+
+
 def kept_columns(frame: pl.DataFrame, keep: Sequence[str], table: str, suffix: str) -> dict:
     """The columns to copy, if the output can hold them."""
     for name in keep:
@@ -302,10 +324,22 @@ def _show(screen: Terminal, said: list[str], rows: int, output: Path) -> None:
     screen.print(f"{counted(rows, 'prediction')} {are} {where}.", soft_wrap=True)
 
 
-def _show_reasons(reasons: Reasons | ColumnReasons, screen: Terminal) -> None:
+def _show_reasons(
+    reasons: Reasons | ColumnReasons | ShapleyValues, classes: bool, screen: Terminal
+) -> None:
     """What the rows or columns in the explanations are."""
+    from mercer.explain import ShapleyValues
     from mercer.learners.additive import ColumnReasons
 
+    if isinstance(reasons, ShapleyValues):
+        of = "the log-odds of the predicted class" if classes else "the prediction"
+        how = "exact" if reasons.method == "exact" else f"by {reasons.method}"
+        screen.print(
+            f"adds_NAME is what a column adds to {of}, beside base, that of the training rows on "
+            f"average (Shapley values, {how}); they add up to it.",
+            soft_wrap=True,
+        )
+        return
     if isinstance(reasons, ColumnReasons):
         screen.print(
             "The columns in because_1 ... move the prediction most; the number is what each adds "

@@ -215,7 +215,7 @@ def check_names(options: FitOptions) -> None:
     options.check()
     if STDIN in options.tables:  # is read once
         return
-    tables = Tables(options.tables, options.reading)
+    tables = Tables(options.tables, options.read.reading())
     part = tables.parts[0]
     first = next(part.blocks(FEWEST_ROWS), None) if part.texts else None
     if first is None:
@@ -235,7 +235,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     """Read the training table; say how large it is, what the task is, and why."""
     from mercer.machines import metric_named
 
-    tables = Tables(options.tables, options.reading)
+    tables = Tables(options.tables, options.read.reading())
     frame = tables.frame()
     read = read_answers(frame, tables, options.target, options.task, options.orders)
     options.check_several(read.targets)
@@ -424,7 +424,7 @@ def _check_parts(
 
 def _read_test(problem: Problem, test: Path, options: FitOptions, screen: Terminal) -> Split:
     """All training rows, and the table of --test, which the model can be scored on."""
-    tables = Tables([test], options.reading.after(problem.columns))
+    tables = Tables([test], options.read.reading().after(problem.columns))
     frame = tables.frame([*problem.X.columns])
     if problem.targets:
         others, y, rows = read_several(

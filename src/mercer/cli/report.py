@@ -10,14 +10,13 @@ from sklearn.base import is_classifier
 from mercer.cli.errors import OptionError, TableError, counted
 from mercer.cli.file_rows import target_of, targets_of
 from mercer.cli.files import new_rows
-from mercer.cli.options import ReportOptions, check_paths, reading_given
+from mercer.cli.options import ReportOptions, check_paths
 from mercer.cli.tables import Tables
 from mercer.cli.target import left_out, read_target, unknown_classes
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load
 from mercer.plots.report import (
     Provenance,
-    ReportData,
     Subject,
     TableFacts,
     plain,
@@ -32,7 +31,7 @@ SECONDS = 60.0  # the most that the report may take
 def report_table(options: ReportOptions) -> int:
     """Write the report, and say the verdict."""
     model, given, output, json = options.model, options.tables, options.output, options.json
-    reading = reading_given(options.read)
+    reading = options.read.reading()
     screen = Terminal(quiet=json)
     if output.suffix.lower() != ".html":
         raise OptionError(f"--output {output}: the name must end in .html.")
@@ -94,14 +93,11 @@ def report_table(options: ReportOptions) -> int:
                       "interval": [score.low, score.high], "rows": score.rows},
             "verdict": data.verdict, "rows_in_training": data.seen,
             "relevance": data.numbers()["relevance"],
-            "notices": [*tables.notes, *doubts, *_warned(data)], "report": str(output),
+            "notices": [*tables.notes, *doubts, *[data.seen_before] * bool(data.seen)],
+            "report": str(output),
         }  # fmt: skip
         print(json_text.dumps(plain(facts), allow_nan=False))
     return 0
-
-
-def _warned(data: ReportData) -> list[str]:
-    return [data.seen_before] if data.seen else []
 
 
 def _checked(estimator, y: np.ndarray, table: str, target: str) -> tuple[np.ndarray, list[str]]:

@@ -1,14 +1,13 @@
-"""The options of ``mercer neighbors`` and ``mercer dedup``, and what they mean."""
+"""The options of ``mercer neighbors``, ``mercer map`` and ``mercer dedup``, and what they mean."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter
 
 from mercer.cli.errors import OptionError, of_option
 from mercer.cli.files import STDIN
@@ -30,14 +29,42 @@ from mercer.cli.options import (
     check_paths,
     check_seed,
     kinds_given,
-    reading_given,
 )
 
 if TYPE_CHECKING:
-    from mercer.cli.tables import Reading
     from mercer.dedup import Bands, CorpusIndex, Shingles, Signer
 
 WRITTEN = {"row", "neighbour", "distance", "rank", "differs"}  # columns of the neighbours
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """How rows are compared.
+
+    Parameters
+    ----------
+    columns
+        A column to compare by; without it all that tell rows apart. May be repeated.
+    metric
+        How far numbers and dates are apart: in shares of the range of the items, or by rank.
+    text
+        How texts are compared: by edits, by substrings of 3 characters (kmers) or by words. auto:
+        edits, and words where texts have more than 100 characters on average.
+    """
+
+    columns: Names = ()
+    drop: Drops = ()
+    kind: Kinds = ()
+    metric: Literal["range", "rank"] = "range"
+    text: Literal["auto", "edit", "kmers", "words"] = "auto"
+
+    def check(self) -> None:
+        """Refuse what no table could make right."""
+        kinds_given(self.kind)
+        both = sorted({*self.columns} & {*self.drop})
+        if both:
+            raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")
 
 
 @Parameter(name="*")
@@ -53,15 +80,8 @@ class NeighborOptions:
         Only neighbours at this distance or nearer.
     output
         A CSV, TSV or Parquet file.
-    columns
-        A column to compare by; without it all that tell rows apart. May be repeated.
     keep
         A column to copy, of each row and of its neighbour. May be repeated.
-    metric
-        How far numbers and dates are apart: in shares of the range of the items, or by rank.
-    text
-        How texts are compared: by edits, by substrings of 3 characters (kmers) or by words. auto:
-        edits, and words where texts have more than 100 characters on average.
     explain
         Add the column differs: the columns that add most to each distance, and how much.
     memory
@@ -75,23 +95,14 @@ class NeighborOptions:
     k: Annotated[Whole | None, Parameter(name=["-k", "--neighbors"])] = None
     radius: float | None = None
     output: Output = Path("neighbors.csv")
-    columns: Names = ()
+    compare: CompareOptions = CompareOptions()
     keep: Names = ()
-    drop: Drops = ()
-    kind: Kinds = ()
-    metric: Literal["range", "rank"] = "range"
-    text: Literal["auto", "edit", "kmers", "words"] = "auto"
     explain: Flag = False
     memory: str = MEMORY
     read: ReadingOptions = ReadingOptions()  # noqa: RUF009 - it cannot change
     force: Flag = False
     json: Json = False
     quiet: Quiet = False
-
-    @property
-    def reading(self) -> Reading:
-        """How text tables are read."""
-        return reading_given(self.read)
 
     @property
     def written(self) -> list[tuple[str, Path]]:
@@ -107,10 +118,7 @@ class NeighborOptions:
         if self.radius is not None and not 0 <= self.radius < math.inf:
             raise OptionError(f"--radius {self.radius}: give a number, at least 0.")
         check_memory_size(self.memory)
-        kinds_given(self.kind)
-        both = sorted({*self.columns} & {*self.drop})
-        if both:
-            raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")
+        self.compare.check()
         for name in self.keep:
             if name in WRITTEN:
                 raise OptionError(
@@ -120,9 +128,72 @@ class NeighborOptions:
         check_paths(self.written, inputs, force=self.force)
 
 
-def _as_typed(_: object, tokens: Sequence[Token]) -> str:
-    """What was typed; from Python it may be any object."""
-    return tokens[0].value
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class MapOptions:
+    """The options of ``mercer map``.
+
+    Parameters
+    ----------
+    output
+        The page, a file that ends in .html.
+    color
+        The column that colours the points at first. Default: the clusters.
+    clusters
+        Whether clusters are looked for.
+    min_cluster_size
+        Fewest rows of a cluster. Default: half of the root of the number of rows, at least 5.
+    neighbors
+        How many neighbours of each row the map keeps near it.
+    rows
+        Most rows that are drawn. Default: 200,000, or 20,000 if rows are compared by more than
+        numbers and dates.
+    seed
+        Seed for choosing these rows, and those that the first map is made of.
+    points
+        A CSV, TSV or Parquet file of the points: row, x, y, cluster, probability and outlier.
+    force
+        Replace existing output files.
+    """
+
+    tables: GivenFiles = ()
+    output: Output = Path("map.html")
+    color: str | None = None
+    clusters: bool = True
+    min_cluster_size: Whole | None = None
+    compare: CompareOptions = CompareOptions()
+    neighbors: Whole = 15
+    rows: Whole | None = None
+    seed: Whole = 0
+    points: Path | None = None
+    read: ReadingOptions = ReadingOptions()  # noqa: RUF009 - it cannot change
+    force: Flag = False
+    json: Json = False
+    quiet: Quiet = False
+
+    @property
+    def written(self) -> list[tuple[str, Path]]:
+        pages = [("--output", self.output)]
+        return pages if self.points is None else [*pages, ("--points", self.points)]
+
+    def check(self) -> None:
+        """Refuse, before any table is read, what no table could make right."""
+        if self.points is not None and self.points.suffix.lower() not in WRITERS:
+            raise OptionError(f"--points {self.points}: the name must end in {', '.join(WRITERS)}.")
+        check_paths(self.written, self.tables, force=self.force)
+        if self.output.suffix.lower() != ".html":
+            raise OptionError(f"--output {self.output}: the name must end in .html.")
+        least = {
+            "min-cluster-size": (self.min_cluster_size, 2), "neighbors": (self.neighbors, 1),
+            "rows": (self.rows, 3),
+        }  # fmt: skip
+        for name, (given, fewest) in least.items():
+            if given is not None and given < fewest:
+                raise OptionError(f"--{name} {given}: give a number, at least {fewest}.")
+        if not self.clusters and self.min_cluster_size is not None:
+            raise OptionError("--no-clusters and --min-cluster-size: give one of them.")
+        check_seed(self.seed)
+        self.compare.check()
 
 
 @Parameter(name="*")
@@ -199,7 +270,8 @@ class DedupOptions:
     report: Path | None = None
     work: Path | None = None
     task: str | None = None
-    executor: Annotated[Any, Parameter(converter=_as_typed)] = None
+    #: what was typed; from Python it may be any object
+    executor: Annotated[Any, Parameter(converter=lambda _, tokens: tokens[0].value)] = None
     fail: Flag = False
     sep: str | None = None
     seed: Whole = 0

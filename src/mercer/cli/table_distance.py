@@ -1,4 +1,4 @@
-"""A distance of rows with columns of any kind, for ``mercer neighbors``.
+"""A distance of rows with columns of any kind, for ``mercer neighbors`` and ``mercer map``.
 
 Each column says by a number from 0 to 1 how far two rows are apart, and the distance is the mean of
 the columns (Gower 1971). `TableDistance` learns from the items what is needed for that, reads rows,
@@ -12,9 +12,20 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cpdist
 
-from mercer.cli.errors import TableError
-from mercer.distances import Cosine, Edit, Jaccard, KernelDistance, Match, Minkowski, Mixed
+from mercer.cli.errors import OptionError, TableError
+from mercer.distances import (
+    Cosine,
+    Edit,
+    Jaccard,
+    KernelDistance,
+    MappedMinkowski,
+    Match,
+    Minkowski,
+    Mixed,
+)
 from mercer.search import SetReading
 from mercer.tables import Column, as_items, level_text, missing_values
 
@@ -38,7 +49,7 @@ class TableDistance:
     """
 
     def __init__(self, columns: list[Column], values: dict, metric: str, text: str):
-        self.metric = metric
+        self.metric, self.text = metric, text
         self.columns = {str(c.name): c for c in columns}
         self.numbers = [n for n, c in self.columns.items() if c.of.ordered]
         self.levels = [n for n, c in self.columns.items() if c.of.levelled]
@@ -63,7 +74,26 @@ class TableDistance:
         share = 1 / len(self.columns)
         weights = [share] * len(parts) + [share / most for _, _, most in self.samples.values()]
         parts += [(distance, [name]) for name, (distance, _, _) in self.samples.items()]
-        self.distance = Mixed(parts, weights=weights)
+        self.distance: Any = Mixed(parts, weights=weights)
+        if len(self.numbers) == len(self.columns):  # rows are points, which a tree of boxes holds
+            self.distance = MappedMinkowski(np.full(2 * len(self.numbers), share), p=1)
+
+    def refuse_idle(self) -> None:
+        """Refuse options that cannot apply to any column that is compared."""
+        idle = {
+            f"--text {self.text}": self.text != "auto" and not {*self.texts.values()} - {"set"},
+            f"--metric {self.metric}": self.metric != "range" and not self.numbers,
+        }
+        for option, unused in idle.items():
+            if unused:
+                what = "texts" if "text" in option else "numbers or dates"
+                kind = "text" if what == "texts" else "number"
+                typed = shlex.quote(f"{next(iter(self.columns))}={kind}")
+                raise OptionError(
+                    f"{option}: no column that is compared holds {what}. Compared: "
+                    f"{'; '.join(self.sentences())}. Leave the option out, or say what a column "
+                    f"is, as in --kind {typed}."
+                )
 
     def rows(self, values: dict, table: str) -> pl.DataFrame:
         """Rows as the distance reads them; ``values`` as those of the items."""
@@ -115,7 +145,10 @@ class TableDistance:
             elif name in self.levels:
                 apart = a.ne_missing(b).to_numpy().astype(float)
             elif self.texts[name] == "edit":
-                apart = _edits(a.to_list(), b.to_list())
+                apart = cpdist(
+                    a.to_list(), b.to_list(),
+                    scorer=Levenshtein.normalized_distance, dtype=np.float64,
+                )  # fmt: skip
             else:
                 apart = _unlike(a.to_list(), b.to_list())
             found[name] = apart / len(self.columns)
@@ -140,11 +173,7 @@ class TableDistance:
 
     def _number(self, name: str, values: dict) -> np.ndarray:
         column = self.columns[name]
-        cells = values[column.name]
-        read = column.of.read(cells, column)
-        if column.of.numeric:
-            return read
-        return np.where(np.isnat(read), np.nan, read.astype("int64").astype(float))
+        return column.of.numbers(values[column.name], column)
 
     def _scale(self, numbers: np.ndarray) -> np.ndarray:
         """The two ends of the range, or all values in order."""
@@ -197,13 +226,6 @@ def _parts(text: str, way: str) -> str:
     return MARK.join(
         f"_{text[i : i + MERS]}_" for i in range(max(len(text) - MERS + 1, bool(text)))
     )
-
-
-def _edits(mine: list[str], theirs: list[str]) -> np.ndarray:
-    from rapidfuzz.distance import Levenshtein
-    from rapidfuzz.process import cpdist
-
-    return cpdist(mine, theirs, scorer=Levenshtein.normalized_distance, dtype=np.float64)
 
 
 def _unlike(mine: list[str], theirs: list[str]) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from mercer.visible import visible
+from mercer.spoken import visible
 
 
 class Terminal(Console):

@@ -37,6 +37,7 @@ OF_WHOLE = {
     "long": r"^[+-]?[0-9]{19,}$",  # may not fit 64 bits
     "too long": r"^[+-]?[0-9]{39,}$",  # may not fit 128 bits
 }
+OF_INTEGERS = {"plain", "comma number"}  # what each whole number is
 MISSING = "a missing value"  # the one test that is no pattern
 TOGETHER = 100_000  # cells of neighbouring columns that are tested at once
 FEW_WRONG = 0.05  # share of wrong cells in a column that tells the decimal sign
@@ -148,11 +149,15 @@ class TextTypes:
         rows = [cells.whole.height - gone for gone in cells.whole.null_count().row(0)]
         there = [j for j, known in enumerate(rows) if known]
         strict = [(name, name) for name, form in WHOLE.items() if form.pattern and not form.all]
+        whole = list[int]()
         for name, test in (*PATTERNS.items(), *strict):
             before = [j for j in there if name in columns[j].all]
+            if name in OF_INTEGERS:
+                before = sorted({*before}.difference(whole))
             for j in {*before}.difference(cells.all(test, before)):  # no 30th of February
                 columns[j].all.remove(name)
-        whole = [j for j in there if "integer" in columns[j].all]
+            if name == "integer":
+                whole = [j for j in there if name in columns[j].all]
         for name, pattern in OF_WHOLE.items():
             for j in cells.any(pattern, whole, cells.whole):
                 columns[j].some.add(name)

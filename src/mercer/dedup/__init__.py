@@ -10,16 +10,14 @@ shingles or by short signatures (signatures.py), and finds those that are like n
 """
 
 from mercer.dedup.corpus_index import CorpusIndex
-from mercer.dedup.documents import deduplicate
-from mercer.dedup.found import Duplicates
+from mercer.dedup.documents import Duplicates, deduplicate
 from mercer.dedup.signing import Bands, Characters, Words
 
 __all__ = ["Bands", "Characters", "CorpusIndex", "Duplicates", "Words", "deduplicate"]
 
 # what other rooms use, and no user needs
-from mercer.dedup.corpus import Part
 from mercer.dedup.signing import Shingles, Signer, Signs, choose_bands
-from mercer.dedup.stages import Result, Stages
+from mercer.dedup.stages import Part, Result, Stages
 from mercer.dedup.walk import Rules
 from mercer.dedup.work_folder import (
     forget_placed,

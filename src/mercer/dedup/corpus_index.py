@@ -17,22 +17,35 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 import mercer
-from mercer.dedup.checks import as_texts, check_threshold
-from mercer.dedup.lookup import Found, Met, meet, similar
 from mercer.dedup.segments import (
+    BITS,
     FORMAT,
     HEADER_SIZE,
+    Found,
+    Met,
     Segment,
+    Signatures,
     damaged,
+    meet,
     refuse_newer,
+    similar,
     write_segment,
 )
-from mercer.dedup.signatures import BITS, Signatures
-from mercer.dedup.signing import Bands, Characters, Shingles, Signer, Signs, Words, choose_bands
+from mercer.dedup.signing import (
+    Bands,
+    Characters,
+    Shingles,
+    Signer,
+    Signs,
+    Words,
+    as_texts,
+    check_threshold,
+    choose_bands,
+)
 from mercer.dedup.walk import packed
 from mercer.estimator import Seed
 from mercer.persistence import ModelFileError, open_regular, read_json, reason, written_whole
-from mercer.samples import is_whole
+from mercer.samples import check_count, is_whole
 
 HEADER = "index.json"
 MOST_HASHES = 4096
@@ -262,8 +275,7 @@ class CorpusIndex:
         """
         texts = as_texts("docs", docs)
         threshold = self.check_threshold(self.threshold if threshold is None else threshold)
-        if not (is_whole(most) and most >= 1):
-            raise ValueError(f"most={most!r}: give an integer >= 1.")
+        check_count("most", most, optional=False)
         found = self.found(self.signer.sign(texts, n_jobs), texts, threshold, int(most))
         pairs = np.empty(len(found.rows), PAIRS)
         for (name, _), column in zip(PAIRS, found[:3]):

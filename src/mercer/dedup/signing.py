@@ -11,14 +11,39 @@ same hash happens about once in 10¹⁹ pairs.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from mercer import _native
-from mercer.samples import is_whole
+from mercer.samples import check_count, describe, describe_entry, is_number, read
 from mercer.search import Costs, MinHash, cheapest, s_curve
 from mercer.threads import ordered_map
+
+
+def check_threshold(threshold: float, recall: float) -> None:
+    """Refuse a threshold or a recall that is not between 0 and 1."""
+    if not (is_number(threshold) and 0 < threshold <= 1):
+        raise ValueError(f"threshold={threshold!r}: give a number above 0 and up to 1.")
+    if not (is_number(recall) and 0 < recall < 1):
+        raise ValueError(f"recall={recall!r}: give a number between 0 and 1, such as 0.99.")
+
+
+def as_texts(name: str, docs: Any) -> list[str]:
+    """The documents as a list of their own."""
+    if isinstance(docs, (str, bytes, dict, set, frozenset)) or docs is None:
+        raise TypeError(f"{name} is {describe(docs)}: give a list or a column of texts.")
+    listed = isinstance(docs, (list, tuple))  # which may be empty
+    texts = list(docs) if listed else read(docs, "strings", reader=name)[1]
+    if all(type(text) is str for text in texts):
+        return texts
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{name}[{i}] is {describe_entry(text)}, but documents are texts: give '' for a "
+                "missing one, or similarity=kernel for samples of another kind."
+            )
+    return texts
 
 
 @dataclass(frozen=True)
@@ -29,8 +54,7 @@ class Shingles:
     words: ClassVar[bool]
 
     def __post_init__(self) -> None:
-        if not (is_whole(self.size) and self.size >= 1):
-            raise ValueError(f"size={self.size!r}: give an integer >= 1.")
+        check_count("size", self.size, optional=False)
 
     def sets(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """The hashes of each document, ascending, all in one array; and where each one starts."""

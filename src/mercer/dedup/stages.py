@@ -23,14 +23,13 @@ import copy
 import json
 import pickle
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from mercer.dedup.corpus import Corpus
 from mercer.dedup.corpus_index import CorpusIndex
 from mercer.dedup.signing import Signer, Signs
 from mercer.dedup.walk import (
@@ -50,6 +49,36 @@ from mercer.dedup.walk import (
 )
 from mercer.dedup.work_folder import WorkFolder, damaged, save, save_array
 from mercer.persistence import written_whole
+
+
+class Part(NamedTuple):
+    """A run of documents of one file."""
+
+    texts: list[str]
+    values: np.ndarray  # by which they are preferred; empty if by nothing
+    after: Any  # where the next part begins, as JSON
+
+
+class Corpus(Protocol):
+    """Files of documents, as the stages read them."""
+
+    files: int
+    fixed: int  # files of an earlier corpus, which come first
+
+    def parts(self, file: int, after: object) -> Iterator[Part]:
+        """The parts of a file after a place, or from its begin where that is None."""
+        ...
+
+    def alone(self) -> Corpus:
+        """The same without what belongs to this process, such as its screen."""
+        ...
+
+    def texts(
+        self, file: int, wanted: Sequence[np.ndarray], places: Sequence[Any]
+    ) -> Iterator[list[str]]:
+        """Some documents of each part, by their numbers in it; ``places`` are those of `Part`."""
+        ...
+
 
 PIECE = 2**24  # keys that are sorted at a time
 PAUSE = 0.2  # seconds between two looks for what another process is to write

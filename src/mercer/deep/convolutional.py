@@ -7,14 +7,15 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from mercer.deep.targets import GaussianOutputs
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.kernels import Layer, NormalisedGaussian
 from mercer.learners.base import (
+    Classifier,
     check_count,
     check_flag,
     check_positive,
@@ -84,7 +85,7 @@ FLOATS: Any = [np.float64, np.float32]
 
 
 @estimator
-class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOutputs):
+class ConvolutionalDeepKernelMachine(Classifier, BaseEstimator, GaussianOutputs):
     r"""Images by their patches: layers of learnt Gram matrices :math:`G_l` that maximise
 
     .. math:: \sum_i \left( \log softmax(μ_i)_{y_i} - \tfrac12 v_i \right)
@@ -215,7 +216,7 @@ class ConvolutionalDeepKernelMachine(ClassifierMixin, BaseEstimator, GaussianOut
     dtype: str = "float32"
     device: str = "auto"
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: Seed = None
     verbose: Any = False
 
     @fitting

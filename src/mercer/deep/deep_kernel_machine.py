@@ -16,13 +16,7 @@ from mercer.deep.targets import Targets
 from mercer.estimator import estimator
 from mercer.kernels import RBF, Layer
 from mercer.learners import KernelLearner, Training
-from mercer.learners.base import (
-    LIMITS,
-    check_count,
-    check_not_negative,
-    check_positive,
-    is_auto,
-)
+from mercer.learners.base import LIMITS, check_count, check_not_negative, check_positive, is_auto
 from mercer.persistence import fields, whole
 from mercer.solvers import Result
 from mercer.threads import blas_limit, raise_if_stopped

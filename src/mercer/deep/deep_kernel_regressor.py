@@ -7,13 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils import column_or_1d
 
 from mercer.deep.deep_kernel_machine import DeepKernelMachine
 from mercer.deep.targets import ClassTargets, GaussianNumbers, GaussianOutputs, NumberTargets
 from mercer.estimator import estimator
 from mercer.learners.base import (
+    Classifier,
+    Regressor,
     check_flag,
     check_not_negative,
     encode_classes,
@@ -26,7 +28,7 @@ from mercer.threads import fitting
 
 
 @estimator
-class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOutputs):
+class DeepKernelMachineClassifier(Classifier, DeepKernelMachine, GaussianOutputs):
     r"""Classification by a deep kernel machine: as `DeepKernelMachineRegressor`, with
 
     .. math:: \max_μ \sum_i \log softmax(μ_i)_{y_i} - \tfrac12 tr(μ^\top K^{-1} μ)
@@ -78,9 +80,7 @@ class DeepKernelMachineClassifier(ClassifierMixin, DeepKernelMachine, GaussianOu
 
 
 @estimator
-class DeepKernelMachineRegressor(
-    MultiOutputMixin, RegressorMixin, DeepKernelMachine, GaussianNumbers
-):
+class DeepKernelMachineRegressor(MultiOutputMixin, Regressor, DeepKernelMachine, GaussianNumbers):
     r"""Regression by a deep kernel machine: Gram matrices :math:`G_1, \ldots, G_L` that maximise
 
     .. math:: \log N(Y; 0, f_{L+1}(G_L) + σ^2 I)

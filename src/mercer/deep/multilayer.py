@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
-    ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     clone,
@@ -26,10 +25,11 @@ from mercer.deep.chosen_components import (
     choose_width,
     fit_components,
 )
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.gram import Place
 from mercer.kernels import Kernel, as_kernel
 from mercer.learners.base import (
+    Classifier,
     check_count,
     check_seed,
     check_solver,
@@ -67,7 +67,7 @@ def _has(name: str) -> Any:
 
 @estimator
 class MultilayerKernelMachine(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifier, BaseEstimator
 ):
     r"""Layers of kernel PCA, where each hands its best components to the next, and a classifier.
 
@@ -174,7 +174,7 @@ class MultilayerKernelMachine(
     validation: float = 0.2
     solver: Any = "auto"
     rank: int | None = None
-    random_state: Any = None
+    random_state: Seed = None
     memory: int | float | str | None = None
     n_jobs: int | None = None
 

@@ -8,14 +8,13 @@ from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
 from mercer.distances.comparison import Comparison, Composite
 from mercer.distances.from_function import FromFunction, KernelDistance
 from mercer.distances.graphs import GraphEdit
-from mercer.distances.mapped import MappedMinkowski, PairDifferences
+from mercer.distances.mapped import MappedMinkowski, PairDifferences, SquaredEuclidean
 from mercer.distances.meaning import Meaning
 from mercer.distances.mixed import Mixed, NanEuclidean
 from mercer.distances.products import dense_rows
 from mercer.distances.series import DTW, ERP, MSM, TWED, SoftDTW
 from mercer.distances.sets import Dice, Jaccard
 from mercer.distances.sphere import Haversine
-from mercer.distances.squared import SquaredEuclidean
 from mercer.distances.strings import Edit, JaroWinkler, WeightedEdit
 from mercer.distances.sums import Sum
 from mercer.distances.transport import Sinkhorn

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.distances.base import Coordinates, Distance
 from mercer.distances.meaning import Meaning
 from mercer.distances.vectors import Minkowski
-from mercer.samples import Bags, Prepared, as_samples, is_whole
+from mercer.samples import Bags, Prepared, as_samples, check_count, is_whole
 
 EUCLID = Minkowski(2)
 
@@ -73,8 +73,7 @@ class SlicedWasserstein(Distance):
     def validate(self) -> None:
         for name in ("directions", "levels"):
             value = getattr(self, name)
-            if not (is_whole(value) and value >= 1):
-                raise ValueError(f"{name}={value!r}: give a whole number >= 1.")
+            check_count(name, value, optional=False)
         if not (is_whole(self.random_state) and 0 <= self.random_state < 2**32):
             raise ValueError(
                 f"random_state={self.random_state!r}: give a whole number from 0 to 2**32 - 1."

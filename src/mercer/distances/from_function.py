@@ -25,6 +25,7 @@ from mercer.samples import (
     check_format,
     check_square,
     float_array,
+    kind_named,
     reading_numbers,
 )
 from mercer.threads import count_jobs, raise_if_stopped
@@ -111,9 +112,9 @@ class Precomputed(Distance):
     For new samples, X has their distances to all training samples, shape (m, n).
 
     A sparse matrix holds the distances to some neighbours of each sample, as
-    ``kneighbors_graph(mode="distance")`` writes them. What it leaves out is farther away, and a
-    stored 0 is the distance 0. It need not be symmetric. Searches read it; learners that compare
-    all pairs refuse it.
+    ``kneighbors_graph(mode="distance")`` writes them; a `mercer.search.NeighbourGraph` is one, too.
+    What it leaves out is farther away, and a stored 0 is the distance 0. It need not be symmetric.
+    Searches read it; learners that compare all pairs refuse it.
 
     Raises
     ------
@@ -138,6 +139,8 @@ class Precomputed(Distance):
     def encode(self, X: Any, like: Any = None) -> MatrixRows:
         if isinstance(X, MatrixRows):
             return X
+        found = kind_named(self.kind).form_of(X)
+        X = X if found is None else found
         shape = getattr(X, "shape", None) or float_array("X", X).shape
         if len(shape) == 2 and like is None and shape[0] != shape[1]:
             raise ValueError(

@@ -12,7 +12,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances.base import Distance, Rooted
 from mercer.distances.meaning import Meaning
-from mercer.samples import Prepared, Series, is_number, is_whole
+from mercer.samples import Prepared, Series, check_not_negative, check_positive, is_number, is_whole
 
 DTW_KIND, ERP_KIND, MSM_KIND, TWED_KIND = range(4)  # of the native loop
 ROUNDING = 1 - 1e-12  # a bound is a sum of other terms than the distance
@@ -198,7 +198,7 @@ class MSM(Aligned):
         self.cost = cost
 
     def validate(self) -> None:
-        _positive("cost", self.cost)
+        check_positive("cost", self.cost)
 
     def block(self, X: Series, Z: Series) -> np.ndarray:
         return self.within(X, Z, np.inf)
@@ -257,9 +257,8 @@ class TWED(Aligned):
         self.penalty = penalty
 
     def validate(self) -> None:
-        _positive("stiffness", self.stiffness)
-        if not (is_number(self.penalty) and 0 <= self.penalty < np.inf):
-            raise ValueError(f"penalty={self.penalty!r}: give a finite number >= 0.")
+        check_positive("stiffness", self.stiffness)
+        check_not_negative("penalty", self.penalty)
 
     def block(self, X: Series, Z: Series) -> np.ndarray:
         return self.within(X, Z, np.inf)
@@ -310,7 +309,7 @@ class SoftDTW(Aligned):
         self.smoothing = smoothing
 
     def validate(self) -> None:
-        _positive("smoothing", self.smoothing)
+        check_positive("smoothing", self.smoothing)
 
     def prepare(self, X: Series, like: Prepared | None = None) -> Any:
         return X if isinstance(X, Prepared) else Prepared((X, self._sums(X, X, own_pairs(X))))
@@ -416,8 +415,3 @@ def _window(window: float | None) -> tuple[int, float]:
 
 def _channel(X: Series, c: int) -> Series:
     return X if X.channels == 1 else Series(X.values[:, c : c + 1], X.starts, X.dtype)
-
-
-def _positive(name: str, value: object) -> None:
-    if not (is_number(value) and 0 < value < np.inf):
-        raise ValueError(f"{name}={value!r}: give a finite number > 0.")

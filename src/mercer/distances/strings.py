@@ -12,7 +12,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.meaning import Meaning
-from mercer.samples import Prepared, Samples, Strings, as_cells, is_number
+from mercer.samples import Prepared, Samples, Strings, as_cells, check_positive, is_number
 
 # How blocks of pairs of strings are compared: by RapidFuzz, or by a native loop.
 #
@@ -311,8 +311,7 @@ class WeightedEdit(Distance):
                 raise ValueError(f"pairs has {pair!r}: give two different symbols, such as 'AG'.")
             costs[f"the cost of {pair!r} in pairs"] = cost
         for name, cost in costs.items():
-            if not (is_number(cost) and 0 < cost < np.inf):
-                raise ValueError(f"{name}={cost!r}: must be a finite number > 0.")
+            check_positive(name, cost)
 
     def _triples(self) -> list[tuple]:
         """(symbol, symbol, cost) of each pair."""

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.distances.base import Distance, Rooted
 from mercer.distances.comparison import Comparison, Composite
 from mercer.distances.meaning import Meaning
-from mercer.samples import Prepared, SamplesLike, Strings, float_array, is_number
+from mercer.samples import Prepared, SamplesLike, Strings, check_positive, float_array
 
 # Comparisons made of others that all read the same samples: what a sample is, and its encoding.
 
@@ -137,8 +137,7 @@ class Sum(OnSameSamples, Rooted):
                     "KernelDistance(kernel), and Mixed for groups of columns."
                 )
             rho.validate()
-        if not (is_number(self.power) and 0 < self.power < np.inf):
-            raise ValueError(f"power={self.power!r}: give a finite number > 0.")
+        check_positive("power", self.power)
         if self.weights is None:
             return
         w = float_array("weights", self.weights)

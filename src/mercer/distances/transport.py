@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.distances.base import Rooted
 from mercer.distances.meaning import Meaning
 from mercer.distances.series import all_pairs, own_pairs
-from mercer.samples import Bags, Prepared, Samples, is_number, is_whole
+from mercer.samples import Bags, Prepared, Samples, check_count, check_positive, is_number, is_whole
 from mercer.threads import raise_if_stopped
 
 SHARE = 0.05  # of the mean squared distance of two points: regularisation="auto"
@@ -137,10 +137,8 @@ class Sinkhorn(Rooted):
                 f"weight_column={self.weight_column!r}: give the number of a column, or None for "
                 "equal weights."
             )
-        if not (is_whole(self.max_iter) and self.max_iter >= 1):
-            raise ValueError(f"max_iter={self.max_iter!r}: give a whole number >= 1.")
-        if not (is_number(self.tol) and 0 < self.tol < np.inf):
-            raise ValueError(f"tol={self.tol!r}: give a finite number > 0.")
+        check_count("max_iter", self.max_iter, optional=False)
+        check_positive("tol", self.tol)
 
     def check(self, X: Bags, like: Samples | None = None) -> None:
         column, columns = self.weight_column, X.columns

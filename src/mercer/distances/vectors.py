@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import _native
-from mercer.distances.balls import log_unit_ball, unit_sphere
 from mercer.distances.base import Coordinates, Distance, Norm, Rooted
 from mercer.distances.meaning import Meaning
 from mercer.distances.products import (
@@ -22,11 +21,13 @@ from mercer.distances.products import (
     feature_sum,
     feature_weights,
     from_origin,
+    log_unit_ball,
     mapped_rows,
     safe_unit,
     squared_euclidean,
     squared_norms,
     unit_rows,
+    unit_sphere,
 )
 from mercer.distances.weights import least_left_out, ledoit_wolf
 from mercer.samples import Prepared, Samples, float_array, is_number, largest_column

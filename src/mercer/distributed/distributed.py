@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.distributed import on_dask
 from mercer.distributed.engine import Partition
-from mercer.distributed.fits import fit_over, named
-from mercer.distributed.rows import Rows, aligned, engine_of
+from mercer.distributed.fits import Rows, aligned, engine_of, fit_over, named
 from mercer.samples import SamplesLike
 from mercer.threads import fitting, forget
 

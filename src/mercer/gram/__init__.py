@@ -5,13 +5,25 @@ memory and what is streamed is decided in operator.py (`fits`, `held`).
 """
 
 from mercer.gram.build import gram, register
-from mercer.gram.centred import CentredGram, Means, ShiftedGram
 from mercer.gram.columns import Columns
-from mercer.gram.combined import CombinedGram, LabelledGram, MultipliedGram
-from mercer.gram.factored import CrossFeatureGram, FactoredGram, FeatureGram
+from mercer.gram.combined import (
+    CentredGram,
+    CombinedGram,
+    LabelledGram,
+    Means,
+    MultipliedGram,
+    ShiftedGram,
+)
 from mercer.gram.lapack import GramFactor
 from mercer.gram.local import Leaves, LocalGram, grow_leaves
-from mercer.gram.low_rank import LowRankGram, low_rank_gram, pivoted_cholesky
+from mercer.gram.low_rank import (
+    CrossFeatureGram,
+    FactoredGram,
+    FeatureGram,
+    LowRankGram,
+    low_rank_gram,
+    pivoted_cholesky,
+)
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require
 from mercer.gram.place import ApproximationWarning, Place, PlaceOfLearner
 from mercer.gram.tiled import TiledGram, TriangleGram, held_for_products
@@ -36,12 +48,6 @@ from mercer.gram.lapack import (
     symmetric_product,
     whitened,
 )
-from mercer.gram.local import (
-    LEAF_ROWS,
-    affordable_leaf,
-    leaf_coefficients,
-    leaf_jobs,
-    local_gram,
-)
+from mercer.gram.local import LEAF_ROWS, affordable_leaf, leaf_coefficients, leaf_jobs, local_gram
 from mercer.gram.low_rank import factor_rows, pivots_of_some
 from mercer.gram.operator import Rows

@@ -15,8 +15,7 @@ import numpy as np
 from mercer.estimator import Seed
 from mercer.gram.columns import Columns
 from mercer.gram.combined import MultipliedGram
-from mercer.gram.factored import CrossFeatureGram, FeatureGram
-from mercer.gram.low_rank import low_rank_gram
+from mercer.gram.low_rank import CrossFeatureGram, FeatureGram, low_rank_gram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
 from mercer.gram.place import Place
 from mercer.gram.tiled import TiledGram

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 from sklearn.utils import check_random_state
 
+from mercer.estimator import Seed
 from mercer.gram.low_rank import LowRankGram
 from mercer.gram.operator import GramOperator, Rows
 from mercer.gram.place import Place
@@ -91,7 +91,7 @@ class Leaves:
         return node - (self.count - 1)
 
 
-def grow_leaves(low: LowRankGram, leaf_rows: int, random_state: int | None = None) -> Leaves:
+def grow_leaves(low: LowRankGram, leaf_rows: int, random_state: Seed = None) -> Leaves:
     """Halve the rows of a Gram matrix until no part has more than ``leaf_rows``.
 
     O(n m log(n / leaf_rows)) operations for m centres.
@@ -220,7 +220,7 @@ SQUARES = 4  # matrices of the size of a leaf, for each thread
 FEWEST = 2  # rows of a leaf
 
 
-def local_gram(low: LowRankGram, leaf_rows: int | None, random_state: Any) -> LocalGram:
+def local_gram(low: LowRankGram, leaf_rows: int | None, random_state: Seed) -> LocalGram:
     """K̂, whose leaves have at most ``leaf_rows``; None means 2000, or fewer if memory is short."""
     size = np.dtype(low.dtype).itemsize
     most = affordable_leaf(low.place, size)

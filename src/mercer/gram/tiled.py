@@ -145,13 +145,7 @@ class TiledGram(GramOperator):
         Memory and threads; if K needs at most half of the memory, K may be kept in it.
     """
 
-    def __init__(
-        self,
-        kernel: Any,
-        X: Any,
-        Z: Any = None,
-        place: Place = Place(),
-    ):
+    def __init__(self, kernel: Any, X: Any, Z: Any = None, place: Place = Place()):
         self.kernel, self.X, self.place = kernel, X, place
         self.Z = X if Z is None else Z
         self.symmetric = self.Z is X and kernel.symmetric

@@ -8,7 +8,7 @@ from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, 
 from mercer.kernels.alignment import KDTW, EditRBF, GlobalAlignment, SoftDTWRBF
 from mercer.kernels.arc_cosine import ArcCosine, NeuralNetworkGP, NeuralTangent
 from mercer.kernels.bags import Bhattacharyya, GaussianMeanMap, MeanMap
-from mercer.kernels.base import Kernel, Layer, Radial
+from mercer.kernels.base import Kernel, Layer, NotSeparable, Radial, Term
 from mercer.kernels.convolution import Convolutions
 from mercer.kernels.dot import ANOVA, AllSubsets, Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.formula import Formula, GramProducts
@@ -25,6 +25,7 @@ from mercer.kernels.names import as_kernel
 from mercer.kernels.nodes import Diffusion, PStepWalk, RegularisedLaplacian
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, RationalQuadratic
+from mercer.kernels.separable import OnCoordinates, OneTerm, product_of_columns, sum_of_columns
 from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
 from mercer.kernels.signatures import Signature
 from mercer.kernels.subsequences import AllSubsequences, FixedLengthSubsequences, GapWeighted
@@ -44,11 +45,13 @@ __all__ = [
     "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered",
     "Linear", "Mapped", "Match", "Matern", "MeanMap", "Meaning", "MercerCheck",
     "Mismatch", "Modulated", "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian",
+    "NotSeparable",
     "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed", "Product",
     "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian",
     "Scaled", "ShortestPath", "Sigmoid", "Signature", "SoftDTWRBF", "Spectrum", "SubsetTree",
-    "Subtree", "Sum", "TableKernel", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree",
-    "WeisfeilerLehman", "as_kernel", "check_mercer", "repair",
+    "Subtree", "Sum", "TableKernel", "Term", "VertexHistogram", "WLOptimalAssignment",
+    "WeightedDegree", "WeisfeilerLehman", "as_kernel", "check_mercer",
+    "product_of_columns", "repair", "sum_of_columns",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

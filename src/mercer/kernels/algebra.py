@@ -7,6 +7,7 @@ Kernels that change the features of one kernel (normalised, centred ...) are in 
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any, ClassVar
@@ -15,9 +16,10 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, OnSameSamples, dense_rows
-from mercer.kernels.base import NODES, Kernel
+from mercer.kernels.base import NODES, Kernel, NotSeparable, Term
 from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import from_logs
+from mercer.kernels.separable import multiplied, scaled, single_factors
 from mercer.samples import Prepared, Samples, float_array, is_number
 
 
@@ -49,6 +51,15 @@ class Node(OnSameSamples, Kernel):
                 raise TypeError(f"{name}={value!r}: {type(self).__name__} needs a Mercer kernel.")
         for child in self.children():
             child.validate()
+
+    def separated(self, X: Samples, players: Mapping[Any, Hashable]) -> list[Term]:
+        if len(set(players.values())) == 1:
+            return super().separated(X, players)
+        return self.joined_terms([child.separated(X, players) for child in self.children()])
+
+    def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
+        """The terms of the node from those of its kernels."""
+        raise NotSeparable(f"{type(self).__name__} mixes the columns of its kernel.")
 
     def support(self, X: Samples) -> Any:
         return reduce(lambda samples, child: child.support(samples), self.children(), X)
@@ -110,6 +121,9 @@ class Sum(Node):
         K += self.right.block(x_right, z_right)
         return K
 
+    def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
+        return terms[0] + terms[1]
+
     def diag(self, X: Samples) -> np.ndarray:
         x, x_right = self.prepare(X).parts
         return self.left.diag(x) + self.right.diag(x_right)
@@ -152,6 +166,9 @@ class Product(Node):
         K = self.left.block(x, z)
         K *= self.right.block(x_right, z_right)
         return K
+
+    def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
+        return multiplied(terms)
 
     def diag(self, X: Samples) -> np.ndarray:
         x, x_right = self.prepare(X).parts
@@ -209,6 +226,9 @@ class Scaled(Unary):
         K *= self.factor
         return K
 
+    def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
+        return scaled(terms[0], float(self.factor))
+
     def diag(self, X: Prepared) -> np.ndarray:
         return self.inner_diag(X) * X.dtype.type(self.factor)
 
@@ -256,6 +276,9 @@ class Power(Unary):
     def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
         return self.inner_block(X, Z) ** int(self.exponent)
 
+    def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
+        return multiplied(terms * int(self.exponent))
+
     def diag(self, X: Samples) -> np.ndarray:
         return self.inner_diag(X) ** int(self.exponent)
 
@@ -294,6 +317,13 @@ class Exponential(Unary):
         K = self.inner_block(X, Z)
         with np.errstate(over="ignore"):
             return np.exp(K, out=K)
+
+    def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
+        alone = single_factors(terms[0], self)
+        return multiplied(
+            [Term(1.0, {player: (Exponential(Scaled(kernel, weight)),)})]
+            for weight, player, kernel in alone
+        )
 
     def diag(self, X: Samples) -> np.ndarray:
         with np.errstate(over="ignore"):
@@ -359,6 +389,9 @@ class Convex(Node):
             values += K  # in place: two blocks at a time, however many kernels there are
             K = values
         return K
+
+    def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
+        return [t for mu, each in zip(self._weights(), terms) for t in scaled(each, float(mu))]
 
     def diag(self, X: Samples) -> np.ndarray:
         X = self.prepare(X)

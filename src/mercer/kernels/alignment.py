@@ -21,7 +21,7 @@ from mercer.distances import (
 from mercer.kernels.bandwidths import median_distance, weighted_median
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import Falling
-from mercer.samples import Prepared, SamplesLike, Series, is_number, is_whole
+from mercer.samples import Prepared, SamplesLike, Series, check_positive, is_number, is_whole
 
 
 class EditRBF(Falling):
@@ -85,8 +85,7 @@ class EditRBF(Falling):
         return Edit(self.variant)
 
     def validate(self) -> None:
-        if not (is_number(self.gamma) and 0 < self.gamma < np.inf):
-            raise ValueError(f"gamma={self.gamma!r}: must be a finite number > 0.")
+        check_positive("gamma", self.gamma)
         self.distance.validate()
 
 
@@ -365,6 +364,5 @@ class SoftDTWRBF(Falling):
         return SoftDTW(self.smoothing)
 
     def validate(self) -> None:
-        if not (is_number(self.gamma) and 0 < self.gamma < np.inf):
-            raise ValueError(f"gamma={self.gamma!r}: must be a finite number > 0.")
+        check_positive("gamma", self.gamma)
         self.distance.validate()

@@ -10,7 +10,7 @@ from mercer import _native
 from mercer.distances import Meaning
 from mercer.kernels.base import Layer
 from mercer.kernels.formula import Formula
-from mercer.samples import is_number
+from mercer.samples import check_not_negative, check_positive, is_number
 
 
 class ArcCosine(Layer):
@@ -196,10 +196,8 @@ class _Network(Layer):
     def validate(self) -> None:
         check_layers("layers", self.layers)
         w, b = self.weight_variance, self.bias_variance
-        if not (is_number(w) and 0 < w < np.inf):
-            raise ValueError(f"weight_variance={w!r}: give a finite number > 0.")
-        if not (is_number(b) and 0 <= b < np.inf):
-            raise ValueError(f"bias_variance={b!r}: give a finite number >= 0.")
+        check_positive("weight_variance", w)
+        check_not_negative("bias_variance", b)
 
     def _variances(self, g: np.ndarray) -> list[np.ndarray]:
         """Σ(x, x) of the inputs and of each hidden layer, for squared norms g."""

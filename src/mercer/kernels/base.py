@@ -8,8 +8,8 @@ kernels that are functions of inner products, and so of the Gram matrix of any o
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -22,6 +22,25 @@ from mercer.samples import Prepared, Samples, SamplesLike, as_samples, is_number
 #: what the operators and methods of a kernel make, by its name: algebra.py, transforms.py and
 #: tables.py, which import this file, add their classes
 NODES: dict[str, Callable[..., Kernel]] = {}
+
+
+class NotSeparable(ValueError):
+    """A kernel is no sum of products in which each factor reads the columns of one player."""
+
+
+class Term(NamedTuple):
+    """A product of kernels with a weight, one of those whose sum is a kernel.
+
+    Attributes
+    ----------
+    weight : float
+    factors : dict
+        For each player the kernels that are multiplied, which read its columns alone. They compare
+        the same encoded samples as the whole kernel. A player that is missing has the factor 1.
+    """
+
+    weight: float
+    factors: dict[Hashable, tuple[Kernel, ...]]
 
 
 class Kernel(Comparison):
@@ -61,6 +80,34 @@ class Kernel(Comparison):
     def support(self, X: Samples) -> Any:
         """The part of the encoded training samples X that predictions need; by default all of X."""
         return X
+
+    def separated(self, X: Samples, players: Mapping[Any, Hashable]) -> list[Term]:
+        r"""The kernel as :math:`\sum_t w_t \prod_p k_{tp}`, where k_tp reads what belongs to p.
+
+        Shapley values of such kernels are exact (`mercer.explain`). A kernel of your own overrides
+        this method if its columns act in turn; the default knows that of a kernel that reads the
+        columns of one player alone.
+
+        Parameters
+        ----------
+        X : samples
+            Encoded samples, with which the bound kernel compares.
+        players : mapping
+            The player of each column of X: of the columns 0, 1, ... of vectors and categories, of
+            the names of a table's columns; of other samples the one player that they are, for 0.
+
+        Raises
+        ------
+        NotSeparable
+            If the kernel mixes the columns of several players otherwise.
+        """
+        owners = set(players.values())
+        if len(owners) == 1:
+            return [Term(1.0, {owners.pop(): (self,)})]
+        raise NotSeparable(
+            f"{type(self).__name__} compares {len(players)} columns at once, and is no product or "
+            "sum of kernels of single columns."
+        )
 
     @available_if(lambda kernel: hasattr(kernel, "scaled_block"))
     def log(self, X: SamplesLike, Z: SamplesLike | None = None) -> np.ndarray:

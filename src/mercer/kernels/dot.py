@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from functools import partial
 from itertools import chain, combinations, combinations_with_replacement
 from math import factorial
@@ -22,9 +23,10 @@ from mercer.distances import (
     unit_rows,
 )
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, narrowed, resolve_gamma
-from mercer.kernels.base import Kernel, Layer
+from mercer.kernels.base import Kernel, Layer, Term
 from mercer.kernels.formula import Formula
 from mercer.kernels.mantissas import multiplied, values
+from mercer.kernels.separable import product_of_columns, sum_of_columns
 from mercer.samples import Prepared, Samples, is_number
 
 WORDS = ("scale", "auto")  # γ of an inner product is not learnt from distances
@@ -64,6 +66,9 @@ class Linear(Layer):
 
     def diag(self, X: Samples) -> np.ndarray:
         return squared_norms(X)
+
+    def separated(self, X: Samples, players: Mapping[Any, Hashable]) -> list[Term]:
+        return sum_of_columns(self, players)
 
     def of_gram(self, G: np.ndarray, g_x: np.ndarray, g_z: np.ndarray) -> np.ndarray:
         return G
@@ -291,6 +296,9 @@ class AllSubsets(Kernel):
     """
 
     meaning = Meaning("∏ⱼ (1 + xⱼ zⱼ)", "the sum of the products of every subset of the columns")
+
+    def separated(self, X: Samples, players: Mapping[Any, Hashable]) -> list[Term]:
+        return product_of_columns(self, players)
 
     def block(self, X: Samples, Z: Samples) -> np.ndarray:
         K = over_pairs(_native.all_subsets, X, Z)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mercer.distances import Distance, Meaning, PairFunction, function_name, listed
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import Falling
-from mercer.samples import MatrixRows, Objects, Samples, check_format, is_number
+from mercer.samples import MatrixRows, Objects, Samples, check_format, check_positive
 
 
 class FromDistance(Falling):
@@ -72,8 +72,7 @@ class FromDistance(Falling):
         if not isinstance(self.rho, Distance):
             raise TypeError(f"rho={self.rho!r}: FromDistance needs a Mercer distance.")
         for name in ("gamma", "power"):
-            if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < np.inf):
-                raise ValueError(f"{name}={getattr(self, name)!r}: must be a finite number > 0.")
+            check_positive(name, getattr(self, name))
         self.rho.validate()
 
 

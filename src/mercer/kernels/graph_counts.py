@@ -10,7 +10,7 @@ from mercer import _native
 from mercer.distances import KernelDistance, Meaning
 from mercer.kernels.base import Kernel
 from mercer.kernels.key_counts import Counts, KeyCounter, KeyCounts
-from mercer.samples import Graphs, is_whole, mixed
+from mercer.samples import Graphs, check_count, mixed
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 NONE32, NONE64 = np.empty(0, np.int32), np.empty(0, np.uint64)
@@ -83,7 +83,7 @@ class NodeColours(GraphCounts):
         self.vocabulary = vocabulary
 
     def validate(self) -> None:
-        check_rounds(self.rounds, "rounds")
+        check_count("rounds", self.rounds, 0, optional=False)
 
 
 class WeisfeilerLehman(NodeColours):
@@ -220,12 +220,6 @@ def counted(X: Graphs, keys: np.ndarray) -> Counts:
 def arrays(X: Graphs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What native loops read."""
     return tuple(map(np.ascontiguousarray, (X.node_starts, X.row_starts, X.neighbours)))  # type: ignore
-
-
-def check_rounds(value: object, name: str) -> None:
-    """Raise an error if a number of rounds is not an integer >= 0."""
-    if not (is_whole(value) and value >= 0):
-        raise ValueError(f"{name}={value!r}: give an integer >= 0.")
 
 
 def label_counter(X: Graphs) -> KeyCounter:

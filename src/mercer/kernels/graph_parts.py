@@ -15,12 +15,19 @@ from mercer.kernels.graph_counts import (
     GraphCounts,
     OnGraphs,
     arrays,
-    check_rounds,
     counted,
     labels_of,
 )
 from mercer.kernels.key_counts import Counts
-from mercer.samples import Graphs, Prepared, Samples, is_number, is_whole, mixed
+from mercer.samples import (
+    Graphs,
+    Prepared,
+    Samples,
+    check_count,
+    check_positive,
+    is_whole,
+    mixed,
+)
 
 METRICS = ("l1", "l2")
 
@@ -190,12 +197,11 @@ class Propagation(GraphCounts):
         self.vocabulary = vocabulary
 
     def validate(self) -> None:
-        check_rounds(self.rounds, "rounds")
-        if not (is_number(self.width) and 0 < self.width < np.inf):
-            raise ValueError(f"width={self.width!r}: give a finite number > 0.")
+        check_count("rounds", self.rounds, 0, optional=False)
+        check_positive("width", self.width)
         if not (isinstance(self.metric, str) and self.metric in METRICS):
             raise ValueError(f'metric={self.metric!r}: give "l2" or "l1".')
-        check_rounds(self.random_state, "random_state")
+        check_count("random_state", self.random_state, 0, optional=False)
 
     def check(self, X: Graphs, like: Graphs | None = None) -> None:
         super().check(X, like)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +11,9 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.distances import Meaning, feature_sum
 from mercer.kernels.bandwidths import bound_gamma, check_gamma, moments, reciprocal
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Term
 from mercer.kernels.formula import Formula
+from mercer.kernels.separable import product_of_columns, sum_of_columns
 from mercer.samples import Samples
 
 
@@ -58,6 +60,9 @@ class ChiSquared(Kernel):
         rate = float(bound_gamma(self.gamma, self))
         return Formula("exponential", {"rate": rate, "power": 1.0}, "chi_squared")
 
+    def separated(self, X: Samples, players: Mapping[Any, Hashable]) -> list[Term]:
+        return product_of_columns(self, players)
+
     def block(self, X: Samples, Z: Samples) -> np.ndarray:
         D = feature_sum(_native.chi_squared, X, Z)
         _native.exp_scaled(D, bound_gamma(self.gamma, self))
@@ -91,6 +96,9 @@ class HistogramIntersection(Kernel):
     @property
     def formula(self) -> Formula:  # type: ignore[override]
         return Formula("identity", coordinates="minima")
+
+    def separated(self, X: Samples, players: Mapping[Any, Hashable]) -> list[Term]:
+        return sum_of_columns(self, players)
 
     def block(self, X: Samples, Z: Samples) -> np.ndarray:
         return feature_sum(_native.intersection, X, Z)

@@ -10,12 +10,11 @@ from mercer.kernels.bandwidths import narrowed
 from mercer.kernels.formula import Formula, of_distance
 from mercer.kernels.radial import (
     OfMetric,
-    check_positive,
     exponential,
     exponential_derivative,
     raised,
 )
-from mercer.samples import is_number
+from mercer.samples import check_positive, is_number
 
 
 class Matern(OfMetric):

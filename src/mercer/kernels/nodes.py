@@ -28,8 +28,12 @@ from mercer.samples import (
     NodeGraph,
     Prepared,
     Samples,
+    check_count,
+    check_not_negative,
+    check_positive,
+    in_one_column,
     is_number,
-    is_whole,
+    known_form,
 )
 
 SMALL = 2000  # nodes, up to which the Laplacian is decomposed: 3 s on one core of an AMD EPYC
@@ -55,6 +59,11 @@ class OnNodes(Kernel):
                 f'laplacian={self.laplacian!r}: give "plain" for D - A, or "normalised".'
             )
         NodeGraph.of(self.graph)
+
+    def encode(self, X: Any, like: Any = None) -> Any:
+        """Numbers of nodes need no second axis: a list of them is a column."""
+        nodes = in_one_column(known_form(X)) or [None]
+        return super().encode(np.reshape(nodes, (-1, 1)) if all(map(is_number, nodes)) else X, like)
 
     def bind(self, X: Samples, y: object = None, sample_weight: object = None) -> Self:
         self.validate()
@@ -134,7 +143,7 @@ class Diffusion(OnNodes):
 
     Notes
     -----
-    A sample is the number of a node, in the order of the graph: X is one column of whole numbers.
+    A sample is the number of a node, in the order of the graph: X is a list or a column of them.
     The kernel is positive semidefinite, and with the plain Laplacian its values are in [0, 1] and
     the row sums over all nodes are 1. A node without edges is like itself, 1, and like no other, 0.
     A new node makes a new graph, and a new fit.
@@ -170,7 +179,7 @@ class Diffusion(OnNodes):
 
     def validate(self) -> None:
         super().validate()
-        _check_beta(self.beta)
+        check_not_negative("beta", self.beta)
 
     def values_of(self, eigenvalues: np.ndarray) -> np.ndarray:
         return np.exp(-float(self.beta) * eigenvalues)
@@ -233,7 +242,7 @@ class RegularisedLaplacian(OnNodes):
 
     def validate(self) -> None:
         super().validate()
-        _check_beta(self.beta)
+        check_not_negative("beta", self.beta)
 
     def values_of(self, eigenvalues: np.ndarray) -> np.ndarray:
         return 1 / (1 + float(self.beta) * eigenvalues)
@@ -303,12 +312,10 @@ class PStepWalk(OnNodes):
 
     def validate(self) -> None:
         super().validate()
-        if not (is_whole(self.steps) and self.steps >= 1):
-            raise ValueError(f"steps={self.steps!r}: give an integer >= 1.")
+        check_count("steps", self.steps, optional=False)
         if isinstance(self.shift, str) and self.shift == "auto":
             return
-        if not (is_number(self.shift) and 0 < self.shift < np.inf):
-            raise ValueError(f'shift={self.shift!r}: give a finite number > 0, or "auto".')
+        check_positive("shift", self.shift, ', or "auto"')
 
     def values_of(self, eigenvalues: np.ndarray) -> np.ndarray:
         return np.maximum(1 - eigenvalues / self._shift(NodeGraph.of(self.graph)), 0) ** self.steps
@@ -331,11 +338,6 @@ class PStepWalk(OnNodes):
         d, A = graph.degrees, graph.weights
         ends = np.repeat(d, np.diff(A.indptr)) + d[A.indices]
         return float(ends.max(initial=0)) or 1.0  # Anderson & Morley 1985
-
-
-def _check_beta(beta: float) -> None:
-    if not (is_number(beta) and 0 <= beta < np.inf):
-        raise ValueError(f"beta={beta!r}: give a finite number >= 0.")
 
 
 def _node_numbers(X: Samples, size: int) -> np.ndarray:

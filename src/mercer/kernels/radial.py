@@ -8,6 +8,7 @@ semidefinite with every distance: the attribute ``positive_definite`` says so wh
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +16,10 @@ import numpy as np
 from mercer import _native
 from mercer.distances import Distance, Meaning, Minkowski, dense_rows
 from mercer.kernels.bandwidths import bind_gamma, bound_gamma, check_gamma, narrowed
-from mercer.kernels.base import Layer, Radial
+from mercer.kernels.base import Layer, Radial, Term
 from mercer.kernels.formula import Formula, of_distance
-from mercer.samples import Samples, is_number
+from mercer.kernels.separable import by_term
+from mercer.samples import Samples, check_positive, is_number
 
 EUCLID = Minkowski(2)
 MANHATTAN = Minkowski(1)
@@ -103,6 +105,13 @@ class Falling(Radial):
     @property
     def formula(self) -> Formula | None:  # type: ignore[override]
         return of_distance("exponential", self.distance, rate=self.rate, power=self.power_of_raw)
+
+    def separated(self, X: Samples, players: Mapping[Any, Hashable]) -> list[Term]:
+        if self.power_of_raw == 1 and len(set(players.values())) > 1:
+            term = by_term(self.distance, X, players, self.rate)
+            if term is not None:
+                return [term]
+        return super().separated(X, players)
 
     def profile(self, D: np.ndarray) -> np.ndarray:
         return exponential(D, self.power_of_raw, self.rate)
@@ -356,9 +365,3 @@ def exponential_derivative(D: np.ndarray, power: float, rate: float) -> np.ndarr
     if power != 1:
         slope *= D ** (power - 1)
     return slope
-
-
-def check_positive(name: str, value: object) -> None:
-    """Raise an error if ``value`` is not a finite number > 0."""
-    if not (is_number(value) and 0 < value < np.inf):
-        raise ValueError(f"{name}={value!r}: must be a finite number > 0.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from functools import reduce
 from typing import Any, Self, cast
 
@@ -26,7 +26,8 @@ from mercer.distances import (
     most_columns,
 )
 from mercer.kernels.algebra import feature_products
-from mercer.kernels.base import NODES, Kernel
+from mercer.kernels.base import NODES, Kernel, Term
+from mercer.kernels.separable import multiplied, scaled
 from mercer.samples import (
     Categories,
     Prepared,
@@ -84,6 +85,13 @@ class Match(Kernel):
 
     def _weights(self, X: Categories) -> np.ndarray:
         return column_weights(self.weights, X, 1 / X.shape[1])
+
+    def separated(self, X: Categories, players: Mapping[Any, Hashable]) -> list[Term]:
+        weights = self._weights(X)
+        return [
+            Term(float(w), {players[j]: (Match(np.eye(len(weights))[j]),)})
+            for j, w in enumerate(weights)
+        ]
 
     def block(self, X: Categories, Z: Categories) -> np.ndarray:
         return match_counts(X, Z, self._weights(X))
@@ -188,6 +196,13 @@ class On(Composite, Kernel):
 
     def diag(self, X: Prepared) -> np.ndarray:
         return self.kernel.diag(self.prepare(X).parts[0])
+
+    def separated(self, X: Table, players: Mapping[Any, Hashable]) -> list[Term]:
+        own = {j: players[column] for j, column in enumerate(self.columns)}
+        return [
+            Term(weight, {p: tuple(On(k, self.columns) for k in ks) for p, ks in factors.items()})
+            for weight, factors in self.kernel.separated(self._columns_of(X), own)
+        ]
 
     @available_if(lambda self: hasattr(self.kernel, "features"))
     def features(self, X: Table) -> Any:
@@ -325,6 +340,31 @@ class TableKernel(Composite, Kernel):
         X, Z = self.sides(X, Z)
         parts = zip(self._parts(), X.parts, Z.parts, strict=True)
         return self._combined((kernel.block(x, z) for (kernel, _), x, z in parts), X.dtype)
+
+    def separated(self, X: Table, players: Mapping[Any, Hashable]) -> list[Term]:
+        parts = list(zip(self._weights(), self._parts()))
+        if self.combine == "product":
+            return multiplied(
+                On(kernel, columns).separated(X, players) for _, (kernel, columns) in parts
+            )
+        if self.combine == "sum":
+            return [
+                term
+                for w, (kernel, columns) in parts
+                for term in scaled(On(kernel, columns).separated(X, players), float(w))
+            ]
+        return multiplied(self._with_one(part, float(w), X, players) for w, part in parts)
+
+    def _with_one(
+        self, part: tuple, w: float, X: Table, players: Mapping[Any, Hashable]
+    ) -> list[Term]:
+        """(1 + w k) / (1 + w): one factor for one player, else a sum."""
+        kernel, columns = part
+        owners = {players[column] for column in columns}
+        if len(owners) == 1:
+            return [Term(1.0, {owners.pop(): (TableKernel([part], "interactions", [w]),)})]
+        terms = On(kernel, columns).separated(X, players)
+        return [Term(1 / (1 + w), {}), *scaled(terms, w / (1 + w))]
 
     def diag(self, X: Prepared) -> np.ndarray:
         X = self.prepare(X)

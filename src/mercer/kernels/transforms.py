@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, dense_rows
 from mercer.kernels.algebra import Unary, have_features
-from mercer.kernels.base import NODES, Kernel
+from mercer.kernels.base import NODES, Kernel, Term
 from mercer.kernels.mantissas import root, values
 from mercer.samples import Prepared, Samples, is_number
 
@@ -86,6 +86,13 @@ class Normalised(Unary):
         """k(x, x) as (m, e); (n,) each."""
         ones = self.diag(X)
         return ones, np.zeros(len(ones), np.int64)
+
+    def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
+        """Of a product, whose value for x and x is the product of those of its factors."""
+        if len(terms[0]) > 1:
+            return super().joined_terms(terms)
+        factors = terms[0][0].factors.items()
+        return [Term(1.0, {p: tuple(map(Normalised, kernels)) for p, kernels in factors})]
 
     def diag(self, X: Prepared) -> np.ndarray:
         X = self.prepare(X)

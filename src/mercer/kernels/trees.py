@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.key_counts import Counts, KeyCounter, KeyCounts
 from mercer.kernels.mantissas import Scaled, values
 from mercer.persistence import fields, whole
-from mercer.samples import Prepared, Ragged, Samples, Trees, is_number
+from mercer.samples import Prepared, Ragged, Samples, Trees, check_positive
 
 PRODUCTION, SUBTREE, SIZE, INNER = range(4)  # columns of what `nodes_of` returns
 
@@ -69,7 +69,7 @@ class Subtree(KeyCounts):
         self.vocabulary = vocabulary
 
     def validate(self) -> None:
-        check_positive(self.decay, "decay")
+        check_positive("decay", self.decay)
 
     def counts(self, X: Trees) -> Counts:
         """Subtrees, how often each occurs, and how many of its nodes have children."""
@@ -208,7 +208,7 @@ class SubsetTree(NodePairs):
         self.decay = decay
 
     def validate(self) -> None:
-        check_positive(self.decay, "decay")
+        check_positive("decay", self.decay)
 
     def keys(self, X: Trees, nodes: np.ndarray) -> np.ndarray:
         return nodes[:, PRODUCTION]
@@ -269,8 +269,8 @@ class PartialTree(NodePairs):
         self.depth_decay = depth_decay
 
     def validate(self) -> None:
-        check_positive(self.decay, "decay")
-        check_positive(self.depth_decay, "depth_decay")
+        check_positive("decay", self.decay)
+        check_positive("depth_decay", self.depth_decay)
 
     def keys(self, X: Trees, nodes: np.ndarray) -> np.ndarray:
         return X.values[:, 0]
@@ -285,12 +285,6 @@ def nodes_of(X: Trees) -> np.ndarray:
     out = np.empty((len(X.values), 4), np.uint64)
     _native.tree_nodes(np.ascontiguousarray(X.starts), np.ascontiguousarray(X.values), out)
     return out
-
-
-def check_positive(value: object, name: str) -> None:
-    """Raise an error if a weight is not a finite number > 0."""
-    if not (is_number(value) and 0 < value < np.inf):
-        raise ValueError(f"{name}={value!r}: give a finite number > 0.")
 
 
 def subtree_counter(X: Trees) -> KeyCounter:

@@ -10,6 +10,7 @@ from mercer.machines.candidates import (
     least_memory,
     register_machine,
 )
+from mercer.machines.columns import AdditiveMachine, LearntNeighbourhood
 from mercer.machines.holdout import (
     Comparison,
     Coverage,
@@ -23,7 +24,15 @@ from mercer.machines.holdout import (
     score_held_out,
     verdict,
 )
-from mercer.machines.machines import KernelRidgeMachine, Machine, OneOutput
+from mercer.machines.linear import LinearMachine
+from mercer.machines.machines import (
+    KernelRidgeMachine,
+    Machine,
+    MarginMachine,
+    OneOutput,
+    WindowMachine,
+    times,
+)
 from mercer.machines.means import HeldPredictions, MeanMachine, Weighed, mean_name
 from mercer.machines.recipes import (
     FOLDS,
@@ -64,13 +73,14 @@ from mercer.machines.tasks import (
 
 __all__ = [
     "FOLDS", "HELD_ROWS", "JUDGED_ROWS", "METRICS", "RANKS", "REFERENCE",
-    "SMALL", "TRIED_LEAF", "Z95", "Candidate", "Classification", "Comparison", "Coverage",
-    "HeldOut", "HeldPredictions", "JointScale", "KernelRidgeMachine", "Machine",
-    "MachineKind", "MeanMachine", "Metric", "OneOutput", "Recipe", "Regression", "Rung",
-    "SearchSettings", "Sizes", "Speed", "TargetScale",
-    "Task", "Weighed", "as_good", "compared", "compressed", "costs_tried", "decision_weights",
-    "drawn_rows", "hold_out", "interval", "kept_words",
+    "SMALL", "TRIED_LEAF", "Z95", "AdditiveMachine", "Candidate", "Classification",
+    "Comparison", "Coverage", "HeldOut", "HeldPredictions", "JointScale", "KernelRidgeMachine",
+    "LearntNeighbourhood", "LinearMachine", "Machine",
+    "MachineKind", "MarginMachine", "MeanMachine", "Metric", "OneOutput", "Recipe", "Regression",
+    "Rung", "SearchSettings", "Sizes", "Speed", "TargetScale",
+    "Task", "Weighed", "WindowMachine", "as_good", "compared", "compressed",
+    "costs_tried", "decision_weights", "drawn_rows", "hold_out", "interval", "kept_words",
     "least_memory", "least_seconds", "mean_name", "measure_coverage",
     "metric_named", "register_machine", "score_alone", "score_held_out",
-    "verdict", "wilson", "with_classes_of",
+    "times", "verdict", "wilson", "with_classes_of",
 ]  # fmt: skip

@@ -6,14 +6,15 @@ How they are fitted is in `mercer.machines.recipes`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import softmax
 
-from mercer.learners.base import all_pairs, by_pair
+from mercer.learners.base import KernelSum, all_pairs, by_pair
 from mercer.learners.margin import SVC
 from mercer.learners.ridge import KernelRidge
 from mercer.learners.windows import NadarayaWatson
@@ -23,6 +24,7 @@ from mercer.spoken import spoken
 
 #: what a value of a pair's machine says about the odds of its two classes, before the calibration
 STEEPNESS = 3.0
+Summand: TypeAlias = KernelSum | Callable[[Any], np.ndarray]
 LEAST = 1e-3  # added to the share of a class, whose logarithm is an output
 
 
@@ -84,6 +86,11 @@ class Machine(ABC):
     def description(self) -> str:
         """The solver, and what it chose, in words."""
 
+    def summands(self) -> list[Summand]:
+        """Functions of encoded rows, (n, outputs) each, whose sum is `outputs` but for a constant;
+        of classes also but for a number of each row, which probabilities do not depend on."""
+        return [self.outputs]
+
     def __call__(self, M: Samples) -> np.ndarray:
         """Predictions or probabilities for the rows of an encoded table."""
         return self.finish(self.outputs(M))
@@ -104,6 +111,13 @@ class KernelRidgeMachine(Machine):
         for part in self.learner.expansions(M):
             out[part.rows] = part.K @ part.coef.astype(np.float64)
         return out + self.offset
+
+    def summands(self) -> list[Summand]:
+        try:
+            found = self.learner.kernel_sum()
+        except TypeError:
+            return super().summands()
+        return [replace(found, offset=found.offset + self.offset)]
 
     def again(self, share: float = 1.0) -> Recipe:
         if self.learner.solver_ == "local":
@@ -161,6 +175,11 @@ class MarginMachine(Machine):
         found = np.full((len(known), len(self.classes)), known.min(initial=0.0) - 1)
         found[:, np.searchsorted(self.classes, met)] = known
         return found
+
+    def summands(self) -> list[Summand]:
+        if len(self.classes) > 2 or len(self.learner.classes_) < 2:
+            return super().summands()
+        return [self.learner.kernel_sum().times(STEEPNESS / 2 * np.array([[-1.0, 1.0]]))]
 
     def again(self, share: float = 1.0) -> Recipe:
         return Recipe("svc", self.penalty)
@@ -287,11 +306,23 @@ class OneOutput(Machine):
     def outputs(self, M: Samples) -> np.ndarray:
         return self.size * self.machine.outputs(M)[:, [self.place]]
 
+    def summands(self) -> list[Summand]:
+        own = np.zeros((len(self.machine.finish.scale.sizes), 1))
+        own[self.place] = self.size
+        return [times(each, own) for each in self.machine.summands()]
+
     def again(self, share: float = 1.0) -> Recipe:
         return self.machine.again(share)
 
     def contributions(self, M: Samples, outputs: np.ndarray) -> np.ndarray:
         return self.size * self.machine.contributions(M, outputs + self.place)
+
+
+def times(summand: Summand, weights: np.ndarray) -> Summand:
+    """The outputs of a summand times a matrix (outputs, new outputs), or times numbers."""
+    if isinstance(summand, KernelSum):
+        return summand.times(weights)
+    return lambda M: summand(M) @ weights if weights.ndim == 2 else summand(M) * weights
 
 
 def pair_likelihoods(values: np.ndarray, classes: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.machines.candidates import Recipe, Tried
-from mercer.machines.machines import Machine
+from mercer.machines.machines import Machine, Summand, times
 from mercer.machines.settings import SearchSettings
 from mercer.machines.tasks import Task
 from mercer.persistence import each, fields, floats, whole
@@ -62,6 +62,13 @@ class MeanMachine(Machine):
         """Of the rows of an encoded table, (n, outputs)."""
         calibrated = [part.finish.slope * part.outputs(M) + part.finish.bias for part in self.parts]
         return np.tensordot(self.shares, calibrated, 1)
+
+    def summands(self) -> list[Summand]:
+        return [
+            times(each, share * np.asarray(part.finish.slope))
+            for share, part in zip(self.shares, self.parts)
+            for each in part.summands()
+        ]
 
     @property
     def stored(self) -> np.ndarray:

@@ -326,7 +326,7 @@ class Neighbourhood(OnColumns):
 
     def fits(self, finals, candidate) -> bool:
         given, source = finals.settings, candidate.kernel(finals.settings.features)
-        levels = [given.M.objects[j].known[0] for j in source.columns if j in given.M.objects]
+        levels = _levels(given, source)
         sizes = len(source.columns) - len(levels), sum(levels), given.Y.shape[1]
         learner = NeighbourhoodMachineRegressor(n_jobs=given.n_jobs)
         return given.place.holds(learner.training_bytes(len(given.M), *sizes))
@@ -334,7 +334,7 @@ class Neighbourhood(OnColumns):
 
 class Shapes(OnColumns):
     name, words = "shapes", "sum over columns and pairs"
-    slow_on_few = True
+    slow_on_few = good_on_few = True
     most_classes = 2  # each Newton step solves a system of all classes
 
     def fit(self, recipe, task, kernel, X, y, weights) -> AdditiveMachine:
@@ -342,10 +342,16 @@ class Shapes(OnColumns):
 
     def seconds(self, finals, candidate, rows, members=1) -> float:
         source = candidate.kernel(finals.settings.features)
-        return finals.costs.additive(rows, len(source.columns))
+        levels = max(_levels(finals.settings, source), default=0)
+        return finals.costs.additive(rows, len(source.columns), levels)
 
     def fits(self, finals, candidate) -> bool:
         return finals.settings.memory >= SHAPES
+
+
+def _levels(given: Any, source: Any) -> list[int]:
+    """How many levels each category has that is read."""
+    return [given.M.objects[j].known[0] for j in source.columns if j in given.M.objects]
 
 
 # --- simple models ------------------------------------------------------------------------------

@@ -165,6 +165,7 @@ class TargetScale:
     limits: tuple[Any, Any] = (-np.inf, np.inf)
     name: ClassVar[str] = ""
     spread: ClassVar[Any] = 1.0  # what errors are divided by before those of targets are added
+    sizes: ClassVar[Any] = 1.0  # what numbers on this scale were divided by
 
     @classmethod
     def of(cls, y: np.ndarray, **settings: Any) -> Self:

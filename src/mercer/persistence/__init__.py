@@ -19,12 +19,11 @@ from mercer.persistence.field_rules import (
     unread,
     whole,
 )
-from mercer.persistence.installed import installed_only, skops_io
 from mercer.persistence.json_texts import check_depth, read_json
 from mercer.persistence.models import load, model_bytes, read_unchecked, save
 from mercer.persistence.own_objects import KeepsRecords
 from mercer.persistence.schema import JUDGED
-from mercer.persistence.trust import trusted_names
+from mercer.persistence.trust import installed_only, skops_io, trusted_names
 from mercer.persistence.whole_files import (
     open_regular,
     stamp,

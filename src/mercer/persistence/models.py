@@ -20,11 +20,17 @@ import mercer
 from mercer.persistence.archives import check_members, one_reader, read_header
 from mercer.persistence.errors import ModelFileError, reason
 from mercer.persistence.field_rules import check_fields
-from mercer.persistence.installed import installed_only, skops_io
 from mercer.persistence.json_texts import read_json
 from mercer.persistence.own_objects import mark_own
 from mercer.persistence.schema import DEPTH, SCHEMA, check_schema
-from mercer.persistence.trust import may_be_trusted, sorted_types, trusted_names, why_unloadable
+from mercer.persistence.trust import (
+    installed_only,
+    may_be_trusted,
+    skops_io,
+    sorted_types,
+    trusted_names,
+    why_unloadable,
+)
 from mercer.persistence.whole_files import open_regular, write_whole
 
 if TYPE_CHECKING:

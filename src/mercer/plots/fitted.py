@@ -114,7 +114,7 @@ def is_precomputed(machine: Any) -> bool:
     return isinstance(machine.kernel, str) and machine.kernel == "precomputed"
 
 
-def sample_rows(n: int, max_samples: int, random_state: Any = 0) -> np.ndarray:
+def sample_rows(n: int, max_samples: int, random_state: Seed = 0) -> np.ndarray:
     """At most ``max_samples`` of n row numbers, ascending, without replacement."""
     if n <= max_samples:
         return np.arange(n)

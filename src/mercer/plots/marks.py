@@ -2,16 +2,25 @@
 
 Colour-blind readers can distinguish the colours (Okabe & Ito, "Color Universal Design", 2008). The
 first two colours also differ in lightness, and marks distinguish classes without any colour.
+`Axis` has the positions and the tick marks of the report's figures.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import Counter
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.samples import Drawing
+from mercer.spoken import spoken
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INK = "#1b1f24"  # colour of lines on a surface, which has pale colours on a dark page too
 COLOURS = (
@@ -107,7 +116,7 @@ def legend_below(ax: Any, handles: list) -> Any:
     )  # fmt: skip
 
 
-def class_points(ax: Any, points: np.ndarray, codes: Any, count: int, **style: Any) -> list:
+def class_points(ax: Axes, points: np.ndarray, codes: Any, count: int, **style: Any) -> list:
     """Draw points (n, 2) in the colours and marks of their classes, one collection a class."""
     return [
         ax.scatter(*points[codes == c].T, **{"color": [colour(c)], "marker": mark(c), **style})
@@ -115,7 +124,7 @@ def class_points(ax: Any, points: np.ndarray, codes: Any, count: int, **style: A
     ]
 
 
-def named_bars(ax: Any, names: list, values: Any, whiskers: Any = None, **style: Any) -> Any:
+def named_bars(ax: Axes, names: list, values: Any, whiskers: Any = None, **style: Any) -> Any:
     """Draw a horizontal bar for each name, the first on top, with a line at 0."""
     at = np.arange(len(names))[::-1]
     look = {"color": colour(1), "height": 0.7, "error_kw": {"ecolor": "0.35", "lw": 1}, **style}
@@ -131,7 +140,7 @@ def bars_size(count: int) -> tuple[float, float]:
     return 6.4, 1.2 + 0.3 * count
 
 
-def picture(ax: Any, values: np.ndarray, label: str, **style: Any) -> Any:
+def picture(ax: Axes, values: np.ndarray, label: str, **style: Any) -> Any:
     """Draw a matrix, a colour for each number, and the colour bar."""
     look = {"cmap": "cividis", "interpolation": "nearest", **style}
     image = ax.imshow(values, **look)
@@ -139,13 +148,13 @@ def picture(ax: Any, values: np.ndarray, label: str, **style: Any) -> Any:
     return image
 
 
-def ring(ax: Any, x: Any, y: Any, **style: Any) -> Any:
+def ring(ax: Axes, x: Any, y: Any, **style: Any) -> Any:
     """Draw a ring around the point of a curve or of a map that was chosen."""
     look = {"marker": "o", "ms": 8, "mfc": "none", "mew": 1.8, "ls": "", **style}
     return ax.plot([x], [y], **look)[0]
 
 
-def logarithmic(ax: Any) -> None:
+def logarithmic(ax: Axes) -> None:
     """Make the x axis logarithmic, with plain numbers at 1, 2, 5, 10 and so on."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -153,3 +162,90 @@ def logarithmic(ax: Any) -> None:
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+#: ends of the axes of a drawing, which is 360 units wide, the text width on a phone, so that its
+#: letters are never made smaller; and the bottom of a low one
+LEFT, RIGHT, TOP, BOTTOM, LOWER = 50, 348, 30, 206, 146
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis that maps values from ``low`` to ``high`` to positions from ``start`` to ``end``.
+
+    About ``count`` values get a tick mark; with ``whole`` only integers.
+
+    Examples
+    --------
+    >>> axis = Axis(0, 10, 100, 200)
+    >>> axis.at(5), [value for value, _ in axis.ticks()]
+    (150.0, [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+    count: int = 5
+    whole: bool = False
+
+    def at(self, value: float) -> float:
+        """The position of a value."""
+        low, high, value = float(self.low), float(self.high), float(value)  # numpy's warn
+        if self.log:
+            low, high, value = math.log10(low), math.log10(high), math.log10(value)
+        if not math.isfinite(high - low):  # huge numbers, whose quarters are exact
+            low, high, value = low / 4, high / 4, value / 4
+        share = (value - low) / (high - low) if high > low else 0.5
+        return round(self.start + share * (self.end - self.start), 2)
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Yield round values within the axis, with their labels."""
+        if self.log:
+            yield from self._decades()
+            return
+        rough = self.high / self.count - self.low / self.count
+        power = 10.0 ** math.floor(math.log10(rough or 1.0))
+        step = power * next(m for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
+        if self.whole:
+            step = max(step, 1.0)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        for i in range(first, last + 1):
+            value = i * step
+            yield value, brief(value, step)
+
+    def _decades(self) -> Iterator[tuple[float, str]]:
+        first = math.ceil(math.log10(self.low) - 1e-9)
+        last = math.floor(math.log10(self.high) + 1e-9)
+        step = max(1, -(-(last - first + 1) // (self.count + 1)))
+        for power in range(first, last + 1, step):
+            yield 10.0**power, _power_of_ten(power)
+
+
+def padded(low: float, high: float, share: float = 0.05) -> tuple[float, float]:
+    """The range made larger by ``share`` at both ends; a single value gets a range around it."""
+    room = share * high - share * low or abs(high) * 0.5 or 1.0
+    return max(low - room, -sys.float_info.max), min(high + room, sys.float_info.max)
+
+
+def brief(value: float, step: float | None = None) -> str:
+    """A number as people write it; as a tick label as short as the step between ticks allows.
+
+    Examples
+    --------
+    >>> brief(0.25), brief(2.0, 1.0), brief(250000.0, 50000.0), brief(-1680.4), brief(3e-7)
+    ('0.25', '2', '250k', '−1680', '3 × 10⁻⁷')
+    """
+    size = abs(value)
+    if step is None or value == 0 or size >= 1e9 or size < 1e-4:
+        return spoken(value, minus="−")
+    scale, unit = (1e6, "M") if size >= 1e6 else (1e3, "k") if size >= 1e4 else (1.0, "")
+    places = max(0, -math.floor(math.log10(step / scale) + 1e-9))
+    return f"{value / scale:.{places}f}{unit}".replace("-", "−")
+
+
+def _power_of_ten(power: int) -> str:
+    if 0 <= power <= 4:
+        return f"{10**power:,}"
+    return "10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

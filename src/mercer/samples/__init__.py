@@ -58,12 +58,13 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.samples.columns import as_amounts, in_numbers
+from mercer.samples.columns import as_amounts, in_numbers, plain_targets
 from mercer.samples.copies import copies_of, row_marks, row_numbers
 from mercer.samples.graph_forms import graph_of_fields
 from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
 from mercer.samples.node_graph import LAPLACIANS, scaled_rows
+from mercer.samples.numbers import check_count, check_flag, check_not_negative, check_positive
 from mercer.samples.protocol import SamplesLike
 from mercer.samples.raw_data import (
     LISTED,
@@ -72,11 +73,14 @@ from mercer.samples.raw_data import (
     check_format,
     describe_entry,
     frame_of,
+    in_one_column,
     is_frame,
     is_missing,
     is_missing_value,
     listed,
+    named_fields,
     object_columns,
+    plain_cells,
     reading_numbers,
 )
 from mercer.samples.reading import (
@@ -90,6 +94,7 @@ from mercer.samples.series import are_series, time_first
 from mercer.samples.vectors import (
     as_rows,
     encode_vectors,
+    flat_images,
     plain_rows,
     rows_of_numbers,
     same_rows,

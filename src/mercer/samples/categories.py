@@ -17,6 +17,7 @@ from mercer.samples.raw_data import (
     is_missing,
     named_fields,
     object_columns,
+    rows_of_cells,
 )
 
 
@@ -92,7 +93,7 @@ class CategoriesKind(Kind):
             raise TypeError(
                 f"X is a sparse matrix, but {reader} compares categories: give X.toarray()."
             )
-        X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
+        X = rows_of_cells(X)
         X = X[:, None] if X.ndim == 1 else X
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimensions; {reader} needs 2: rows of categories.")

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.samples.kind import named
 from mercer.samples.numbers import is_number
 from mercer.samples.protocol import SamplesLike
 from mercer.samples.raw_data import (
     LISTED,
+    as_given,
     first_known,
     frame_of,
     is_frame,
     is_missing,
+    named_fields,
     object_columns,
 )
 from mercer.samples.table import EncodedColumns
@@ -103,20 +108,26 @@ def columns_by_kind(X: Any) -> list[tuple[str, tuple]]:
             numbers.append(name)
         elif values.dtype.kind == "M" or column.of.ordered:
             if as_amounts(values) is None:
-                raise ValueError(
-                    f"column {name!r} holds {column.kind}s as texts, such as {first!r:.40}: make "
-                    f"{column.kind}s of them (pandas.to_numeric, pandas.to_datetime), or name the "
-                    f"kernel of each column, such as Match() for {name!r}."
-                )
-            found.append(("vectors", (name,)))
+                raise ValueError(_said_of_texts(column, first))
+            numbers.append(name) if column.kind == "number" else found.append(("vectors", (name,)))
         elif samples is not None and (samples.holds(first) or not isinstance(first, str)):
             found.append((samples.name, (name,)))
-        elif samples is not None:
-            found.append(("strings", (name,)))  # such as items with separators
-        else:
+        elif samples is None:
             levels.append(name)
+        else:
+            raise ValueError(_said_of_texts(column, first))
     groups = [("vectors", tuple(numbers)), *found, ("categories", tuple(levels))]
     return [group for group in groups if group[1]]
+
+
+def _said_of_texts(column: Any, first: object) -> str:
+    makers = {"number": "pandas.to_numeric", "date": "pandas.to_datetime", "set": "str.split"}
+    kernel = f"Jaccard(separator={column.separator!r})" if column.of.items else "Match()"
+    return (
+        f"column {column.name!r} holds {column.kind}s as texts, such as {first!r:.40}: make "
+        f"{column.kind}s of them ({makers.get(column.kind, 'json.loads')}), or name the kernel of "
+        f"each column, such as {kernel} for {column.name!r}."
+    )
 
 
 def in_numbers(X: SamplesLike) -> Any:
@@ -172,7 +183,7 @@ def as_amounts(values: np.ndarray) -> np.ndarray | None:
             values = np.array([_in_utc(cell) for cell in cells], "M8[us]")
         elif all(isinstance(cell, (datetime.timedelta, np.timedelta64)) for cell in known):
             values = np.array(cells, "m8[us]")
-        elif all(is_number(cell) or isinstance(cell, (Decimal, str)) for cell in known):
+        elif all(is_number(cell) or isinstance(cell, (Decimal, Fraction, str)) for cell in known):
             return _of_texts(known, missing)
         else:
             return None
@@ -180,6 +191,57 @@ def as_amounts(values: np.ndarray) -> np.ndarray | None:
     since = values if values.dtype.kind == "m" else values - np.datetime64(0, "D")
     days[~missing] = since[~missing] / np.timedelta64(1, "D")
     return days
+
+
+def plain_targets(y: Any) -> np.ndarray:
+    """Targets as an array whose type says what they are: whole numbers, truth values, decimals and
+    dates of objects and nullable columns as such, bytes as texts, and lists of one length as rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        y is a sparse matrix of several columns, or has masked values.
+
+    Examples
+    --------
+    >>> plain_targets(np.array([True, False], dtype=object)).dtype.kind, plain_targets([b"a"])
+    ('b', array(['a'], dtype='<U1'))
+    """
+    if sp.issparse(y):
+        if y.shape[1:] != (1,):
+            raise TypeError(f"y is a sparse matrix of shape {y.shape}: give a dense array.")
+        y = y.toarray()
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        masked = int(np.ma.getmaskarray(y).sum())
+        raise ValueError(f"y has {masked} masked values: leave those rows out.")
+    y = as_given(y, "y")
+    if isinstance(y, np.ndarray) and len(y.dtype.names or ()) == 1:
+        (name,) = y.dtype.names  # a data frame would make times of its dates
+        y = y[name]
+    y = np.asarray(named_fields(y))
+    types = {type(v) for v in y.flat} if y.dtype == object else set()
+    if types in ({bool}, {int}):
+        with suppress(OverflowError):
+            return y.astype(type(y.flat[0]))
+    if types in ({np.ndarray}, {list}):
+        with suppress(ValueError):  # of different lengths
+            return plain_targets(np.stack(y.tolist()))
+    if y.dtype.kind == "S" or types == {bytes}:  # as in columns of tables
+        return np.array([v.decode(errors="backslashreplace") for v in y.flat]).reshape(y.shape)
+    if types and all(issubclass(t, (Decimal, Fraction, datetime.date)) for t in types):
+        amounts = as_amounts(y.ravel())
+        if amounts is not None:
+            days, dated = amounts.reshape(y.shape), types.isdisjoint((Decimal, Fraction))
+            return _dates(days, types == {datetime.date}) if dated else days
+    if y.dtype == "M8[ns]" and np.array_equal(found := y.astype("M8[us]"), y):
+        return found  # as a list they are dates, where nanoseconds are integers
+    return y
+
+
+def _dates(days: np.ndarray, whole: bool) -> np.ndarray:
+    """Days since 1970 as dates, or as times to the microsecond."""
+    times = np.round(days * 86_400e6).astype(np.int64).astype("M8[us]")
+    return times.astype("M8[D]") if whole else times
 
 
 def _of_texts(known: list, missing: np.ndarray) -> np.ndarray | None:

@@ -65,7 +65,7 @@ def row_numbers(*parts: Any) -> np.ndarray:
 
 def row_marks(*parts: Any) -> np.ndarray:
     """64 bits for each row of some parts, (n,), the same for equal rows."""
-    return _joined(parts)
+    return _marks(np.stack([_marks(part) for part in parts], axis=1))
 
 
 @singledispatch
@@ -104,11 +104,7 @@ def _(X: Categories | Table | EncodedColumns) -> np.ndarray:
     """By the arrays of which the samples consist."""
     if isinstance(X, Categories):
         return _marks(X.codes)
-    return _joined(X.parts if isinstance(X, Table) else [X.numbers, *X.objects.values()])
-
-
-def _joined(parts: Iterable) -> np.ndarray:
-    return _marks(np.stack([_marks(part) for part in parts], axis=1))
+    return row_marks(*(X.parts if isinstance(X, Table) else [X.numbers, *X.objects.values()]))
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
@@ -151,7 +147,7 @@ def _(X: Graphs) -> np.ndarray:
     nodes = [X.degrees, X.node_labels, X.node_attributes], X.node_starts
     edges = [X.neighbours, X.edge_labels], X.row_starts[X.node_starts]
     known = (([each for each in parts if each is not None], at) for parts, at in (nodes, edges))
-    return _joined(_of_parts(_joined(parts), at) for parts, at in known)
+    return row_marks(*(_of_parts(row_marks(*parts), at) for parts, at in known))
 
 
 @_marks.register

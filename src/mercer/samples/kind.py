@@ -206,6 +206,10 @@ class Kind(ABC):
         """A sample as nodes and edges, or None if it is nothing of the sort."""
         return None
 
+    def curves(self, item: Any) -> np.ndarray | None:
+        """A sample as values over time (T, d), or None if it is nothing of the sort."""
+        return None
+
     def without_each_node(self, item: object) -> list | None:
         """A sample without its first node, without its second one, and so on; or None if its nodes
         cannot be left out one by one."""

@@ -14,6 +14,7 @@ from mercer.samples.numbers import float_array
 from mercer.samples.protocol import Encoded, SamplesLike
 from mercer.samples.raw_data import reading_numbers
 from mercer.samples.table import Table
+from mercer.samples.vectors import as_rows
 
 
 @fields(
@@ -85,6 +86,7 @@ class PrecomputedKind(Kind):
     tags: ClassVar = {"sparse": False, "pairwise": True}
 
     def rows(self, X: SamplesLike, reader: str) -> np.ndarray:
+        X = as_rows(X)
         if sp.issparse(X):
             raise TypeError(
                 "Sparse precomputed kernels are not supported: X is a sparse matrix. Give "
@@ -98,7 +100,8 @@ class PrecomputedKind(Kind):
 
     def encode(self, X: SamplesLike, like: MatrixRows | None, reader: str) -> MatrixRows:
         """Training samples from a square matrix, or new samples from their rows."""
-        shape = getattr(X, "shape", None) or np.shape(np.asarray(X, object))
+        X = as_rows(X)
+        shape = getattr(X, "shape", ())
         if like is not None and len(shape) == 2 and shape[1] != like.width:
             raise ValueError(
                 f"X has shape {shape}, but it must be (m, {like.width}): the precomputed kernel "

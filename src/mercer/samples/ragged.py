@@ -115,7 +115,7 @@ def code_objects(rows: list, known: list, noun: str, reader: str) -> tuple[np.nd
         i = next(i for i, row in enumerate(rows) if not _hashable(row))
         raise TypeError(
             f"X[{i}] holds {noun} that cannot be hashed ({error}). {reader} tests whether {noun} "
-            "are equal: give strings, numbers or tuples."
+            "are equal: give strings, numbers or tuples. Images are one array, numpy.stack(X)."
         ) from None
     items = known + _in_order(new)
     code_of = {item: code for code, item in enumerate(items)}

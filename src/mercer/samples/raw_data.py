@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MappingView, Set
+from array import array
+from collections import deque
+from collections.abc import Iterator, Mapping, MappingView, Sequence, Set
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise
@@ -74,20 +76,13 @@ def as_objects(X: SamplesLike, kind: str, reader: str) -> list:
     TypeError, ValueError
         If X is something else, has several columns, or is empty.
     """
-    if is_frame(X):
-        frame = frame_of(X)
-        if len(frame.columns) != 1:
-            raise ValueError(
-                f"X is {describe(X)}, but {reader} compares {kind}: give one column, X[name], or "
-                "use kernel.on(name) for the table."
-            )
-        rows = next(frame.iter_columns()).to_list()
-    elif isinstance(X, np.ndarray):
-        one_column = X.dtype.kind in "OUST" and X.shape[1:] in ((), (1,))
-        rows = X.ravel().tolist() if one_column else None
-    else:
-        rows = listed(X)
-    if rows is None:
+    rows = in_one_column(X)
+    if rows is None and is_frame(X):
+        raise ValueError(
+            f"X is {describe(X)}, but {reader} compares {kind}: give one column, X[name], or use "
+            "kernel.on(name) for the table."
+        )
+    if rows is None or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUST"):
         raise TypeError(
             f"X is {describe(X)}, but {reader} compares {kind}: give a list of {kind}, or a column "
             "of a data frame."
@@ -97,22 +92,71 @@ def as_objects(X: SamplesLike, kind: str, reader: str) -> list:
     return rows
 
 
+def in_one_column(X: Any) -> list | None:
+    """The items of a list or a column, and of a frame or an array of one column; else None."""
+    if getattr(X, "shape", ())[1:] != (1,) or sp.issparse(X):
+        return None if is_frame(X) else listed(X)
+    if is_frame(X):
+        return plain_cells(next(frame_of(X).iter_columns()).to_list())
+    return listed(X[:, 0] if getattr(X, "ndim", 0) == 2 else X)  # tables that were read have rows
+
+
 def listed(X: Any) -> list | None:
     """The items of a list, of an array of one dimension or of a column (pandas, polars, arrow);
     None for all else."""
     if isinstance(X, (list, tuple)):
-        return list(X)
+        return plain_cells(list(X))
     one_column = len(getattr(X, "shape", ())) == 1
     if isinstance(X, np.ndarray):
-        return X.tolist() if one_column else None
+        return plain_cells(X.tolist()) if one_column else None
     if hasattr(X, "to_pylist") and not hasattr(X, "column_names"):  # a column of arrow
         return X.to_pylist()
-    return X.to_list() if one_column and hasattr(X, "to_list") else None
+    return plain_cells(X.to_list()) if one_column and hasattr(X, "to_list") else None
+
+
+def plain_cells(items: Any) -> Any:
+    """Items that are columns, tensors or arrays of objects as arrays of numbers, or as lists.
+
+    What the first known item is decides whether the others are looked at.
+
+    Examples
+    --------
+    >>> plain_cells([np.array(["tea", "milk"], dtype=object), np.array(2.5)])
+    [['tea', 'milk'], 2.5]
+    """
+    first = first_known(items)
+    if isinstance(first, np.ndarray) or _is_column(first) or _is_tensor(first):
+        return list(map(_plain_cell, items))
+    return items
+
+
+def _plain_cell(cell: Any) -> Any:
+    if not isinstance(cell, np.ndarray):
+        cell = _of_tensor(cell) if _is_tensor(cell) else cell
+        cell = np.asarray(cell) if _is_column(cell) else cell
+    if not isinstance(cell, np.ndarray) or (cell.ndim and cell.dtype != object):
+        return cell
+    found = cell.tolist()
+    return plain_cells(found) if isinstance(found, list) else _plain_cell(found)
+
+
+def _is_column(cell: Any) -> bool:
+    """Whether something is a column of pandas, polars or arrow, or a sequence as one of them."""
+    of_arrow = hasattr(cell, "to_pylist") and not hasattr(cell, "column_names")
+    of_arrow = of_arrow or isinstance(cell, (array, deque))
+    return of_arrow or (hasattr(cell, "to_list") and len(getattr(cell, "shape", ())) == 1)
 
 
 def as_cells(items: list) -> np.ndarray:
     """Items as an array of objects, also where they are lists of one length."""
     return np.fromiter(items, object, len(items))
+
+
+def rows_of_cells(X: SamplesLike) -> np.ndarray:
+    """Rows of values in a list or an array as an array, whose values stay as they are."""
+    cells = listed(X) or [None]
+    X = cells if isinstance(cells[0], LISTED) else X
+    return np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
 
 
 def check_format(X: Any, name: str = "X") -> None:
@@ -233,32 +277,44 @@ FAULTS = {
 def named_fields(X: Any) -> Any:
     """Rows with named fields as a data frame; all else as it is.
 
-    They are dicts in a list, structured arrays, and columns of structs (polars, arrow). A dict with
-    the key "edges" or "links" is a graph.
+    They are dicts in a list or a column, structured arrays, and columns of structs (polars, arrow).
+    A dict with the key "edges" or "links" is a graph.
 
     Examples
     --------
     >>> named_fields([{"age": 3, "sex": "f"}, {"age": 4}]).columns.tolist()
     ['age', 'sex']
     """
-    if isinstance(X, np.ndarray):
-        return _frame({name: X[name] for name in X.dtype.names}) if X.dtype.names else X
-    if isinstance(X, (list, tuple)):
-        records = X and isinstance(X[0], Mapping) and all(isinstance(row, Mapping) for row in X)
-        if not records or not X[0].keys().isdisjoint(GRAPH):
-            return X
-        names = dict.fromkeys(name for row in X for name in row)
-        return _frame({name: [row.get(name) for row in X] for name in names})
-    structs = str(getattr(X, "dtype", getattr(X, "type", ""))).lower().startswith("struct")
-    return named_fields(listed(X)) if structs else X
+    if isinstance(X, np.ndarray) and X.dtype.names:
+        if X.shape[1:] not in ((), (1,)):
+            raise ValueError(
+                f"X has named fields and the shape {X.shape}: give one row of fields for each "
+                "sample, such as X.ravel()."
+            )
+        fields = {name: X.ravel()[name] for name in X.dtype.names}
+        return _frame({name: v if v.ndim == 1 else list(v) for name, v in fields.items()})
+    rows = X if isinstance(X, (list, tuple)) else []
+    if str(getattr(X, "dtype", getattr(X, "type", ""))).lower().startswith(("struct", "object")):
+        rows = listed(X) or []
+    records = rows and isinstance(rows[0], Mapping) and all(isinstance(r, Mapping) for r in rows)
+    if not records or sp.issparse(rows[0]) or not rows[0].keys().isdisjoint(GRAPH):
+        return X
+    names = dict.fromkeys(name for row in rows for name in row)
+    return _frame({name: [row.get(name) for row in rows] for name in names})
 
 
 def as_given(X: Any, name: str = "X") -> Any:
-    """What a user gave, but tensors of torch, also in a list, as arrays or sparse matrices.
+    """What a user gave, but sequences and arrays of other types as lists and plain arrays, tensors
+    of torch as arrays or sparse matrices, and batches of arrow as tables.
 
     A TypeError if it has no rows, but says how to make some: an iterator, a lazy frame of polars,
     or a dataset of xarray.
     """
+    if isinstance(X, np.ndarray):
+        X = np.asarray(X) if isinstance(X, np.matrix) else X
+        return X.astype(object) if X.dtype.kind == "T" else X  # NumPy's own strings
+    if isinstance(X, (list, tuple)):
+        return plain_cells(X)
     if isinstance(X, (Iterator, MappingView)):
         raise TypeError(f"{name} is {a_type(X)}, and no list: give list({name}).")
     if type(X).__name__ == "LazyFrame":
@@ -268,8 +324,10 @@ def as_given(X: Any, name: str = "X") -> Any:
             f"{name} is a dataset of several arrays: give {name}.to_dataframe(), or one array, "
             f"{name}[name]."
         )
-    if isinstance(X, (list, tuple)) and X and _is_tensor(X[0]):
-        return [_of_tensor(each) if _is_tensor(each) else each for each in X]
+    if type(X).__name__ == "RecordBatch":
+        return import_module("pyarrow").Table.from_batches([X])
+    if isinstance(X, Sequence) and not isinstance(X, (str, bytes, bytearray)):
+        return np.asarray(X) if isinstance(X, memoryview) else list(X)
     return _of_tensor(X) if _is_tensor(X) else X
 
 
@@ -289,10 +347,10 @@ def _of_tensor(X: Any) -> Any:
 
 
 def plain_array(X: SamplesLike) -> Any:
-    """Arrays of other libraries with several axes, such as tensors; all else as it is."""
-    other = hasattr(X, "__array__") and len(getattr(X, "shape", ())) > 1
+    """Arrays of other libraries, such as those of dask; all else as it is."""
+    other = hasattr(X, "__array__") and len(getattr(X, "shape", ())) > 0
     other = other and not isinstance(X, np.ndarray) and not sp.issparse(X) and not is_frame(X)
-    return np.asarray(X) if other else X
+    return np.asarray(X) if other and not _is_column(X) else X
 
 
 def _frame(columns: dict[Any, Any]) -> Any:
@@ -309,8 +367,14 @@ def _frame(columns: dict[Any, Any]) -> Any:
 def object_columns(X: SamplesLike) -> list[np.ndarray]:
     """The cells of each column of a data frame or a 2-D array."""
     if is_frame(X):
-        return [column.to_numpy() for column in frame_of(X).iter_columns()]
-    return list(np.asarray(X).T)
+        return [_plain_column(column.to_numpy()) for column in frame_of(X).iter_columns()]
+    return list(map(_plain_column, np.asarray(X).T))
+
+
+def _plain_column(cells: np.ndarray) -> np.ndarray:
+    items = cells.tolist() if cells.dtype == object else []
+    plain = plain_cells(items)
+    return cells if plain is items else as_cells(plain)
 
 
 def is_missing(column: np.ndarray) -> np.ndarray:
@@ -329,6 +393,10 @@ def is_missing_value(value: object) -> bool:
     """Whether a value is None, NaN or NaT (which are not equal to themselves), or pandas.NA."""
     if value is None or type(value) is str or sp.issparse(value):  # one may be broken
         return value is None
+    if isinstance(value, np.ndarray):
+        return not value.ndim and is_missing_value(value.item())
+    if getattr(value, "shape", ()):  # a column in a cell, which may refuse to be compared
+        return False
     unequal = value != value
     return bool(unequal) if isinstance(unequal, (bool, np.bool_)) else np.ndim(unequal) == 0
 
@@ -381,8 +449,9 @@ def reading_numbers(X: Any, reader: str, name: str = "X") -> Iterator[None]:
         if not cell:
             raise
         wanted = TypeError if isinstance(error, TypeError) else ValueError
+        said = f" ({error})" if wanted is TypeError else ""
         raise wanted(
-            f"{cell}, but {reader} reads rows of numbers, all of one length. ({error})"
+            f"{cell}, but {reader} reads rows of numbers, all of one length.{said}"
         ) from None
 
 
@@ -403,6 +472,10 @@ def _no_number(X: Samples, name: str) -> str:
         cells = np.asarray(X, dtype=object)
     except (TypeError, ValueError, RecursionError):
         return f"{name} is {describe(X)} of different lengths"
+    if cells.ndim == 1 and all(isinstance(cell, LISTED) for cell in cells):
+        i = next((i for i, cell in enumerate(cells) if len(cell) != len(cells[0])), 0)
+        if i:
+            return f"{name}[0] has {len(cells[0])} values and {name}[{i}] has {len(cells[i])}"
     for place, cell in np.ndenumerate(cells):
         at = f"{name}{list(place)}" if place else name
         try:

@@ -25,17 +25,17 @@ from mercer.samples.kind import (
     register_kind,
 )
 from mercer.samples.matrix_rows import PrecomputedKind
+from mercer.samples.numbers import is_number
 from mercer.samples.objects import ObjectsKind
-from mercer.samples.protocol import Samples, SamplesLike
+from mercer.samples.protocol import SamplesLike
 from mercer.samples.raw_data import (
     LISTED,
     SAID_OF_LEVELS,
     as_given,
     describe,
     first_known,
-    frame_of,
+    in_one_column,
     index_levels,
-    is_frame,
     is_missing_value,
     listed,
     named_fields,
@@ -272,7 +272,7 @@ def naming_the_kind(X: Any, wanted: Kind, reader: str, instead: str = "") -> Ite
         found = None
         with suppress(TypeError, ValueError):
             if wanted.coordinates and not are_numbers(X):
-                found = recognised(X) or recognised(_one_column(X))
+                found = recognised(X) or recognised(in_one_column(X) or [])
         if found is None or found[0] is wanted:
             raise
         kind, rows = found
@@ -280,13 +280,6 @@ def naming_the_kind(X: Any, wanted: Kind, reader: str, instead: str = "") -> Ite
             f"X is {len(rows)} {kind.name}, but {reader} compares {wanted.name}. {kind.remedy()}"
             f"{instead}"
         ) from error
-
-
-def _one_column(X: Samples) -> Any:
-    """The column of a frame or of an array of objects that has only one; all else as it is."""
-    if getattr(X, "shape", ())[1:] != (1,) or sp.issparse(X):
-        return X
-    return frame_of(X).get_column(frame_of(X).columns[0]).to_list() if is_frame(X) else X[:, 0]
 
 
 def is_encoded(X: Any, wanted: Kind, reader: str) -> bool:
@@ -309,6 +302,9 @@ def accepted(X: SamplesLike, kind: Kind, reader: str) -> Any:
     X = plain_array(X) if found is None else found
     if found is not None or kind.of_columns:  # a table says what else to give
         return X
+    fields = named_fields(X) if kind.column else X
+    one = None if fields is X else first_known(in_one_column(fields) or [])
+    X = X if one is None or is_number(one) else fields
     one = isinstance(X, (str, bytes, Mapping, Set)) and not sp.issparse(X)  # dok is a mapping
     if X is None or one or (not sp.issparse(X) and kind.holds(X)):
         raise TypeError(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.callers import first_outside
 from mercer.persistence import fields, floats
 from mercer.samples.kind import Kind
 from mercer.samples.numbers import is_number, is_whole
@@ -24,6 +25,10 @@ from mercer.samples.raw_data import (
     object_columns,
 )
 
+SAID_OF_ONE = (
+    "X is {} series of one point each, among which {} has no time to compare: if X is one series, "
+    "put it into a list, and if each row is a vector, give a kernel or a distance on vectors."
+)
 LAYOUTS = ("last", "first")
 LOWEST_RATE = 1000  # samples in a second of a sound, at least
 
@@ -71,6 +76,8 @@ class SeriesKind(Kind):
         said = "X[{}] has {} channels, but {} {}: give series with the same channels."
         first, fitted = "X[0] has", "the series it is compared with have"
         points = points_of_all(rows, like, said, first if like is None else fitted)
+        if like is None and len(rows) > 1 and all(len(row) == 1 for row in rows):
+            warnings.warn(SAID_OF_ONE.format(len(rows), reader), stacklevel=first_outside())
         _warn_of_turned(rows, isinstance(X, np.ndarray))
         return Series(*points)
 
@@ -87,6 +94,9 @@ class SeriesKind(Kind):
             return _stacked(X)
         known = [item for item in items or [] if not is_missing_value(item)]
         return items if known and are_series(known) else None
+
+    def curves(self, item: Any) -> np.ndarray:
+        return np.asarray(item, np.float64).reshape(len(item), -1)
 
     def remedy(self) -> str:
         return (
@@ -261,13 +271,15 @@ def _rows(X: Any, reader: str) -> list:
         )
     if is_frame(X) and X.shape[1] > 1:  # one column for each point of time
         try:
-            X = np.asarray(X.to_numpy(), dtype=np.float64)
+            X = np.asarray(frame_of(X).to_numpy(), dtype=np.float64)
         except (TypeError, ValueError):
             raise TypeError(
                 f"X is {describe(X)} whose cells are no numbers, but {reader} compares series, and "
                 "reads one point of time from each column: give one column of series, X[name], or "
                 "np.stack the channels of each series."
             ) from None
+    if isinstance(X, np.ndarray) and X.ndim > 1 and X.shape[1:] != (1,) and X.dtype == object:
+        X = np.stack([_array(row, f"X[{i}]", reader) for i, row in enumerate(X)]) if len(X) else X
     if isinstance(X, np.ndarray) and X.dtype.kind in "iufb":
         if X.ndim in (2, 3) and len(X):
             return _stacked(X)

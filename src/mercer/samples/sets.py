@@ -20,9 +20,11 @@ from mercer.samples.raw_data import (
     describe_entry,
     first_known,
     frame_of,
+    in_one_column,
     is_frame,
     is_missing_value,
 )
+from mercer.samples.vectors import as_rows
 
 
 def _codes(sets: Sets, values: Any) -> None:
@@ -133,18 +135,23 @@ class SetsKind(Kind):
 
 
 def _as_indicators(X: Any) -> Any:
-    """A frame of numbers as a matrix, and lists of at least three 0s and 1s, all of one length;
-    such a list is no set, since it holds an item twice. All else as it is."""
-    if is_frame(X):
-        frame = frame_of(X)
-        several = len(frame.columns) > 1
-        numbers = all(t.is_numeric() or t.is_boolean() for t in frame.schema.values())
-        return np.asarray(frame.to_numpy(), np.float64) if several and numbers else X
-    if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple)) and len(X[0]) > 2:
-        alike = all(isinstance(row, (list, tuple)) and len(row) == len(X[0]) for row in X)
-        if alike and all(type(v) in (int, bool) and v in (0, 1) for row in X for v in row):
-            return np.array(X, np.float64)
-    return X
+    """A frame of numbers as a matrix, and rows of at least three 0s and 1s, all of one length;
+    such a row is no set, since it holds an item twice. All else as it is."""
+    if not (is_frame(X) and X.shape[1] > 1):
+        square = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == object and len(X) > 0
+        row = X[0] if square else first_known(in_one_column(X) or [])
+        if not isinstance(row, LISTED) or len(row) < 3 or not all(map(_is_mark, row)):
+            return X
+    rows = as_rows(X)
+    if is_frame(rows):
+        numbers = all(t.is_numeric() or t.is_boolean() for t in frame_of(rows).schema.values())
+        return np.asarray(frame_of(rows).to_numpy(), np.float64) if numbers else X
+    marks = isinstance(rows, np.ndarray) and np.isin(rows, (0, 1)).all()
+    return rows.astype(np.float64) if marks else X
+
+
+def _is_mark(value: object) -> bool:
+    return isinstance(value, (int, float, np.number, np.bool_)) and value in (0, 1)
 
 
 def split_items(text: str, separator: str | None) -> list[str]:

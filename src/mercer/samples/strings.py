@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Set
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from mercer.callers import first_outside
 from mercer.persistence import fields, number, one_of, whole
 from mercer.samples.kind import OBJECTS, Kind, named
 from mercer.samples.protocol import SamplesLike
@@ -17,6 +19,10 @@ from mercer.samples.raw_data import as_objects, describe_entry, is_missing_value
 
 #: form of a string -> its name in error messages
 FORMS = {"text": "str", "bytes": "bytes", "tokens": "sequences of tokens"}
+SAID_OF_ONE = (
+    "X is {} lists of one text each, which {} compares as single tokens, equal or not: if each is "
+    "a text, give [text for (text,) in X], and if they are labels, Match()."
+)
 SURROGATES = range(0xD800, 0xE000)  # code points that are not characters
 
 
@@ -92,6 +98,8 @@ class StringsKind(Kind):
             )
         known = [] if like is None else like.alphabet
         if form == "tokens":
+            if like is None and len(rows) > 1 and all(_is_one_text(row) for row in rows):
+                warnings.warn(SAID_OF_ONE.format(len(rows), reader), stacklevel=first_outside())
             codes, alphabet = code_objects(rows, known, "tokens", reader)
         else:
             symbol = chr if form == "text" else int
@@ -117,7 +125,11 @@ class StringsKind(Kind):
         return named("mercer.kernels:Spectrum")(3 if samples.form == "text" else 1, samples)
 
     def holds(self, item: object) -> bool:
-        return isinstance(item, (str, bytes))
+        return isinstance(item, (str, bytes, bytearray))
+
+
+def _is_one_text(row: list) -> bool:
+    return len(row) == 1 and isinstance(row[0], str)
 
 
 def _numbers(rows: list, form: str) -> np.ndarray:

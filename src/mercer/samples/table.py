@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.persistence import each, fields, length_of
+from mercer.persistence import each, fields, floats, length_of
 from mercer.samples.categories import Categories
 from mercer.samples.kind import Kind, joined
 from mercer.samples.protocol import SamplesLike
@@ -21,6 +21,7 @@ from mercer.samples.raw_data import (
     frame_of,
     is_frame,
     named_fields,
+    rows_of_cells,
 )
 
 
@@ -112,7 +113,7 @@ class TableKind(Kind):
         elif isinstance(X, Mapping):
             remedy += ". If X is a dict of columns, give pandas.DataFrame(X)"
         elif isinstance(X, LISTED):
-            rows = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
+            rows = rows_of_cells(X)
             if rows.ndim == 2:
                 return rows
         raise TypeError(
@@ -123,6 +124,17 @@ class TableKind(Kind):
         return Table(X.groups, [joined(a, b) for a, b in zip(X.parts, more.parts, strict=True)])
 
 
+def _rows_of_columns(owner: EncodedColumns, value: object) -> None:
+    """The encoded samples of some columns: one for each row."""
+    n, p = owner.numbers.shape
+    if not isinstance(value, dict):
+        raise ValueError("is no dict of columns")
+    for j, samples in value.items():
+        if not (isinstance(j, int) and 0 <= j < p and samples.shape[0] == n):
+            raise ValueError(f"has for column {j!r} not the {n} rows of one of {p} columns")
+
+
+@fields(numbers=floats(2), objects=_rows_of_columns)
 class EncodedColumns:
     """Columns 0, 1, ... of a table, encoded before any kernel reads them.
 

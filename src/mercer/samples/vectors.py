@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -29,6 +30,7 @@ from mercer.samples.raw_data import (
     describe,
     first_known,
     frame_of,
+    in_one_column,
     index_levels,
     is_frame,
     is_missing_value,
@@ -38,6 +40,7 @@ from mercer.samples.raw_data import (
 )
 
 LEAST = 2  # numbers of a vector in a cell
+IMAGES = 4  # axes of images with channels
 PLAIN = 2**14  # most numbers of rows that are first looked at as if nothing were wrong with them
 
 
@@ -206,10 +209,13 @@ def rows_of_numbers(X: SamplesLike, reader: str) -> Any:
         warnings.warn(SAID_OF_LEVELS, stacklevel=first_outside())
     X = in_days(as_rows(X))
     refuse_objects(X, reader)
-    if len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_frame"):
+    one = first_known(listed(X) or [])
+    column = len(getattr(X, "shape", ())) == 1 and hasattr(X, "to_frame")
+    if column or isinstance(one, (int, float, np.number, np.bool_)):
+        give = "X.to_frame()" if column else "numpy.reshape(X, (-1, 1))"
         raise ValueError(
-            f"X is {describe(X)}, a single column, but {reader} compares vectors, rows of numbers: "
-            "give X.to_frame()."
+            f"X is {describe(X)}, a single column, but {reader} compares vectors, rows of numbers. "
+            f"Reshape your data: give {give}, or X in a list if it is one row."
         )
     return X
 
@@ -223,8 +229,10 @@ def as_rows(X: SamplesLike) -> Any:
     X = named_fields(X)
     if is_frame(X):
         return _numbers_of_frame(X)
-    cells = listed(X)
-    if cells and (isinstance(cells[0], LISTED) or len(getattr(cells[0], "shape", ()))):
+    cells = in_one_column(X) or [None]
+    if sp.issparse(cells[0]) and cells[0].shape[:-1] in ((), (1,)):
+        return sp.vstack([each.reshape(1, -1) for each in cells], format="csr")
+    if isinstance(cells[0], LISTED) or len(getattr(cells[0], "shape", ())):
         with suppress(TypeError, ValueError):  # rows of different lengths, which are refused later
             rows = np.asarray(cells)
             X = rows if rows.dtype.kind in "fiub" else X
@@ -233,8 +241,8 @@ def as_rows(X: SamplesLike) -> Any:
 
 def of_images(X: SamplesLike) -> np.ndarray | None:
     """The pixels of images of Pillow, one row for each; None for all else."""
-    images = listed(X) or []
-    if not all(hasattr(image, "getbands") for image in images[:1]) or not images:
+    images = in_one_column(X) or [None]
+    if not hasattr(images[0], "getbands"):
         return None
     sizes = dict.fromkeys((image.size, image.mode) for image in images)
     if len(sizes) > 1:
@@ -246,17 +254,28 @@ def of_images(X: SamplesLike) -> np.ndarray | None:
     return np.stack([np.asarray(image) for image in images]).reshape(len(images), -1)
 
 
+def flat_images(cells: list) -> list:
+    """Images with channels in the cells of a column as their pixels in a row; all else as it is."""
+    first = first_known(cells)
+    if not isinstance(first, LISTED) or not len(first) or np.ndim(first[0]) != IMAGES - 2:
+        return cells
+    return [cell if is_missing_value(cell) else np.ravel(cell) for cell in cells]
+
+
 def are_vectors(cells: list) -> bool:
     """Whether the cells of a column are vectors beyond doubt, and no sets of numbers.
 
-    They have one length, and hold what sets of items do not: fractions, or a number twice.
+    They have one length, and hold what sets of items do not: fractions, or a number twice. So are
+    images with channels, of one size.
     """
     try:
         rows = np.stack([np.asarray(cell) for cell in cells])
     except ValueError:  # of different lengths
         return False
-    if rows.dtype.kind not in "iuf" or rows.ndim != 2 or rows.shape[1] < LEAST:
+    if rows.dtype.kind not in "iuf" or rows.ndim not in (2, IMAGES) or rows.shape[1] < LEAST:
         return False
+    if rows.ndim == IMAGES:
+        return True
     fractions = bool((rows != np.round(rows)).any())
     return fractions or bool((np.diff(np.sort(rows, axis=1), axis=1) == 0).any())
 
@@ -277,9 +296,9 @@ def _numbers_of_frame(X: SamplesLike) -> Any:
         c for c in frame.iter_columns() if not (c.dtype.is_numeric() or c.dtype == nw.Boolean)
     ]
     if len(frame.columns) == len(others) == 1:
-        cells = others[0].to_numpy()
-        if isinstance(first_known(cells.tolist()), LISTED):
-            return as_rows(cells)
+        first = first_known(others[0].to_list())  # columns in cells are series
+        if isinstance(first, LISTED) or sp.issparse(first):
+            return as_rows(in_one_column(X) or [])
     untyped = all(column.dtype in (nw.Object, nw.Unknown) for column in others)
     numbers = untyped and all(_are_real(column.to_numpy()) for column in others)
     return frame.to_numpy() if others and numbers else X
@@ -289,7 +308,7 @@ def _are_real(cells: np.ndarray) -> bool:
     """Whether all cells of a column are numbers, in whatever type, or missing."""
     if cells.dtype.kind in "fiub":
         return True
-    real = (bool, Decimal)
+    real = (bool, Decimal, Fraction)
     found = cells.tolist()
     return all(is_number(v) or isinstance(v, real) or is_missing_value(v) for v in found)
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from mercer.distances import Coordinates, Distance
 from mercer.samples import Samples, SamplesLike
-from mercer.search.brute import BruteForce
-from mercer.search.graph import GraphIndex
+from mercer.search.brute import BruteForce, KnownNeighbours
+from mercer.search.descent import DescentIndex, vector_reading
 from mercer.search.index import Index
 from mercer.search.kd_tree import LEAF, BoxTree, KDTree
-from mercer.search.known import KnownNeighbours
 from mercer.search.lsh import LSHIndex
 from mercer.search.metric_tree import MetricTree, check_leaf_size
+from mercer.search.sample_descent import SampleDescentIndex
 from mercer.search.vectors import NormedRows, Question
 
 #: the names of ``algorithm=``, beside "auto"
@@ -29,7 +29,7 @@ ALGORITHMS: dict[str, type[Index]] = {
     "kd_tree": KDTree,
     "metric_tree": MetricTree,
     "lsh": LSHIndex,
-    "graph": GraphIndex,
+    "descent": DescentIndex,
 }
 
 FEWEST = {"kd_tree": 2**11, "metric_tree": 2**13}  # rows from which on a tree may pay
@@ -49,6 +49,7 @@ def fit_index(
     memory: int | float | str | None = None,
     n_jobs: int | None = None,
     leaf_size: int | None = None,
+    bound: bool = False,
 ) -> tuple[Index, str]:
     """An index of the rows of X, and the name of its algorithm.
 
@@ -61,13 +62,15 @@ def fit_index(
         "auto" takes the one of "brute", "kd_tree" and "metric_tree" that is likely to be the
         fastest; these give the same neighbours. "ball_tree", a name of scikit-learn's, is the tree
         that the distance suits: "kd_tree" between rows of numbers, otherwise "metric_tree". "lsh"
-        and "graph" find most neighbours. An index of your own is cloned, and its distance, memory
+        and "descent" find most neighbours. An index of your own is cloned, and its distance, memory
         and threads are replaced by those given here. Where distances are a sparse matrix of known
         neighbours, "auto" and "brute" read it ("known").
     memory : int, str or None
     n_jobs : int or None
     leaf_size : int >= 1, optional
         Rows of a leaf of "metric_tree". The others do not read it.
+    bound : bool, default=False
+        X is encoded and the distance is bound to it, as in the fit of a learner.
 
     Returns
     -------
@@ -97,15 +100,20 @@ def fit_index(
         names = ", ".join(map(repr, known))
         raise ValueError(f"algorithm={algorithm!r}: give one of {names}, or an Index.")
     check_leaf_size(leaf_size)
-    if not isinstance(distance, Distance):
-        return BruteForce(**options).fit(X), "brute"  # which says what is wrong
-    distance.validate()
-    X = distance.encode(X)
-    name = _named(algorithm, X, distance)
+    rows: Any = X
+    if not bound:
+        if not isinstance(distance, Distance):
+            return BruteForce(**options).fit(X), "brute"  # which says what is wrong
+        distance.validate()
+        rows = distance.encode(X)
+        distance = distance.bind(rows)
+    name = _named(algorithm, rows, distance)
     if name == "metric_tree" and leaf_size is not None:
         options["leaf_size"] = leaf_size
     kind = KnownNeighbours if name == "known" else ALGORITHMS[name]
-    return kind(**options).fit(X), name
+    if name == "descent" and vector_reading(distance, rows) is None:
+        kind = SampleDescentIndex
+    return kind(**options).fit_bound(rows, distance), name
 
 
 def _named(algorithm: str, X: Any, distance: Distance) -> str:
@@ -115,7 +123,7 @@ def _named(algorithm: str, X: Any, distance: Distance) -> str:
     if algorithm == "auto":
         return _likely_fastest(X, distance)
     if algorithm == "ball_tree":
-        found = distance.bind(X).coordinates(X[:1])
+        found = distance.coordinates(X[:1])
         return "metric_tree" if found is None or found.p < 1 else "kd_tree"
     return algorithm
 

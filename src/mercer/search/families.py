@@ -21,7 +21,7 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
 from mercer.persistence import fields, floats, whole
-from mercer.samples import Samples, is_number
+from mercer.samples import Samples, check_positive, is_number
 
 MOST_HASHES = 32  # most functions of one table; with more, any family tells far rows apart
 
@@ -235,8 +235,7 @@ class StableProjections(HashFamily):
     def collision(self, distance: ArrayLike) -> np.ndarray:
         if self.p not in (1, 2):
             raise ValueError(f"p={self.p!r}: give 1 or 2.")
-        if not (is_number(self.width) and 0 < self.width < np.inf):
-            raise ValueError(f"width={self.width!r}: give a number > 0.")
+        check_positive("width", self.width)
         c = np.asarray(distance, np.float64)
         with np.errstate(divide="ignore", over="ignore"):
             t = self.width / c  # infinite at distance 0

@@ -172,8 +172,11 @@ class Index(BaseEstimator, ABC):
             )
         self.distance.validate()
         X = self.distance.encode(X)
-        self.distance_ = self.distance.bind(X, y)
-        self.n_samples_fit_ = X.shape[0]
+        return self.fit_bound(X, self.distance.bind(X, y))
+
+    def fit_bound(self, X: Samples, distance: Distance) -> Self:
+        """Arrange encoded rows to which the distance is bound, so that nothing is checked again."""
+        self.distance_, self.n_samples_fit_ = distance, X.shape[0]
         self._unit, self._copies = self._tell_unit(X), None
         self._hold(self._measured(X))
         return self
@@ -307,11 +310,7 @@ class Index(BaseEstimator, ABC):
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike,
-        *,
-        trusted: Iterable[str | type] = (),
-        check: bool = True,
+        cls, path: str | os.PathLike, *, trusted: Iterable[str | type] = (), check: bool = True
     ) -> Self:
         """Read an index that `save` wrote. No code from the file runs.
 

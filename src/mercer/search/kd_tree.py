@@ -108,6 +108,22 @@ class BoxTree(VectorRows):
     ) -> int:
         return _native.kd_within(*self._tree(), *self._queries(asked), radius, *found)
 
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        leaves = len(self.leaves)
+        first, behind = np.arange(1 - leaves, leaves), np.arange(2 - leaves, leaves + 1)
+        level = np.array([[0, 0, leaves]])[: leaves - 1]  # node, first leaf, the one behind
+        while len(level):
+            node, a, b = level.T
+            first[node], behind[node] = a, b
+            middle = (a + b) // 2
+            halves = [(node + 1, a, middle), (node + middle - a, middle, b)]
+            level = np.concatenate([np.stack(half, axis=1) for half in halves])
+            level = level[level[:, 2] - level[:, 1] > 1]
+        return first * LEAF, np.minimum(behind * LEAF, len(self.order))
+
+    def reach(self, asked: Question, edges: tuple[np.ndarray, ...]) -> None:
+        _native.kd_reach(*self._tree(), *self._queries(asked), *edges)
+
     def _tree(self) -> tuple[np.ndarray, ...]:
         return self.leaves, self.order, self.columns, self.bounds, self.box
 

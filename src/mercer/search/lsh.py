@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Distance
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.gram import Place
 from mercer.persistence import equal, fields, length_of, offsets, unread, whole
-from mercer.samples import Samples, is_number, is_whole
+from mercer.samples import Samples, check_count, is_number, is_whole
 from mercer.search.brute import BruteForce
 from mercer.search.families import (
     Amplification,
@@ -222,7 +222,7 @@ class LSHIndex(Index):
     n_neighbors: int = 10
     n_tables: int | None = None
     n_hashes: int | None = None
-    random_state: Any = 0
+    random_state: Seed = 0
     memory: int | float | str | None = None
     n_jobs: int | None = None
 
@@ -317,8 +317,7 @@ class LSHIndex(Index):
             raise ValueError(
                 f"recall={self.recall!r}: give a number between 0 and 1, such as 0.95."
             )
-        if not (is_whole(self.n_neighbors) and self.n_neighbors >= 1):
-            raise ValueError(f"n_neighbors={self.n_neighbors!r}: give an integer >= 1.")
+        check_count("n_neighbors", self.n_neighbors, optional=False)
         if (self.n_tables is None) != (self.n_hashes is None):
             raise ValueError(
                 f"n_tables={self.n_tables!r} and n_hashes={self.n_hashes!r}: give both or none."

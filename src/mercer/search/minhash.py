@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import Jaccard
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.persistence import fields, unread
-from mercer.samples import SamplesLike, Sets, is_whole
+from mercer.samples import SamplesLike, Sets, check_count, is_whole
 from mercer.search.families import HashFamily
 
 # Numbers of 32 bits that look random, one for each item of a set: what MinHash permutes.
@@ -182,14 +182,13 @@ class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
     separator: str | None = None
     permutations: Any = None
     one_permutation: bool = False
-    random_state: Any = 0
+    random_state: Seed = 0
 
     # --- signatures ------------------------------------------------------------------------------
 
     def fit(self, X: SamplesLike | None = None, y: object = None) -> MinHash:
         """Draw the functions. X is read by its form alone."""
-        if not (is_whole(self.n_hashes) and self.n_hashes >= 1):
-            raise ValueError(f"n_hashes={self.n_hashes!r}: give an integer >= 1.")
+        check_count("n_hashes", self.n_hashes, optional=False)
         self._reader().validate()
         for name in ("ranks_", "factors_", "shifts_"):
             vars(self).pop(name, None)

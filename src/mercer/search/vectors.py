@@ -32,11 +32,7 @@ SHARES = 4  # tasks of each thread, so that none waits long for the others
 ROOM = 16  # neighbours of a query within a radius, as a first guess
 
 
-@fields(
-    rows=floats(2),
-    weights=floats(1, lambda normed: normed.rows.shape[1]),
-    p=number(),
-)
+@fields(rows=floats(2), weights=floats(1, lambda normed: normed.rows.shape[1]), p=number())
 class NormedRows:
     """Rows of numbers, and the norm of their differences."""
 
@@ -119,6 +115,15 @@ class VectorRows(ABC):
         """Fill queries, indices and distances with all pairs within the radius, as far as there is
         room; returns the number of pairs."""
 
+    @abstractmethod
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first row of each node of a tree, in the order of the leaves, and the one behind."""
+
+    @abstractmethod
+    def reach(self, asked: Question, edges: tuple[np.ndarray, ...]) -> None:
+        """Find the shortest edge to another part for queries that are training rows, as `Reach` in
+        src/native/row_search.hpp says."""
+
 
 @fields(
     features=permutation(lambda rows: rows.normed.rows.shape[1]),
@@ -169,10 +174,16 @@ class AllRows(VectorRows):
     ) -> int:
         return _native.rows_within(*self._read(asked, part), radius, *found)
 
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def reach(self, asked: Question, edges: tuple[np.ndarray, ...]) -> None:
+        _native.rows_reach(*self._read(asked, slice(None)), *edges)
+
     def _read(self, asked: Question, part: slice) -> tuple:
-        """The arguments that both native loops begin with."""
+        """The arguments that the native loops begin with."""
         normed = self.normed
-        training = normed.rows[part], part.start, normed.weights, self.origin, self.features
+        training = normed.rows[part], part.start or 0, normed.weights, self.origin, self.features
         return asked.rows, asked.own, *training, normed.p, asked.safe
 
 

@@ -39,6 +39,7 @@ from mercer.solvers.eigen import (
     factor_eigenpairs,
     riccati,
 )
+from mercer.solvers.embedding import EmbeddingSolver, LandmarkScaling
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.ridge import (
     CholeskyFactor,
@@ -76,7 +77,8 @@ from mercer.solvers.weights import (
 __all__ = [
     "AlignmentWeights", "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver",
     "ConvergenceWarning", "DualProblem", "EasyWeights", "EigenFactor", "EigenProSolver",
-    "EigenSolver", "Eigenpairs", "HingeMachines", "InnerProducts", "KMeansResult", "KMeansSolver",
+    "EigenSolver", "Eigenpairs", "EmbeddingSolver", "HingeMachines", "InnerProducts",
+    "KMeansResult", "KMeansSolver", "LandmarkScaling",
     "LocalSolver", "LowRankFactor", "LowRankSolver", "MarginWeights", "NeighbourhoodWeights",
     "NewtonLogistic", "NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner",
     "Reason", "Result", "RidgeFolds", "RidgeMachine", "RidgeSweep", "RowSource", "SketchedFactor",

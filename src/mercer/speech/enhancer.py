@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.kernels import ExponentialPower
 from mercer.learners.ridge import KernelRidge
 from mercer.persistence import fields
@@ -210,7 +210,7 @@ class SpeechEnhancer(TransformerMixin, BaseEstimator):
     max_frames: int = 40_000
     n_jobs: int | None = None
     memory: int | str | None = None
-    random_state: Any = None
+    random_state: Seed = None
 
     machines_: list[Band] = field(init=False)
 

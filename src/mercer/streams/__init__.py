@@ -1,16 +1,9 @@
 """Streams: samples that are read in chunks, because they are larger than the memory."""
 
 from mercer.streams.checkpoint import Checkpoint, Keeper
-from mercer.streams.chunk_checks import told
-from mercer.streams.chunks import Chunk, Chunks, as_chunks
-from mercer.streams.drawn_rows import Drawn, draw_numbers, draw_rows
-from mercer.streams.kept_rows import (
-    count_rows,
-    join_rows,
-    plain_columns,
-    plain_form,
-    take_rows,
-)
+from mercer.streams.chunks import Chunk, Chunks, Drawn, as_chunks, draw_numbers, draw_rows
+from mercer.streams.kept_rows import count_rows, join_rows, plain_columns, plain_form, take_rows
+from mercer.streams.sources import told
 
 __all__ = [
     "Checkpoint", "Chunk", "Chunks", "Drawn", "Keeper", "as_chunks", "count_rows",

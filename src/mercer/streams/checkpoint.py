@@ -13,7 +13,7 @@ import mercer
 from mercer.persistence import fields, load, save
 from mercer.samples import is_number
 from mercer.streams.chunks import Chunk, Chunks, Position
-from mercer.streams.row_digest import same_value
+from mercer.streams.kept_rows import same_value
 from mercer.threads import forget
 
 FREE = ("memory", "n_jobs", "verbose")  # parameters that may differ when a fit goes on

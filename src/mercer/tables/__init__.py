@@ -10,7 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mercer.tables.cells import as_items, as_texts, column_bytes, words_of
-from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds, date_parts, level_text
+from mercer.tables.column_kinds import (
+    ColumnKind,
+    column_kind,
+    column_kinds,
+    date_parts,
+    level_text,
+    level_texts,
+)
 from mercer.tables.column_rules import infer_columns
 from mercer.tables.columns import (
     Column,
@@ -71,29 +78,40 @@ from mercer.tables.values import (
 
 if TYPE_CHECKING:
     from mercer.tables.encoded_rows import EncodedRows, encoder_of, rows_of
-    from mercer.tables.encoding import TREND, UNREAD, EncodedTable, Feature, TableEncoder, read_as
+    from mercer.tables.encoding import (
+        MISSING,
+        TREND,
+        UNREAD,
+        EncodedTable,
+        Feature,
+        TableEncoder,
+        read_as,
+    )
     from mercer.tables.level_effects import LevelEffect, learn_effects
 
 __all__ = [
-    "COMMA_NUMBER", "FEW_GROUPS", "GROUPED", "LARGEST", "MISSING_TEXTS", "ORIGINS", "POINT_NUMBER",
-    "RARE_SHARE", "TREND", "UNITS", "UNREAD", "WHOLE", "ZONE", "Column", "ColumnKind",
-    "EncodedRows", "EncodedTable", "Feature", "Finding", "Hints", "LevelEffect", "ReadTable",
-    "Related", "RowHashes", "Surprises", "TableEncoder", "as_dates", "as_items", "as_numbers",
-    "as_texts", "column_bytes", "column_kind", "column_kinds", "column_notices", "date_parts",
-    "default_metric", "doubt_notices", "encoder_of", "find_leaks", "find_repeated_rows",
-    "find_shared_rows", "form_of", "histogram", "hold_trends", "infer_columns", "is_missing_mark",
-    "is_one_zone", "known_order", "learn_effects", "level_text", "levels_in_order", "listed",
-    "misfits", "missing_values", "ranks_of", "read_as", "read_columns", "review_columns",
-    "review_target", "rows_of", "said_of_one_column", "shared_rows", "spare_telling_texts",
-    "spare_worded_texts", "spelled_number", "task_of", "unreadable", "used_columns", "words_of",
+    "COMMA_NUMBER", "FEW_GROUPS", "GROUPED", "LARGEST", "MISSING", "MISSING_TEXTS", "ORIGINS",
+    "POINT_NUMBER", "RARE_SHARE", "TREND", "UNITS", "UNREAD", "WHOLE", "ZONE", "Column",
+    "ColumnKind", "EncodedRows", "EncodedTable", "Feature", "Finding", "Hints", "LevelEffect",
+    "ReadTable", "Related", "RowHashes", "Surprises", "TableEncoder", "as_dates", "as_items",
+    "as_numbers", "as_texts", "column_bytes", "column_kind", "column_kinds", "column_notices",
+    "date_parts", "default_metric", "doubt_notices", "encoder_of", "find_leaks",
+    "find_repeated_rows", "find_shared_rows", "form_of", "histogram", "hold_trends",
+    "infer_columns", "is_missing_mark", "is_one_zone", "known_order", "learn_effects", "level_text",
+    "level_texts", "levels_in_order", "listed", "misfits", "missing_values", "ranks_of", "read_as",
+    "read_columns", "review_columns", "review_target", "rows_of", "said_of_one_column",
+    "shared_rows", "spare_telling_texts", "spare_worded_texts", "spelled_number", "task_of",
+    "unreadable", "used_columns", "words_of",
 ]  # fmt: skip
 
 #: what makes samples of a table needs scikit-learn, and is loaded on first use
 _LATER = {
-    "encoding": {"TREND", "UNREAD", "EncodedTable", "Feature", "TableEncoder", "read_as"},
+    "encoding": {
+        "MISSING", "TREND", "UNREAD", "EncodedTable", "Feature", "TableEncoder", "read_as",
+    },
     "encoded_rows": {"EncodedRows", "encoder_of", "rows_of"},
     "level_effects": {"LevelEffect", "learn_effects"},
-}
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -10,14 +10,14 @@ import difflib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from operator import mul
 from typing import Any
 
 import numpy as np
 
-from mercer.samples import are_series
+from mercer.samples import are_series, describe_entry
 from mercer.tables.cells import (
     SETS,
     clear_separator,
@@ -246,22 +246,24 @@ def _infer(
     """The rules, in order; the first that applies."""
     given, _, form = (given or "").partition(":")
     written = column_kind(given).formed(form) if form else {}
-    types = {*map(type, values.tolist())} if values.dtype == object else set()
+    listed = values.tolist() if values.dtype == object else []
+    types = {*map(type, listed)}
     full = types and type(None) not in types  # else each cell is looked at, which is slower
     there = slice(None) if full or not (gone := missing_values(values)).any() else ~gone
     present, types = values[there], types - {type(None)}
+    listed = listed if full else present.tolist() if types else []
     n, known = len(values), len(present)
-    objects = None if given else object_column(present)
-    cells = any(issubclass(each, SETS) for each in types)
-    timed = DATE_NAME.fullmatch(str(name)) or TIME_NAME.fullmatch(str(name))
-    if types == {str} and known > LONG and not (objects or given or dropped or timed):
-        how, found = simple_numbers(present.tolist(), hints) or ({}, np.zeros(0))
+    objects = None if given else object_column(listed)
+    cells = any(issubclass(each, SETS) or not issubclass(each, Hashable) for each in types)
+    long = types == {str} and known > LONG and not (objects or given or dropped)
+    if long and not (DATE_NAME.fullmatch(str(name)) or TIME_NAME.fullmatch(str(name))):
+        how, found = simple_numbers(listed, hints) or ({}, np.zeros(0))
         if len(np.unique(found[:MOST_COUNTED])) > 2:
             if numbers is not None:
                 numbers[name] = np.full(n, np.nan)
                 numbers[name][there] = found
             return Column(
-                name, "number", "numbers stored as text", n - known, len({*present.tolist()}),
+                name, "number", "numbers stored as text", n - known, len({*listed}),
                 float(found.min()), float(found.max()), rows=n, **how,
             )  # fmt: skip
     key = repr if objects is not None else _hashable
@@ -270,7 +272,7 @@ def _infer(
         counts = Counter(dict(zip(different[:MOST_COUNTED].tolist(), rows.tolist())))
         distinct = len(rows)
     else:
-        counts = Counter(map(key, present.tolist()) if cells or objects else present.tolist())
+        counts = _counts([*map(key, listed)] if cells or objects else listed)
         distinct = len(counts)
     texts = list(counts) if types == {str} else [v for v in counts if isinstance(v, str)]
 
@@ -388,6 +390,13 @@ def _infer(
     return replace(column("category", f"{reason}: {ORDERED[order].said}"), order=order)
 
 
+def _counts(cells: list) -> Counter:
+    """How many rows have each cell; of cells that are all different in less time."""
+    some = cells[:MOST_COUNTED]
+    once = dict.fromkeys(cells, 1) if len({*some}) == len(some) else ()
+    return Counter(once if len(once) == len(cells) else cells)
+
+
 def _mixed(
     name: int | str, counts: Counter, hints: Hints, known: int, families: list
 ) -> list[list[str]]:
@@ -458,6 +467,11 @@ def _set_words(counts: Counter, separator: str | None, cells: bool) -> str:
 def _hashable(value: object, left: int = NESTED) -> Any:
     """A cell as a key: lists and sets as frozen sets of their items, lists of lists as tuples."""
     if not isinstance(value, SETS):
+        if not isinstance(value, Hashable):
+            raise TypeError(
+                f"X holds {describe_entry(value)} in a cell of a table: give numbers, texts, or "
+                "samples of a kind that mercer.samples.register_kind knows."
+            )
         return value
     if not left:
         raise ValueError(f"a cell of X holds lists in lists of more than {NESTED} levels.")

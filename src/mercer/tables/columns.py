@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from mercer.samples import LISTED as ORDERED, is_whole, kind_named
 from mercer.spoken import first_of
 from mercer.tables.column_kinds import ColumnKind, column_kind, column_kinds
 from mercer.tables.forms import SAID as SAID_ORDERS, Numbers, is_missing_mark
@@ -181,21 +183,38 @@ def column_notices(columns: list[Column], most: int = LISTED) -> list[str]:
 
 def said_of_one_column(columns: list[Column], values: dict[Any, np.ndarray]) -> list[str]:
     """How the cells of a table's only column were read, if samples in a list are read otherwise."""
-    if len(columns) != 1 or columns[0].reason == SAID:
+    if len(columns) != 1:
         return []
     (column,), (cells,) = columns, values.values()
     name = f"kind={{{column.name!r}:"
+    first: Any = next((cell for cell in cells if cell is not None), None)
+    if _are_brackets(cells.tolist()):
+        return [
+            f"{column.name}: texts in brackets were read as {column.kind}. If they are trees, give "
+            f'{name} "tree"}}.'
+        ]
+    if column.reason == SAID:
+        return []
     if column.kind == "vector":
         return [
             f"{column.name}: lists of numbers in the cells of a column are compared as a whole. An "
             "array of rows, numpy.stack(cells), is a table with a column for each number, and "
             f'{name} "series"}} reads series.'
         ]
-    first: Any = next((cell for cell in cells if cell is not None), None)
     if column.kind == "series" and np.ndim(first) == 2 and np.shape(first)[1] > 1:
         return [
             f"{column.name}: arrays of {np.shape(first)[1]} columns were read as series, the rows "
             f'of each as points in time. If their order tells nothing, give {name} "bag"}}.'
+        ]
+    if column.kind == "set" and isinstance(first, ORDERED):
+        known = [cell for cell in cells if isinstance(cell, ORDERED)]
+        whole = len({*map(len, known)}) == 1 and all(is_whole(v) for cell in known for v in cell)
+        single = all(len(cell) == 1 for cell in known)
+        if not (whole or single) and all(len({*cell}) == len(cell) for cell in known):
+            return []
+        return [
+            f"{column.name}: lists were read as sets, in which neither order nor number counts. "
+            f'{name} "text"}} reads sequences, and "vector" and "series" read numbers.'
         ]
     if column.kind == "text" or not isinstance(first, str):
         return []
@@ -204,6 +223,16 @@ def said_of_one_column(columns: list[Column], values: dict[Any, np.ndarray]) -> 
         f'{column.reason}. A list of texts is compared by its characters, and with {name} "text"}} '
         "so is this column."
     ]
+
+
+def _are_brackets(cells: list) -> bool:
+    """Whether all texts of a column are trees in brackets."""
+    known = [cell for cell in cells if cell is not None]
+    if not known or not all(isinstance(cell, str) and cell.lstrip()[:1] == "(" for cell in known):
+        return False
+    with suppress(TypeError, ValueError):
+        return kind_named("trees").encode(known, None, "a notice") is not None
+    return False
 
 
 def doubt_notices(columns: list[Column]) -> list[str]:

@@ -50,6 +50,8 @@ UNREAD, TREND = "unread", "trend"
 NUMBERS = ("rank", "scaled", "normal", "level", "code", "each", UNREAD, TREND)
 MISSING = "\0missing"  # the level of a missing value
 CELLS = 2**20  # numbers that are encoded at a time
+#: rows by which a part of a date is compared with columns, and share that may differ by mistake
+COMPARED, FIRST, MISTAKES = 1000, 3, 0.01
 
 #: a column that is read as numbers, or the part of a date in it: its label, and numbers of all rows
 Series = tuple[Column, str, np.ndarray]
@@ -183,8 +185,7 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
             elif column.of.samples is not None:
                 self._fit_objects(column, table[column.name])
         patterns: set[bytes] = set()  # of missing numbers; columns often share one
-        series = (each for each in self._series(table) if each[0].of.numeric or _varies(each[2]))
-        quantiles = [self._fit_numbers(block, patterns) for block in _blocks(series)]
+        quantiles = [self._fit_numbers(block, patterns) for block in _blocks(self._telling(table))]
         place = {column.name: i for i, column in enumerate(self.columns_)}
         self.features_.sort(key=lambda feature: place[feature.source])
         if not self.features_:
@@ -199,9 +200,23 @@ class TableEncoder(KeepsRecords, TransformerMixin, BaseEstimator):
         return self
 
     def _series(self, table: dict[Any, np.ndarray]) -> Iterator[Series]:
-        """What is read from columns as numbers: the columns, labels, and numbers of the rows."""
-        for column in used_columns(self.columns_):
+        """What is read from columns as numbers: the columns, labels, and numbers of the rows.
+
+        Columns of numbers come first, then parts of dates and the like.
+        """
+        for column in sorted(used_columns(self.columns_), key=lambda c: not c.of.numeric):
             for label, numbers in column.of.series(column, table[column.name]).items():
+                yield column, label, numbers
+
+    def _telling(self, table: dict[Any, np.ndarray]) -> Iterator[Series]:
+        """The same without parts that do not vary, or that a series before them has: people keep
+        the year beside the date."""
+        known: dict[bytes, list[np.ndarray]] = {}  # by their first numbers: columns may be many
+        for column, label, numbers in self._series(table):
+            some = numbers[:: 1 + len(numbers) // COMPARED].astype(np.float64)
+            like = known.setdefault(some[:FIRST].tobytes(), [])
+            if column.of.numeric or (_varies(numbers) and all(_differ(some, s) for s in like)):
+                like.append(some)
                 yield column, label, numbers
 
     def _fit_numbers(self, block: list[Series], patterns: set[bytes]) -> np.ndarray:
@@ -435,6 +450,12 @@ def _blocks(series: Iterator[Series]) -> Iterator[list[Series]]:
     for one in series:
         more = max(0, CELLS // len(one[2]) - 1)
         yield [one, *islice(series, more)]
+
+
+def _differ(numbers: np.ndarray, others: np.ndarray) -> bool:
+    """Whether two series differ in more than a few rows, which may be mistakes."""
+    same = (numbers == others) | (np.isnan(numbers) & np.isnan(others))
+    return same.mean() < 1 - MISTAKES
 
 
 def _varies(numbers: np.ndarray) -> bool:

@@ -144,7 +144,7 @@ def find_leaks(
         elif cells.dtype.kind in "Of" and LEVEL_ROWS * c.distinct <= len(y):
             told[c.name] = _levels_tell(cells, answers, classes)
     told |= _numbers_tell(numbers, answers, classes)
-    for c in judged if classes else ():
+    for c in [c for c in judged if c.missing] if classes else ():
         missing = missing_values(values[c.name])
         some = not told.get(c.name) and missing.any() and not missing.all()
         if some and _shares(missing.astype(int), answers) >= TELLS:

@@ -5,7 +5,6 @@ It needs no learner, so that the command asks it before it loads them.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -80,18 +79,19 @@ def task_of(target: np.ndarray, given: str | None = None) -> tuple[str, str]:
     ('classification', 'regression')
     """
     target = np.asarray(target)
-    counts = Counter(target.tolist())
-    values = len(counts)
     if given is not None:
         return given, "you said so"
     if target.dtype.kind not in "fiu":
+        values = len({*target.tolist()})
         return "classification", f"the target has {values} different values that are not numbers"
+    counts = np.unique(target, return_counts=True)[1]
+    values = len(counts)
     whole = bool(np.all(target == np.round(target)))
     if whole and values <= 2:
         return "classification", f"the target has {values} different values"
     few = values <= MOST_CLASSES and len(target) >= NUMBERS_PER_CLASS * values
     # of counts, such as visits in an hour, the largest are rare; classes have some rows each
-    counted = values > FEW_CLASSES and min(counts.values()) < FEWEST_ROWS
+    counted = values > FEW_CLASSES and counts.min() < FEWEST_ROWS
     if whole and few and not counted:
         return "classification", (
             f"the target holds integers with only {values} different values; "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import fractions
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import repeat
 from operator import is_
@@ -23,12 +24,14 @@ from mercer.samples import (
     check_format,
     describe,
     describe_entry,
+    flat_images,
     frame_of,
     graph_of_fields,
     is_frame,
     is_missing_value,
     kind_that_holds,
     known_form,
+    plain_cells,
     recognised,
 )
 from mercer.spoken import written
@@ -50,7 +53,9 @@ EXCEL = (10_000, 80_000)  # days that Excel counts to in 1927 and 2119
 EXCEL_DAY = np.datetime64("1899-12-30", "s")
 COUNTED = {*LEAST_COUNTED, "excel", "year"}
 MOST_SPARSE = 2**26  # entries of a sparse matrix that is read with its zeros: half a gigabyte
-LARGEST_EXACT = 2**53  # a float holds no more integers one by one
+SAMPLED, RETURNS = 1000, 10  # cells of a long series, and how often each of them returns
+EXACT = 2**53  # a float holds no more integers one by one
+REAL = (int, float, np.number, decimal.Decimal, fractions.Fraction)
 
 
 class ReadTable:
@@ -161,17 +166,18 @@ def _series_values(series: Any, name: object) -> np.ndarray:
     import narwhals as nw
 
     if not isinstance(series, nw.Series):  # of polars: of thousands, narwhals takes longer
-        if series.dtype.is_float():
-            return np.array(series.to_numpy(), dtype=np.float64)
         if str(series.dtype) == "String":
-            return as_cells(series.to_list())
+            return _texts(series)
+        if series.dtype.is_float() or (series.dtype.is_integer() and _largest(series) <= EXACT):
+            return np.array(series.to_numpy(), dtype=np.float64)
+        if str(series.dtype) == "Date":
+            return np.array(series.to_numpy(), dtype="datetime64[s]")
         series = nw.from_native(series, series_only=True)
     series = series.alias("")  # in some names polars sees patterns
     dtype = series.dtype
-    if dtype.is_integer() and len(series):
-        largest = max(abs(int(each or 0)) for each in (series.min(), series.max()))
-        if largest > LARGEST_EXACT and _are_long(series.drop_nulls().to_list()):
-            return _kept(found := series.to_list(), np.array([v is None for v in found]))
+    large = dtype.is_integer() and _largest(series) > EXACT
+    if large and _are_long(series.drop_nulls().to_list()):
+        return _kept(found := series.to_list(), np.array([v is None for v in found]))
     if dtype.is_numeric():
         return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if dtype == nw.Datetime and dtype.time_zone is not None:
@@ -182,14 +188,33 @@ def _series_values(series: Any, name: object) -> np.ndarray:
         seconds = series.dt.total_seconds()
         return np.array(seconds.cast(nw.Float64).to_numpy(), np.float64) / 86400
     cells = series.to_list()
-    if dtype == nw.Boolean:
-        return np.fromiter(cells, dtype=object, count=len(cells))
+    if dtype == nw.Boolean:  # pandas.NA is missing in nullable ones
+        return as_cells([None if is_missing_value(cell) else cell for cell in cells])
     if dtype == nw.Time:
         cells = [None if cell is None else cell.isoformat() for cell in cells]
     if dtype == nw.Struct and any(field.name == "edges" for field in dtype.fields):
         said = f"column {name!r}, row"
         return as_cells([c and graph_of_fields(c, f"{said} {i}") for i, c in enumerate(cells)])
     return _objects(cells, name)
+
+
+def _largest(integers: Any) -> int:
+    """The largest size of the integers of a series."""
+    ends = integers.min(), integers.max()
+    return max(0 if is_missing_value(end) else abs(int(end)) for end in ends)
+
+
+def _texts(series: Any) -> np.ndarray:
+    """The cells of a series of polars. Where few texts return often, each is one object: it is made
+    and compared in less time."""
+    some = series.gather_every(len(series) // SAMPLED) if len(series) > SAMPLED else series
+    if some is series or RETURNS * some.n_unique() > len(some):
+        return as_cells(series.to_list())
+    from polars import Enum
+
+    levels = series.unique(maintain_order=True).drop_nulls()
+    codes = series.cast(Enum(levels)).to_physical().fill_null(len(levels))
+    return as_cells([*levels.to_list(), None])[codes.to_numpy()]
 
 
 def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
@@ -224,7 +249,8 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
     if A.ndim != 2:
         raise ValueError(
             f"X has {A.ndim} dimension(s) where 2 are needed: Reshape your data, with "
-            "X.reshape(-1, 1) for a single column or X.reshape(1, -1) for a single row."
+            "numpy.reshape(X, (-1, 1)) for a single column or numpy.reshape(X, (1, -1)) for a "
+            "single row."
         )
     if A.dtype.kind in "fiub":
         A = A.astype(np.float64)
@@ -239,6 +265,7 @@ def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
 
 def _objects(values: list, name: Any) -> np.ndarray:
     """A column of Python values: numbers or dates if all values are, else objects."""
+    values = flat_images(plain_cells(values))
     missing = np.array([is_missing_value(v) for v in values], dtype=bool)
     kinds = {type(v) for v, m in zip(values, missing) if not m}
     for kind in kinds:
@@ -248,9 +275,7 @@ def _objects(values: list, name: Any) -> np.ndarray:
                 f"argument must be a string or a number: column {name!r} of X holds "
                 f"{describe(sample)} in a cell: give a column for each of its fields."
             )
-    if kinds and all(
-        issubclass(k, (int, float, np.number, decimal.Decimal)) and k is not bool for k in kinds
-    ):
+    if kinds and all(issubclass(k, REAL) and k is not bool for k in kinds):
         if kinds <= {int, np.int64, np.uint64} and _are_long(v for v in values if v is not None):
             return _kept(values, missing)
         try:
@@ -266,7 +291,7 @@ def _objects(values: list, name: Any) -> np.ndarray:
     if kinds and all(issubclass(k, datetime.timedelta) for k in kinds):
         days = [np.nan if m else v.total_seconds() / 86400 for v, m in zip(values, missing)]
         return np.array(days)
-    if kinds == {bytes}:  # what is no UTF-8 is written as in Python, "\\xff"
+    if kinds and kinds <= {bytes, bytearray}:  # what is no UTF-8 is written as in Python, "\\xff"
         values = [
             None if m else v.decode(errors="backslashreplace") for v, m in zip(values, missing)
         ]
@@ -287,7 +312,7 @@ def _are_long(values: Iterable) -> bool:
     Other ones, such as the sizes of stars, are quantities.
     """
     lengths = {len(str(abs(int(v)))) for v in values if v}
-    long = len(lengths) > 0 and 10 ** max(lengths) > LARGEST_EXACT
+    long = len(lengths) > 0 and 10 ** max(lengths) > EXACT
     return long and max(lengths) - min(lengths) <= 1
 
 

@@ -19,6 +19,7 @@ can: a slow, simple way to compute the same values::
 from __future__ import annotations
 
 import pickle
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from mercer.distances import dense_rows
-from mercer.kernels import Kernel, Radial, check_mercer
+from mercer.kernels import Kernel, NotSeparable, Radial, check_mercer
+from mercer.samples import Categories, Table
 
 
 class KernelContract:
@@ -77,6 +79,28 @@ class KernelContract:
             pytest.skip("the kernel does not say that it is positive semidefinite")
         check = check_mercer(kernel, samples)
         assert check.positive_definite, str(check)
+
+    def test_its_terms_multiply_and_add_to_it(self, bound, encoded):
+        """Explanations rest on these: each factor reads the columns of its player alone."""
+        columns = [0]
+        if isinstance(encoded, Table):
+            columns = list(dict.fromkeys(c for _, own in encoded.groups for c in own))
+        elif bound.reads.coordinates or isinstance(encoded, Categories):
+            columns = list(range(encoded.shape[1]))
+        K = bound.block(encoded, encoded)
+        for step in (1, 2):
+            players = {c: i // step for i, c in enumerate(columns)}
+            try:
+                terms = bound.separated(encoded, players)
+            except NotSeparable:
+                continue
+            total = np.zeros(K.shape)
+            for weight, factors in terms:
+                product = np.full(K.shape, weight)
+                for kernel in chain.from_iterable(factors.values()):
+                    product *= kernel.block(encoded, encoded)
+                total += product
+            assert_allclose(total, K, rtol=1e-9, atol=1e-9 * np.abs(K).max())
 
     def test_diag_is_the_diagonal(self, bound, encoded):
         K = bound.block(encoded, encoded)

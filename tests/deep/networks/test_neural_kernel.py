@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 import mercer  # noqa: E402
 from mercer.deep import NeuralKernelClassifier, NeuralKernelRegressor  # noqa: E402
-from mercer.deep.networks import torch_side, training  # noqa: E402
+from mercer.deep.networks import training  # noqa: E402
 from mercer.deep.networks.inputs import Ranked, Standardised  # noqa: E402
 from mercer.deep.networks.training import LOSSES, objective  # noqa: E402
 from mercer.gram.on_torch import torch_threads  # noqa: E402
@@ -232,7 +232,7 @@ def test_answers_do_not_depend_on_batches_or_threads(monkeypatch):
     wanted = model.predict(X)
     with torch_threads(2):
         assert_allclose(model.set_params(n_jobs=2).predict(X), wanted, rtol=1e-9)
-    monkeypatch.setattr(torch_side, "ROWS", 7)
+    monkeypatch.setattr(training, "ROWS", 7)
     assert_allclose(model.predict(X), wanted, rtol=1e-9)
 
 

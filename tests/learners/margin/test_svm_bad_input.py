@@ -158,7 +158,7 @@ def test_a_limit_is_no_proof_that_there_is_no_margin():
         (np.where(X > 1, np.inf, X), "infinity"),
         (np.empty((0, 3)), "0 sample"),
         (np.empty((60, 0)), "0 feature"),
-        (X[:, 0], "2D"),
+        (X[:, 0], "a single column, but RBF compares vectors"),
         (np.zeros((60, 3), complex), "[Cc]omplex"),
         (["text"] * 60, r"X is 60 strings, .*RBF compares vectors"),
         (pd.DataFrame({"a": ["x", "y"] * 30}), "RBF compares vectors"),
@@ -295,7 +295,7 @@ def test_new_samples_that_do_not_fit(Machine):
         (X[:, :2], "2 features.*3"),
         (np.where(X > 1, np.nan, X), "NaN"),
         (["a"] * 5, "strings"),
-        (X[0], "2D"),
+        (X[0], "a single column"),
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
             model.predict(A)

@@ -46,16 +46,14 @@ def by_definition(model, k):
 
 
 @pytest.mark.thinned
-@pytest.mark.parametrize("algorithm", ["auto", "brute", "kd_tree", "graph"])
+@pytest.mark.parametrize("algorithm", ["auto", "brute", "kd_tree", "descent"])
 @pytest.mark.parametrize("k", [1, 7, 60])
 def test_the_definition(k, algorithm):
-    if algorithm == "graph":
-        pytest.importorskip("usearch")
     model = Regressor(**QUICK, n_members=2, n_neighbors=k, algorithm=algorithm).fit(X, STAIRS, W)
     expected = by_definition(model, k)[:, 0] * model._spread + model._centre
     found = model.predict(NEW)
     close = np.isclose(found, expected, atol=2e-4)
-    assert np.mean(close) > (0.95 if algorithm == "graph" else 0.999)
+    assert np.mean(close) > (0.95 if algorithm == "descent" else 0.999)
     shares = model.shares(NEW)
     assert_allclose(shares.sum(axis=1), 1)
     assert ((shares > 0).sum(axis=1) <= 2 * k).all()
@@ -105,10 +103,8 @@ def test_another_fit_has_another_index():
     assert_array_equal(model.predict(NEW), fresh.predict(NEW))
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "graph"])
+@pytest.mark.parametrize("algorithm", ["auto", "descent"])
 def test_files_hold_no_index(algorithm, tmp_path):
-    if algorithm == "graph":
-        pytest.importorskip("usearch")
     model = Regressor(**QUICK, n_neighbors=20, algorithm=algorithm, n_jobs=1).fit(X, STAIRS)
     mercer.save(model, tmp_path / "model.mercer")
     for copy in (mercer.load(tmp_path / "model.mercer"), pickle.loads(pickle.dumps(model))):

@@ -9,7 +9,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from mercer import KNeighborsClassifier, KNeighborsRegressor
 from mercer.distances import Edit, Jaccard
-from mercer.learners.neighbours.neighbour_predictor import some_neighbours, some_widths
+from mercer.learners.neighbours.neighbour_classifier import some_neighbours, some_widths
 from mercer.search import BruteForce
 
 RNG = np.random.default_rng(3)
@@ -141,7 +141,7 @@ def test_targets_that_are_constant_or_of_several_outputs():
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_threads_and_strips_change_nothing(jobs, monkeypatch):
-    monkeypatch.setattr("mercer.learners.neighbours.neighbour_predictor.STRIP", 7)
+    monkeypatch.setattr("mercer.learners.neighbours.neighbour_classifier.STRIP", 7)
     model = KNeighborsRegressor("auto", weights="gaussian", n_jobs=jobs).fit(X, NUMBERS)
     monkeypatch.undo()
     whole = KNeighborsRegressor("auto", weights="gaussian").fit(X, NUMBERS)

@@ -53,6 +53,18 @@ def regression():
     return model, (X.iloc[train], y[train]), (X.iloc[test], y[test]), data
 
 
+def asking():
+    """A page that predicts numbers from numbers and levels, and says what moves them."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    y, X = y.to_numpy(), X.assign(sex=X["sex"].map({1.0: "f", 2.0: "m"}))
+    train, test = split(len(y))
+    model = KernelRegressor(trials=2, only="kernels").fit(X.iloc[train], y[train])
+    return report_data(
+        model, X.iloc[train], y[train], holdout=(X.iloc[test], y[test]), what_if=True,
+        facts=TableFacts("progression"),
+    )  # fmt: skip
+
+
 def hostile():
     """Twenty classes, and names that are long or try to be markup."""
     import pandas as pd

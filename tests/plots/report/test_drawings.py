@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.testing import assert_array_equal
 
-from mercer.plots.axes import BOTTOM, LEFT, LOWER, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.displays.partial_dependence import Dependence
 from mercer.plots.displays.spectral import EmbeddingDisplay
-from mercer.plots.fitted import sample_rows
+from mercer.plots.marks import BOTTOM, LEFT, LOWER, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.report.advice import LearningCurve
-from mercer.plots.report.kernel import DRAWN, PALETTE, Embedding, indexed_png, levels
+from mercer.plots.report.kernel import PALETTE, Embedding, indexed_png, levels
 from mercer.plots.report.subject import Score
 from mercer.plots.report.why import dependence_drawing
 
@@ -152,18 +151,19 @@ def test_the_last_fit_of_a_learning_curve_is_in_its_figure():
 
 def test_rows_have_the_colours_of_their_classes():
     rng = np.random.default_rng(0)
-    scores = rng.normal(size=(900, 2))
+    scores, right = rng.normal(size=(900, 2)), np.zeros(900, bool)
     y = np.resize(np.repeat(np.arange(12), np.arange(10, 130, 10)), 900)
     for kept in (12, 8, 1):
         labels = np.minimum(y, kept - 1)
-        drawn = Embedding(EmbeddingDisplay(scores, labels, classes=np.arange(kept))).drawn(None)
-        assert len(drawn["points"]) == DRAWN
+        display = EmbeddingDisplay(scores, labels, classes=np.arange(kept))
+        drawn = Embedding(display, right).drawn(None)
+        assert len(drawn["points"]) == 900
         counts = collections.Counter(look for _, _, look in drawn["points"])
         assert set(counts) == {f"c{i}" for i in range(min(kept, 8))}
         assert len(drawn["names"]) == min(kept, 8)
         if kept == 12:
             assert drawn["names"][-1] == "5 others"
-            often = np.argsort(-np.bincount(labels[sample_rows(900, DRAWN, 0)]), kind="stable")
+            often = np.argsort(-np.bincount(labels), kind="stable")
             assert drawn["names"][:7] == [str(c) for c in often[:7]]
     for x, at, _ in drawn["points"]:
         assert LEFT <= x <= RIGHT
@@ -173,12 +173,14 @@ def test_rows_have_the_colours_of_their_classes():
 def test_rows_have_the_shades_of_their_targets():
     rng = np.random.default_rng(0)
     y = np.append(rng.normal(size=500), 1e9)
-    drawn = Embedding(EmbeddingDisplay(rng.normal(size=(501, 2)), y)).drawn(None)
+    points = EmbeddingDisplay(rng.normal(size=(501, 2)), y)
+    drawn = Embedding(points, np.zeros(501, bool)).drawn(None)
     looks = {target: look for target, (_, _, look) in zip(y, drawn["points"])}
     assert set(looks.values()) == {f"v{i}" for i in range(8)}
     assert looks[y.min()] == "v0"
     assert looks[1e9] == "v7"
     assert drawn["high"] < 10
     assert drawn["names"] == []
-    same = Embedding(EmbeddingDisplay(rng.normal(size=(5, 2)), np.ones(5))).drawn(None)
-    assert {look for *_, look in same["points"]} == {"v0"}
+    points = EmbeddingDisplay(rng.normal(size=(5, 2)), np.ones(5))
+    same = Embedding(points, np.arange(5) == 3).drawn(None)
+    assert [look for *_, look in same["points"]] == ["v0", "v0", "v0", "v0 wrong", "v0"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import calibration_curve
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.kernel_ridge import KernelRidge as ReferenceRidge
 from sklearn.metrics import (
     accuracy_score,
@@ -24,6 +24,7 @@ from sklearn.metrics import (
 )
 from sklearn.svm import SVC
 
+from mercer.kernels import RBF, TableKernel
 from mercer.machines import holdout
 from mercer.machines.holdout import Comparison, score_held_out
 from mercer.plots.report import data as report_columns
@@ -34,8 +35,8 @@ from mercer.plots.report.data import Columns
 from mercer.plots.report.kernel import levels
 from mercer.plots.report.save import render, write_report
 from mercer.plots.report.subject import Score
-from mercer.selection.automatic import KernelRegressor
-from mercer.visible import visible
+from mercer.selection.automatic import KernelMachine, KernelRegressor
+from mercer.spoken import visible
 from plots.report.reports import (
     HOSTILE,
     classification,
@@ -228,22 +229,24 @@ def test_the_spectrum_is_that_of_the_gram_matrix(wine):
     assert (np.diff(points[:, 1]) >= 0).all()
 
 
-def test_the_rows_are_drawn_on_the_first_axes_of_the_centred_matrix(wine):
-    model, (X, y), _, _, page, numbers = wine
-    M = model.kernel_.encode(model.encoder_.transform(X))
+def test_a_map_of_held_out_rows_keeps_neighbours_and_marks_wrong_ones(wine):
+    model, (_, y), (X_test, y_test), _, page, numbers = wine
+    M = model.kernel_.encode(model.encoder_.transform(X_test))
     K = model.kernel_.block(M, M).astype(float)
-    K -= K.mean(axis=0) + K.mean(axis=1, keepdims=True) - K.mean()
-    values, vectors = np.linalg.eigh(K)
-    parts = 100 * values[::-1][:2] / values.sum()
-    axes = [f"first axis ({parts[0]:.0f}%)", f"second axis ({parts[1]:.0f}%)"]
-    assert numbers["embedding"] == {"rows": len(y), "names": axes}
+    n, apart = len(y_test), np.diag(K)[:, None] + np.diag(K) - 2 * K
     points = [e for e in page.elements if e["tag"] == "circle" and "row" in e.get("class", "")]
-    for place, name, vector in zip((0, 1), ("cx", "cy"), vectors.T[::-1]):
-        at = np.array([float(p[name]) for p in points])
-        assert abs(np.corrcoef(at, vector)[0, 1]) > 1 - 1e-6, place
-    codes = np.unique(y, return_inverse=True)[1]
-    order = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))
-    assert [p["class"] for p in points] == [f"row c{order[c]}" for c in codes]
+    places = np.array([[float(p["cx"]), float(p["cy"])] for p in points])
+    flat = np.linalg.norm(places[:, None] - places, axis=2)
+    near, mapped = (np.argsort(d + 1e9 * np.eye(n), axis=1)[:, :8] for d in (apart, flat))
+    kept = np.mean([len({*a} & {*b}) / 8 for a, b in zip(near, mapped)])
+    assert kept > 0.6
+    wrong = model.predict(X_test) != y_test
+    assert numbers["embedding"] == {"rows": n, "wrong": int(wrong.sum())}
+    held = np.searchsorted(np.unique(y), y_test)
+    order = np.argsort(np.argsort(-np.bincount(held), kind="stable"))
+    assert [p["class"] for p in points] == [
+        f"row c{order[c]}{' wrong' if w else ''}" for c, w in zip(held, wrong)
+    ]
 
 
 def test_the_gram_picture_is_the_gram_matrix(wine):
@@ -271,8 +274,30 @@ def test_relevance_bars_are_as_long_as_the_losses(wine):
     bars = [e for e in page.elements[start:end] if e["tag"] == "span" and e.get("class") == "bar"]
     widths = [float(re.search(r"width:([\d.]+)%", b["style"])[1]) for b in bars]
     loss = np.abs(data["relevance"].display.loss)
-    assert len(widths) == 13
-    assert_allclose(widths, loss / loss.max() * max(widths), atol=0.02)
+    assert_allclose(widths[:13], loss / loss.max() * max(widths[:13]), atol=0.02)
+    assert len(widths) == (26 if numbers["additions"] else 13)
+
+
+def numbers_of(path):
+    return json.loads(Page(path.read_text("utf-8")).by_id("mercer-report")["text"])
+
+
+def test_what_columns_add_is_the_mean_size_of_exact_values(tmp_path):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(200, 3)), rng.normal(size=(60, 3))
+    kernel = TableKernel([(RBF(0.3), [f"{j} (scaled)" for j in range(3)])])
+    model = KernelRegressor(machines=[KernelMachine("ridge", kernel)]).fit(X, X[:, 0] * X[:, 1])
+    model.report(tmp_path / "r.html", new, new[:, 0] * new[:, 1])
+    found = numbers_of(tmp_path / "r.html")["additions"]
+    values = np.abs(model.shapley_values(new).values).mean(axis=0)
+    order = np.argsort(-values, kind="stable")
+    assert found["columns"] == [str(j) for j in order]
+    assert_allclose(found["sizes"], values[order])
+    assert all(a <= b <= c for a, b, c in zip(found["low"], found["sizes"], found["high"]))
+    assert (found["n_rows"], found["adds"]) == (60, "the prediction")
+    wide = KernelRegressor(machines=[KernelMachine("ridge", metric="full")]).fit(X, X[:, 0])
+    wide.report(tmp_path / "w.html", new, new[:, 0])  # its columns are mixed
+    assert numbers_of(tmp_path / "w.html")["additions"] is None
 
 
 def test_residuals_are_true_less_predicted(diabetes):
@@ -287,6 +312,17 @@ def test_residuals_are_true_less_predicted(diabetes):
     dots = section.of("circle", "cloud")
     assert_allclose([np.polyval(x, float(d["cx"])) for d in dots], predicted, atol=0.1)
     assert_allclose([np.polyval(y_, float(d["cy"])) for d in dots], y - predicted, atol=0.1)
+
+
+def test_machines_that_were_given_stand_beside_simple_models():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    kernel = TableKernel([(RBF(0.2), [f"{c} (scaled)" for c in X if c != "sex"])])
+    given = KernelRegressor(machines=[KernelMachine("ridge", kernel)]).fit(X[:300], y[:300])
+    data = report_data(given, X[:300], y[:300], holdout=(X[300:], y[300:]), time=1.0)
+    roles = [c.role for c in data.leaderboard.contenders]
+    assert roles[0] == "winner"
+    assert sorted(roles[1:]) == ["linear", "trivial"]
+    assert "linear (spline)" in data.leaderboard.sentence(data.score)
 
 
 def test_the_leaderboard_is_the_models_own(wine):

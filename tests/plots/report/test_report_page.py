@@ -3,20 +3,16 @@
 Without a browser these tests are skipped, unless MERCER_REQUIRE_BROWSER=1 (set in CI).
 """
 
-import os
-import shutil
-
 import pytest
 
 from mercer.plots.report.save import write_report
-from plots.report.reports import classification, hostile, regression, three_rows
+from plots.report.reports import asking, classification, hostile, regression, three_rows
 
 pytestmark = pytest.mark.thinned
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 REPORTS = {
     "classification": lambda: classification()[-1],
     "regression": lambda: regression()[-1],
+    "asking": asking,
     "hostile": hostile,
     "three rows": three_rows,
 }
@@ -24,6 +20,7 @@ KERNEL = ["relevance", "gram", "spectrum"]
 FIGURES = {
     "classification": ["score", "target", "confusion", "calibration", *KERNEL],
     "regression": ["score", "target", "residuals", *KERNEL],
+    "asking": ["score", "target", "residuals", "what-if", *KERNEL],
     "hostile": ["score", "target", "confusion", "calibration", *KERNEL],
     "three rows": ["target", "residuals", "gram", "spectrum"],
 }
@@ -70,21 +67,6 @@ BOXES = """names => names.map(name => {
   const boxes = marks.map(m => m.getBoundingClientRect());
   return [name, Math.max(0, ...boxes.map(b => b.width)), Math.max(0, ...boxes.map(b => b.height))];
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if path is None:
-        message = f"no browser: none of {', '.join(BROWSERS)} is installed"
-        if os.environ.get("MERCER_REQUIRE_BROWSER") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module", params=REPORTS)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mercer.distances import dense_rows
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, product_of_columns
 
 
 class ExponentialDot(Kernel):
@@ -15,6 +15,9 @@ class ExponentialDot(Kernel):
     def validate(self):
         if not 0 < self.gamma < np.inf:
             raise ValueError(f"gamma={self.gamma!r}: give a finite number > 0.")
+
+    def separated(self, X, players):
+        return product_of_columns(self, players)
 
     def block(self, X, Z):
         products = dense_rows(X @ Z.T)

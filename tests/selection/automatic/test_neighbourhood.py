@@ -253,3 +253,13 @@ def test_a_network_has_as_many_steps_as_its_part_of_the_time_holds(rungs, clock,
     monkeypatch.setattr(costs.Finals, "_measured_step", lambda *_: (5.0, 0.2))
     none = KernelRegressor(time=20).fit(LARGE, HEIGHT)  # there is no time for so many steps
     assert all(e.get("machine") != "neighbourhood" for e in none.schedule_)
+
+
+def test_a_network_whose_time_a_busy_process_took_has_one_step(rungs, clock, monkeypatch):
+    """There was time when it was chosen, and none when it began: the search goes on."""
+    found = iter([(60, 1.0)])
+    monkeypatch.setattr(costs.Finals, "steps", lambda *_: next(found, (0, 0.0)))
+    model = KernelRegressor(time=20).fit(LARGE, HEIGHT)
+    network = next(e for e in model.schedule_ if e.get("machine") == "neighbourhood")
+    assert network["steps"] == [1]
+    assert model.score(LARGE, HEIGHT) > 0.5

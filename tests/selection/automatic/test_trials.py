@@ -87,7 +87,7 @@ def test_a_score_is_that_of_fitting_each_fold_anew(learn):
         machine = Recipe().fit(search.settings.task, kernel, search.settings.M[train], WAVE[train])
         errors.append((machine.outputs(search.settings.M[own])[:, 0] - WAVE[own]) ** 2)
     # the penalty is at its least, where float32 rounding of the kernel counts
-    assert_allclose(row["score"], np.sqrt(np.mean(np.concatenate(errors))), rtol=1e-2)
+    assert_allclose(row["score"], np.sqrt(np.mean(np.concatenate(errors))), rtol=2e-2)
 
 
 def test_folds_are_stratified_and_spare_the_rows_that_weights_are_learnt_on(rungs):

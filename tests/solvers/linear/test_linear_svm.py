@@ -9,9 +9,8 @@ from scipy.optimize import minimize
 
 import mercer.solvers.linear.linear_rows as linear_rows
 from mercer.solvers.linear.linear_dual import ClassDual, ClassRows, LinearDual
-from mercer.solvers.linear.linear_lasso import solve_lasso
 from mercer.solvers.linear.linear_rows import LinearRows, conjugate_gradients
-from mercer.solvers.linear.linear_svm import LinearSolver
+from mercer.solvers.linear.linear_svm import LinearSolver, solve_lasso
 from mercer.solvers.result import Reason
 from mercer.threads import Stop
 

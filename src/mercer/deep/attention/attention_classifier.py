@@ -7,14 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.deep.attention.tokens import known_tokens, read_tokens, token_codes
 from mercer.deep.targets import GaussianOutputs
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.learners.base import (
+    Classifier,
     check_count,
     check_flag,
     check_not_negative,
@@ -30,7 +31,7 @@ from mercer.threads import fitting, forget
 
 
 @estimator
-class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
+class AttentionClassifier(Classifier, BaseEstimator, GaussianOutputs):
     r"""Texts by attention between their tokens, :math:`o_i = \sum_j k(q_i, s_j) v_j / \sum_j k(q_i,
     s_j)`, for any kernel k.
 
@@ -142,7 +143,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator, GaussianOutputs):
     weight_decay: float = 0.01
     device: str = "auto"
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: Seed = None
     verbose: Any = False
 
     @fitting

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +24,7 @@ from mercer.estimator import estimator
 from mercer.kernels import RBF, Kernel
 from mercer.learners.base import (
     OutputClassifier,
+    Regressor,
     check_count,
     encode_classes,
     finite_fit,
@@ -365,7 +366,7 @@ class DeepKernelClassifier(OutputClassifier, DeepKernel):
 
 
 @estimator
-class DeepKernelRegressor(MultiOutputMixin, RegressorMixin, DeepKernel, GaussianNumbers):
+class DeepKernelRegressor(MultiOutputMixin, Regressor, DeepKernel, GaussianNumbers):
     r"""Regression by a Gaussian process on what a network makes of the samples, with the covariance
 
     .. math:: a\, k(z(x) / \ell, z(x') / \ell)

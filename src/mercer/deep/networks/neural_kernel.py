@@ -344,7 +344,7 @@ class NeuralKernel(KernelLearner):
 
     def _torch_side(self) -> Any:
         need_torch(type(self).__name__)
-        from mercer.deep.networks import torch_side
+        from mercer.deep.networks import training as torch_side
 
         return torch_side
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 
@@ -17,6 +17,7 @@ from mercer.deep.networks.neural_kernel import NeuralKernel
 from mercer.estimator import estimator
 from mercer.learners.base import (
     OutputClassifier,
+    Regressor,
     encode_classes,
     finite_fit,
     finite_values,
@@ -27,7 +28,7 @@ from mercer.threads import fitting
 
 
 @estimator
-class NeuralKernelRegressor(MultiOutputMixin, RegressorMixin, NeuralKernel):
+class NeuralKernelRegressor(MultiOutputMixin, Regressor, NeuralKernel):
     r"""Regression by a hybrid network: as `NeuralKernelClassifier`, with the loss
     :math:`\tfrac12 (y - f(x))^2` for each target, in units of its standard deviation.
 

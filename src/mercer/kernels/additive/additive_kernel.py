@@ -21,8 +21,6 @@ from mercer.kernels.base import Kernel
 from mercer.persistence import fields
 from mercer.samples import Prepared, Samples, float_array, is_number, is_whole
 
-PAIR_FUNCTIONS = 60  # most functions of a pair
-
 
 @fields()
 class AdditiveParts:
@@ -190,7 +188,7 @@ class Additive(Kernel):
         ]
         ordered = [tuple(sorted(map(int, pair))) for pair in self.pairs]
         grid = {j: coarse_column(places[j], counts[j], FITTED) for j in {*sum(ordered, ())}}
-        made = [pair_functions((j, k), grid[j], grid[k], PAIR_FUNCTIONS) for j, k in ordered]
+        made = [pair_functions((j, k), grid[j], grid[k]) for j, k in ordered]
         centred = [pair.centred(pair.counts(codes, w)) for pair in made]
         bound = self.copied(parts=AdditiveParts(bins, functions, centred))
         _ = bound._scales()

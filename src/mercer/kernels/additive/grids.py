@@ -62,8 +62,11 @@ def level_functions(K: np.ndarray, shares: np.ndarray, most: int) -> tuple[np.nd
 
 
 GAMMA = 2.0  # of the kernel of each side of a pair
-SIDE = 10  # leading functions of each column, whose products are those of a pair
+SIDE = 10  # leading functions of a column of numbers, whose products are those of a pair
 FITTED = 64  # levels of a column on the grid
+#: Leading products of a pair: of numbers, and for each level of a category. Categories have no
+#: smooth functions: of fifty levels of one size, ten functions would be any ten of the levels.
+PAIR_FUNCTIONS, EACH_LEVEL, MOST_LEVELS = 60, 6, 50
 
 
 @fields(group=whole(lambda column: len(column.functions)))
@@ -113,7 +116,8 @@ def coarse_column(positions: np.ndarray, counts: np.ndarray, most: int) -> Coars
     place[-1] = np.nan
     if np.isnan(positions[0]):
         place[:] = np.nan
-    functions, values = level_functions(laplacian(place, GAMMA), weight, SIDE)
+    side = MOST_LEVELS if np.isnan(positions[0]) else SIDE
+    functions, values = level_functions(laplacian(place, GAMMA), weight, side)
     return CoarseColumn(group.astype(np.uint8), functions, values)
 
 
@@ -137,6 +141,11 @@ class PairFunctions:
         """Levels of both columns on the grid."""
         return len(self.sides[0].functions), len(self.sides[1].functions)
 
+    @property
+    def more(self) -> int:
+        """How many more functions it has than a pair of numbers."""
+        return max(0, self.functions.shape[1] - PAIR_FUNCTIONS)
+
     def cells(self, codes: np.ndarray) -> np.ndarray:
         """The cell of each row, (n,), from the codes of all columns."""
         a, b = (
@@ -159,10 +168,15 @@ class PairFunctions:
 
 
 def pair_functions(
-    columns: tuple[int, int], left: CoarseColumn, right: CoarseColumn, most: int
+    columns: tuple[int, int], left: CoarseColumn, right: CoarseColumn, most: int | None = None
 ) -> PairFunctions:
-    """The products of functions of two columns with the largest products of eigenvalues."""
+    """The products of functions of two columns with the largest products of eigenvalues.
+
+    If it is not said how many, there are 60, or 6 for each level of the larger category.
+    """
     together = np.multiply.outer(left.values, right.values)
+    if most is None:
+        most = max(PAIR_FUNCTIONS, EACH_LEVEL * max(together.shape))
     order = np.argsort(-together, axis=None, kind="stable")[:most]
     a, b = np.unravel_index(order, together.shape)
     product = left.functions[:, None, a] * right.functions[None, :, b]

@@ -47,7 +47,9 @@ GAMMAS = (1.0, 10.0)  # of single columns, one of which suits nearly all tables
 FLAT, FUNCTIONS = 2.0, (32, 64)  # most functions of a column, up to this γ and beyond
 ALL_FUNCTIONS = 20  # times as many of all columns, unless each would have fewer than 8
 LEAST_FUNCTIONS, MOST_FUNCTIONS = 8, 3000
-PAIR_FUNCTIONS = 60
+#: Functions that pairs with categories of many levels have beside those of others, for each row,
+#: and between which numbers: the time of a fit grows with the cube of all.
+EACH_ROW, BETWEEN = 0.25, (300, 900)
 ROUNDS = 3  # of adding pairs by what the ones before have left
 BIN_ROWS = 100_000  # rows of which the bins are made
 TABLES = 2**29  # bytes of the tables of all pairs of columns
@@ -267,6 +269,12 @@ class AdditiveLearner(BaseEstimator):
         if not chosen:
             return None
         made = self._pair_functions(chosen, counts)
+        if is_whole(self.pairs):
+            sums = np.cumsum([pair.more for pair in (*design.pairs, *made)])[len(held) :]
+            most = np.clip(EACH_ROW * design.rows, *BETWEEN)
+            made = [pair for pair, more in zip(made, sums) if not pair.more or more <= most]
+        if not made:
+            return None
         return design.with_pairs([pair.centred(pair.counts(design.codes, w)) for pair in made])
 
     def _pair_functions(
@@ -275,7 +283,7 @@ class AdditiveLearner(BaseEstimator):
         places = [column.positions for column in self._bins.columns]
         used = {j for pair in pairs for j in pair}
         grid = {j: coarse_column(places[j], counts[j], FITTED) for j in used}
-        return [pair_functions((j, k), grid[j], grid[k], PAIR_FUNCTIONS) for j, k in pairs]
+        return [pair_functions((j, k), grid[j], grid[k]) for j, k in pairs]
 
     def _given_pairs(self) -> list[tuple[int, int]]:
         names = self._columns.names

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 
 from mercer.estimator import estimator
 from mercer.kernels.additive import TableBins
@@ -25,6 +25,7 @@ from mercer.learners.additive.in_parts import RegressionParts
 from mercer.learners.additive.table_columns import TableColumns, checked_table
 from mercer.learners.base import (
     FitsInParts,
+    Regressor,
     check_squares,
     check_targets,
     finite_fit,
@@ -52,7 +53,7 @@ TRIED = 8  # steps after which a kernel of columns is judged
 SOLVERS = ("bins", "exact")
 EXACT_ROWS = 20_000  # most rows of an exact fit: their numbers have codes of 16 bits
 LITTLE = 1e-3  # what the first pairs leave, in parts of the targets, and no others are looked for
-TO_PAIRS = 20  # steps with pairs, which begin at the penalties of the columns
+TO_PAIRS = 10  # steps with pairs, which begin at the penalties before
 
 
 @fields()
@@ -70,7 +71,7 @@ class Stream:
 
 
 @estimator
-class AdditiveRegressor(MultiOutputMixin, RegressorMixin, AdditiveLearner, FitsInParts):
+class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInParts):
     r"""Regression by a sum of functions of single columns and of some pairs of columns,
 
     .. math:: f(x) = c + \sum_j f_j(x_j) + \sum_{(j, k)} f_{jk}(x_j, x_k).

@@ -7,7 +7,7 @@ training rows lack.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -20,18 +20,22 @@ from mercer.samples import (
     LISTED,
     Samples,
     as_amounts,
+    as_cells,
     as_rows,
     column_names,
     describe,
+    describe_entry,
     frame_of,
     is_frame,
     is_missing,
     kind_in_cells,
     kind_named,
+    kind_that_holds,
     naming_the_kind,
     object_columns,
     read,
     reading_numbers,
+    recognised,
 )
 from mercer.streams import plain_form
 
@@ -110,6 +114,13 @@ class LevelCounts:
         for name, column in zip(names, cells):
             objects = column[~is_missing(column)].tolist() if column.dtype.kind == "O" else []
             kind = kind_in_cells(objects)
+            if objects and kind is None and not isinstance(objects[0], Hashable):
+                kind = (recognised(as_cells(objects)) or [None])[0]
+                if kind is None:
+                    raise TypeError(
+                        f"column {name!r} of X holds {describe_entry(objects[0])}, but an additive "
+                        "model reads numbers and levels: give a column of such for each part."
+                    )
             if kind is not None:
                 raise TypeError(
                     f"column {name!r} of X holds {kind.name}, but an additive model reads numbers "
@@ -183,7 +194,7 @@ def _has_others(X: Samples) -> bool:
     """Whether some values of an array or of a list of rows are neither numbers nor missing."""
     if isinstance(X, np.ndarray) and X.dtype.kind != "O":
         return X.dtype.kind in "USTMm"
-    if not isinstance(X, LISTED) or not getattr(X, "ndim", 1):
+    if not isinstance(X, LISTED) or not getattr(X, "ndim", 1) or kind_that_holds(next(iter(X), 0)):
         return False
     rows = (row for row in X if isinstance(row, LISTED) and getattr(row, "ndim", 1))
     return any(isinstance(cell, (str, date, timedelta)) for row in rows for cell in row)

@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from mercer.estimator import estimator
 from mercer.kernels import Laplacian
 from mercer.learners.additive.regressor import AdditiveRegressor
-from mercer.learners.base import check_targets, check_weights, take_rows
+from mercer.learners.base import Regressor, check_targets, check_weights, take_rows
 from mercer.learners.ridge import KernelRidge
 from mercer.samples import SamplesLike, read
 from mercer.streams import plain_form
@@ -22,7 +22,7 @@ from mercer.threads import forget
 
 
 @estimator
-class TwoStageRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class TwoStageRegressor(MultiOutputMixin, Regressor, BaseEstimator):
     r"""Regression by the sum of two learners: :math:`f = f_1 + f_2`, where :math:`f_2` is fitted to
     what :math:`f_1` misses, :math:`y - f_1(x)`.
 

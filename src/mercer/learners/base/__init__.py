@@ -31,16 +31,12 @@ from mercer.learners.base.kernel_learner import (
     encode_like_fitted,
     remember_columns,
 )
-from mercer.learners.base.linear_learner import LinearLearner
+from mercer.learners.base.linear_learner import LinearLearner, vectors_of
 from mercer.learners.base.parameters import (
     LIMITS,
     PENALTY_ROWS,
     SQUARES,
     Limits,
-    check_count,
-    check_flag,
-    check_not_negative,
-    check_positive,
     check_seed,
     check_solver,
     drawn_seed,
@@ -49,10 +45,12 @@ from mercer.learners.base.parameters import (
     solver_name,
 )
 from mercer.learners.base.part_fit import ClassTotals, FitsInParts, PartFit, Survey
-from mercer.learners.base.reasons import Reasons, largest_parts, signed_reasons
+from mercer.learners.base.reasons import KernelSum, Reasons, largest_parts, signed_reasons
 from mercer.learners.base.table_columns import read_like_fitted, remember_table
 from mercer.learners.base.targets import (
+    Classifier,
     OutputClassifier,
+    Regressor,
     all_pairs,
     by_class,
     by_pair,
@@ -61,17 +59,19 @@ from mercer.learners.base.targets import (
     check_targets,
     check_weights,
     encode_classes,
+    plain_targets,
     target_names,
     unit_of,
     votes,
     weigh_classes,
 )
+from mercer.samples import check_count, check_flag, check_not_negative, check_positive
 from mercer.streams import join_rows, take_rows
 
 __all__ = [
-    "LIMITS", "PENALTY_ROWS", "SQUARES", "ClassTotals", "DistanceLearner", "FitPath",
-    "FitsInParts", "KernelLearner", "Limits", "LinearLearner", "Method",
-    "OutputClassifier", "PartFit", "Reasons", "ScoreQuantiles",
+    "LIMITS", "PENALTY_ROWS", "SQUARES", "ClassTotals", "Classifier", "DistanceLearner", "FitPath",
+    "FitsInParts", "KernelLearner", "KernelSum", "Limits", "LinearLearner", "Method",
+    "OutputClassifier", "PartFit", "Reasons", "Regressor", "ScoreQuantiles",
     "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance", "bound_gram",
     "by_class", "by_pair", "calibrate", "centre_features", "check_count", "check_coverage",
     "check_flag", "check_labels", "check_levels", "check_not_negative", "check_positive",
@@ -79,7 +79,7 @@ __all__ = [
     "check_weights", "different_rows", "draw_for_centres", "drawn_seed", "effective_metric",
     "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
     "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres", "largest_parts",
-    "numbers_for_centres", "read_like_fitted", "remember_columns", "remember_table",
-    "row_copies", "signed_reasons", "solver_name", "take_rows", "target_names", "unit_of",
-    "votes", "weigh_classes",
+    "numbers_for_centres", "plain_targets", "read_like_fitted", "remember_columns",
+    "remember_table", "row_copies", "signed_reasons", "solver_name", "take_rows", "target_names",
+    "unit_of", "votes", "weigh_classes",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,10 +44,26 @@ from mercer.estimator import estimator
 from mercer.gram import PlaceOfLearner
 from mercer.kernels import Kernel
 from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
-from mercer.samples import Samples, SamplesLike, float_array, is_number, kind_named
-from mercer.threads import forget
+from mercer.samples import Samples, SamplesLike, describe, float_array, is_number, kind_named
+from mercer.search import Index, NeighbourGraph, fit_index
+from mercer.threads import forget, ordered_map, raise_if_stopped
 
+STRIP = 512  # rows of a task, where all distances to some samples are wanted
+GRAPH = "graph"  # the metric that reads a graph of neighbours with its rows and its distance
 WEIGHTS = {"w": "weights"}
+
+
+def _of_graph(X: object) -> Distance:
+    """The distance of a graph of neighbours."""
+    if not isinstance(X, NeighbourGraph):
+        raise TypeError(
+            f"X is {describe(X)}, but metric='graph' reads a fitted mercer.search.NeighbourGraph: "
+            "give one, or another metric."
+        )
+    check_is_fitted(X)
+    return as_distance(X.distance)
+
+
 #: name -> (constructor, the keys of ``metric_params`` that it reads, with our names)
 NAMED: dict[str, tuple[Callable[..., Distance], dict[str, str]]] = {
     "minkowski": (Minkowski, {"p": "p", **WEIGHTS}),
@@ -81,6 +97,7 @@ NAMED: dict[str, tuple[Callable[..., Distance], dict[str, str]]] = {
     "levenshtein": (Edit, {}),
     "jaro_winkler": (JaroWinkler, {}),
     "gower": (Mixed.gower, WEIGHTS),
+    GRAPH: (_of_graph, {}),
 }
 #: what the names compare that do not compare vectors
 KINDS = {
@@ -108,7 +125,8 @@ def as_distance(
     metric_params : dict, optional
         Further arguments, by scikit-learn's names: w, V, VI; or those of a callable.
     X : raw samples, optional
-        "hamming" is the share of their columns that differs, and "gower" learns their ranges.
+        "hamming" is the share of their columns that differs, "gower" learns their ranges, and
+        "graph" takes the distance of a `mercer.search.NeighbourGraph`.
 
     Raises
     ------
@@ -170,8 +188,8 @@ def _named(name: str, p: float, given: dict, X: Any) -> Distance:
         w = np.ones(_count_columns(X)) if given.get("w") is None else float_array("w", given["w"])
         check_weights(w, shares=True)
         given["w"] = w / w.sum()
-    elif name == "gower":
-        constructor = partial(Mixed.gower, X)
+    elif name in ("gower", GRAPH):
+        constructor = partial(constructor, X)
     elif name == "seuclidean":
         if "V" not in given:
             raise ValueError(
@@ -225,8 +243,9 @@ class DistanceLearner(BaseEstimator):
         "seuclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "correlation", "canberra",
         "braycurtis", "haversine", "nan_euclidean" (numbers may be missing), "hamming", and of 0 and
         1 "jaccard", "dice", "rogerstanimoto", "sokalmichener", "sokalsneath", "russellrao", "yule";
-        of strings "edit" or "levenshtein" and "jaro_winkler"; of tables "gower"; "precomputed"; or
-        a symmetric function of two samples.
+        of strings "edit" or "levenshtein" and "jaro_winkler"; of tables "gower"; "precomputed";
+        "graph", for the rows and the distance of a `mercer.search.NeighbourGraph` that is X; or a
+        symmetric function of two samples.
     metric_params : dict, optional
         Further arguments of a named metric (w, V, VI) or of a function.
     algorithm : {"auto", "brute", ...} or Index
@@ -272,6 +291,8 @@ class DistanceLearner(BaseEstimator):
         params = self.get_params(deep=False)
         distance = as_distance(self.metric, params.get("p", 2), params.get("metric_params"), X)
         distance.validate()
+        if isinstance(self.metric, str) and self.metric == GRAPH:
+            X = cast(NeighbourGraph, X).X_fit_
         encoded = distance.encode(X)
         training = check_training(
             self, X, encoded, y, sample_weight, targets=targets, numeric=numeric
@@ -283,6 +304,26 @@ class DistanceLearner(BaseEstimator):
         """Encode new samples with the codes of the training samples."""
         check_is_fitted(self)
         return encode_like_fitted(self, self.distance_, X)
+
+    def distances_to(self, Z: Samples, X: Samples) -> np.ndarray:
+        """The distances between encoded samples, (q, m)."""
+        held = self.distance_.prepare(X)
+
+        def strip(start: int) -> np.ndarray:
+            raise_if_stopped()
+            part = self.distance_.prepare(Z[start : start + STRIP], held)
+            return self.distance_.block(part, held)
+
+        parts = ordered_map(strip, range(0, Z.shape[0], STRIP), self.n_jobs)
+        return np.concatenate(list(parts))
+
+    def make_index(self, X: Samples) -> tuple[Index, str]:
+        """An index of encoded rows of the training samples, and the name of its algorithm."""
+        leaf_size = getattr(self, "leaf_size", None)
+        return fit_index(
+            X, self.distance_, self.algorithm, memory=self.memory, n_jobs=self.n_jobs,
+            leaf_size=leaf_size, bound=True,
+        )  # fmt: skip
 
     def keep_samples(self, X: Any) -> None:
         """Keep the samples that predictions compare new samples with: the learner is fitted now."""

@@ -17,10 +17,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.distances import Comparison, float_range
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.gram import (
     Columns,
     GramOperator,
@@ -32,7 +32,8 @@ from mercer.gram import (
 )
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.learners.base.parameters import SQUARES, check_seed
-from mercer.learners.base.targets import check_targets, check_weights
+from mercer.learners.base.reasons import KernelSum
+from mercer.learners.base.targets import check_targets, check_weights, one_column
 from mercer.samples import (
     MatrixRows,
     SamplesLike,
@@ -79,7 +80,7 @@ class Training(NamedTuple):
     @property
     def column(self) -> np.ndarray:
         """y as one column, (n,)."""
-        return self.y if self.y.ndim == 1 else column_or_1d(self.y, warn=True)
+        return self.y if self.y.ndim == 1 else one_column(self.y)
 
     def weighed(self, weights: np.ndarray) -> Training:
         """The same samples with new weights, without the rows whose new weight is 0."""
@@ -202,7 +203,7 @@ class KernelLearner(BaseEstimator):
     degree: float = 3
     coef0: float = 1
     kernel_params: dict[str, Any] | None = None
-    random_state: Any = None
+    random_state: Seed = None
     device: str | None = None
     memory: int | float | str | None = None
     n_jobs: int | None = None
@@ -258,6 +259,17 @@ class KernelLearner(BaseEstimator):
             fit for each row.
         """
         return None
+
+    def kernel_sum(self) -> KernelSum:
+        """The fitted function as a sum over stored rows: the predictions, or of a classifier the
+        decision values.
+
+        Raises
+        ------
+        TypeError
+            If it is no such sum.
+        """
+        raise TypeError(f"What {type(self).__name__} predicts is no sum over stored rows.")
 
     def set_params(self, **params: object) -> Self:
         """Set parameters; ``kernel__gamma`` sets the parameter gamma of a kernel object."""

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.learners.base.targets import check_targets, check_weights
+from mercer.learners.base.targets import check_targets, check_weights, one_column
 from mercer.samples import (
     SamplesLike,
     accepted,
@@ -26,6 +26,17 @@ VECTORS = kind_named("vectors")
 FLOATS = [np.float64, np.float32]
 
 
+def vectors_of(learner: BaseEstimator, X: SamplesLike, **options: Any) -> Any:
+    """Vectors in any form as rows of numbers, for a learner that reads no other samples."""
+    reader = type(learner).__name__
+    check_format(X)
+    instead = f" {reader} has none: SVC, KernelRidge and the neighbours have."
+    with naming_the_kind(X, VECTORS, reader, instead):
+        rows = rows_of_numbers(accepted(X, VECTORS, reader), reader)
+        with reading_numbers(rows, reader):
+            return validate_data(learner, rows, dtype=FLOATS, **options)
+
+
 class LinearLearner(BaseEstimator):
     """Abstract: a learner with ``coef_`` and ``intercept_``, which need no kernel matrix."""
 
@@ -36,9 +47,9 @@ class LinearLearner(BaseEstimator):
         self, X: Any, y: Any, sample_weight: ArrayLike | None, *, numeric: bool, reset: bool = True
     ) -> tuple[Any, np.ndarray, np.ndarray]:
         """The rows of positive weight, dense or CSR, with their targets and their weights."""
-        X = self._numbers(X, order="C", reset=reset)
+        X = vectors_of(self, X, accept_sparse="csr", order="C", reset=reset)
         y = check_targets(X, y, type(self).__name__, numeric=numeric)
-        y, w = column_or_1d(y, warn=True), check_weights(X, sample_weight)
+        y, w = one_column(y), check_weights(X, sample_weight)
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()  # do not change the caller's matrix
             X.sum_duplicates()
@@ -50,17 +61,7 @@ class LinearLearner(BaseEstimator):
     def new_rows(self, X: SamplesLike) -> Any:
         """New rows, dense or CSR."""
         check_is_fitted(self)
-        return self._numbers(X, reset=False)
-
-    def _numbers(self, X: SamplesLike, **options: Any) -> Any:
-        """Vectors in any form as rows of numbers."""
-        reader = type(self).__name__
-        check_format(X)
-        instead = f" {reader} has none: SVC, KernelRidge and the neighbours have."
-        with naming_the_kind(X, VECTORS, reader, instead):
-            rows = rows_of_numbers(accepted(X, VECTORS, reader), reader)
-            with reading_numbers(rows, reader):
-                return validate_data(self, rows, accept_sparse="csr", dtype=FLOATS, **options)
+        return vectors_of(self, X, accept_sparse="csr", reset=False)
 
     def values_of(self, X: Any) -> np.ndarray:
         """X coefᵀ + intercept of such rows, (n, machines)."""

@@ -19,38 +19,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer.estimator import Seed
-from mercer.samples import is_number, is_whole
-
-
-def check_positive(name: str, value: object, other: str = "") -> None:
-    """Raise an error if a parameter is not a finite number > 0; ``other``: what else it may be."""
-    if not (is_number(value) and 0 < value < np.inf):
-        raise ValueError(f"{name}={value!r}: give a finite number > 0{other}.")
-
-
-def check_not_negative(name: str, value: object, other: str = "") -> None:
-    """Raise an error if a parameter is not a finite number >= 0; ``other``: what else it may be."""
-    if not (is_number(value) and 0 <= value < np.inf):
-        raise ValueError(f"{name}={value!r}: give a finite number >= 0{other}.")
 
 
 def is_auto(value: object) -> bool:
     """Whether a parameter leaves the choice to the learner; arrays do not."""
     return isinstance(value, str) and value == "auto"
-
-
-def check_count(name: str, value: object, least: int = 1, *, optional: bool = True) -> None:
-    """Raise an error if a parameter is not a whole number >= ``least``, or None if ``optional``."""
-    if not ((optional and value is None) or (is_whole(value) and value >= least)):
-        raise ValueError(
-            f"{name}={value!r}: give a whole number >= {least}{', or None' if optional else ''}."
-        )
-
-
-def check_flag(name: str, value: object) -> None:
-    """Raise an error if a parameter is not True or False."""
-    if not (isinstance(value, (bool, np.bool_)) or value in (0, 1)):
-        raise ValueError(f"{name}={value!r}: give True or False.")
 
 
 def drawn_seed(random_state: Seed) -> int:

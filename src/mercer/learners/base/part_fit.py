@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 from mercer.learners.base.targets import check_labels, check_targets, weigh_classes
+from mercer.samples import plain_targets
 from mercer.streams import Chunk, count_rows
 
 
@@ -179,7 +180,7 @@ class ClassTotals:
     def classes(self) -> np.ndarray:
         """The classes, in ascending order."""
         try:
-            found = np.array(sorted(self.totals))
+            found = plain_targets(sorted(self.totals))
         except TypeError:
             raise ValueError(
                 f"y has classes of different types, such as {list(self.totals)[:3]}: give numbers, "

@@ -1,11 +1,14 @@
-"""The training rows that predictions rest on, as every learner tells them."""
+"""What predictions rest on, as every learner tells it: the training rows, and the sum over them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+
+from mercer.kernels import Kernel
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,52 @@ class Reasons:
             for j in range(self.rows.shape[1])
         }
         return found | {"not_like_1": _written(self.against[:, 0], self.against_shares[:, 0])}
+
+
+@dataclass(frozen=True)
+class KernelSum:
+    r"""A function :math:`f(x) = \sum_i k(x, x_i) c_i + b` of rows, which a fitted learner is.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Bound to the training samples.
+    stored : encoded samples
+        The m rows :math:`x_i`.
+    coef : ndarray of shape (m, outputs)
+        The numbers :math:`c_i`, float64.
+    offset : ndarray of shape (outputs,)
+        The numbers b.
+    encode : callable
+        New rows as the kernel compares them with those that are stored.
+    """
+
+    kernel: Kernel
+    stored: Any
+    coef: np.ndarray
+    offset: np.ndarray
+    encode: Callable[[Any], Any]
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, stored: Any, coef: np.ndarray, offset: Any, encode: Callable
+    ) -> KernelSum:
+        """That of a learner's arrays, whose coefficients are (m,) or (m, outputs)."""
+        coef = np.asarray(coef, np.float64)
+        coef = coef[:, None] if coef.ndim == 1 else coef
+        offset = np.broadcast_to(np.asarray(offset, np.float64), coef.shape[1])
+        return cls(kernel, stored, coef, offset, encode)
+
+    def times(self, weights: np.ndarray) -> KernelSum:
+        """Its outputs times a matrix (outputs, new outputs), or times a number for each or all."""
+        if weights.ndim == 2:
+            return replace(self, coef=self.coef @ weights, offset=self.offset @ weights)
+        return replace(self, coef=self.coef * weights, offset=self.offset * weights)
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """f of new rows, (n, outputs)."""
+        K = self.kernel.whole(self.encode(X), self.stored)
+        return K.astype(np.float64, copy=False) @ self.coef + self.offset
 
 
 def largest_parts(

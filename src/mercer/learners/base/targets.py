@@ -7,25 +7,50 @@ pair is the positive class.
 
 from __future__ import annotations
 
-import datetime
 from abc import abstractmethod
-from contextlib import suppress
-from decimal import Decimal
 from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.samples import Samples, as_amounts, as_given, frame_of, is_frame, is_missing
+from mercer.samples import (
+    Samples,
+    as_given,
+    frame_of,
+    is_frame,
+    is_missing,
+    named_fields,
+    plain_targets,
+)
 from mercer.spoken import written
 
 
-class OutputClassifier(ClassifierMixin):
+class Classifier(ClassifierMixin):
+    """Abstract: a classifier whose score reads targets in all forms that ``fit`` reads."""
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy of predictions for X, by the classes y in any form that ``fit`` reads."""
+        return super().score(X, _as_fitted(y), sample_weight)
+
+
+class Regressor(RegressorMixin):
+    """Abstract: a regressor whose score reads targets in all forms that ``fit`` reads."""
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """R² of predictions for X, by the targets y in any form that ``fit`` reads."""
+        return super().score(X, _as_fitted(y), sample_weight)
+
+
+def _as_fitted(y: Any) -> np.ndarray:
+    y = plain_targets(y)
+    return y[:, 0] if y.shape[1:] == (1,) else y
+
+
+class OutputClassifier(Classifier):
     """Abstract: a classifier by ``_outputs``, one for two classes, and else one for each class."""
 
     classes_: np.ndarray
@@ -145,8 +170,6 @@ def check_targets(
     """
     if y is None:
         raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
-    if sp.issparse(y):
-        raise TypeError(f"y is a sparse matrix of shape {y.shape}: give a dense array.")
     y = plain_targets(y)
     if y.ndim not in (1, 2):
         raise ValueError(
@@ -160,7 +183,7 @@ def check_targets(
             f"y has {y.shape[1]} columns, but {reader} learns one target: fit one for each column, "
             f"as sklearn.multioutput.MultiOutputClassifier({reader}()) does."
         )
-    y = y if several else column_or_1d(y, warn=True)
+    y = y if several else one_column(y)
     refuse_complex("y", y)
     n = X.shape[0]
     if len(y) != n:
@@ -197,6 +220,16 @@ def check_targets(
     return y
 
 
+def one_column(y: np.ndarray) -> np.ndarray:
+    """y (n,); a warning if it came as a column (n, 1), and a ValueError if it has several."""
+    if y.shape[1:] > (1,):
+        raise ValueError(
+            f"y should be a 1d array, and has {y.shape[1]} columns: this learner has one target. "
+            "Fit one for each column, as sklearn.multioutput does."
+        )
+    return column_or_1d(y, warn=True)
+
+
 def target_names(y: ArrayLike) -> list:
     """The names of the columns of targets (n, k): of a frame or of fields, else 0, 1, ...
 
@@ -205,46 +238,8 @@ def target_names(y: ArrayLike) -> list:
     >>> target_names(np.zeros(3, [("low", float), ("high", float)])), target_names([[1, 2]])
     (['low', 'high'], [0, 1])
     """
-    if is_frame(y):
-        return list(frame_of(y, "y").columns)
-    y = np.asarray(y)
-    return list(y.dtype.names or range(y.shape[1]))
-
-
-def plain_targets(y: ArrayLike) -> np.ndarray:
-    """Targets as an array whose type says what they are: whole numbers, truth values, decimals and
-    dates of objects and nullable columns as such, lists of one length as rows, and NumPy's strings
-    of variable length as its plain ones.
-
-    Examples
-    --------
-    >>> plain_targets(np.array([True, False], dtype=object)).dtype.kind
-    'b'
-    """
-    y = np.asarray(as_given(y, "y"))
-    if y.dtype.names:  # one column for each field
-        y = np.stack([y[name] for name in y.dtype.names], axis=-1)
-    if y.dtype.kind == "T":
-        return np.array(y.tolist()).reshape(y.shape)
-    types = {type(v) for v in y.flat} if y.dtype == object else set()
-    if types in ({bool}, {int}):
-        with suppress(OverflowError):
-            return y.astype(type(y.flat[0]))
-    if types == {np.ndarray} or types == {list}:
-        with suppress(ValueError):  # of different lengths
-            return np.stack(y.tolist())
-    if types and all(issubclass(t, (Decimal, datetime.date)) for t in types):
-        amounts = as_amounts(y.ravel())
-        if amounts is not None:
-            days = amounts.reshape(y.shape)
-            return days if Decimal in types else _dates(days, types == {datetime.date})
-    return y
-
-
-def _dates(days: np.ndarray, whole: bool) -> np.ndarray:
-    """Days since 1970 as dates, or as times to the microsecond."""
-    times = np.round(days * 86_400e6).astype(np.int64).astype("M8[us]")
-    return times.astype("M8[D]") if whole else times
+    named = named_fields(as_given(y, "y"))
+    return list(frame_of(named, "y").columns if is_frame(named) else range(len(named[0])))
 
 
 def first_word(y: np.ndarray) -> int:

@@ -1,10 +1,13 @@
 """Kernels as features of finitely many columns, and features of time series, for linear methods of
 any library."""
 
-from mercer.learners.features.convolutions import ConvolutionFeatures
 from mercer.learners.features.nystroem import DIGITS, Nystroem, different_centres, principal_axes
 from mercer.learners.features.random_features import RandomFeatures, frequencies
-from mercer.learners.features.series_features import SignatureFeatures, WarpingFeatures
+from mercer.learners.features.series_features import (
+    ConvolutionFeatures,
+    SignatureFeatures,
+    WarpingFeatures,
+)
 
 __all__ = [
     "DIGITS", "ConvolutionFeatures", "Nystroem", "RandomFeatures", "SignatureFeatures",

@@ -8,13 +8,15 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
 from mercer.gram import GramOperator
 from mercer.learners.base import (
+    Classifier,
     KernelLearner,
+    Regressor,
     Training,
     all_pairs,
     check_positive,
@@ -36,7 +38,7 @@ MACHINE_TOL = 1e-3
 
 
 @estimator
-class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
+class MultipleKernelClassifier(Classifier, MultipleKernelLearner):
     r"""Classification with the weighted sum of many kernels, :math:`\sum_t \mu_t k_t`.
 
     The kernels may read different columns of a table, or the same samples. Their weights are learnt
@@ -127,7 +129,7 @@ class MultipleKernelClassifier(ClassifierMixin, MultipleKernelLearner):
             raise ValueError(f"C={self.C!r}: give a number > 0.")
         if not (is_number(self.lam) and 0 <= self.lam <= 1):
             raise ValueError(f"lam={self.lam!r}: give a number in [0, 1].")
-        if self.estimator is not None and not isinstance(self.estimator, ClassifierMixin):
+        if self.estimator is not None and not isinstance(self.estimator, Classifier):
             raise TypeError(f"estimator={self.estimator!r}: give a classifier, such as SVC(C=10).")
 
     def _check_targets(self, training: Training) -> None:
@@ -168,7 +170,7 @@ def _machines(codes: np.ndarray) -> Iterator[np.ndarray]:
 
 
 @estimator
-class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLearner):
+class MultipleKernelRegressor(MultiOutputMixin, Regressor, MultipleKernelLearner):
     r"""Regression with the weighted sum of many kernels, :math:`\sum_t \mu_t k_t`.
 
     Parameters
@@ -215,7 +217,7 @@ class MultipleKernelRegressor(MultiOutputMixin, RegressorMixin, MultipleKernelLe
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive("alpha", self.alpha)
-        if self.estimator is not None and not isinstance(self.estimator, RegressorMixin):
+        if self.estimator is not None and not isinstance(self.estimator, Regressor):
             raise TypeError(f"estimator={self.estimator!r}: give a regressor, such as SVR(C=10).")
 
     def _targets(self, training: Training) -> np.ndarray:

@@ -13,10 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.learners.base import LinearLearner, check_seed, finite_values
 from mercer.persistence import fields
-from mercer.samples import is_number, is_whole
+from mercer.samples import check_count, is_number
 from mercer.solvers import Reason, solve_all, worst
 from mercer.solvers.linear import (
     FACTORED,
@@ -125,7 +125,7 @@ class LinearMachine(LinearLearner):
     fit_intercept: bool = True
     intercept_scaling: float = 1.0
     verbose: int = 0
-    random_state: Any = None
+    random_state: Seed = None
     max_iter: int = 1000
     n_jobs: int | None = None
 
@@ -230,8 +230,7 @@ class LinearMachine(LinearLearner):
                 )
         check_seed(self.random_state)
         count_jobs(self.n_jobs)
-        if not (is_whole(self.max_iter) and self.max_iter >= 0):
-            raise ValueError(f"max_iter={self.max_iter!r}: give a whole number >= 0.")
+        check_count("max_iter", self.max_iter, 0, optional=False)
         for name, values in {"dual": ("auto", True, False), **choices}.items():
             if getattr(self, name) not in values:
                 raise ValueError(

@@ -19,11 +19,7 @@ from mercer.learners.base import (
     finite_fit,
     weigh_classes,
 )
-from mercer.learners.margin.linear_support_vectors import (
-    LinearFit,
-    LinearMachine,
-    Progress,
-)
+from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine, Progress
 from mercer.samples import SamplesLike
 from mercer.solvers import worst
 from mercer.solvers.linear import (

@@ -6,17 +6,16 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
-from mercer.learners.base import drawn_seed, finite_fit, unit_of
+from mercer.learners.base import Regressor, drawn_seed, finite_fit, unit_of
 from mercer.learners.margin.linear_support_vectors import LinearMachine, Progress
 from mercer.solvers.linear import LinearDual
 from mercer.threads import fitting, forget
 
 
 @estimator
-class LinearSVR(RegressorMixin, LinearMachine):
+class LinearSVR(Regressor, LinearMachine):
     r"""Linear support vector regression, for many samples and many columns.
 
     Minimise :math:`\tfrac12 |w|^2 + C \sum_i v_i \max(0, |y_i - x_i w| - ε)` over w, or the same

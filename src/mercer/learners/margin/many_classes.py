@@ -6,14 +6,13 @@ Machines for pairs of classes or for one class against the rest, their votes, an
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
 from functools import partial
 from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import available_if
@@ -22,6 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimator import estimator
 from mercer.gram import GramOperator
 from mercer.learners.base import (
+    Classifier,
+    KernelSum,
     Method,
     Training,
     all_pairs,
@@ -34,13 +35,10 @@ from mercer.learners.base import (
     votes,
     weigh_classes,
 )
-from mercer.learners.margin.support_vectors import (
-    SupportVectorMachine,
-    solve_dual,
-)
+from mercer.learners.margin.support_vectors import Machine, SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike
-from mercer.solvers import Reason, RowSource, solve_all, worst
+from mercer.solvers import Reason, solve_all, worst
 from mercer.solvers.rows import SMALL, PairGrams
 from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
 from mercer.threads import blas_limit, count_jobs, fitting
@@ -83,7 +81,7 @@ def _with_probability(learner: ManyClasses) -> bool:
 
 
 @estimator
-class ManyClasses(ClassifierMixin, SupportVectorMachine):
+class ManyClasses(Classifier, SupportVectorMachine):
     """Abstract: what SVC and NuSVC share; they differ in the dual of a pair.
 
     Parameters
@@ -129,14 +127,8 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
     def _check_totals(self, totals: np.ndarray) -> None:
         """Refuse classes that have no machine; ``totals`` are the sums of their bounds."""
 
-    def _finish(
-        self, result: SmoResult, problem: DualProblem, peak: Callable[[], float],
-        again: Callable[[float, np.ndarray | None], SmoResult],
-    ) -> SmoResult:  # fmt: skip
-        """The machine from the solution of its dual.
-
-        ``peak()`` is the largest k(x, x), and ``again(tol, alpha)`` solves again from α.
-        """
+    def _finish(self, result: SmoResult, machine: Machine) -> SmoResult:
+        """The result of a machine from the solution of its dual."""
         return result
 
     @fitting
@@ -233,26 +225,15 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
                 source = solver.rows_of(duals.K, duals.bounds)
         machines = enumerate(self.machines(duals.codes, duals.bounds))
         tasks = [
-            partial(self._fit_machine, duals, machine, duals.K, problem, solver, source)
-            for machine, (_, problem) in machines
+            partial(self._fit_machine, duals, Machine(duals.K, problem, solver, number, source))
+            for number, (_, problem) in machines
         ]
         results = solve_all(tasks, 1)
         return results, np.stack([r.coef for r in results])
 
-    def _fit_machine(
-        self, duals: Duals, machine: int, K: GramOperator, problem: DualProblem, solver: Any,
-        source: RowSource | None = None,
-    ) -> SmoResult:  # fmt: skip
-        """Solve the dual of one machine on its own K."""
-        if duals.warm:
-            result = self._solve(K, problem, machine, solver, source, duals.path)
-        else:
-            result = solve_dual(solver, K, problem, None, source)
-
-        def again(tol: float, alpha: np.ndarray | None) -> SmoResult:
-            return solve_dual(replace(solver, tol=tol), K, problem, alpha, source)
-
-        return self._finish(result, problem, lambda: float(np.abs(K.diag()).max()), again)
+    def _fit_machine(self, duals: Duals, machine: Machine) -> SmoResult:
+        result = self._solve(machine, duals.path) if duals.warm else machine.solved()
+        return self._finish(result, machine)
 
     def _solve_pairs(self, duals: Duals) -> tuple[list[SmoResult], np.ndarray]:
         """One machine for each pair of classes; threads solve several at the same time."""
@@ -286,7 +267,7 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         def solve(machine: int) -> SmoResult:
             rows, part = grams.of(*pairs[machine])
             problem = self._problem_of(duals.codes[rows] == pairs[machine][0], duals.bounds[rows])
-            return self._fit_machine(duals, machine, part, problem, solver)
+            return self._fit_machine(duals, Machine(part, problem, solver, machine))
 
         return dict(zip(machines, solve_all([partial(solve, each) for each in machines], jobs)))
 
@@ -302,20 +283,15 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
             self._start(machine, problem, duals.path) if duals.warm else None
             for machine, problem in zip(machines, problems)
         ]
-        dense = duals.K.dense()
-        peaks = np.abs(dense.diagonal())
         found = {}
-        solved = solve_many(dense, problems, rows, starts, self.tol)
+        solved = solve_many(duals.K.dense(), problems, rows, starts, self.tol)
         for m, each, problem, result in zip(machines.tolist(), rows, problems, solved):
             if not result.converged and result.reason is not Reason.STALLED:
                 continue
-
-            def again(tol, alpha, rows=each, problem=problem):
-                return replace(solver, tol=tol).solve(duals.K.part(rows), problem, alpha)
-
             if duals.path is not None and duals.warm:
                 duals.path.keep_dual(m, problem.C, result)
-            found[m] = self._finish(result, problem, peaks[each].max, again)
+            machine = Machine(duals.K.part(each), problem, solver, m)
+            found[m] = self._finish(result, machine)
         return found
 
     def _problem_of(self, positive: np.ndarray, bounds: np.ndarray) -> DualProblem:
@@ -348,6 +324,16 @@ class ManyClasses(ClassifierMixin, SupportVectorMachine):
         return by_pair(dual, codes, k) if self._in_pairs and k > 2 else dual.T
 
     # --- predictions ----------------------------------------------------------------------------
+
+    def kernel_sum(self) -> KernelSum:
+        """The decision values; of pairs of more than two classes the mean for each class."""
+        found, k = super().kernel_sum(), len(self.classes_)
+        if k == 2 or not self._in_pairs:
+            return found
+        of_class = np.zeros((found.coef.shape[1], k))
+        for machine, (a, b) in zip(of_class, all_pairs(k)):
+            machine[[a, b]] = 1, -1
+        return found.times(of_class / (k - 1))
 
     def decision_function(self, X: SamplesLike) -> np.ndarray:
         """Decision values of the rows of X.

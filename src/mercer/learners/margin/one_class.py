@@ -72,7 +72,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         scale = float(training.all_weights.sum() / bounds.sum())
         K, low = self._operator(training.X, bounds, fit_path)
         problem = DualProblem.one_class(bounds, float(self.nu))
-        result = self._solve(K, problem, fit_path=fit_path).scaled(scale)
+        result = self._solve_one(K, problem, fit_path).scaled(scale)
         support = self._store_one(training, result, low)
         # f is 0 on the border up to rounding errors: shift f so that border rows are no outliers
         size = float(result.coef.sum()) * float(np.abs(K.diag()[support]).max())

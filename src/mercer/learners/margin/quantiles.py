@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, finite_fit, unit_of
-from mercer.learners.margin.support_vectors import SupportVectorMachine
+from mercer.learners.base import Regressor, Training, finite_fit, unit_of
+from mercer.learners.margin.support_vectors import Machine, SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike, is_number
 from mercer.solvers import solve_all, worst
@@ -22,7 +21,7 @@ from mercer.threads import fitting
 
 
 @estimator
-class KernelQuantileRegression(RegressorMixin, SupportVectorMachine):
+class KernelQuantileRegression(Regressor, SupportVectorMachine):
     r"""Quantiles of a target, each a smooth function of the samples.
 
     Minimise :math:`\tfrac12 \|w\|^2 + C \sum_i w_i \rho_\tau(y_i - f(x_i))` for each quantile
@@ -88,13 +87,14 @@ class KernelQuantileRegression(RegressorMixin, SupportVectorMachine):
     ) -> Self:
         self._check_parameters()
         training = self.make_training(X, y, sample_weight, fit_path=fit_path)
-        y = column_or_1d(training.y, warn=True).astype(np.float64)
+        y = training.column.astype(np.float64)
         scale, bounds = _scale(training), self._bounds(training)
         K, low = self._operator(training.X, bounds, fit_path)
         problems = [DualProblem.quantile(y / scale, bounds, level) for level in self._levels()]
 
         def machine(i: int) -> SmoResult:
-            return self._solve(K, problems[i], i, fit_path=fit_path).scaled(scale)
+            machine = Machine(K, problems[i], self._solver(K.shape[0]), i)
+            return self._solve(machine, fit_path).scaled(scale)
 
         results = solve_all([lambda i=i: machine(i) for i in range(len(problems))], 1)
         coef = np.stack([result.coef for result in results])

@@ -11,21 +11,22 @@ import copy
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.gram import GramOperator, LowRankGram, in_single_precision
 from mercer.kernels import Precomputed
 from mercer.learners.base import (
     LIMITS,
     FitPath,
     KernelLearner,
+    KernelSum,
     Training,
     check_solver,
     finite_values,
@@ -45,6 +46,38 @@ MOST_ROUNDS = 10_000  # most rounds of the solver, if max_iter is -1
 BESIDE = 40_000_000  # bytes that a fit needs in addition to rows of K: blocks, tiles, BLAS buffers
 SOLVERS = ("auto", "exact", "low_rank")
 SAID_EVERY = 1.0  # seconds between lines of verbose=True
+
+
+class Machine(NamedTuple):
+    """What one machine of a fit is solved from.
+
+    Attributes
+    ----------
+    K : GramOperator
+        The Gram operator of its own rows.
+    problem : DualProblem
+    solver : SmoSolver or solver value
+    number : int
+        Its place among the machines of the fit, by which warm starts know it.
+    source : RowSource or None
+        Rows of K that several machines share; only `SmoSolver` knows them.
+    """
+
+    K: GramOperator
+    problem: DualProblem
+    solver: Any
+    number: int = 0
+    source: RowSource | None = None
+
+    def solved(
+        self, alpha: np.ndarray | None = None, nearby: SmoResult | None = None,
+        tol: float | None = None,
+    ) -> SmoResult:  # fmt: skip
+        """The solution from α; ``tol`` replaces the tolerance of the solver."""
+        solver = self.solver if tol is None else replace(self.solver, tol=tol)
+        if self.source is None:
+            return solver.solve(self.K, self.problem, alpha)
+        return solver.solve(self.K, self.problem, alpha, self.source, nearby)
 
 
 @fields(
@@ -122,7 +155,7 @@ class SupportVectorMachine(KernelLearner, ABC):
     warm_start: bool = False
     solver: Any = "auto"
     rank: int | None = None
-    random_state: Any = None
+    random_state: Seed = None
 
     kernel_params: ClassVar[None] = None
     _n_support: np.ndarray = field(init=False)
@@ -274,31 +307,29 @@ class SupportVectorMachine(KernelLearner, ABC):
         budget = self.place.budget(32 * n * n / share)  # all of K fits in a quarter of it
         return int(share * max(0.9 * budget - BESIDE, budget / 4))
 
-    def _solve(
-        self,
-        K: GramOperator,
-        problem: DualProblem,
-        machine: int = 0,
-        solver: Any = None,
-        source: RowSource | None = None,
-        fit_path: WarmStarts | None = None,
-    ) -> SmoResult:
+    def _solve(self, machine: Machine, fit_path: WarmStarts | None = None) -> SmoResult:
         """Solve the dual of one machine.
 
         On a path it starts from the last solution on the path; with ``warm_start`` from the
         solution of the last fit.
         """
-        solver, start = solver or self._solver(K.shape[0]), self._start(machine, problem, fit_path)
-        nearby = None
+        start, nearby = self._start(machine.number, machine.problem, fit_path), None
         if fit_path is not None and not is_value(self.solver):
-            source = source or fit_path.source(K, solver, problem.C)
-            nearby = fit_path.nearby(machine, source)
-        result = solve_dual(solver, K, problem, start, source, nearby)
+            source = machine.source or fit_path.source(machine.K, machine.solver, machine.problem.C)
+            machine = machine._replace(source=source)
+            nearby = fit_path.nearby(machine.number, source)
+        result = machine.solved(start, nearby)
         if result.reason is Reason.INFEASIBLE:
             raise ValueError(self._infeasible())
         if fit_path is not None:
-            fit_path.keep_dual(machine, problem.C, result, source)
+            fit_path.keep_dual(machine.number, machine.problem.C, result, machine.source)
         return result
+
+    def _solve_one(
+        self, K: GramOperator, problem: DualProblem, fit_path: WarmStarts | None
+    ) -> SmoResult:
+        """The same for the only machine of a learner."""
+        return self._solve(Machine(K, problem, self._solver(K.shape[0])), fit_path)
 
     def _start(
         self, machine: int, problem: DualProblem, fit_path: WarmStarts | None
@@ -363,11 +394,21 @@ class SupportVectorMachine(KernelLearner, ABC):
             "gamma), or remove rows that are equal but differ in class."
         )
 
+    def kernel_sum(self) -> KernelSum:
+        self.check_fitted()
+        return KernelSum.of(
+            self.kernel_, self.X_fit_, self._machine_coef(), self.intercept_, self.encode_new
+        )
+
+    def _machine_coef(self) -> np.ndarray:
+        """What the rows of ``X_fit_`` count in each machine, (rows, machines)."""
+        return self._pair_coef() if self._center_coef is None else self._center_coef
+
     @finite_values
     def _values(self, X: Any) -> np.ndarray:
         """K(X, support) β + b for each machine; only the support vectors are used."""
         K = self.cross_gram(X)
-        coef = self._pair_coef() if self._center_coef is None else self._center_coef
+        coef = self._machine_coef()
         return K @ coef.astype(K.dtype) + self.intercept_.astype(K.dtype)
 
     def _left_out(
@@ -426,16 +467,6 @@ class SupportVectorMachine(KernelLearner, ABC):
         weights = np.asarray((self.support_vectors_.T @ self._pair_coef()).T)
         weights.flags.writeable = False
         return weights
-
-
-def solve_dual(
-    solver: SmoSolver, K: GramOperator, problem: DualProblem, alpha: np.ndarray | None = None,
-    source: RowSource | None = None, nearby: SmoResult | None = None,
-) -> SmoResult:  # fmt: skip
-    """The solution from α; only `SmoSolver` knows rows that several problems share."""
-    if source is None:
-        return solver.solve(K, problem, alpha)
-    return solver.solve(K, problem, alpha, source, nearby)
 
 
 class _Lines:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from mercer.estimator import estimator
 from mercer.learners.base import Training
 from mercer.learners.margin.many_classes import ManyClasses
+from mercer.learners.margin.support_vectors import Machine
 from mercer.learners.margin.warm_starts import WarmStarts
 from mercer.samples import SamplesLike
 from mercer.solvers import Reason
@@ -143,19 +144,20 @@ class NuSVC(ManyClasses):
                 f"{largest[worst]:.6g}, twice the part of the smaller class."
             )
 
-    def _finish(self, result: SmoResult, problem: DualProblem, peak, again) -> SmoResult:
+    def _finish(self, result: SmoResult, machine: Machine) -> SmoResult:
         """The machine divided by its margin ρ = (ρ₊ - ρ₋) / 2, so that f = ±1 on the margin.
 
         (LIBSVM section 4.) The division makes the violation larger if ρ is small, so the dual is
         then solved again with a smaller tolerance first.
         """
-        least = LEAST_MARGIN * peak() * sum(problem.sums or ()) / 2
+        peak = float(np.abs(machine.K.diag()).max())
+        least = LEAST_MARGIN * peak * sum(machine.problem.sums or ()) / 2
         for _ in range(SHARPENED):
             margin = (result.levels[0] - result.levels[1]) / 2
             wanted = self._tolerance() * max(margin, least)
             if not result.converged or result.violation <= wanted:
                 break
-            result = again(wanted, result.alpha)
+            result = machine.solved(result.alpha, tol=wanted)
         margin = (result.levels[0] - result.levels[1]) / 2
         if not margin > least:
             if result.reason is Reason.INTERRUPTED:  # it has no margin yet, by which to divide

@@ -9,10 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, finite_fit
+from mercer.learners.base import Regressor, Training, finite_fit
 from mercer.learners.margin.support_vectors import SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike
@@ -20,7 +19,7 @@ from mercer.solvers.smo import DualProblem, SmoResult
 from mercer.threads import fitting
 
 
-class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
+class _SupportVectorRegressor(Regressor, SupportVectorMachine):
     """Abstract: what SVR and NuSVR share; they differ in the dual."""
 
     C: float
@@ -45,7 +44,7 @@ class _SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         bounds, unit = self._bounds(training), _unit(y)
         K, low = self._operator(training.X, bounds, fit_path)
         problem = self._problem(y.astype(np.float64) / unit, bounds, unit)
-        result = self._solve(K, problem, fit_path=fit_path).scaled(unit)
+        result = self._solve_one(K, problem, fit_path).scaled(unit)
         self._store_one(training, result, low)
         self._keep_tube(result)
         result.conclude(CONTINUED)

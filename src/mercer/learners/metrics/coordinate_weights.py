@@ -172,7 +172,7 @@ class CoordinateDescentWeights(BaseEstimator):
     max_iter: int = 10
     max_samples: int = 2000
     classes: bool | None = None
-    random_state: Any = None
+    random_state: Seed = None
     memory: int | float | str | None = None
     n_jobs: int | None = None
 

@@ -13,16 +13,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.distances import dense_rows
-from mercer.estimator import documented, estimator
+from mercer.estimator import Seed, documented, estimator
 from mercer.gram import GramOperator
 from mercer.kernels import ExponentialPower, Kernel
 from mercer.learners.base import (
     LIMITS,
+    Classifier,
     KernelLearner,
+    KernelSum,
+    Regressor,
     SoftmaxCalibration,
     Training,
     check_count,
@@ -45,7 +48,7 @@ from mercer.learners.metrics.feature_metric import (
     choose_metric,
 )
 from mercer.learners.ridge import least_left_out, solve_by_value
-from mercer.samples import Samples, SamplesLike, is_number, is_whole
+from mercer.samples import Samples, SamplesLike, is_number
 from mercer.solvers import CholeskySolver, LowRankSolver, Result
 from mercer.threads import blas_limit, count_jobs, fitting
 
@@ -126,7 +129,7 @@ class FeatureMachine(KernelLearner):
     learning_rows: int = 1200
     solver: Any = "auto"
     rank: int | None = None
-    random_state: Any = None
+    random_state: Seed = None
 
     #: the form of the kernel; what it is for the training samples is learnt
     kernel: ClassVar[Kernel] = ExponentialPower()
@@ -248,6 +251,12 @@ class FeatureMachine(KernelLearner):
         K.concede(matrices, "an exact fit", 'solver="low_rank"')
         return None
 
+    def kernel_sum(self) -> KernelSum:
+        self.check_fitted()
+        return KernelSum.of(
+            self.kernel_, self.X_fit_, self.dual_coef_, self.intercept_, self.encode_new
+        )
+
     @finite_values
     def _outputs(self, X: Samples) -> np.ndarray:
         """Outputs for new samples, (n, outputs)."""
@@ -273,8 +282,7 @@ class FeatureMachine(KernelLearner):
                 check_positive(name, getattr(self, name))
             elif getattr(self, name) != "auto":
                 raise ValueError(f'{name}={getattr(self, name)!r}: give a number > 0 or "auto".')
-        if not (is_whole(self.steps) and self.steps >= 0):
-            raise ValueError(f"steps={self.steps!r}: give a whole number >= 0.")
+        check_count("steps", self.steps, 0, optional=False)
         check_count("learning_rows", self.learning_rows, optional=False)
         check_count("rank", self.rank)
         check_solver(self.solver, SOLVERS, ["penalty"])
@@ -310,7 +318,7 @@ class FeatureMachine(KernelLearner):
 
 
 @documented
-class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
+class FeatureMachineRegressor(MultiOutputMixin, Regressor, FeatureMachine):
     r"""Kernel ridge regression under a metric that is learnt from the gradients of its own fits.
 
     .. math:: k(x, z) = \exp(-(\|W (x - z)\|_p / L)^q), \qquad
@@ -369,7 +377,7 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
 
 
 @documented
-class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
+class FeatureMachineClassifier(Classifier, FeatureMachine):
     r"""Classification by a `FeatureMachineRegressor` of class indicators, with probabilities.
 
     All classes share one kernel, one metric and one factorisation, so that many classes cost

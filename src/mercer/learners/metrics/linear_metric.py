@@ -20,20 +20,22 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import MappedMinkowski, from_origin, nearest_left_out, squared_euclidean
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.gram import PlaceOfLearner
 from mercer.learners.base import (
     check_count,
     check_labels,
     check_positive,
     check_seed,
+    check_targets,
     finite_values,
+    vectors_of,
 )
 from mercer.persistence import fields, whole
-from mercer.samples import is_number, reading_numbers
+from mercer.samples import is_number
 from mercer.threads import count_jobs, fitting, forget, ordered_map, raise_if_stopped
 
 INITS = ("auto", "pca", "lda", "identity", "random")
@@ -73,7 +75,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     init: Any
     max_iter: int
     tol: float
-    random_state: Any
+    random_state: Seed
     memory: int | float | str | None
     n_jobs: int | None
 
@@ -109,9 +111,8 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Learn A from vectors X (n) and classes y (n,)."""
         self._check_parameters()
         forget(self)
-        floats = [np.float64, np.float32]
-        with reading_numbers(X, type(self).__name__):
-            X, y = validate_data(self, X, y, dtype=floats, ensure_min_samples=2)
+        X = vectors_of(self, X, ensure_min_samples=2)
+        y = check_targets(X, y, type(self).__name__, numeric=False, several=False)
         check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         dtype, origin = X.dtype, X.mean(axis=0, dtype=np.float64)
@@ -171,8 +172,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def transform(self, X: Any) -> np.ndarray:
         """A x for each row of X, (n, n_components)."""
         check_is_fitted(self)
-        with reading_numbers(X, type(self).__name__):
-            X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        X = vectors_of(self, X, reset=False)
         return X @ self.components_.T.astype(X.dtype)
 
     @property
@@ -219,7 +219,8 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if init == "identity":
             return np.eye(r, d)
         start = np.eye(r, d)
-        if init == "lda" and len(self.classes_) > 1:
+        varies = any(np.ptp(X[y == label], axis=0).any() for label in np.unique(y))
+        if init == "lda" and len(self.classes_) > 1 and varies:  # else there are no discriminants
             from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
             found = LinearDiscriminantAnalysis(solver="eigen", shrinkage=1e-6).fit(X, y)
@@ -278,7 +279,7 @@ class LargeMarginNeighbours(LinearMetric):
     init: Any = "auto"
     max_iter: int = 50
     tol: float = 1e-5
-    random_state: Any = None
+    random_state: Seed = None
     memory: int | float | str | None = None
     n_jobs: int | None = None
 
@@ -360,7 +361,7 @@ class NeighbourhoodComponents(LinearMetric):
     init: Any = "auto"
     max_iter: int = 50
     tol: float = 1e-5
-    random_state: Any = None
+    random_state: Seed = None
     memory: int | float | str | None = None
     n_jobs: int | None = None
 

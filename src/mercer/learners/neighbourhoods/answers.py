@@ -40,7 +40,7 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         least as many as there are, means all rows.
     algorithm : str or Index, default="auto"
         How the nearest rows are searched for, as `mercer.search.fit_index` says. "auto" is exact;
-        "graph" walks along a graph of near rows, for millions of rows, and finds most of them.
+        "descent" walks along a graph of near rows, for millions of rows, and finds most of them.
     """
 
     _: KW_ONLY
@@ -61,6 +61,11 @@ class NeighbourhoodAnswers(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return "members_" in vars(self)
 
     place = PlaceOfLearner()
+
+    @property
+    def votes(self) -> np.ndarray:
+        """What each of the rows ``rows_`` weighs in a mean, (rows,); copies are one row."""
+        return self._weights
 
     def transform(self, X: SamplesLike) -> np.ndarray:
         """z of new rows, (n, width); of several members side by side."""

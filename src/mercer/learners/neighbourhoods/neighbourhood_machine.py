@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.learners.base import (
     check_targets,
     check_weights,
@@ -147,7 +147,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
     warm_start: bool = False
     verbose: bool = False
     progress: Callable[[dict[str, Any]], object] | None = None
-    random_state: Any = None
+    random_state: Seed = None
 
     _earlier: Earlier | None = field(init=False)
     _judges: ClassVar[np.ndarray | None] = None  # the rows that a fit was given to judge it

@@ -6,19 +6,19 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import documented
-from mercer.learners.base import encode_classes, finite_fit, finite_values
+from mercer.learners.base import Classifier, Regressor, encode_classes, finite_fit, finite_values
 from mercer.learners.neighbourhoods.neighbourhood_machine import NeighbourhoodMachine
 from mercer.samples import SamplesLike
 from mercer.threads import fitting
 
 
 @documented
-class NeighbourhoodMachineClassifier(ClassifierMixin, NeighbourhoodMachine):
+class NeighbourhoodMachineClassifier(Classifier, NeighbourhoodMachine):
     r"""Votes of neighbours in a space that is learnt for them: the probability of a class is
 
     .. math:: p_c(x) = \frac{\sum_{j : y_j = c} w_j e^{-\tau \|f(x) - f(x_j)\|}}
@@ -93,7 +93,7 @@ def _normed(votes: np.ndarray) -> np.ndarray:
 
 
 @documented
-class NeighbourhoodMachineRegressor(MultiOutputMixin, RegressorMixin, NeighbourhoodMachine):
+class NeighbourhoodMachineRegressor(MultiOutputMixin, Regressor, NeighbourhoodMachine):
     r"""The mean of the targets over the neighbours in a space that is learnt for it,
 
     .. math:: p(x) = \frac{\sum_j w_j e^{-\tau \|f(x) - f(x_j)\|} \, y_j}

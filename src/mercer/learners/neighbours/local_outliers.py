@@ -121,8 +121,9 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         if n < 2:
             raise ValueError("n_samples=1: a row has no neighbours; give two rows or more.")
         self.n_neighbors_ = min(int(self.n_neighbors), n - 1)
-        self.keep_index(training, *self.make_index(training))
-        distances, indices = self._neighbours(None)
+        index, algorithm, *near = self.own_neighbours(X, training.X, self.n_neighbors_)
+        self.keep_index(training, index, algorithm)
+        distances, indices = self._all_found(*near)
         self._farthest = distances[:, -1]
         means = self._mean_reach(distances, indices)
         if not np.isfinite(means).all():
@@ -152,7 +153,11 @@ class LocalOutlierFactor(OutlierMixin, CountSearch):
         return self
 
     def _neighbours(self, Z: Samples | None) -> tuple[np.ndarray, np.ndarray]:
-        distances, indices = self.nearest(Z, self.n_neighbors_)
+        return self._all_found(*self.nearest(Z, self.n_neighbors_))
+
+    def _all_found(
+        self, distances: np.ndarray, indices: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         if (indices < 0).any():
             raise ValueError(
                 f"algorithm={self.algorithm!r} found fewer than n_neighbors={self.n_neighbors_} "

@@ -7,15 +7,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import _native
 from mercer.distances import dense_rows
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.learners.base import (
+    Regressor,
     check_count,
     check_seed,
     drawn_seed,
@@ -66,7 +67,7 @@ class Covariance(NamedTuple):
 
 
 @estimator
-class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
+class NeighbourGaussianProcess(Regressor, NeighboursLearner):
     r"""Regression by a Gaussian process on the k nearest rows of each query.
 
     With covariances K between the neighbours, k(z) to the query and noise σ² the mean and the
@@ -124,7 +125,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
     n_neighbors: int = 32
     _: KW_ONLY
     corrected: Any = None
-    random_state: Any = None
+    random_state: Seed = None
 
     @fitting
     @finite_fit
@@ -160,7 +161,7 @@ class NeighbourGaussianProcess(RegressorMixin, NeighboursLearner):
         size = unit_of(errors)
         unit = size * float(np.std(errors / size)) or 1.0
         self._targets = ((errors - self._mean) / unit).astype(np.float32)
-        index, algorithm = self.make_index(training)
+        index, algorithm = self.make_index(training.X)
         self._choose(index, training.X, unit)
         self.keep_index(training, index, algorithm)
         return self

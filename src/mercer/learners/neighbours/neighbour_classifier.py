@@ -1,7 +1,11 @@
-"""Classification by the nearest neighbours, or by all rows within a window."""
+"""Classification and regression by the nearest neighbours, or by all rows within a window.
+
+From neighbours to weighted sums, and how many neighbours and which width are the best.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from typing import Any, Self
 
@@ -10,11 +14,322 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, finite_fit, finite_values, weigh_classes
-from mercer.learners.neighbours.neighbour_predictor import NeighbourPredictor
-from mercer.learners.neighbours.predictor import ClassColumns, NumberColumns
-from mercer.samples import SamplesLike
-from mercer.threads import fitting
+from mercer.learners.base import (
+    Training,
+    check_count,
+    finite_fit,
+    finite_values,
+    is_auto,
+    weigh_classes,
+)
+from mercer.learners.neighbours.neighbour_learner import PAIR, CountSearch
+from mercer.learners.neighbours.neighbour_targets import (
+    Classes,
+    Neighbourhoods,
+    Numbers,
+    Weighing,
+    check_weighing,
+)
+from mercer.learners.neighbours.predictor import ClassColumns, NumberColumns, Predictor
+from mercer.learners.windows import window_sums
+from mercer.samples import Samples, SamplesLike
+from mercer.search import Index
+from mercer.threads import fitting, ordered_map
+
+ALL = 25  # up to this many neighbours each number is tried, beyond it about 10% more each time
+LEAST, MOST = 20, 200  # the largest number tried is 2 √n, but within these
+WIDTHS = 12
+STRIP = 1024  # rows whose answers are compared at a time, at most
+SUMS = 2**18  # numbers of all sums of a strip, about
+
+
+def some_neighbours(n: int) -> list[int]:
+    """The numbers of neighbours to try, for n rows.
+
+    Examples
+    --------
+    >>> some_neighbours(100)[-3:], some_neighbours(10_000)[24:28]
+    ([18, 19, 20], [25, 28, 31, 35])
+    """
+    most = min(n - 1, int(np.clip(2 * np.sqrt(n), LEAST, MOST)))
+    tried = list(range(1, min(most, ALL) + 1))
+    while tried[-1] < most:
+        tried.append(min(tried[-1] + max(1, -(-tried[-1] // 10)), most))
+    return tried
+
+
+def some_widths(distances: np.ndarray) -> list[float]:
+    """Widths of a window to try, from half the usual distance of the nearest to the largest one.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, k)
+        Distances from each row to its nearest rows, ascending.
+    """
+    positive = np.where(distances > 0, distances, np.inf).min(axis=1)
+    positive = positive[np.isfinite(positive)].astype(np.float64)
+    if not len(positive):  # all rows are equal
+        return [1.0]
+    return np.geomspace(np.median(positive) / 2, float(distances.max()), WIDTHS).tolist()
+
+
+def left_out_scores(
+    found: Neighbourhoods,
+    targets: Classes | Numbers,
+    weighings: Sequence[Weighing],
+    numbers: Sequence[int],
+    weights: np.ndarray | None,
+    n_jobs: int | None,
+) -> np.ndarray:
+    """The leave-one-out score of each weighing for each of the ascending ``numbers`` of neighbours:
+    (weighings, numbers).
+
+    Parameters
+    ----------
+    found : Neighbourhoods
+        Neighbours of the training rows; no row is its own neighbour.
+    targets : Classes or Numbers
+    weighings : sequence of Weighing
+    numbers : sequence of int
+    weights : ndarray of shape (n,) or None
+        Weights of the rows that are left out.
+
+    Notes
+    -----
+    Where the weight of a neighbour does not depend on k, a further neighbour costs O(n): its votes
+    are added to those before. Otherwise the weights are computed again for each k. What is read of
+    the neighbours' targets is read once for all weighings. Rows with equally far neighbours are
+    taken together, so that what is beyond a window is left out of all of them.
+    """
+    n = len(found.distances)
+    width = targets.columns(slice(0, 1)).shape[1]
+    step = int(np.clip(SUMS // (len(numbers) * width), 1, STRIP))
+    added = found.counts is None and weighings[0].independent
+    order = np.argsort(found.distances[:, -1], kind="stable")
+
+    def tallies(start: int) -> np.ndarray:
+        rows = order[start : start + step]
+        near = found.of(rows)
+        near = near._replace(distances=near.distances.astype(np.float64))
+        running = targets.running(near.indices, numbers) if added else None
+        parts = []
+        for weighing in weighings:
+            sums = _sums(near, targets, running, weighing, numbers)
+            if found.counts is not None:  # an index that is not exact may have found nobody
+                sums = targets.filled(sums)
+            parts.append(targets.tally(targets.answers(sums), rows, weights))
+        return np.stack(parts)
+
+    total = np.add.reduce(list(ordered_map(tallies, range(0, n, step), n_jobs)))
+    return targets.scores(total, weights)
+
+
+def _sums(
+    found: Neighbourhoods,
+    targets: Classes | Numbers,
+    running: Callable[[np.ndarray], np.ndarray] | None,
+    weighing: Weighing,
+    numbers: Sequence[int],
+) -> np.ndarray:
+    """What the nearest sum up to, for each number of them: (n, numbers, columns)."""
+    if running is None:
+        each = []
+        for k in numbers:
+            W = weighing(found, k)
+            each.append(targets.sums(found.indices[:, : W.shape[1]], W))
+        return np.stack(each, axis=1)
+    near = found._replace(distances=found.distances[:, : weighing.reach(found)])
+    W = weighing(near, numbers[-1])
+    total = running(W)
+    first = (W > 0).argmax(axis=1)  # the place of the nearest whose weight is not 0
+    if first.any():
+        rows, late = np.nonzero(first[:, None] >= np.asarray(numbers))
+        total[rows, late] = targets.sums(found.indices[rows, :1], np.ones((len(rows), 1)))
+    return total
+
+
+@estimator
+class NeighbourPredictor(Predictor, CountSearch):
+    """Abstract: a predictor that also has the parameters ``n_neighbors`` and ``width``.
+
+    Parameters
+    ----------
+    n_neighbors : int >= 1, "auto" or None
+        k. "auto" takes the one of the best leave-one-out score (R² in regression), up to 2 √n but
+        200 at most. None means all rows, for a window of a known ``width``.
+    weights : {"uniform", "distance", "rank"}, a window's name or callable
+        "distance" is 1 / ρ; if there are rows at distance 0 (or whose square is 0 as a float), they
+        get all the weight. "rank" is (k + 1 - i) / k. A window K(ρ / h) is "rectangular",
+        "triangular", "epanechnikov", "quartic", "gaussian", "exponential" or "tricube". A function
+        takes distances of shape (q, k) and returns weights >= 0 for them.
+    width : float > 0, "auto" or None
+        h, in units of the distance. None is the distance to the (k + 1)-th neighbour, "auto" is
+        chosen by the leave-one-out score.
+
+    Attributes
+    ----------
+    n_neighbors_, width_ : int or None, float or None
+        The values that were given or chosen.
+    """
+
+    n_neighbors: Any = 5
+    _: KW_ONLY
+    width: Any = None
+
+    # --- a fit ----------------------------------------------------------------------------------
+
+    def check_parameters(self) -> None:
+        if not is_auto(self.n_neighbors):
+            check_count("n_neighbors", self.n_neighbors)
+        check_weighing(self.weights, self.width, self.n_neighbors)
+
+    def learn(self, training: Training, targets: Classes | Numbers) -> None:
+        index, algorithm = self.make_index(training.X)
+        self._targets, self._weights = targets, training.weights
+        auto_k, auto_width = (is_auto(value) for value in (self.n_neighbors, self.width))
+        k, width = self.n_neighbors, self.width
+        if k is None and not index.exact:
+            raise ValueError(
+                f"n_neighbors=None reads all rows, which algorithm={self.algorithm!r} does not "
+                "find: give a number, or an exact algorithm."
+            )
+        if auto_k or auto_width:
+            if training.X.shape[0] < 2:
+                raise ValueError(
+                    "n_samples=1, but n_neighbors or width is to be chosen by leaving rows out: "
+                    "give n_neighbors and width as numbers."
+                )
+            scores: dict[Any, float] = (
+                self._scores_of_all(training, index)
+                if k is None
+                else self._scores(training, index, auto_k, auto_width)
+            )
+            k, width = max(scores, key=lambda pair: scores[pair])  # of equal ones the first
+            if auto_k and auto_width:
+                self.loo_scores_ = scores
+            else:
+                self.loo_scores_ = {pair[1 - auto_k]: s for pair, s in scores.items()}
+        self.n_neighbors_ = None if k is None else int(k)
+        self.width_ = None if width is None else float(width)
+        if k is not None:
+            self._check_weight(training, k)
+        self.keep_index(training, index, algorithm)
+
+    def _check_weight(self, training: Training, k: int) -> None:
+        """Raise ValueError if the rows do not add up to k neighbours."""
+        n, weighing = training.X.shape[0], Weighing(self._rule, self.width_)
+        total = n if training.weights is None else float(training.weights.sum())
+        if total < k or (weighing.adaptive and total <= k):
+            what = f"n_samples={n}"
+            if training.weights is not None:
+                what += f" of a total weight of {total:.6g}"
+            least = f"{k} or more" + (" and one for the width" if weighing.adaptive else "")
+            raise ValueError(
+                f"n_neighbors={k} needs {least}, but there are {what}: give fewer neighbours or "
+                "more rows; a weight says how many times a row counts."
+            )
+
+    def _scores(
+        self, training: Training, index: Index, auto_k: bool, auto_width: bool
+    ) -> dict[tuple[int, float | None], float]:
+        """The leave-one-out score of each k and width, from one search for the largest k."""
+        n = training.X.shape[0]
+        adaptive = Weighing(self._rule, None).adaptive and self.width is None
+        numbers = some_neighbours(n) if auto_k else [int(self.n_neighbors)]
+        most = max(1, min(n - 1, self.place.budget(PAIR * n * n) // (PAIR * n)))
+        numbers = [k for k in numbers if self._rows_needed(k, adaptive) <= most]
+        if not numbers:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors!r} with width={self.width!r} leaves rows out of "
+                f"n_samples={n}, which is too few (or of too little weight, or memory="
+                f"{self.memory!r} too small): give numbers."
+            )
+        most = self._rows_needed(numbers[-1], adaptive)
+        distances, indices = self.ask(index, training.X, None, most)
+        found = self._counted(distances, indices)
+        widths = some_widths(distances) if auto_width else [self.width]
+        weighings = [Weighing(self._rule, width) for width in widths]
+        scores = left_out_scores(
+            found, self._targets, weighings, numbers, training.weights, self.n_jobs
+        )
+        return {
+            (k, width): float(score)
+            for width, each in zip(widths, scores)
+            for k, score in zip(numbers, each)
+        }
+
+    def _scores_of_all(self, training: Training, index: Index) -> dict[tuple[None, float], float]:
+        """The leave-one-out score of each width over all rows, from one pass over all pairs."""
+        n = training.X.shape[0]
+        distances, indices = self.ask(index, training.X, None, some_neighbours(n)[-1])
+        widths, targets = some_widths(distances), self._targets
+        nearest = targets.sums(indices[:, :1], np.ones((n, 1)))
+
+        def answers(sums: np.ndarray, rows: slice) -> np.ndarray:
+            return targets.answers(np.where(targets.empty(sums)[:, :, None], nearest[rows], sums))
+
+        found = self._all_rows(None, training.X, widths, answers)
+        tally = targets.tally(found.swapaxes(0, 1), slice(None), training.weights)
+        scores = targets.scores(tally, training.weights)
+        return {(None, width): float(score) for width, score in zip(widths, scores)}
+
+    # --- sums over neighbours ---------------------------------------------------------------------
+
+    @property
+    def _rule(self) -> Any:
+        return "uniform" if self.weights is None else self.weights
+
+    def _rows_needed(self, k: int, adaptive: bool) -> int:
+        """How many rows have a weight of k together, wherever they are; ``adaptive``: and more."""
+        if self._weights is None:
+            return k + adaptive
+        lightest = np.cumsum(np.sort(self._weights))
+        return int(np.searchsorted(lightest, k, side="right" if adaptive else "left")) + 1
+
+    def _counted(self, distances: np.ndarray, indices: np.ndarray) -> Neighbourhoods:
+        """The neighbours with their weights; those that an index did not find count 0 times."""
+        counts = None if self._weights is None else self._weights[indices]
+        missing = indices < 0
+        if missing.any():
+            counts = np.where(missing, 0.0, 1.0 if counts is None else counts)
+        return Neighbourhoods(distances, indices, counts)
+
+    @finite_values
+    def sums(self, X: SamplesLike) -> np.ndarray:
+        Z = self.queries(X)
+        if self.n_neighbors_ is None:
+            return self._sums_of_all(Z)
+        weighing = Weighing(self._rule, self.width_)
+        m = self._rows_needed(self.n_neighbors_, weighing.adaptive)
+        n = self.X_fit_.shape[0]
+        m = min(m, n if self._weights is not None and Z is not None else m)
+        self.check_enough(m, Z)
+        # the training rows ask all at once
+        parts = [None] if Z is None else [Z[rows] for rows in self.strips(Z.shape[0], m)]
+        found = (self._counted(*self.nearest(part, m)) for part in parts)
+        return np.vstack([self._weigh(weighing, near) for near in found])
+
+    def _weigh(self, weighing: Weighing, found: Neighbourhoods) -> np.ndarray:
+        assert self.n_neighbors_ is not None
+        W = weighing(found, self.n_neighbors_)
+        return self._targets.filled(self._targets.sums(found.indices[:, : W.shape[1]], W))
+
+    def _sums_of_all(self, Z: Samples) -> np.ndarray:
+        """Sums over all rows within the window; where there are none, of the nearest."""
+        assert self.width_ is not None
+        (sums,) = self._all_rows(Z, self.X_fit_, [self.width_], lambda sums, rows: sums)
+        empty = np.flatnonzero(self._targets.empty(sums))
+        if len(empty):
+            _, nearest = self.nearest(None, 1) if Z is None else self.nearest(Z[empty], 1)
+            nearest = nearest[empty] if Z is None else nearest
+            sums[empty] = self._targets.sums(nearest, np.ones(nearest.shape))
+        return sums
+
+    def _all_rows(self, Z: Any, X: Samples, widths: list[float], reduce: Any) -> np.ndarray:
+        T = self._targets.columns()
+        if self._weights is not None:
+            T *= self._weights[:, None]
+        return window_sums(self.distance_, Z, X, T, self._rule, widths, reduce, place=self.place)
 
 
 @estimator

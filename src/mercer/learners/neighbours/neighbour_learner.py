@@ -24,7 +24,7 @@ from mercer.learners.base import (
     finite_fit,
 )
 from mercer.samples import Samples, SamplesLike, is_number, largest_column
-from mercer.search import Index, fit_index
+from mercer.search import Index, NeighbourGraph
 from mercer.threads import fitting
 
 PAIR = 96  # bytes that a neighbour of a query takes, with what is computed of it
@@ -61,13 +61,6 @@ class NeighboursLearner(DistanceLearner):
 
     fitted_by = "index_"
     index_: Index = field(init=False)
-
-    def make_index(self, training: Training) -> tuple[Index, str]:
-        """An index of the training rows, and the name of its algorithm."""
-        return fit_index(
-            training.X, self.distance_, self.algorithm,
-            memory=self.memory, n_jobs=self.n_jobs, leaf_size=self.leaf_size,
-        )  # fmt: skip
 
     def keep_index(self, training: Training, index: Index, algorithm: str) -> None:
         """Keep what neighbours are searched with: the learner is fitted now."""
@@ -129,6 +122,22 @@ class NeighboursLearner(DistanceLearner):
             f"{message}: column {j} of X reaches {size:.3g}; divide it by its largest value "
             "(sklearn.preprocessing.MaxAbsScaler does it for all columns)."
         )
+
+    def own_neighbours(
+        self, X: object, rows: Samples, k: int, least: int | None = None
+    ) -> tuple[Index, str, np.ndarray, np.ndarray]:
+        """An index of encoded rows, its name, and the k nearest of all rows.
+
+        Where X is a graph of these rows that holds k neighbours of each, or as many as ``least``,
+        nothing is searched for.
+        """
+        if isinstance(X, NeighbourGraph) and X.X_fit_ is rows:
+            index, algorithm = X.index_, X.algorithm_
+            if (k if least is None else least) <= X.n_neighbors_:
+                return index, algorithm, X.distances_[:, :k].copy(), X.indices_[:, :k].copy()
+        else:
+            index, algorithm = self.make_index(rows)
+        return index, algorithm, *self.ask(index, rows, None, k)
 
     def strips(self, n: int, k: int) -> Iterator[slice]:
         """Parts of n queries that are so small that k neighbours of each query fit ``memory``."""
@@ -375,5 +384,5 @@ class NearestNeighbors(CountSearch, RadiusSearch):
         if self.radius is not None:
             check_radius(self.radius)
         training = self.make_training(X, targets=False)
-        self.keep_index(training, *self.make_index(training))
+        self.keep_index(training, *self.make_index(training.X))
         return self

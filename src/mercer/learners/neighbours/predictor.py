@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, check_labels, finite_fit
+from mercer.learners.base import Classifier, Regressor, Training, check_labels, finite_fit
 from mercer.learners.neighbours.neighbour_learner import NeighboursLearner
 from mercer.learners.neighbours.neighbour_targets import Classes, Numbers
 from mercer.samples import Samples, SamplesLike
@@ -91,7 +91,7 @@ class Predictor(NeighboursLearner):
         return None
 
 
-class NumberColumns(MultiOutputMixin, RegressorMixin, Predictor):
+class NumberColumns(MultiOutputMixin, Regressor, Predictor):
     """Abstract: a regressor of one or more outputs."""
 
     @fitting
@@ -110,7 +110,7 @@ class NumberColumns(MultiOutputMixin, RegressorMixin, Predictor):
         return answers[:, 0] if self._one else answers
 
 
-class ClassColumns(MultiOutputMixin, ClassifierMixin):
+class ClassColumns(MultiOutputMixin, Classifier):
     """Abstract: a classifier of one or more outputs. It sets ``classes_`` and ``outputs_2d_``."""
 
     classes_: Any

@@ -51,12 +51,12 @@ class RadiusPredictor(Predictor, RadiusSearch):
 
     def learn(self, training: Training, targets: Classes | Numbers) -> None:
         self._targets, self._weights = targets, training.weights
-        index, algorithm = self.make_index(training)
+        index, algorithm = self.make_index(training.X)
         # copies are found once, as one row with the sum of their targets
         each = callable(self.weights) or self._pairwise
         groups, of_groups = None if each else _copies(training.X), index
         if groups is not None:
-            of_groups, _ = self.make_index(training._replace(X=training.X[groups[0]]))
+            of_groups, _ = self.make_index(training.X[groups[0]])
         self.keep_index(training, index, algorithm)
         self._groups, self._index_of_groups = groups, of_groups
 

@@ -13,7 +13,6 @@ from mercer.estimator import estimator
 from mercer.learners.base import DistanceLearner, check_count, check_labels, finite_fit, take_rows
 from mercer.persistence import fields, whole
 from mercer.samples import Samples, SamplesLike, is_number
-from mercer.search import fit_index
 from mercer.threads import fitting
 
 STRIP = 4096  # rows whose distances to a prototype are computed at a time
@@ -125,7 +124,7 @@ class Stolp(DistanceLearner):
         self.outliers_ = np.flatnonzero(~usual)
         chosen, self.errors_ = self._choose(training.X, codes, usual, first)
         self.kept_share_ = len(chosen) / len(codes)
-        prototypes, self.algorithm_ = self._index(training.X[chosen])
+        prototypes, self.algorithm_ = self.make_index(training.X[chosen])
         nearest = prototypes.query(training.X, 1)[1][:, 0]
         self.error_after_ = float(np.mean(codes[chosen][nearest] != codes))
         self.indices_ = chosen
@@ -137,7 +136,7 @@ class Stolp(DistanceLearner):
         own, other = np.full((len(codes), 2), np.inf), np.full((len(codes), 2), np.inf)
         for c in range(len(self.classes_)):
             inside, outside = np.flatnonzero(codes == c), np.flatnonzero(codes != c)
-            index, self.algorithm_ = self._index(X[inside])
+            index, self.algorithm_ = self.make_index(X[inside])
             if len(inside) > 1:
                 own[inside] = self._ends(index, None, len(inside) - 1)
             if len(outside):
@@ -186,9 +185,6 @@ class Stolp(DistanceLearner):
                 more = 1 + int(np.argmax(left <= self.max_error))
                 return np.append(chosen, copies[:more]), np.append(errors, left[:more])
             row = int(wrong[_margins(own[wrong], other[wrong]).argmin()])
-
-    def _index(self, X: Samples) -> Any:
-        return fit_index(X, self.distance_, self.algorithm, memory=self.memory, n_jobs=self.n_jobs)
 
     def fit_resample(self, X: SamplesLike, y: ArrayLike) -> tuple[Any, np.ndarray]:
         """Choose prototypes, and return them with their classes, as imbalanced-learn's samplers do.

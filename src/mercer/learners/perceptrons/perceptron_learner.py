@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from mercer import _native
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.gram import GramOperator
 from mercer.kernels import Kernel, Radial
 from mercer.learners.base import (
@@ -138,7 +138,7 @@ class PerceptronClassifier(OutputClassifier, ABC):
     shuffle: bool = True
     verbose: int = 0
     eta0: float = 1.0
-    random_state: Any = 0
+    random_state: Seed = 0
     early_stopping: bool = False
     validation_fraction: float = 0.1
     n_iter_no_change: int = 5

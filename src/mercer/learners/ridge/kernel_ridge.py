@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import (
     FitPath,
     FitsInParts,
+    Regressor,
     ScoreQuantiles,
     check_coverage,
     check_flag,
@@ -41,7 +42,7 @@ from mercer.threads import fitting, raise_if_stopped
 
 
 @estimator
-class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeLearner, FitsInParts):
+class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
     r"""Kernel ridge regression: :math:`f(x) = \sum_i α_i k(x, x_i)` with
 
     .. math:: α = \arg\min \sum_i w_i (y_i - f(x_i))^2 + λ α^\top K α

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.base import (
+    Classifier,
     ClassTotals,
     FitPath,
     FitsInParts,
+    KernelSum,
     Training,
     check_labels,
     finite_fit,
@@ -40,7 +41,7 @@ from mercer.threads import fitting
 
 
 @estimator
-class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
+class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
     """Classification by kernel ridge regression on targets +1 (the class) and -1 (the others).
 
     Two classes give one regression, more give one for each class; the class of the largest
@@ -234,6 +235,10 @@ class KernelRidgeClassifier(ClassifierMixin, RidgeLearner, FitsInParts):
             self._change_outputs(lambda a: a[..., :-1])
             b = np.zeros(len(sums) - 1)
         self._keep_intercepts(b)
+
+    def kernel_sum(self) -> KernelSum:
+        found = super().kernel_sum()
+        return replace(found, offset=np.broadcast_to(self.intercept_, found.offset.shape))
 
     def decision_function(self, X: SamplesLike) -> np.ndarray:
         """Outputs of the regressions: (n,), positive for ``classes_[1]``; or (n, n_classes)."""

@@ -18,6 +18,7 @@ from mercer.learners.base import (
     ClassTotals,
     FitPath,
     KernelLearner,
+    KernelSum,
     OutputClassifier,
     centre_features,
     check_count,
@@ -239,6 +240,12 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
         result = solver.solve(factor.features(), Y, training.weights)
         return result, factor.lift(result.coef)
 
+    def kernel_sum(self) -> KernelSum:
+        self.check_fitted()
+        return KernelSum.of(
+            self.kernel_, self.X_fit_, self.dual_coef_, self.intercept_, self.encode_new
+        )
+
     @finite_values
     def _outputs(self, X: SamplesLike) -> np.ndarray:
         return np.asarray(self.cross_gram(X) @ self.dual_coef_ + self.intercept_)
@@ -276,11 +283,7 @@ class LogisticStream:
         self.L, self.factors, self.progress = L, factors, progress
 
     def solve(
-        self,
-        learner: Any,
-        chunks: Chunks,
-        solver: LogisticPasses,
-        keep: Callable[[], None],
+        self, learner: Any, chunks: Chunks, solver: LogisticPasses, keep: Callable[[], None]
     ) -> Result:
         """The solution for the features of the centres."""
 

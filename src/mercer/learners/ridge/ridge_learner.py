@@ -17,19 +17,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer.estimator import estimator
-from mercer.gram import (
-    GramOperator,
-    Leaves,
-    LocalGram,
-    leaf_coefficients,
-    leaf_jobs,
-    local_gram,
-)
+from mercer.gram import GramOperator, Leaves, LocalGram, leaf_coefficients, leaf_jobs, local_gram
 from mercer.learners.base import (
     LIMITS,
     PENALTY_ROWS,
     FitPath,
     KernelLearner,
+    KernelSum,
     Training,
     check_count,
     check_positive,
@@ -408,6 +402,12 @@ class RidgeLearner(KernelLearner):
         K = self.gram_between(training.X[some]).held()
         factor = EigenSolver().factorise(K, w)
         return least_left_out(factor, y[some], w, self.place.budget())[0]
+
+    def kernel_sum(self) -> KernelSum:
+        self.check_fitted()
+        if self.solver_ == "local" and self.leaves_.count > 1:
+            raise TypeError("The fits of different leaves are no single sum over stored rows.")
+        return KernelSum.of(self.kernel_, self.X_fit_, self.dual_coef_, 0.0, self.encode_new)
 
     def expansions(self, X: Any) -> Iterator[Expansion]:
         """f at new samples as sums over stored ones; each sample is in one of the parts.

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import KFold
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
 from mercer.gram import DenseGram, Place
 from mercer.kernels import Kernel
 from mercer.learners.base import (
@@ -27,7 +26,7 @@ from mercer.learners.base import (
     is_auto,
 )
 from mercer.learners.spectral.components import PrincipalFeatures, PrincipalLearner
-from mercer.samples import Samples, SamplesLike
+from mercer.samples import Samples, SamplesLike, in_one_column, is_number
 from mercer.solvers import TopEigenSolver
 from mercer.threads import blas_limit, count_jobs, fitting, forget
 
@@ -183,7 +182,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     kernel_params: dict[str, Any] | None = None
     solver: Any = "auto"
     rank: int | None = None
-    random_state: Any = None
+    random_state: Seed = None
     device: str | None = None
     memory: int | float | str | None = None
     n_jobs: int | None = None
@@ -304,12 +303,10 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @staticmethod
     def _columns(y: ArrayLike, view: View) -> Any:
         """One number for each thing is a column of vectors."""
-        if not view.resolve_kernel().reads.coordinates:
-            return y
-        array = np.asarray(y)
-        if array.ndim == 1 and array.dtype == object:
-            type_of_target(array, input_name="y", raise_unknown=True)
-        return array[:, None] if array.ndim == 1 and array.dtype.kind in "biuf" else y
+        cells = in_one_column(y) or in_one_column(np.asarray(y)) or [None]
+        numbers = is_number(cells[0]) or isinstance(cells[0], (bool, np.bool_))
+        column = numbers and view.resolve_kernel().reads.coordinates
+        return np.reshape(cells, (-1, 1)) if column else y
 
     def _check_parameters(self) -> None:
         check_count("n_components", self.n_components, optional=False)

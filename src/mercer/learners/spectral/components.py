@@ -15,13 +15,7 @@ import numpy as np
 
 from mercer.estimator import estimator
 from mercer.gram import CentredGram, FactoredGram, GramOperator, LowRankGram
-from mercer.learners.base import (
-    KernelLearner,
-    Limits,
-    check_solver,
-    is_value,
-    solver_name,
-)
+from mercer.learners.base import KernelLearner, Limits, check_solver, is_value, solver_name
 from mercer.samples import Samples
 from mercer.solvers import Eigenpairs, TopEigenSolver, dense_eigenpairs, factor_eigenpairs
 from mercer.solvers.eigen import GUARDS

@@ -9,13 +9,14 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import (
     LIMITS,
+    Classifier,
     check_count,
     check_not_negative,
     encode_classes,
@@ -34,7 +35,7 @@ NOTHING = 1e-12  # a direction that explains less than this part of the classes 
 
 @estimator
 class KernelDiscriminant(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, PrincipalLearner
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifier, PrincipalLearner
 ):
     r"""Fisher's discriminant in feature space: directions w that maximise
 

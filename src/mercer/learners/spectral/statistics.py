@@ -14,14 +14,7 @@ from scipy.linalg import eigvalsh
 from sklearn.utils import check_random_state
 
 from mercer.estimator import Seed
-from mercer.gram import (
-    CentredGram,
-    DenseGram,
-    FeatureGram,
-    GramOperator,
-    Place,
-    low_rank_gram,
-)
+from mercer.gram import CentredGram, DenseGram, FeatureGram, GramOperator, Place, low_rank_gram
 from mercer.kernels import Kernel
 from mercer.learners.base import bound_gram, check_count, check_positive
 from mercer.streams import count_rows

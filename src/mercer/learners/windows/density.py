@@ -21,12 +21,7 @@ from mercer.learners.base import (
     different_rows,
     finite_fit,
 )
-from mercer.learners.windows.totals import (
-    Shape,
-    candidate_widths,
-    typical_distance,
-    window_totals,
-)
+from mercer.learners.windows.totals import Shape, candidate_widths, typical_distance, window_totals
 from mercer.samples import SamplesLike, is_number
 from mercer.search import check_leaf_size
 from mercer.threads import fitting

@@ -9,12 +9,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.distances import dense_rows
 from mercer.estimator import estimator
-from mercer.learners.base import Reasons, encode_classes, finite_fit, finite_values, unit_of
+from mercer.learners.base import (
+    Classifier,
+    Reasons,
+    Regressor,
+    encode_classes,
+    finite_fit,
+    finite_values,
+    unit_of,
+)
 from mercer.learners.windows.learnt_width import LogLoss, Loss, SquaredErrors
 from mercer.learners.windows.totals import Reduce
 from mercer.learners.windows.window_learner import WindowLearner
@@ -23,7 +31,7 @@ from mercer.threads import fitting
 
 
 @estimator
-class NadarayaWatsonClassifier(ClassifierMixin, WindowLearner):
+class NadarayaWatsonClassifier(Classifier, WindowLearner):
     r"""Nadaraya-Watson classification: the probability of a class is its share of a window,
 
     .. math:: p_c(x) = \frac{\sum_{i : y_i = c} w_i K(\rho(x, x_i) / h)}
@@ -131,7 +139,7 @@ class NadarayaWatsonClassifier(ClassifierMixin, WindowLearner):
 
 
 @estimator
-class NadarayaWatson(MultiOutputMixin, RegressorMixin, WindowLearner):
+class NadarayaWatson(MultiOutputMixin, Regressor, WindowLearner):
     r"""Nadaraya-Watson regression, the mean of the targets over a window,
 
     .. math:: a(x) = \frac{\sum_i w_i K(\rho(x, x_i) / h) \, y_i}{\sum_i w_i K(\rho(x, x_i) / h)},

@@ -10,13 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import (
-    DistanceLearner,
-    Reasons,
-    Training,
-    check_count,
-    signed_reasons,
-)
+from mercer.learners.base import DistanceLearner, Reasons, Training, check_count, signed_reasons
 from mercer.learners.windows.learnt_width import Loss, learn_width
 from mercer.learners.windows.totals import (
     ENDLESS,
@@ -30,7 +24,7 @@ from mercer.learners.windows.totals import (
 )
 from mercer.persistence import fields, whole
 from mercer.samples import Samples, SamplesLike, is_number
-from mercer.search import Index, fit_index
+from mercer.search import Index
 
 # Means and local lines from sums over windows, and how much noise of the targets changes them.
 #
@@ -260,7 +254,7 @@ class WindowLearner(DistanceLearner):
                 f"n_neighbors={self.n_neighbors} leaves too few of n_samples={n}: give at most "
                 f"{n - 1 - (self.width is None)}."
             )
-        return fit_index(X, self.distance_, self.algorithm, memory=self.memory, n_jobs=self.n_jobs)
+        return self.make_index(X)
 
     # --- leave one out ---------------------------------------------------------------------------
 
@@ -365,9 +359,7 @@ class WindowLearner(DistanceLearner):
             )
         index = self._index
         if index is None:
-            index, _ = fit_index(
-                self.X_fit_, self.distance_, self.algorithm, memory=self.memory, n_jobs=self.n_jobs
-            )
+            index, _ = self.make_index(self.X_fit_)
         distances, indices = index.query(Z, n_neighbors)
         indices = np.where(indices >= 0, self.rows_[indices], -1)
         return (distances, indices) if return_distance else indices

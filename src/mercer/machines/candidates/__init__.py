@@ -24,11 +24,11 @@ from mercer.machines.candidates.learning import (
     least_memory,
 )
 from mercer.machines.candidates.order import candidates, simple_candidates
-from mercer.machines.candidates.readings import ReadColumns, explicit_features
+from mercer.machines.candidates.readings import Levels, ReadColumns, Splines, explicit_features
 
 __all__ = [
-    "CODES", "EFFECTS", "Candidate", "Learnt", "MachineKind", "Planned",
-    "ReadColumns", "Recipe", "Trial", "Tried", "candidates", "column_weights", "explicit_features",
-    "final_entry", "learning_rows", "least_memory", "machine_kind",
+    "CODES", "EFFECTS", "Candidate", "Learnt", "Levels", "MachineKind", "Planned",
+    "ReadColumns", "Recipe", "Splines", "Trial", "Tried", "candidates", "column_weights",
+    "explicit_features", "final_entry", "learning_rows", "least_memory", "machine_kind",
     "machine_kinds", "planned_fits", "register_machine", "simple_candidates",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from mercer.plots.displays.display import (
     one_for_each,
 )
 from mercer.plots.marks import bars_size, colour, legend_below, named_bars
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 NOISE = "#c4c7cc"  # colour of bars that say nothing
 
@@ -49,7 +52,9 @@ class CanonicalCorrelationDisplay(Display):
             self.held_out = np.full(self.correlations.shape, np.nan)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> CanonicalCorrelationDisplay:
+    def from_estimator(
+        cls, estimator: Any, *, ax: Axes | None = None
+    ) -> CanonicalCorrelationDisplay:
         """Draw the correlations of a fitted `KernelCCA`."""
         return cls(estimator.correlations_, estimator.held_out_correlations_).plot(ax)
 
@@ -58,7 +63,7 @@ class CanonicalCorrelationDisplay(Display):
         """What of each correlation does not hold on other rows."""
         return self.correlations - self.held_out
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> CanonicalCorrelationDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> CanonicalCorrelationDisplay:
         """Draw two of ``bars_`` for each pair. ``kwargs`` are passed to ``ax.bar``."""
         ax = self._draw_on(ax)
         places = np.arange(1, len(self.correlations) + 1)
@@ -105,7 +110,7 @@ class KernelWeightsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, most: int = 30, ax: Any = None
+        cls, estimator: Any, *, most: int = 30, ax: Axes | None = None
     ) -> KernelWeightsDisplay:
         """Draw the weights of a fitted `MultipleKernelClassifier` or `MultipleKernelRegressor`."""
         return cls(estimator.weights_, estimator.names_, most=most).plot(ax)
@@ -115,7 +120,7 @@ class KernelWeightsDisplay(Display):
         """The kernels, those of the largest weight first."""
         return np.argsort(-self.weights, kind="stable")
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> KernelWeightsDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> KernelWeightsDisplay:
         """Draw ``bars_``, one for each kernel. ``kwargs`` are passed to ``ax.barh``."""
         shown = self.order[: self.most]
         ax = self._draw_on(ax, figsize=bars_size(len(shown)))
@@ -164,11 +169,11 @@ class NoiseFeatureDisplay(Display):
             self.deviations = np.zeros(len(self.names))
 
     @classmethod
-    def from_result(cls, result: Any, *, ax: Any = None) -> NoiseFeatureDisplay:
+    def from_result(cls, result: Any, *, ax: Axes | None = None) -> NoiseFeatureDisplay:
         """Draw what `mercer.learners.metrics.noise_features` found."""
         return cls(result.names, -result.gains, result.deviations).plot(ax)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> NoiseFeatureDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> NoiseFeatureDisplay:
         """Draw ``bars_``, one for each feature. ``kwargs`` are passed to ``ax.barh``."""
         ax = self._draw_on(ax, figsize=bars_size(len(self.names)))
         order = np.argsort(-self.changes, kind="stable")

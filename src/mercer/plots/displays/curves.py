@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -14,6 +14,9 @@ from mercer.learners.perceptrons import Proof
 from mercer.plots.displays.display import Display, Panels, display, drawable
 from mercer.plots.marks import colour, logarithmic, ring
 from mercer.solvers import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LIMITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -89,7 +92,7 @@ class ConvergenceDisplay(Display):
                     break
         return cls(found)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> ConvergenceDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> ConvergenceDisplay:
         """Draw ``lines_``, one for each solver. ``kwargs`` are passed to ``ax.semilogy``."""
         from matplotlib.ticker import MaxNLocator
 
@@ -136,7 +139,7 @@ class LeaveOneOutDisplay(Display):
     by: str = "n_neighbors"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LeaveOneOutDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> LeaveOneOutDisplay:
         """Draw the scores of a fitted learner that has ``loo_scores_``.
 
         Raises
@@ -158,7 +161,7 @@ class LeaveOneOutDisplay(Display):
         what = "accuracy" if is_classifier(estimator) else "R²"
         return cls(scores, chosen, label=f"leave-one-out {what}", by=by).plot(ax)
 
-    def plot(self, ax: Any = None) -> LeaveOneOutDisplay:
+    def plot(self, ax: Axes | None = None) -> LeaveOneOutDisplay:
         """Draw ``line_``, or ``image_`` for pairs; ``chosen_`` marks what was chosen."""
         ax = self._draw_on(ax, figsize=(5.6, 3.6))
         self.line_ = self.image_ = None
@@ -175,7 +178,7 @@ class LeaveOneOutDisplay(Display):
         ax.legend(frameon=False)
         return self
 
-    def _draw_map(self, ax: Any, names: dict[str, str]) -> None:
+    def _draw_map(self, ax: Axes, names: dict[str, str]) -> None:
         numbers, widths = (sorted({pair[i] for pair in self.scores}) for i in (0, 1))
         values = np.array([[self.scores[k, h] for k in numbers] for h in widths])
         self.image_ = ax.pcolormesh(
@@ -225,7 +228,7 @@ class LayerDisplay(Display):
             )
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LayerDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> LayerDisplay:
         """Draw the errors of a fitted `mercer.deep.MultilayerKernelMachine`.
 
         Raises
@@ -242,7 +245,7 @@ class LayerDisplay(Display):
             )
         return cls(errors, [(layer.ranking, layer.width) for layer in estimator.layers_]).plot(ax)
 
-    def plot(self, ax: Any = None) -> LayerDisplay:
+    def plot(self, ax: Axes | None = None) -> LayerDisplay:
         """Draw ``lines_``, one for each layer and ranking; ``chosen_`` mark what was chosen."""
         ax = self._draw_on(ax, figsize=(6.4, 4))
         self.lines_, self.chosen_ = [], []
@@ -302,7 +305,7 @@ class MistakeDisplay(Panels):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, machine: int = 0, ax: Any = None
+        cls, estimator: Any, X: Any, y: Any, *, machine: int = 0, ax: Axes | None = None
     ) -> MistakeDisplay:
         """Draw the proof for one machine of a fitted perceptron.
 
@@ -333,7 +336,7 @@ class MistakeDisplay(Panels):
             )
         return cls(report.proofs[machine]).plot(ax)
 
-    def plot(self, ax: Any = None) -> MistakeDisplay:
+    def plot(self, ax: Axes | None = None) -> MistakeDisplay:
         """Draw the three quantities over the number of mistakes, each with its bound."""
         self.ax_ = self._draw_in(ax, 3, 3, (3.7, 3.4))
         proof, k = self.proof, np.arange(1, len(self.proof.along) + 1)

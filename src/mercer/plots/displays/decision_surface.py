@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.axes import Axis, padded
 from mercer.plots.displays.display import ARRAY, PLANE, Display, display, one_for_each
 from mercer.plots.displays.plane import (
     as_given,
@@ -21,8 +20,20 @@ from mercer.plots.displays.plane import (
     surface_values,
     two_columns,
 )
-from mercer.plots.marks import INK, class_handles, class_points, colour, diverging, legend_below
+from mercer.plots.marks import (
+    INK,
+    Axis,
+    class_handles,
+    class_points,
+    colour,
+    diverging,
+    legend_below,
+    padded,
+)
 from mercer.spoken import a_type
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @display
@@ -170,7 +181,7 @@ class DecisionSurfaceDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **kwargs: Any
+        cls, estimator: Any, X: Any, y: Any = None, *, ax: Axes | None = None, **kwargs: Any
     ) -> DecisionSurfaceDisplay:
         """Evaluate the estimator and draw. ``kwargs`` are passed to `measured`."""
         return cls.measured(estimator, X, y, **kwargs).plot(ax)
@@ -232,7 +243,7 @@ class DecisionSurfaceDisplay(Display):
             )  # fmt: skip
         return displays
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> DecisionSurfaceDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> DecisionSurfaceDisplay:
         """Draw the surface, the lines and the rows.
 
         They are ``surface_``, ``boundary_``, ``margins_``, ``points_`` (a list, with one entry for
@@ -253,7 +264,7 @@ class DecisionSurfaceDisplay(Display):
             legend_below(ax, handles)
         return self
 
-    def _draw(self, ax: Any, levels: np.ndarray, style: dict) -> None:
+    def _draw(self, ax: Axes, levels: np.ndarray, style: dict) -> None:
         self._draw_on(ax)
         self.boundary_ = self.margins_ = self.rings_ = self.colorbar_ = None
         if len(levels):
@@ -272,7 +283,7 @@ class DecisionSurfaceDisplay(Display):
         ax.set(xlim=self.x[[0, -1]], ylim=self.y[[0, -1]])
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
 
-    def _draw_regions(self, ax: Any) -> None:
+    def _draw_regions(self, ax: Axes) -> None:
         from matplotlib.colors import BoundaryNorm, ListedColormap
 
         assert self.classes is not None
@@ -287,7 +298,7 @@ class DecisionSurfaceDisplay(Display):
             inside = gaussian_filter((self.values == code).astype(float), 0.8, mode="nearest")
             ax.contour(self.x, self.y, inside, [0.5], colors=INK, linewidths=1.4)
 
-    def _line(self, ax: Any, levels: Sequence[float], **style: Any) -> Any:
+    def _line(self, ax: Axes, levels: Sequence[float], **style: Any) -> Any:
         """Draw contours at the levels that the surface reaches; matplotlib warns about others."""
         low, high = self.values.min(), self.values.max()
         reached = [level for level in levels if low < level < high]
@@ -295,7 +306,7 @@ class DecisionSurfaceDisplay(Display):
             return None
         return ax.contour(self.x, self.y, self.values, reached, colors=INK, **style)
 
-    def _draw_rows(self, ax: Any, levels: np.ndarray, style: dict) -> None:
+    def _draw_rows(self, ax: Axes, levels: np.ndarray, style: dict) -> None:
         from matplotlib.patheffects import withStroke
 
         look = {"s": self._mark_size(), "edgecolors": "white", "linewidths": 0.6, "zorder": 3}
@@ -327,7 +338,7 @@ class DecisionSurfaceDisplay(Display):
         self.colorbar_ = bar
         if self.boundary is None:
             return
-        low, high = bar.vmin, bar.vmax
+        low, high = bar.mappable.get_clim()
         lines = [m for m in self.margins if low <= m <= high]
         bar.ax.axhline(self.boundary, color=INK, lw=1.8)
         for value in lines:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Any, Self, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
 from mercer.estimator import documented
 from mercer.plots.marks import bars_size, named_bars
 from mercer.samples import float_array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _C = TypeVar("_C", bound=type)
 
@@ -100,7 +103,7 @@ class Display(_Arrays):
         What `plot` drew on; it names what else it keeps.
     """
 
-    def _draw_on(self, ax: Any, **options: Any) -> Any:
+    def _draw_on(self, ax: Axes | None, **options: Any) -> Axes:
         """Keep the axes and their figure; None makes new ones by ``plt.subplots(**options)``."""
         import matplotlib.pyplot as plt
 
@@ -170,7 +173,7 @@ class ColumnLosses(Display):
             np.asarray(values)[order] for values in (self.loss, self.low, self.high)
         )
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw ``bars_``, the largest loss on top. ``kwargs`` go to ``ax.barh``."""
         ax = self._draw_on(ax, figsize=bars_size(len(self.columns)))
         whiskers = np.nan_to_num(np.stack([self.loss - self.low, self.high - self.loss]))

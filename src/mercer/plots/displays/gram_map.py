@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mercer.estimator import Seed
 from mercer.plots.displays.display import ARRAY, SQUARE, Display, display, square
 from mercer.plots.fitted import sample_gram, take
 from mercer.plots.marks import picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @display
@@ -87,15 +91,15 @@ class GramDisplay(Display):
         y: Any,
         *,
         max_samples: int = 300,
-        random_state: Any = 0,
-        ax: Any = None,
+        random_state: Seed = 0,
+        ax: Axes | None = None,
     ) -> GramDisplay:
         """Draw a fitted model's Gram matrix on a sample of the rows of X."""
         K, rows = sample_gram(estimator, X, max_samples=max_samples, random_state=random_state)
         classes = getattr(estimator, "classes_", None)
         return cls.from_gram(K, take(y, rows), classes=classes).plot(ax)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> GramDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> GramDisplay:
         """Draw ``image_``, with lines between classes. ``kwargs`` are passed to ``ax.imshow``."""
         ax, (low, high) = self._draw_on(ax), self.limits
         self.image_ = picture(ax, self.K, "k(x, z)", **{"vmin": low, "vmax": high, **kwargs})
@@ -162,14 +166,14 @@ class ClusterDisplay(Display):
         X: Any,
         *,
         max_samples: int = 300,
-        random_state: Any = 0,
-        ax: Any = None,
+        random_state: Seed = 0,
+        ax: Axes | None = None,
     ) -> ClusterDisplay:
         """Draw the clusters of a fitted KernelKMeans on a sample of its training samples X."""
         K, rows = sample_gram(estimator, X, max_samples=max_samples, random_state=random_state)
         return cls(K, np.asarray(estimator.labels_)[rows]).plot(ax)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> ClusterDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> ClusterDisplay:
         """Draw ``image_``, with lines between clusters. ``kwargs`` are passed to ``ax.imshow``."""
         self.image_ = self.map.plot(self._draw_on(ax), **kwargs).image_
         self.ax_.set_ylabel("Cluster")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
@@ -14,6 +14,9 @@ from mercer.plots.displays.display import VECTOR, Panels, PartLosses, answers, d
 from mercer.plots.marks import COLOURS, node_codes
 from mercer.samples import Drawing, kind_named, kind_that_holds
 from mercer.spoken import a_type
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 AREA = 170.0  # of a node among few, in square points
 ROOM = 0.7  # around the nodes, in lengths of an edge
@@ -66,7 +69,7 @@ class GraphDisplay(PartLosses):
     full: float = 0.0
 
     @classmethod
-    def of(cls, item: Any, *, ax: Any = None) -> GraphDisplay:
+    def of(cls, item: Any, *, ax: Axes | None = None) -> GraphDisplay:
         """Draw one graph or tree, in any form that is recognised in a list.
 
         Raises
@@ -82,7 +85,7 @@ class GraphDisplay(PartLosses):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, graph: Any, *, of: Any = None, ax: Any = None
+        cls, estimator: Any, graph: Any, *, of: Any = None, ax: Axes | None = None
     ) -> GraphDisplay:
         """Leave out each node of one graph, and draw what the answer of a model loses.
 
@@ -112,7 +115,7 @@ class GraphDisplay(PartLosses):
         values, answer = answers(estimator, [graph, *others], of)
         return values[0] - values[1:], float(values[0]), answer
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> GraphDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> GraphDisplay:
         """Draw it: ``image_`` are the nodes of a graph, and None for a tree. ``kwargs`` go to
         ``ax.scatter``."""
         ax, known = self._draw_on(ax), self.loss is not None
@@ -123,7 +126,7 @@ class GraphDisplay(PartLosses):
         return self
 
 
-def draw_nodes(ax: Any, drawing: Drawing, **options: Any) -> Any:
+def draw_nodes(ax: Axes, drawing: Drawing, **options: Any) -> Any:
     """Draw edges, and nodes with their labels; ``options`` are those of ``ax.scatter``.
 
     Without colours in ``options``, they are those of the labels. The words of a tree are drawn
@@ -134,8 +137,8 @@ def draw_nodes(ax: Any, drawing: Drawing, **options: Any) -> Any:
         if u == v:
             ax.plot(*(P[u] + [0, 0.18]), "o", ms=13, mfc="none", mec="0.6", zorder=0)
         elif drawing.directed:
-            ax.annotate("", P[v], P[u], arrowprops={"arrowstyle": "-|>", "color": "0.6",
-                                                    "shrinkA": 0, "shrinkB": 8})  # fmt: skip
+            arrow = {"arrowstyle": "-|>", "color": "0.6", "shrinkA": 0, "shrinkB": 8}
+            ax.annotate("", tuple(P[v]), tuple(P[u]), arrowprops=arrow)
         else:
             ax.plot(*P[[u, v]].T, color="0.6", linewidth=1.2, zorder=0)
     ax.set_aspect("auto" if drawing.written else "equal")
@@ -143,7 +146,7 @@ def draw_nodes(ax: Any, drawing: Drawing, **options: Any) -> Any:
     if drawing.written:
         for place, word in zip(P, drawing.labels):
             room = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.5}
-            ax.text(*place, word, ha="center", va="center", bbox=room)
+            ax.text(place[0], place[1], word, ha="center", va="center", bbox=room)
         ax.set_xlim(P[:, 0].min() - 4, P[:, 0].max() + 4)
         return None
     # a path is no line that is squeezed between its neighbours
@@ -157,7 +160,7 @@ def draw_nodes(ax: Any, drawing: Drawing, **options: Any) -> Any:
     image = ax.scatter(*P.T, **({"c": colours, "zorder": 2} | look | options))
     written = few and max(map(len, names), default=9) <= 2  # as the signs of atoms are
     for place, label in zip(P, drawing.labels if written else []):
-        ax.text(*place, label, ha="center", va="center", fontsize=7.5, zorder=3)
+        ax.text(place[0], place[1], label, ha="center", va="center", fontsize=7.5, zorder=3)
     if names and not written and "c" not in options:
         handles = [ax.scatter([], [], c=COLOURS[i], label=name) for i, name in enumerate(names)]
         ax.legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))

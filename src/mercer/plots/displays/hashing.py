@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.plots.displays.display import FLOATS, Display, display, one_for_each
 from mercer.plots.marks import colour
 from mercer.search import Index, LSHIndex
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 GREY = "#777777"
 
@@ -83,7 +86,7 @@ class HashingDisplay(Display):
             n_hashes=index.n_hashes_, near=index.near_, recall=float(index.recall), pairs=pairs,
         )  # fmt: skip
 
-    def plot(self, ax: Any = None) -> HashingDisplay:
+    def plot(self, ax: Axes | None = None) -> HashingDisplay:
         """Draw ``curve_`` and ``single_``, that of one function."""
         ax = self._draw_on(ax)
         if self.pairs is not None:
@@ -173,7 +176,7 @@ class RecallTimeDisplay(Display):
                 curves[name].append((float(near.mean()), min(seconds)))
         return cls(curves, k)
 
-    def plot(self, ax: Any = None) -> RecallTimeDisplay:
+    def plot(self, ax: Axes | None = None) -> RecallTimeDisplay:
         """Draw ``lines_``, one for each name, with queries per second on a log scale."""
         ax, self.lines_ = self._draw_on(ax), []
         for c, (name, points) in enumerate(self.curves.items()):

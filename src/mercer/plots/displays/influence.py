@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
@@ -11,6 +11,7 @@ import sklearn.kernel_ridge
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from mercer.estimator import Seed
 from mercer.gram import gram
 from mercer.learners.base import is_auto
 from mercer.learners.ridge import KernelRidge
@@ -19,6 +20,9 @@ from mercer.plots.displays.display import Display, display, square
 from mercer.plots.fitted import row_count, rows_of, sample_gram, sample_rows, take, task_of
 from mercer.plots.marks import colour
 from mercer.threads import Clock, blas_limit, raise_if_stopped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 EXACT_ROWS = 3000  # most rows of an inverse
 PILOT = 400  # rows that are measured first where the time is limited
@@ -105,7 +109,7 @@ class InfluenceDisplay(Display):
         folds: int = 5,
         max_samples: int = 5000,
         time: float | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> InfluenceDisplay:
         """Predict each row by a fit without it, without drawing.
 
@@ -161,12 +165,12 @@ class InfluenceDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **kwargs: Any
+        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, **kwargs: Any
     ) -> InfluenceDisplay:
         """Predict each row by a fit without it, and draw. ``kwargs`` are passed to `measured`."""
         return cls.measured(estimator, X, y, **kwargs).plot(ax)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> InfluenceDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> InfluenceDisplay:
         """Draw surprise against row number, or influence against surprise where it is known.
 
         ``points_`` are orange for suspected rows, and the first ones have the number of the row
@@ -193,7 +197,7 @@ class InfluenceDisplay(Display):
 
 
 def _automatic(
-    model: Any, X: Any, y: np.ndarray, folds: int, random_state: Any
+    model: Any, X: Any, y: np.ndarray, folds: int, random_state: Seed
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Answers without the row, and its influence or None, of the machine of the search."""
     M, machine = rows_of(model, X).data, model.machine_.parts[0]
@@ -225,7 +229,7 @@ def _is_exact_ridge(model: Any) -> bool:
 
 
 def _of_kernel_ridge(
-    model: Any, X: Any, y: np.ndarray, size: int, random_state: Any
+    model: Any, X: Any, y: np.ndarray, size: int, random_state: Seed
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows, their answers without the row, and its influence, of exact kernel ridge regression."""
     K, rows = sample_gram(model, X, max_samples=size, random_state=random_state)
@@ -266,7 +270,7 @@ def _left_out(K: np.ndarray, Y: np.ndarray, penalty: np.ndarray) -> tuple[np.nda
 
 
 def _cloned(
-    estimator: Any, X: Any, y: np.ndarray, folds: int, random_state: Any
+    estimator: Any, X: Any, y: np.ndarray, folds: int, random_state: Seed
 ) -> tuple[np.ndarray, None]:
     """Answers without the row; 0 and 1 for the classes of a model without probabilities."""
     classifier = is_classifier(estimator)
@@ -288,7 +292,7 @@ def _cloned(
     return answers, None
 
 
-def _folds(y: np.ndarray, classifier: bool, folds: int, random_state: Any) -> Any:
+def _folds(y: np.ndarray, classifier: bool, folds: int, random_state: Seed) -> Any:
     folds = max(2, min(folds, len(y)))
     if classifier:
         counts = np.unique(y, return_counts=True)[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from mercer.distances import Distance, Mahalanobis, MappedMinkowski, Minkowski
 from mercer.learners.base import as_distance
 from mercer.plots.displays.display import MATRIX, VECTOR, Display, display, one_for_each, square
 from mercer.plots.marks import INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def half_axes(distance: Distance) -> np.ndarray | None:
@@ -150,14 +153,16 @@ class LevelSetDisplay(Display):
         )
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **kwargs: Any) -> Any:
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Any:
         """Draw the level sets of a fitted learner's distance on its training samples X.
 
         ``kwargs`` are passed to `measured`.
         """
         return cls.measured(estimator, X, **kwargs).plot(ax)
 
-    def plot(self, ax: Any = None, *, color: str = INK) -> LevelSetDisplay:
+    def plot(self, ax: Axes | None = None, *, color: str = INK) -> LevelSetDisplay:
         """Draw ``curves_``, and half-axes as ``arrows_``; limits of axes that are given stay."""
         new = ax is None
         ax = self._draw_on(ax, figsize=(4.2, 4.2))
@@ -165,7 +170,7 @@ class LevelSetDisplay(Display):
         # black on white, so that it is seen on any colour
         from matplotlib.patheffects import withStroke
 
-        halo = [withStroke(linewidth=3.4, foreground="white", alpha=0.85)]
+        halo: list[Any] = [withStroke(linewidth=3.4, foreground="white", alpha=0.85)]
         self.curves_ = ax.contour(
             self.x, self.y, self.values, self.levels, colors=color, linewidths=1.4
         )

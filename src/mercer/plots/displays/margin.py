@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, InitVar, field
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,6 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.plots.displays.display import ARRAY, VECTOR, Display, display, drawable, one_for_each
 from mercer.plots.fitted import kernel_machine
 from mercer.plots.marks import class_codes, colour, legend_below
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BIN_WIDTHS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
@@ -125,7 +128,9 @@ class MarginDisplay(Display):
         return cls(margins, codes, classes.tolist(), width=width)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> MarginDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None
+    ) -> MarginDisplay:
         """Draw the margins of a fitted classifier on rows X of classes y.
 
         Parameters
@@ -174,7 +179,7 @@ class MarginDisplay(Display):
             f"{self.errors} {wrong}, {self.inside} inside the margin, {self.beyond} on it or beyond"
         )
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> MarginDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> MarginDisplay:
         """Draw ``bars_``, stacked by class, with lines at 0 and 1. ``kwargs`` go to ``ax.bar``."""
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator

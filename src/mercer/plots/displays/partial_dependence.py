@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from mercer.estimator import Seed
 from mercer.plots.displays.display import Panels, display
 from mercer.plots.fitted import EncodedRows, ModelRows, row_count, rows_of, sample_rows, take
 from mercer.plots.marks import colour
@@ -115,7 +116,7 @@ class PartialDependenceDisplay(Panels):
         grid: int = 20,
         max_samples: int = 200,
         time: float | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> PartialDependenceDisplay:
         """Predict on a grid, without drawing.
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.plots.displays.display import MATRIX, Display, Panels, display, drawable
 from mercer.plots.marks import picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHOWN = 40  # tokens, beyond which their names would cover each other
 
@@ -59,7 +62,13 @@ class AttentionDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, text: Any, *, head: int | None = None, layer: int = 0, ax: Any = None
+        cls,
+        estimator: Any,
+        text: Any,
+        *,
+        head: int | None = None,
+        layer: int = 0,
+        ax: Axes | None = None,
     ) -> AttentionDisplay:
         """Draw a layer of a fitted `mercer.deep.AttentionClassifier` for one text.
 
@@ -81,7 +90,7 @@ class AttentionDisplay(Display):
         name = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", repr(kernel))
         return cls(weights, tokens, name=name.replace("_", " ")).plot(ax)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> AttentionDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> AttentionDisplay:
         """Draw ``image_``, weights from 0 to the largest. ``kwargs`` go to ``ax.imshow``."""
         ax = self._draw_on(ax, figsize=(5, 4.6))
         self.image_ = picture(ax, self.weights, "Weight", **{"vmin": 0, **kwargs})
@@ -151,7 +160,7 @@ class SpectrogramDisplay(Panels):
         below.set_xlabel("Time (s)")
         return self
 
-    def _picture(self, ax: Any, values: Any, title: str, unit: str, **look: Any) -> None:
+    def _picture(self, ax: Axes, values: Any, title: str, unit: str, **look: Any) -> None:
         frames, bins = np.shape(values)
         extent = (0, frames * self.hop, 0, bins * self.bin / 1000)
         look |= {"origin": "lower", "aspect": "auto", "extent": extent, "interpolation": "auto"}

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
+from mercer.estimator import Seed
 from mercer.learners.ridge import KernelRidge
 from mercer.machines import Z95, KernelRidgeMachine, Recipe
 from mercer.plots.displays.display import ColumnLosses, display
@@ -27,6 +28,9 @@ from mercer.plots.fitted import (
 )
 from mercer.tables import as_numbers
 from mercer.threads import Clock, blas_limit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PILOT = 300  # rows of the fit that says how long others take
 FITS = 12.0  # fits that must be in time: ten columns, all columns, and the choice of them
@@ -93,7 +97,7 @@ class RelevanceDisplay(ColumnLosses):
         max_samples: int = 1500,
         max_columns: int = 40,
         time: float | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> RelevanceDisplay:
         """Fit without each column and compare the scores, without drawing.
 
@@ -158,7 +162,7 @@ class RelevanceDisplay(ColumnLosses):
         X_test: Any,
         y_test: Any,
         *,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> RelevanceDisplay:
         """Measure the loss of each column and draw. ``kwargs`` are passed to `measured`."""

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from mercer.estimator import Seed
 from mercer.machines import Z95, Metric, drawn_rows
 from mercer.plots.displays.display import ColumnLosses, display
 from mercer.plots.fitted import ModelRows, row_count, rows_of, sample_rows, take
 from mercer.tables import as_numbers
 from mercer.threads import Clock
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FEW_ROWS = 100  # on which the columns are ordered, by one exchange of cells each
 DRAWS = 40  # of the rows, for the interval of what a metric loses
@@ -124,7 +128,7 @@ class RelianceDisplay(ColumnLosses):
         repeats: int = 8,
         paired: int = 6,
         time: float | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> RelianceDisplay:
         """Measure a fitted model on rows that it has not seen, without drawing.
 
@@ -170,7 +174,7 @@ class RelianceDisplay(ColumnLosses):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **kwargs: Any
+        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, **kwargs: Any
     ) -> RelianceDisplay:
         """Measure the loss of each column and draw. ``kwargs`` are passed to `measured`."""
         return cls.measured(estimator, X, y, **kwargs).plot(ax)

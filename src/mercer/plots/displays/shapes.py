@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, InitVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.machines import Z95
 from mercer.plots.displays.display import Panels, display
 from mercer.plots.marks import colour, diverging
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INCHES = (3.4, 2.7)  # of a panel
 ACROSS = 3  # panels side by side
@@ -92,11 +95,11 @@ class ShapeDisplay(Panels):
         values = part.values[..., self.output]
         return float(np.abs(values[part.counts > 0]).max(initial=0))
 
-    def _limits(self, ax: Any, scale: Any) -> None:
+    def _limits(self, ax: Axes, scale: Any) -> None:
         scale(-1.15 * self._reach, 1.15 * self._reach)
         ax.spines[["top", "right"]].set_visible(False)
 
-    def _draw_curve(self, ax: Any, shape: Any) -> None:
+    def _draw_curve(self, ax: Axes, shape: Any) -> None:
         values, errors = shape.values[:, self.output], Z95 * shape.errors[:, self.output]
         levels = np.asarray(shape.levels, dtype=np.float64)
         ends = np.concatenate([levels[:1], shape.edges, levels[-1:]])
@@ -116,7 +119,7 @@ class ShapeDisplay(Panels):
         ax.set_xlabel(_short(shape.name))
         self._limits(ax, ax.set_ylim)
 
-    def _draw_levels(self, ax: Any, shape: Any) -> None:
+    def _draw_levels(self, ax: Axes, shape: Any) -> None:
         used = np.flatnonzero(shape.counts > 0)
         names = [*(str(level) for level in shape.levels), "missing"]
         order = used[np.argsort(shape.values[used, self.output], kind="stable")]
@@ -135,7 +138,7 @@ class ShapeDisplay(Panels):
         ax.set_ylim(-0.6, len(order) - 0.4)
         self._limits(ax, ax.set_xlim)
 
-    def _draw_surface(self, ax: Any, surface: Any) -> None:
+    def _draw_surface(self, ax: Axes, surface: Any) -> None:
         """Rows of the grid go to the right, and its columns up."""
         values = surface.values[..., self.output]
         rows, columns = (_used(surface.counts.sum(axis=1 - axis)) for axis in (0, 1))
@@ -152,7 +155,7 @@ class ShapeDisplay(Panels):
                      surface.ordered)  # fmt: skip
         for set_ticks, levels, used, ordered in scales:
             if not ordered and len(used) <= MOST_TICKS:
-                turned = {"rotation": 60} if set_ticks == ax.set_xticks else {}
+                turned: dict[str, Any] = {"rotation": 60} if set_ticks == ax.set_xticks else {}
                 names = [_short(str(levels[i])) for i in used]
                 set_ticks(np.arange(len(used)), names, fontsize="small", **turned)
         ax.set_xlabel(_short(str(surface.columns[0])))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
 
+from mercer.estimator import Seed
 from mercer.gram import DenseGram, pivoted_cholesky
 from mercer.plots.displays.display import (
     ARRAY,
@@ -20,6 +21,9 @@ from mercer.plots.displays.display import (
 )
 from mercer.plots.fitted import sample_gram
 from mercer.plots.marks import class_codes, class_handles, class_points, colour, legend_below
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 VISIBLE = 1e-14  # smaller parts of a trace are rounding errors
 
@@ -72,8 +76,8 @@ class SpectrumDisplay(Display):
         X: Any,
         *,
         max_samples: int = 1000,
-        random_state: Any = 0,
-        ax: Any = None,
+        random_state: Seed = 0,
+        ax: Axes | None = None,
     ) -> SpectrumDisplay:
         """Draw the spectrum of a fitted model's Gram matrix on a sample of the rows of X."""
         K, _ = sample_gram(estimator, X, max_samples=max_samples, random_state=random_state)
@@ -94,7 +98,7 @@ class SpectrumDisplay(Display):
         sums = np.cumsum(np.maximum(self.eigenvalues, 0))
         return int(np.searchsorted(sums, share * sums[-1] * (1 - 1e-12)) + 1)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> SpectrumDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> SpectrumDisplay:
         """Draw ``line_``, eigenvalue against rank on log scales. ``kwargs`` go to ``ax.loglog``."""
         ax, values = self._draw_on(ax), self.visible
         style = {"color": colour(1), **kwargs}
@@ -133,7 +137,7 @@ class RankErrorDisplay(Display):
     least: Any = field(metadata=VECTOR)
 
     @classmethod
-    def from_gram(cls, K: Any, rank: int | None = None, random_state: Any = 0) -> RankErrorDisplay:
+    def from_gram(cls, K: Any, rank: int | None = None, random_state: Seed = 0) -> RankErrorDisplay:
         """The errors of randomly pivoted centres, up to ``rank``, of a positive semidefinite K."""
         K = square("K", K)
         trace = float(np.trace(K))
@@ -155,8 +159,8 @@ class RankErrorDisplay(Display):
         *,
         rank: int | None = None,
         max_samples: int = 1000,
-        random_state: Any = 0,
-        ax: Any = None,
+        random_state: Seed = 0,
+        ax: Axes | None = None,
     ) -> RankErrorDisplay:
         """Draw the errors of a fitted model's kernel on a sample of the rows of X."""
         K, _ = sample_gram(estimator, X, max_samples=max_samples, random_state=random_state)
@@ -167,7 +171,7 @@ class RankErrorDisplay(Display):
         enough = np.flatnonzero(self.errors <= error)
         return int(enough[0]) + 1 if len(enough) else None
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> RankErrorDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> RankErrorDisplay:
         """Draw two ``lines_`` on log scales. ``kwargs`` go to ``ax.loglog`` of the errors."""
         ax, self.lines_ = self._draw_on(ax), []
         for values, style in (
@@ -221,7 +225,7 @@ class EmbeddingDisplay(Display):
         y: Any = None,
         *,
         components: tuple[int, int] = (0, 1),
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> EmbeddingDisplay:
         """Draw the scores that a fitted transformer gives the samples X.
 
@@ -249,7 +253,7 @@ class EmbeddingDisplay(Display):
             names = [f"Component {i + 1}" for i in range(len(names))]
         return cls(scores[:, [first, second]], y, (names[first], names[second])).plot(ax)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> EmbeddingDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> EmbeddingDisplay:
         """Draw ``points_``, a collection for each class. ``kwargs`` go to ``ax.scatter``."""
         ax = self._draw_on(ax)
         style = {"s": 22, "alpha": 0.85, "edgecolors": "white", "linewidths": 0.4, **kwargs}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.plots.displays.display import SERIES, VECTOR, PartLosses, answers, display, one_for_each
 from mercer.samples import as_samples
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 STARTS = 4  # windows that begin within the length of one
 
@@ -69,7 +72,7 @@ class StretchDisplay(PartLosses):
         *,
         width: float = 0.1,
         of: Any = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> StretchDisplay:
         """Straighten the windows of one series, and draw what the answer of a model loses.
 
@@ -109,10 +112,10 @@ class StretchDisplay(PartLosses):
             times[s : s + size] += 1
         return total / times, float(values[0]), answer
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> StretchDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> StretchDisplay:
         """Draw the series, ``image_`` in colours of the losses. ``kwargs`` go to ``ax.scatter``."""
         ax, t = self._draw_on(ax), np.arange(len(self.series))
-        options = self._colours() | {"s": 14, "zorder": 2} | kwargs
+        options: dict[str, Any] = self._colours() | {"s": 14, "zorder": 2} | kwargs
         for channel in self.series.T:
             ax.plot(t, channel, color="0.7", linewidth=0.8, zorder=1)
             self.image_ = ax.scatter(t, channel, **options)

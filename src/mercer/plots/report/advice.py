@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.machines import Metric
-from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.displays import InfluenceDisplay
 from mercer.plots.fitted import task_of
+from mercer.plots.marks import BOTTOM, LEFT, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.report.section import Section
 from mercer.plots.report.subject import Subject
 from mercer.samples import Samples

@@ -16,7 +16,7 @@ from sklearn.metrics import (
 )
 
 from mercer.machines import wilson
-from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis
+from mercer.plots.marks import BOTTOM, LEFT, RIGHT, TOP, Axis
 from mercer.plots.report.contents import ReportData
 from mercer.plots.report.section import Section
 from mercer.plots.report.subject import Subject

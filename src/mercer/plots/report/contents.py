@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from mercer.machines import Comparison, as_good, compared, kept_words, verdict
-from mercer.plots.axes import Axis, padded
 from mercer.plots.fitted import kernel_machine
+from mercer.plots.marks import Axis, padded
 from mercer.plots.report.section import SECTIONS, Section, plain, sections_of
 from mercer.plots.report.subject import Provenance, Score, Subject, TableFacts, is_table
 from mercer.tables import FEW_GROUPS
@@ -288,17 +288,19 @@ def _contenders(subject: Subject, simple: dict[str, np.ndarray]) -> list[Contend
         ]  # fmt: skip
     unseen = {name: subject.score_of(answers) for name, answers in simple.items()}
     unseen[model.winner_name_] = own
-    first = []
-    if model.winner_name_ not in [row["name"] for row in model.leaderboard_]:
-        # a machine that took the place of a late final fit was not tried
-        first = [Contender(model.winner_name_, "winner", unseen=own)]
-    return first + [
+    tried = [row["name"] for row in model.leaderboard_]
+    # a machine that took the place of a late final fit was not tried
+    first = [] if model.winner_name_ in tried else [model.winner_name_]
+    # nor were simple models, where the machines were given
+    last = [name for name in simple if name not in [*tried, *first]]
+    untried = [[{"name": name} for name in names] for names in (first, last)]
+    return [
         Contender(
             row["name"],
             "winner" if row["name"] == model.winner_name_ else ROLES.get(row["name"], "kernel"),
-            row["score"], unseen.get(row["name"]), row.get("seconds"),
+            row.get("score"), unseen.get(row["name"]), row.get("seconds"),
         )
-        for row in model.leaderboard_
+        for row in [*untried[0], *model.leaderboard_, *untried[1]]
     ]  # fmt: skip
 
 

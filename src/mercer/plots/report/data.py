@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, brief
 from mercer.plots.fitted import is_precomputed, kernel_machine
-from mercer.plots.marks import COLOURS, node_codes
+from mercer.plots.marks import BOTTOM, COLOURS, LEFT, RIGHT, TOP, Axis, brief, node_codes
 from mercer.plots.report.contents import ReportData
 from mercer.plots.report.section import Section, Several, plain
 from mercer.plots.report.subject import Subject, is_table

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mercer.machines import Coverage, measure_coverage, with_classes_of
-from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.fitted import ModelRows, sample_rows
+from mercer.plots.marks import BOTTOM, LEFT, RIGHT, TOP, Axis, brief, padded
 from mercer.plots.report.section import Section, Several, plain
 from mercer.plots.report.subject import Subject, is_table
 from mercer.samples import kind_that_holds

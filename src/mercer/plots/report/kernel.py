@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import re
 import struct
-import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -19,17 +18,22 @@ import numpy as np
 
 from mercer.distances import Comparison, MappedMinkowski, Meaning
 from mercer.kernels import Kernel, TableKernel
-from mercer.learners.spectral import KernelPCA
-from mercer.plots.axes import BOTTOM, LEFT, RIGHT, TOP, Axis, padded
+from mercer.learners.neighbours import NeighbourEmbedding
 from mercer.plots.displays import EmbeddingDisplay, GramDisplay, SpectrumDisplay
-from mercer.plots.fitted import bound_kernel, kernel_machine, sample_rows
-from mercer.plots.marks import COLOURS, class_codes
+from mercer.plots.fitted import (
+    bound_kernel,
+    is_precomputed,
+    kernel_machine,
+    sample_gram,
+    sample_rows,
+)
+from mercer.plots.marks import BOTTOM, COLOURS, LEFT, RIGHT, TOP, Axis, class_codes, padded
 from mercer.plots.report.contents import ReportData
 from mercer.plots.report.section import Section, Several, attributes, plain
 from mercer.plots.report.subject import Subject
 from mercer.samples import is_number
 from mercer.spoken import spoken
-from mercer.threads import blas_threads
+from mercer.threads import affordable_rows, blas_threads
 
 SYMBOLS = {"gamma": "γ", "coef0": "c", "length_scale": "ℓ", "scale": "σ", "nu": "ν", "alpha": "α",
            "decay": "λ"}  # fmt: skip
@@ -234,7 +238,9 @@ def _stored(machine: Any) -> str:
 
 
 MATRIX = 300  # rows of a matrix that is drawn
-DRAWN = 600  # points of a cloud
+DRAWN, FEWEST = 600, 10  # points of a map
+NEAREST = 15  # neighbours that it keeps near each
+WORST = 0.05  # the part of the rows with the largest errors that are marked
 SHADES = 8  # colours of classes, or of the values of a target
 
 
@@ -277,34 +283,45 @@ class Gram(Section):
 
 @dataclass(frozen=True)
 class Embedding(Section):
-    """The rows on two axes of feature space."""
+    """A map of held-out rows by the kernel, on which those are marked that are predicted worst."""
 
     name, place = "embedding", "pictures"
 
     display: EmbeddingDisplay
+    wrong: np.ndarray  # which rows have another class than is predicted, or the largest errors
 
     @classmethod
     def measured(cls, subject: Subject) -> Embedding | None:
-        """The rows on the first two axes of kernel PCA; None where there are no two."""
-        K, rows = subject.gram
-        axes = KernelPCA(2, kernel="precomputed", eigen_solver="dense")
-        with warnings.catch_warnings(), blas_threads(1):
-            # the spectrum beside it says what an indefinite kernel loses
-            warnings.simplefilter("ignore", UserWarning)
-            scores = axes.fit_transform(K)
-        if scores.shape[1] < 2 or not np.ptp(scores, axis=0).all():
+        """None where there are too few rows, or the kernel is known of the training rows alone."""
+        n, machine = len(subject.y_test), kernel_machine(subject.model)[1]
+        if n < FEWEST or is_precomputed(machine):
             return None
-        parts = axes.explained_variance_ratio_
-        first, second = (
-            f"{name} axis ({100 * part:.0f}%)" for name, part in zip(("first", "second"), parts)
-        )
-        return cls(EmbeddingDisplay(scores, subject.y[rows], (first, second), subject.met))
+
+        def matrix(rows: int) -> tuple[np.ndarray, np.ndarray]:
+            return sample_gram(
+                subject.model, subject.X_test, max_samples=rows, random_state=subject.seed
+            )
+
+        K, rows = matrix(affordable_rows(matrix, min(n, DRAWN), subject.clock.share(0.1)))
+        norms = np.diag(K)
+        apart = np.sqrt(np.maximum(norms[:, None] + norms - 2 * K, 0))
+        if not (np.isfinite(apart).all() and apart.any()):
+            return None
+        nearest = min(NEAREST, (len(K) - 1) // 2)
+        with blas_threads(1):
+            places = NeighbourEmbedding(nearest, metric="precomputed").fit_transform(apart)
+        y = subject.y_test
+        if subject.classes is not None:
+            wrong = subject.classes[subject.chosen.argmax(axis=1)] != y
+        else:
+            errors = np.abs(subject.predicted - y)
+            wrong = errors > np.quantile(errors, 1 - WORST)
+        return cls(EmbeddingDisplay(places, y[rows], ("", ""), subject.met), wrong[rows])
 
     def drawn(self, report: ReportData) -> dict[str, Any]:
-        """Rows on two axes of feature space, with the colour of their class or of their target."""
+        """The rows, with the colour of their class or of their target."""
         embedding = self.display
-        some = sample_rows(len(embedding.scores), DRAWN, 0)
-        scores, y = embedding.scores[some], np.asarray(embedding.labels)[some]
+        scores, y = embedding.scores, np.asarray(embedding.labels)
         x, y_axis = (
             Axis(*padded(float(column.min()), float(column.max())), *ends)
             for column, ends in zip(scores.T, ((LEFT, RIGHT), (BOTTOM, TOP)))
@@ -327,17 +344,17 @@ class Embedding(Section):
             names = [str(embedding.classes[c]) for c in often]
             names += [f"{len(counts) - len(names)} others"] if len(counts) > len(names) else []
         points = [
-            (x.at(a), y_axis.at(b), look)
-            for (a, b), look in zip(scores.tolist(), looks, strict=True)
+            (x.at(a), y_axis.at(b), f"{look} wrong" if wrong else look)
+            for (a, b), look, wrong in zip(scores.tolist(), looks, self.wrong, strict=True)
         ]
-        return {"x": x, "y": y_axis, "points": points, "names": names, "low": low, "high": high,
+        return {"points": points, "names": names, "low": low, "high": high,
                 "colours": COLOURS}  # fmt: skip
 
     def without_values(self, report: object) -> None:
         return None
 
     def numbers(self) -> dict[str, Any]:
-        return {self.name: {"rows": len(self.display.scores), "names": list(self.display.names)}}
+        return {self.name: {"rows": len(self.wrong), "wrong": int(self.wrong.sum())}}
 
 
 @dataclass(frozen=True)

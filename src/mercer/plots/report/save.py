@@ -1,4 +1,6 @@
-"""The report: one HTML file that contains everything, loads nothing and runs no script.
+"""The report: one HTML file that contains everything, and loads nothing.
+
+It runs no script, but for the one of a page that predicts, which its policy names by its hash.
 
 `report_data` measures a fitted model, `write_report` writes the page. The numbers are also in a
 block of JSON for programs, ``<script type="application/json" id="mercer-report">``.
@@ -15,7 +17,7 @@ from mercer.persistence import write_whole
 from mercer.plots.report.contents import ReportData, report_data
 from mercer.plots.report.section import PLACES, TEMPLATES, environment
 from mercer.plots.report.subject import Subject, TableFacts
-from mercer.visible import visible
+from mercer.spoken import in_page, visible
 
 __all__ = ["ReportData", "report_data", "save_report", "write_report"]
 
@@ -50,6 +52,8 @@ def save_report(
     train: tuple[Any, Any] | None = None,
     target: str = "target",
     values: bool = True,
+    what_if: bool = False,
+    rows: bool = True,
     time: float | None = 60.0,
 ) -> ReportData:
     """Measure a fitted model and write its report.
@@ -69,6 +73,14 @@ def save_report(
         Name of the target.
     values : bool
         Whether the report may hold values of single rows.
+    what_if : bool
+        Whether the page predicts by itself, without a network: a form for a row, its prediction
+        with an interval or probabilities, the training rows that are most alike, and a curve of
+        what happens as one column moves. The page then holds the rows that the model compares
+        with, as the model file does: share it as you would share these rows. Where a page cannot
+        evaluate a model, the report says why in a sentence.
+    rows : bool
+        Whether it shows the training rows that are most alike, if ``train`` is given.
     time : float, optional
         About how many seconds this may take; None means no limit.
 
@@ -90,7 +102,7 @@ def save_report(
     """
     data = report_data(Subject(
         model, *(train or (None, None)), holdout=(X, y), facts=TableFacts(target), values=values,
-        time=time,
+        what_if=what_if, rows=rows, time=time,
     ))  # fmt: skip
     write_report(path, data)
     return data
@@ -101,9 +113,11 @@ def render(data: ReportData) -> str:
     shown: dict[str, str] = dict.fromkeys(PLACES, "")
     for section in data.sections.values():
         shown[section.place] += str(section.html(data))
+    what_if = data.get("what_if")
     return environment().get_template("report.html").render(
-        data=data, shown=shown, scores=data.leaderboard.tracks(data.score),
-        style=(TEMPLATES / "style.css").read_text("utf-8"), embedded=_embedded(data),
+        data=data, shown=shown, live=what_if if what_if and what_if.model else None,
+        scores=data.leaderboard.tracks(data.score),
+        style=(TEMPLATES / "style.css").read_text("utf-8"), embedded=in_page(data.numbers()),
         new_table=_table_in_python(data), file_name=Path(data.provenance.data_path).name,
     )  # fmt: skip
 
@@ -114,9 +128,3 @@ def _table_in_python(data: ReportData) -> str:
     if any(column.kind == "graph" for column in data["columns"]):  # which may be several in a file
         return other.format(json.dumps(path))
     return READERS.get("".join(Path(path).suffixes).lower(), other).format(json.dumps(path))
-
-
-def _embedded(data: ReportData) -> str:
-    """The numbers as JSON in ASCII, so that no text can end the script element around it."""
-    text = json.dumps(data.numbers(), allow_nan=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -18,11 +18,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mercer.plots.axes import brief
+from mercer.plots.marks import brief
 from mercer.plots.report.subject import Subject
 
 #: where the page shows sections
-PLACES: tuple[str, ...] = ("why", "errors", "parts", "next", "data", "kernel", "pictures")
+PLACES: tuple[str, ...] = (
+    "what_if", "why", "errors", "parts", "next", "data", "kernel", "pictures",
+)  # fmt: skip
 TEMPLATES = Path(__file__).parent / "templates"
 #: name of each section -> its file in this room, its class, and the task that it is of ("": both)
 SECTIONS = {
@@ -33,6 +35,7 @@ SECTIONS = {
     "embedding": ("kernel", "Embedding", ""),
     "spectrum": ("kernel", "Spectrum", ""),
     "relevance": ("why", "Relevance", ""),
+    "additions": ("why", "Additions", ""),
     "dependences": ("why", "Dependences", ""),
     "shapes": ("why", "Shapes", ""),
     "texts": ("why", "Texts", ""),
@@ -46,6 +49,7 @@ SECTIONS = {
     "worst": ("errors", "Worst", ""),
     "learning": ("advice", "LearningCurve", ""),
     "suspicion": ("advice", "Suspicion", ""),
+    "what_if": ("live", "WhatIf", ""),
 }
 _REGISTERED: dict[str, type[Section]] = {}
 
@@ -58,8 +62,9 @@ class Section(ABC):
     name : str
         Its key in the report and in the numbers of the page.
     place : str
-        Where the page shows it: "why", "errors" or "parts" (figures of where the model fails, and
-        what is below them), "next", "data", "kernel" or "pictures" (of the kernel).
+        Where the page shows it: "what_if" (what predicts in the page), "why", "errors" or "parts"
+        (figures of where the model fails, and what is below them), "next", "data",
+        "kernel" or "pictures" (of the kernel).
     template : str
         Its HTML as a template of jinja2, which reads ``section``, ``drawn`` and ``report``, a
         `ReportData`. The library's own sections are macros of ``sections.html`` with their name.

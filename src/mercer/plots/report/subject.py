@@ -18,16 +18,10 @@ import sklearn
 from sklearn.base import is_classifier
 
 import mercer
-from mercer.machines import (
-    METRICS,
-    HeldOut,
-    Metric,
-    interval,
-    metric_named,
-    score_held_out,
-)
+from mercer.learners.base import check_targets
+from mercer.machines import METRICS, HeldOut, Metric, interval, metric_named, score_held_out
 from mercer.plots.fitted import ModelRows, rows_of, sample_gram
-from mercer.samples import Samples
+from mercer.samples import Samples, plain_targets
 from mercer.spoken import spoken
 from mercer.tables import ranks_of
 from mercer.threads import Clock, affordable_rows
@@ -148,6 +142,14 @@ def is_table(X: Samples) -> bool:
     return len(getattr(X, "shape", ())) == 2
 
 
+def _targets(y: Any, task: str) -> np.ndarray:
+    """Targets in any form as a learner of the task reads them; of a single column (n,)."""
+    y = plain_targets(y)
+    if task == "regression" and y.dtype.kind not in "fiub":
+        y = check_targets(np.empty((len(y), 0)), y, "a report")
+    return y[:, 0] if y.shape[1:] == (1,) else y
+
+
 @dataclass(eq=False)
 class Subject:
     """A fitted model and rows, from which `report_data` measures a report.
@@ -174,6 +176,10 @@ class Subject:
     values : bool
         Whether the report may hold values of single rows. Otherwise rows have only numbers in it,
         columns have no levels and ranges, and there are no residuals and no words of texts.
+    what_if : bool
+        Whether the page predicts by itself. It holds the rows that the model compares with then.
+    rows : bool
+        Whether such a page shows the training rows that are most alike to a row.
     time : float, optional
         About how many seconds the report may take. What is slow gets a share of them, and takes
         fewer rows, columns or draws; what is quick is always there.
@@ -205,14 +211,21 @@ class Subject:
     facts: TableFacts = field(default_factory=TableFacts)
     provenance: Provenance = field(default_factory=Provenance)
     values: bool = True
+    what_if: bool = False
+    rows: bool = True
     time: float | None = None
 
     def __post_init__(self) -> None:
+        if self.what_if and not self.values:
+            raise ValueError(
+                "what_if=True puts the rows that the model compares with into the page, which "
+                "values=False keeps out: leave one of them out."
+            )
         model, self.clock, self.found = self.model, Clock(self.time), dict[str, Any]()
         self.seed = self.provenance.seed or 0
         self.known = self.X is not None
-        self.fitted_rows = len(self.y) if self.known else 0
-        self.X_test, self.y_test = self.holdout[0], np.asarray(self.holdout[1])
+        self.task = "classification" if is_classifier(model) else "regression"
+        self.X_test, self.y_test = self.holdout[0], _targets(self.holdout[1], self.task)
         if self.y_test.shape[1:] > (1,):
             raise ValueError(
                 f"y has {self.y_test.shape[1]} columns, but a report is of one target: give one "
@@ -221,9 +234,9 @@ class Subject:
         if hasattr(model, "encoder_") and is_table(self.X_test):  # each row is encoded once
             self.X_test = model.encode_table(self.X_test)
             self.X = model.encode_table(self.X) if self.known else None
-        self.y = np.asarray(self.y) if self.known else self.y_test
+        self.y = _targets(self.y, self.task) if self.known else self.y_test
+        self.fitted_rows = len(self.y) if self.known else 0
         self.X = self.X if self.known else self.X_test
-        self.task = "classification" if is_classifier(model) else "regression"
         self.classes: Any = getattr(model, "classes_", None)
         self.ranks = ranks_of(self.classes, getattr(model, "order_", None))
         given = getattr(model, "metric_", getattr(model, "metric", None))

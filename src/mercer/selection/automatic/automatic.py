@@ -10,7 +10,7 @@ all candidates. ``schedule_`` has their order and settings, and ``replay=`` repe
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
@@ -23,7 +23,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimator import estimator
+from mercer.estimator import Seed, estimator
+from mercer.explain import Explainable, Explained, ShapleyValues, kept_rows, shapley_values
 from mercer.gram import ApproximationWarning, Place
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
@@ -51,7 +52,13 @@ from mercer.persistence import KeepsRecords, fields, whole
 from mercer.samples import EncodedColumns, recognised, said_of_form
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
-from mercer.selection.automatic.shown import Reasons, find_reasons, fitted_html, winner_code
+from mercer.selection.automatic.shown import (
+    Reasons,
+    explained_as,
+    find_reasons,
+    fitted_html,
+    winner_code,
+)
 from mercer.selection.automatic.trials import Known, Trials, fingerprint
 from mercer.tables import (
     Column,
@@ -74,7 +81,7 @@ EARLY_SHARE = 0.3  # of the time, for a machine of all rows before the search
 
 @fields(_stored=whole())
 @estimator
-class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
+class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
     """Abstract: the parts of the classifier and the regressor that are the same.
 
     Parameters
@@ -114,7 +121,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     only: str | None = None
     machines: list[KernelMachine] | None = None
     replay: list[dict] | None = None
-    random_state: Any = 0
+    random_state: Seed = 0
     n_jobs: int | None = None
     progress: Callable[[dict[str, Any]], object] | None = None
 
@@ -122,6 +129,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
     records: ClassVar[dict[str, type]] = {"columns_": Column, "kind": Column}
     sizes: ClassVar[Sizes] = Sizes()
 
+    background_ = None  # rows that stand for all; None in files of earlier versions
     spread_ = None  # how far off predictions are, of numbers and if a search was made
     targets_ = None  # the names of several targets
     moving_ = trend_ = ()  # labels of the features that move with the times of a fit
@@ -241,6 +249,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         settings = replace(settings, task=self._on_its_scale(settings))
         if self.machines is not None:
             self._fit_given(self.machines, settings)
+            self._keep_background(rows.matrix)
             self.seconds_ = self.final_seconds_ = clock.spent()
             return rows
         search, fitter = Trials(settings), Fitter(settings)
@@ -260,6 +269,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
         began = clock.spent()
         last = FinalFit(search, fitter, early)
         self.machine_, self._stored = last.run(planned)
+        self._keep_background(rows.matrix)
         self.leaderboard_ = state.board.table()
         self.schedule_ = [*(tried.entry for tried in state.schedule), final_entry(last.planned)]
         self.interrupted_ = "final fit" if last.cut else "search" if state.interrupted else None
@@ -350,6 +360,7 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             warnings.simplefilter("ignore", ApproximationWarning)
             fitted = [fitter.fit(*each, kernel) for each, kernel in zip(planned, kernels)]
         self.machine_, self._stored = mean_of(task, fitted, planned)
+        self._keep_background(rows.matrix)
         return rows
 
     def refit_seconds(self, times: float) -> float:
@@ -461,6 +472,34 @@ class AutomaticKernel(KeepsRecords, BaseEstimator, ABC):
             each prediction most.
         """
         return find_reasons(self, X, most)
+
+    def shapley_values(self, X, background=None, **options) -> ShapleyValues:
+        """What each column adds to the prediction of each row of X.
+
+        Parameters
+        ----------
+        X : table of n rows
+        background : table, optional
+            Rows that predictions are compared with. None takes the up to 100 training rows that the
+            model has kept, which stand for all.
+        **options
+            Further arguments of `mercer.explain.shapley_values`, which is called.
+        """
+        return shapley_values(self, X, background, **options)
+
+    def explained(self, output) -> Explained:
+        """What the model is made of, for `mercer.explain`."""
+        check_is_fitted(self)
+        return explained_as(self, output)
+
+    def _keep_background(self, M: EncodedColumns) -> None:
+        """Keep the rows that explanations compare new rows with."""
+        sources = [feature.source for feature in self.encoder_.features_]
+        numbers = {source: p for p, source in enumerate(dict.fromkeys(sources))}
+        owner = {j: numbers[source] for j, source in enumerate(sources)}
+        self.background_ = kept_rows(
+            self.machine_.summands(), owner, M, self._seed, Place(self.memory).budget()
+        )
 
     def code(self) -> str:
         """Python that fits the winner to ``X, y`` again, without a search.

@@ -6,16 +6,16 @@ from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from mercer.estimator import estimator
+from mercer.learners.base import Classifier
 from mercer.machines import Classification, metric_named
 from mercer.selection.automatic.automatic import AutomaticKernel
 from mercer.tables import levels_in_order, ranks_of
 
 
 @estimator
-class KernelClassifier(ClassifierMixin, AutomaticKernel):
+class KernelClassifier(Classifier, AutomaticKernel):
     """Classification of table rows by a kernel machine that is chosen and tuned for them.
 
     Parameters

@@ -98,7 +98,9 @@ class FinalFit:
         """Fit the winner as its plan says, then the partners: of a replay those that are planned,
         else as many as there is time for."""
         winner, plan = planned[0]
-        if plan.how in ("quick", "early", "instead"):
+        if plan.how == "instead":
+            self._fit_quickly(winner, plan)
+        elif plan.how in ("quick", "early"):
             self._fit_quickly(self._with_kernel(winner), plan)
         elif not self.search.state.schedule and self._early_is_better(winner):
             self._take_early(winner, "There was no time to try a candidate")
@@ -171,34 +173,33 @@ class FinalFit:
 
     def _has_quicker(self, winner: Candidate) -> bool:
         """Whether `_replace` has a machine that takes less time than that of all rows."""
-        n = len(self.fitter.settings.M)
+        n, kind = len(self.fitter.settings.M), winner.kind
         if winner.simple:
             return False
-        if winner.kind.good_on_few:
+        if kind.good_on_few and not kind.reads_columns:
             return n > self.sizes.fewest_rows
         few = min(self.sizes.smallest_rank, self.sizes.quick_rows)
-        return self.early is not None or winner.learn or winner.kind.reads_columns or n > few
+        return self.early is not None or winner.learn or kind.reads_columns or n > few
 
     def _replace(self, winner: Candidate, plan: Recipe) -> None:
         """Put a quicker machine in the place of a final fit that was cut short."""
-        winner = self._with_kernel(winner)
         why = "Interrupted" if self.cut else "The time was over"
-        if not self.cut and winner.kind.good_on_few:  # as good as in the search, on as few rows
-            rows = self.sizes.fewest_rows
-            plan = replace(plan, rows=rows, how="instead")
+        rows = self.sizes.fewest_rows
+        if not self.cut and winner.kind.good_on_few and len(self.fitter.settings.M) > rows:
+            # as good as in the search, on as few rows
             self.notices.append(f"{why} in the final fit: it was repeated with {rows} of the rows.")
-        elif not self.cut and self._early_is_better(winner):
+            self._fit_quickly(winner, replace(plan, rows=rows, how="instead"))
+            return
+        winner = self._with_kernel(winner)
+        if not self.cut and self._early_is_better(winner):
             self._take_early(winner, f"{why} in the final fit of {winner.name!r}")
             return
-        else:
-            rank = self._few_centres()
-            plan = Recipe(rank=rank, how="quick")
-            rows = min(self.sizes.quick_rows, len(self.fitter.settings.M))
-            self.notices.append(
-                f"{why} in the final fit: the model is a quicker one, kernel ridge with "
-                f"{min(rank, rows):,} centres on {rows:,} rows."
-            )
-        self._fit_quickly(winner, plan)
+        rank, rows = self._few_centres(), min(self.sizes.quick_rows, len(self.fitter.settings.M))
+        self.notices.append(
+            f"{why} in the final fit: the model is a quicker one, kernel ridge with "
+            f"{min(rank, rows):,} centres on {rows:,} rows."
+        )
+        self._fit_quickly(winner, Recipe(rank=rank, how="quick"))
 
     def _take_early(self, winner: Candidate, why: str) -> None:
         self.notices.append(
@@ -237,14 +238,13 @@ class FinalFit:
             self.planned, self.quick_rows = [(EARLY, plan)], np.arange(len(self.fitter.settings.M))
             self.fitted = [self.early or self.fitter.fit(EARLY, plan)]
             return
-        rows, learnt = None, self.search.state.learnt
+        learnt = self.search.state.learnt
         if plan.how == "quick":
-            rows = np.sort(self.search.state.rungs.order[: self.sizes.quick_rows])
+            self.quick_rows = np.sort(self.search.state.rungs.order[: self.sizes.quick_rows])
         # that of a fold is there already
         kernel = learnt.of(winner).kernel or learnt.of(winner, 0).kernel
         self.planned = [(winner, plan)]
-        self.quick_rows = np.arange(len(self.fitter.settings.M)) if rows is None else rows
-        self.fitted = [self.fitter.fit(winner, plan, kernel, rows)]
+        self.fitted = [self.fitter.fit(winner, plan, kernel, self.quick_rows)]
 
 
 def _left_out(machine: Any) -> np.ndarray:

@@ -7,11 +7,10 @@ from dataclasses import KW_ONLY, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import check_coverage, check_levels, target_names
+from mercer.learners.base import Regressor, check_coverage, check_levels, target_names
 from mercer.machines import JointScale, OneOutput, Regression, SearchSettings, TargetScale, Task
 from mercer.selection.automatic.automatic import AutomaticKernel
 from mercer.selection.automatic.spread import learn_spread
@@ -20,7 +19,7 @@ from mercer.tables import RowHashes
 
 
 @estimator
-class KernelRegressor(RegressorMixin, AutomaticKernel):
+class KernelRegressor(Regressor, AutomaticKernel):
     """Regression on table rows by a kernel machine that is chosen and tuned for them.
 
     Attributes and methods are those of `KernelClassifier`, without classes and probabilities, and

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields
 from html import escape
 from typing import Any
@@ -19,12 +19,13 @@ from sklearn.base import BaseEstimator
 
 import mercer.distances
 import mercer.kernels
+from mercer.explain import Explained
 from mercer.kernels import TableKernel
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import Reasons, largest_parts
-from mercer.machines import OneOutput
+from mercer.machines import OneOutput, times
 from mercer.machines.candidates import Candidate, Recipe, machine_kind
-from mercer.samples import Samples
+from mercer.samples import EncodedColumns, Samples
 from mercer.selection.automatic.kernel_machine import KernelMachine
 
 BLOCK = 4_000_000  # numbers of the largest matrix of contributions
@@ -59,6 +60,49 @@ def find_reasons(model: Any, X: Samples, most: int = 3) -> Reasons | ColumnReaso
         found.append((*largest_parts(parts, stored, most), *largest_parts(-parts, stored, most)))
     rows, shares, against, against_shares = (np.concatenate(each) for each in zip(*found))
     return Reasons(rows, shares, against, against_shares, machine.kind, len(stored))
+
+
+def explained_as(model: Any, output: str | None) -> Explained:
+    """A fitted automatic estimator as explanations read it.
+
+    Without an ``output`` classes are explained by the log-odds of the second of two classes, and of
+    more classes by the logarithm of each probability, less the mean of these.
+    """
+    machine, summands, names = model.machine_, model.machine_.summands(), model.targets_
+    finish = machine.finish
+    if model.task == "classification":
+        names = [str(c) for c in model.classes_]
+        if output is None:
+            k = len(names)
+            to = np.array([[-1.0], [1.0]]) if k == 2 else np.eye(k) - 1 / k
+            names = None if k == 2 else names
+
+            def odds(M: EncodedColumns) -> np.ndarray:
+                return (finish.slope * machine.outputs(M) + finish.bias) @ to
+
+            return _explained(model, [times(s, finish.slope * to) for s in summands], odds, names)
+    elif not finish.scale.name:
+        sizes = finish.scale.sizes
+        slope = np.asarray(finish.slope * sizes)
+
+        def unlimited(M: EncodedColumns) -> np.ndarray:
+            return slope * machine.outputs(M) + finish.bias * sizes
+
+        return _explained(model, [times(s, slope) for s in summands], unlimited, names)
+    if model.background_ is None:  # nothing tells the constant
+        return _explained(model, [machine], machine, names)
+    one = model.background_[:1]
+    constant = machine.outputs(one) - sum(summand(one) for summand in summands)
+    return _explained(model, summands, machine, names, lambda sums: finish(sums + constant))
+
+
+def _explained(
+    model: Any, summands: list, function: Callable, names: list | None, link: Callable | None = None
+) -> Explained:
+    columns: defaultdict[Any, list[int]] = defaultdict(list)
+    for j, feature in enumerate(model.encoder_.features_):
+        columns[feature.source].append(j)
+    return Explained(function, model.encode, columns, summands, link, names, model.background_)
 
 
 MOST = 5  # columns whose weights are shown

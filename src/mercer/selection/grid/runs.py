@@ -24,6 +24,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils import _safe_indexing
 
 from mercer.callers import first_outside
+from mercer.learners.base import Classifier
 from mercer.samples import Samples
 from mercer.selection.grid.plan import Plan, Sharing
 from mercer.streams import count_rows
@@ -309,7 +310,7 @@ class Planned(BaseEstimator):
         value = getattr(model, name)
         if name not in SCORED:
             return value
-        if name == "score" and type(model).score is ClassifierMixin.score:
+        if name == "score" and type(model).score in (Classifier.score, ClassifierMixin.score):
             value = partial(right_share, model)
 
         @wraps(value)
@@ -327,7 +328,7 @@ class Planned(BaseEstimator):
 def right_share(model: Any, X: Any, y: np.ndarray, sample_weight: Any = None) -> float:
     """The accuracy that a classifier's ``score`` is, without its checks, which cost more."""
     if np.ndim(y) != 1:
-        return ClassifierMixin.score(model, X, y, sample_weight)
+        return Classifier.score(model, X, y, sample_weight)
     return float(np.average(model.predict(X) == y, weights=sample_weight))
 
 

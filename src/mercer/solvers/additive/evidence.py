@@ -58,7 +58,8 @@ class EvidenceRidge:
         likelihood: :math:`e_j = \sum_{k ∈ j} (1 - λ_j (A^{-1})_{kk})`, A = G + λ,
         :math:`σ^2 = \|y - Φβ\|^2 / (n - \sum e - 1)` and :math:`λ_j = σ^2 e_j / \|β_j\|^2`.
     tol : float
-        Stop when no logarithm of a penalty below 1e6 changes by more than this.
+        Stop when no logarithm of a penalty below 1e6 changes by more than this, times the degrees
+        of freedom of its part if they are below 1.
     max_iter : int
 
     Notes
@@ -114,7 +115,9 @@ class EvidenceRidge:
             step = np.log(next_penalties(system.freedom, system.beta, parts, noise) / penalties)
             step[(penalties >= SETTLED) | (sizes == 0)] = 0
             wanted = (penalties * np.exp(HASTE * step)).clip(SMALLEST, LARGEST)
-            moved = float(np.abs(np.log(wanted / penalties)).max(initial=0.0)) / HASTE
+            change = np.abs(np.log(wanted / penalties)) / HASTE
+            # what has hardly a degree of freedom moves no prediction, however its penalty grows
+            moved = float((change * np.minimum(system.freedom, 1.0)).max(initial=0.0))
             penalties = wanted
             if moved < self.tol:
                 reason = Reason.CONVERGED  # one more solution, with these penalties

@@ -18,6 +18,8 @@ from mercer.solvers.additive.row_design import RowDesign
 from mercer.solvers.result import Reason, Result
 from mercer.threads import raise_if_stopped
 
+ROUNDING = 1e-6  # of the largest entry of a Gram matrix in single precision
+
 
 @dataclass(frozen=True)
 class ExactSum:
@@ -153,7 +155,9 @@ class RowRidge:
         # A β = Φᵀ W Φ β + λ β = Φᵀ W y over all rows
         share = float(weights.sum() / w.sum())
         lam = np.repeat(found.penalties, [part.stop - part.start for part in design.parts])
-        factor = cho_factor(share * G + np.diag(np.maximum(lam, 1e-8)), lower=True)
+        # equal columns leave rounding errors below 0, which small penalties do not outweigh
+        least = ROUNDING * share * float(np.diagonal(G).max())
+        factor = cho_factor(share * G + np.diag(np.maximum(lam, least)), lower=True)
         beta, b = found.coef.copy(), design.sums(weights * y)
 
         def product(v: np.ndarray) -> np.ndarray:

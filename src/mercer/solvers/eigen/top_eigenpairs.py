@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from mercer.estimator import Seed
 from mercer.gram import FactoredGram, GramOperator, Place, refuse_overflow, require
 from mercer.solvers.result import Reason, Result
 from mercer.threads import blas_limit, blas_threads, raise_if_stopped
@@ -84,7 +84,7 @@ class TopEigenSolver:
     tol: float = 1e-6
     max_iter: int = 300
     memory: int | float | str | None = None
-    random_state: Any = None
+    random_state: Seed = None
     patience: int | None = None
 
     def solve(self, K: GramOperator, start: np.ndarray | None = None) -> Eigenpairs:

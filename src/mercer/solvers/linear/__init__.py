@@ -1,11 +1,10 @@
 """Linear machines on rows of numbers: support vector machines and the perceptron in the primal."""
 
 from mercer.solvers.linear.linear_dual import ClassDual, ClassRows, LinearDual, LinearResult
-from mercer.solvers.linear.linear_lasso import solve_lasso
 from mercer.solvers.linear.linear_passes import LinearPasses, PassedMachine
 from mercer.solvers.linear.linear_perceptron import LinearPerceptron, LinearPerceptronSolver
 from mercer.solvers.linear.linear_rows import FACTORED, LinearRows
-from mercer.solvers.linear.linear_svm import LinearSolver
+from mercer.solvers.linear.linear_svm import LinearSolver, solve_lasso
 
 __all__ = [
     "FACTORED", "ClassDual", "ClassRows", "LinearDual", "LinearPasses", "LinearPerceptron",

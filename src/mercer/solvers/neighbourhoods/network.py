@@ -9,6 +9,7 @@ which the parameters stand in one array.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -110,6 +111,16 @@ class Network:
         """The same with parameters of its own."""
         sizes = self.columns, self.extra, self.width, self.hidden
         return Network(*sizes, self.parameters.copy(), self.running.copy())
+
+    def layers(self) -> dict[str, np.ndarray]:
+        """The parameters by their names, as they are padded: see `layer_shapes`."""
+        wide = padded(self.width, 16)
+        shapes = layer_shapes(
+            self.columns, padded(self.extra, 8), wide, padded(self.hidden, 8)
+        )  # fmt: skip
+        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())])
+        parts = (self.parameters[a:b] for a, b in pairwise(ends))
+        return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts)}
 
     def embed(self, numbers: np.ndarray, extra: np.ndarray, n_jobs: int | None) -> np.ndarray:
         """z of rows, (n, width) in float32; ``extra`` may be filled up with zeros already."""

@@ -356,12 +356,7 @@ class _Run:
         return self.judgement(self.network, self.total, self.embedded(), FEW, TEMPERATURES)
 
     def judgement(
-        self,
-        network: Network,
-        step: int,
-        Z: np.ndarray,
-        most: int,
-        temperatures: tuple[float, ...],
+        self, network: Network, step: int, Z: np.ndarray, most: int, temperatures: tuple[float, ...]
     ) -> Checkpoint:
         """The least loss of the first held-out rows, and its temperature; Z are training rows."""
         rows, held = self.rows, self.held

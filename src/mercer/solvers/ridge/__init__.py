@@ -1,10 +1,6 @@
 """(K + λ W⁻¹) a = y: dense, iterative, of low rank, local; and Newton's method for classes."""
 
-from mercer.solvers.ridge.cholesky import (
-    CholeskyFactor,
-    CholeskySolver,
-    left_out_fit,
-)
+from mercer.solvers.ridge.cholesky import CholeskyFactor, CholeskySolver, left_out_fit
 from mercer.solvers.ridge.conjugate_gradient import (
     ConjugateGradientSolver,
     NystroemPreconditioner,

@@ -13,11 +13,7 @@ import numpy as np
 
 from mercer.gram import FeatureGram, GramOperator, require
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.ridge.ridge_system import (
-    RidgeSystem,
-    check_penalties,
-    solve_by_penalty,
-)
+from mercer.solvers.ridge.ridge_system import RidgeSystem, check_penalties, solve_by_penalty
 
 STRIP = 512  # rows of the eigenvectors that are squared at a time
 

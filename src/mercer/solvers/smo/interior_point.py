@@ -30,11 +30,7 @@ NEWTON_STEPS = 8  # most steps in a call
 LENGTHS = (1.0, 0.3, 0.1)  # lengths of a step that is projected on the bounds
 MOST_HELD = 64  # if more variables (or a 16th of all, if more) reach a bound, H is factored again
 ROUNDING = 1e-14  # error of a sum, in units of the sum of the absolute values
-NEWTON_RIDGES = (
-    64.0,
-    1e5,
-    1e8,
-)  # added to the diagonal, in units of K's rounding
+NEWTON_RIDGES = (64.0, 1e5, 1e8)  # added to the diagonal, in units of K's rounding
 
 
 def newton_steps(

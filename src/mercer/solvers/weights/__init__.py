@@ -1,8 +1,7 @@
 """Weights of many kernels: by alignment, by margin, by neighbourhoods."""
 
-from mercer.solvers.weights.alignment_weights import AlignmentWeights
-from mercer.solvers.weights.easy_weights import EasyWeights
 from mercer.solvers.weights.kernel_products import InnerProducts, inner_products
+from mercer.solvers.weights.kernel_weights import AlignmentWeights, EasyWeights
 from mercer.solvers.weights.margin_weights import HingeMachines, MarginWeights, RidgeMachine
 from mercer.solvers.weights.neighbourhood_weights import NeighbourhoodWeights
 from mercer.solvers.weights.nonnegative import equal_if_none, nonnegative_minimum

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mercer.samples import all_kinds, kind_in_cells, kind_named
 from mercer.tables.column_kinds.dates import DateColumns
 from mercer.tables.column_kinds.interface import ColumnKind
@@ -66,13 +64,12 @@ def column_kind(name: str) -> ColumnKind:
     return found
 
 
-def object_column(present: np.ndarray) -> ColumnKind | None:
+def object_column(cells: list) -> ColumnKind | None:
     """The kind of column whose known values all are samples of a registered kind, or objects of
     JSON that are such; or None."""
-    cells = present.tolist() if present.dtype == object else []
-    if cells and isinstance(cells[0], str) and cells[0].lstrip().startswith("{"):
-        cells = list(map(of_json, cells))
     kind = kind_in_cells(cells)
+    if kind is None and cells and isinstance(cells[0], str) and cells[0].lstrip()[:1] == "{":
+        kind = kind_in_cells(list(map(of_json, cells)))
     return None if kind is None else ObjectColumns(kind)
 
 

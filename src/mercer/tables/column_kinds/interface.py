@@ -96,6 +96,13 @@ class ColumnKind(ABC):
         """Numbers or dates of an ordered column; NaN or NaT where a value cannot be read."""
         raise TypeError(f"a column of the kind {self.name!r} has no order.")
 
+    def numbers(self, values: np.ndarray, column: Any = None) -> np.ndarray:
+        """What `read` finds as floats: dates in their unit since 1970, and NaN where none is."""
+        read = self.read(values, column)
+        if read.dtype.kind != "M":
+            return np.asarray(read, np.float64)
+        return np.where(np.isnat(read), np.nan, read.astype(np.int64).astype(np.float64))
+
     def series(self, column: Any, values: np.ndarray) -> dict[str, np.ndarray]:
         """The numbers that a model reads of an ordered column, by their labels."""
         return {}
@@ -142,8 +149,7 @@ def level_texts(values: np.ndarray, missing: str = "") -> list[str]:
     >>> level_texts(np.array([1.0, 2.5, np.nan]), missing="?")
     ['1', '2.5', '?']
     """
-    gone = missing_values(values)
-    if values.dtype.kind != "O" and gone.any():
+    if values.dtype.kind != "O" and (gone := missing_values(values)).any():
         values = values.astype(object)
         values[gone] = None
     cells = values.tolist()

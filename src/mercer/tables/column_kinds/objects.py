@@ -134,16 +134,16 @@ class SeriesColumns(ObjectColumns):
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:
         found = super().distribution(column, values)
         cells = self._shown(column, values)
-        return found._replace(curve=_mean_curve(cells)) if cells else found
+        return found._replace(curve=self._mean_curve(cells)) if cells else found
 
-
-def _mean_curve(cells: list) -> list[float]:
-    """The mean of the first channels of series, each stretched to the same number of points."""
-    places, total = np.linspace(0, 1, CURVE), np.zeros(CURVE)
-    for cell in cells:
-        points = np.asarray(cell, np.float64).reshape(len(cell), -1)[:, 0]
-        total += np.interp(places, np.linspace(0, 1, len(points)), points) / len(cells)
-    return total.tolist()
+    def _mean_curve(self, cells: list) -> list[float]:
+        """The mean of the first channels of series, each stretched to the same number of points."""
+        places, total = np.linspace(0, 1, CURVE), np.zeros(CURVE)
+        for cell in cells:
+            points: Any = self.samples.curves(cell)
+            times = np.linspace(0, 1, len(points))
+            total += np.interp(places, times, points[:, 0]) / len(cells)
+        return total.tolist()
 
 
 class SetColumns(ObjectColumns):
@@ -159,9 +159,9 @@ class SetColumns(ObjectColumns):
 
     def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
         items: Counter = Counter()
-        for value, c in counts.items():
-            for item in dict.fromkeys(items_of(value, column.separator)):
-                items[level_text(item)] += c
+        for value, c in counts.items():  # sorted: a set has another order in each process
+            for item in sorted({*map(level_text, items_of(value, column.separator))}):
+                items[item] += c
         return None, None, [item for item, _ in items.most_common(10)]
 
     def cells(self, column: Any, values: np.ndarray) -> list:
@@ -171,9 +171,8 @@ class SetColumns(ObjectColumns):
         return {str(column.name): "items"}
 
     def distribution(self, column: Any, values: np.ndarray) -> Distribution:
-        found = Counter(
-            level_text(item) for items in self.cells(column, values) for item in set(items)
-        )
+        cells = self.cells(column, values)
+        found = Counter(item for cell in cells for item in sorted({*map(level_text, cell)}))
         common = found.most_common(MOST_SHOWN)
         return Distribution([c for _, c in common], levels=[item for item, _ in common])
 

@@ -36,8 +36,9 @@ class VectorColumns(ObjectColumns):
     def check(self, name: object, present: np.ndarray) -> None:
         lengths = vector_lengths(present.tolist())
         if lengths is None:
+            other = next(v for v in present.tolist() if vector_lengths([v]) is None)
             raise ValueError(
-                f"kind: {name}='vector', but the column holds {_first_other(present.tolist())}: "
+                f"kind: {name}='vector', but the column holds {short(other)}: "
                 'give lists of numbers, or texts such as "[0.1, 0.2]".'
             )
         if len(set(lengths)) > 1:
@@ -121,8 +122,3 @@ def are_vectors(cells: list) -> bool:
     found = [vector for vector in map(as_vector, cells) if vector is not None]
     vectors = len(found) == len(cells) > 0 and kind_named("vectors").recognise(found, found)
     return vectors is found
-
-
-def _first_other(cells: list) -> str:
-    others = (cell for cell in cells if vector_lengths([cell]) is None)
-    return short(next(others))

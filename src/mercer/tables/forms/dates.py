@@ -215,10 +215,9 @@ def _one_day(parts: dict[str, str | None]) -> np.datetime64 | None:
 
 
 def _year(parts: dict[str, str | None]) -> int:
-    return int(parts["y"] or 0) if parts.get("y") else _century(int(parts.get("yy") or 0))
-
-
-def _century(short: int) -> int:
+    if parts.get("y"):
+        return int(parts["y"] or 0)
+    short = int(parts.get("yy") or 0)
     return short + (2000 if short < PIVOT else 1900)
 
 

@@ -228,17 +228,13 @@ def simple_numbers(texts: list[str], hints: Hints) -> tuple[dict[str, Any], np.n
 
     `form_of` says the same of such a column, and looks at each different cell.
     """
-    form, shapes, numbers = Numbers(), Counter[str](), np.zeros(0)
+    form, shapes = Numbers(), Counter[str]()
     for some in (texts[:: len(texts) // SAMPLED + 1], texts):
-        of_each = shapes_of(some)
-        shapes = Counter(of_each)
+        shapes = Counter(shapes_of(some))
         form = numbers_of_shapes(shapes, hints.decimal)
-        if form is None or any(map(CODE.fullmatch, shapes)):
+        if form is None or any(map(CODE.fullmatch, shapes)) or not all(map(form.fits, shapes)):
             return None
-        known, numbers = form.simple_cells(some, of_each)
-        if len(known) < len(some):
-            return None
-    return _written(form, shapes, hints), numbers
+    return _written(form, shapes, hints), form.numbers_in(texts)
 
 
 def read_dates(counts: Counter, hints: Hints) -> Read:

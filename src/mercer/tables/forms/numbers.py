@@ -7,6 +7,7 @@ text by it. spelled.py reads a number by itself.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from mercer.tables.forms.spelled import (
 )
 
 MOSTLY = 0.95  # of the texts that are no missing values have a unit of one kind
+LONG = 800  # texts that polars reads in less time, where it is loaded
 LEAST = 0.5  # of them have a unit that is in no list
 _LIMIT = re.compile(r"\s*(<=?|>=?|≤|≥)\s*")
 PLAIN = {*"09-.,"}  # in the shapes of numbers without units, signs and limits
@@ -192,24 +194,30 @@ class Numbers:
         some, numbers = self.simple_cells(texts)
         return dict(zip(some, numbers.tolist()))
 
-    def simple_cells(
-        self, texts: list[str], shapes: list[str] | None = None
-    ) -> tuple[list[str], np.ndarray]:
-        """The texts that are digits and points alone, which may be equal, and their numbers.
-
-        A pattern is tried on each of the ``shapes`` that the texts have, instead of on each text.
-        """
-        decimal, size = self.decimal or ".", 100 if self.shares else 1
-        shapes = shapes_of(texts) if shapes is None else shapes
+    def simple_cells(self, texts: list[str]) -> tuple[list[str], np.ndarray]:
+        """The texts that are digits and points alone, which may be equal, and their numbers."""
+        shapes = shapes_of(texts)
         different = set(shapes)
-        known = {shape for shape in different
-                 if len(shape) <= LONGEST and SIMPLE[decimal].fullmatch(shape)}  # fmt: skip
-        some = texts
+        known = {shape for shape in different if self.fits(shape)}
         if known != different:
-            some = [text for text, shape in zip(texts, shapes) if shape in known]
-        digits = "\n".join(some).replace("," if decimal == "." else ".", "").replace(",", ".")
-        numbers = np.fromiter(map(float, digits.split("\n") if some else ()), np.float64) + 0.0
-        return some, size * numbers
+            texts = [text for text, shape in zip(texts, shapes) if shape in known]
+        return texts, self.numbers_in(texts)
+
+    def fits(self, shape: str) -> bool:
+        """Whether texts of a shape are digits and points alone."""
+        return len(shape) <= LONGEST and SIMPLE[self.decimal or "."].fullmatch(shape) is not None
+
+    def numbers_in(self, texts: list[str]) -> np.ndarray:
+        """The numbers of texts that are digits and points alone."""
+        comma, size = "." if self.decimal == "," else ",", 100 if self.shares else 1
+        polars = sys.modules.get("polars")
+        if polars is not None and len(texts) > LONG:
+            cells = polars.Series(texts).str.replace_all(comma, "", literal=True)
+            numbers = cells.str.replace(",", ".", literal=True).cast(float).to_numpy()
+        else:
+            digits = "\n".join(texts).replace(comma, "").replace(",", ".")
+            numbers = np.fromiter(map(float, digits.split("\n") if texts else ()), np.float64)
+        return size * (numbers + 0.0)
 
     def read(self, texts: Iterable[str]) -> dict[str, float]:
         """The numbers of texts, as far as they are some."""

@@ -52,11 +52,11 @@ def _moments(cells: Any, zone: str = "") -> Any:
 WHOLE = {
     "boolean": Whole("^(?:true|false|True|False|TRUE|FALSE)$",
                      lambda cells: cells.str.to_lowercase() == "true", "TRUE", "True"),
+    "integer": Whole("^[+-]?[0-9]+$", lambda cells: cells.str.strip_prefix("+").cast(int), "+12",
+                     "12"),
     # numbers with a decimal point and nothing else
     "plain": Whole(r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|NaN)$", _points,
                    "+1.5e3", "1500.0"),
-    "integer": Whole("^[+-]?[0-9]+$", lambda cells: cells.str.strip_prefix("+").cast(int), "+12",
-                     "12"),
     "long": Whole("", _long, "12345678901234567890", "12345678901234567890"),
     "comma number": Whole(COMMA_DIGITS, _commas, "1.234,5", "1234.5"),
     "date": Whole(f"^{DAY}$", lambda cells: cells.str.to_date("%Y-%m-%d", strict=False),

@@ -53,6 +53,8 @@ SPARSE = {"margins": 4e-8, "bayes": 3e-9, "centroids": 1e-8, "logistic": 4e-7}
 EACH_CELL, PAIR_CELL = 2e-8, 1e-9  # of a value, and of a pair of values, in an additive model
 #: of the square of its columns, of which more than some have fewer functions each
 SYSTEM, SYSTEM_COLUMNS = 0.006, 20
+#: of the root of the rows, if a category has many levels: its pairs have more functions
+WIDE, WIDE_LEVELS = 0.009, 10
 SCREENING = 1e-6  # seconds for each value of a column and its features
 JUDGING = 7  # leaves that are solved to choose a penalty: two for each of some values
 EACH_CENTRE = 2.3e-8  # seconds for each row and centre of a low-rank fit
@@ -143,9 +145,13 @@ class Costs:
         own = EACH_WINDOW + n * n * (PAIR + PAIR_OUTPUT * self.outputs)
         return n * n * entry + self.loops * own
 
-    def additive(self, rows: int, columns: int) -> float:
-        """An additive model of one output: the system of its functions, and counts of cells."""
+    def additive(self, rows: int, columns: int, levels: int) -> float:
+        """An additive model of one output: the system of its functions, and counts of cells.
+
+        ``levels`` are those of the category that has most of them.
+        """
         solving = SYSTEM * min(columns, SYSTEM_COLUMNS) ** 2
+        solving += (levels > WIDE_LEVELS) * WIDE * np.sqrt(rows)
         return self.algebra * solving + self.loops * rows * columns * (
             EACH_CELL + PAIR_CELL * columns
         )

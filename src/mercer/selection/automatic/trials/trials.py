@@ -337,6 +337,8 @@ class Trials:
         if self.state.rungs.fits_once(candidate):
             known = Recipe(candidate.machine, steps=steps[0]) if steps else None
             network = known or self.forecast.network(candidate, self._reserve())
+            if network.steps == 0:  # its time went after it was chosen
+                network = replace(network, steps=1, seconds=None)
             found = self.fits.once(candidate, network)
         else:
             penalty = self._penalty_before(candidate, rung[0])

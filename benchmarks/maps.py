@@ -1,0 +1,345 @@
+"""Maps of digits beside umap-learn and openTSNE: processor seconds, and what the maps keep. Then
+classes that spread from few rows, and missing cells, beside scikit-learn; and how fast the page of
+a map is drawn in a headless browser. Then neighbours among many series, and clusters of wide rows.
+
+The graph of 15 neighbours is given to all, so that the map alone is timed; compilation is done
+beforehand. What a graph by descent takes, and its recall, is a row of its own. MNIST (70,000 rows)
+needs MERCER_DATA. MERCER_MAPS names a Python that has umap-learn and openTSNE, which need versions
+of their own of what they stand on; else they are left out.
+"""
+
+import gzip
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from playwright.sync_api import sync_playwright
+from scipy.sparse import csr_array
+from scipy.stats import spearmanr
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_iris,
+    load_wine,
+)
+from sklearn.impute import KNNImputer as TheirImputer
+from sklearn.semi_supervised import LabelSpreading as Theirs
+
+from harness import Section, data_folder, options
+from mercer import (
+    HDBSCAN,
+    KNeighborsClassifier,
+    KNNImputer,
+    LabelSpreading,
+    NearestNeighbors,
+    NeighbourEmbedding,
+)
+from mercer.distances import DTW, Minkowski
+from mercer.plots import MapDisplay
+from mercer.search import NeighbourGraph, SampleDescentIndex
+
+K, JUDGED = 15, 1000
+
+#: what a peer does in a process of its own: it prints its processor seconds, and saves its map
+PEER = """
+import sys, time
+import numpy as np
+folder, name = sys.argv[1:]
+X, near, far = (np.load(f"{folder}/{part}.npy") for part in ("X", "near", "far"))
+
+def umap_learn(X, near, far):
+    import umap
+    own = np.arange(len(X))[:, None]
+    graph = np.hstack([own, near]), np.hstack([np.zeros((len(X), 1)), far]).astype(np.float32), None
+    model = umap.UMAP(n_neighbors=near.shape[1] + 1, precomputed_knn=graph, random_state=0)
+    return model.fit_transform(X)
+
+def open_tsne(X, near, far):
+    from openTSNE import TSNEEmbedding, affinity, initialization, nearest_neighbors
+    graph = nearest_neighbors.PrecomputedNeighbors(near, far)
+    pull = affinity.Uniform(knn_index=graph, k_neighbors=near.shape[1], n_jobs=2)
+    start = initialization.pca(X, random_state=0)
+    made = TSNEEmbedding(start, pull, negative_gradient_method="fft", n_jobs=2, random_state=0)
+    made = made.optimize(60, exaggeration=12, momentum=0.5)
+    return np.asarray(made.optimize(190, momentum=0.8))
+
+run = {"umap-learn": umap_learn, "openTSNE": open_tsne}[name]
+run(X[:500], np.minimum(near[:500], 499), far[:500])
+began, wall = time.process_time(), time.perf_counter()
+Y = run(X, near, far)
+print(time.process_time() - began, time.perf_counter() - wall)
+np.save(f"{folder}/Y.npy", Y)
+"""
+
+
+def mnist() -> tuple[np.ndarray, np.ndarray] | None:
+    """All 70,000 rows, and their labels."""
+    folder = data_folder()
+    if folder is None:
+        return None
+    parts = []
+    for kind, skip in (("images", 16), ("labels", 8)):
+        bytes_ = [
+            gzip.decompress((Path(folder) / f"images/mnist_{part}_{kind}.idx.gz").read_bytes())[
+                skip:
+            ]
+            for part in ("train", "test")
+        ]
+        parts.append(np.frombuffer(b"".join(bytes_), np.uint8))
+    return parts[0].reshape(len(parts[1]), -1).astype(np.float32), parts[1]
+
+
+def kept(X: np.ndarray, near: np.ndarray, Y: np.ndarray, labels: np.ndarray) -> list[float]:
+    """The share of neighbours that a map keeps, accuracy in it, correlation of distances."""
+    some = np.random.default_rng(0).permutation(len(X))[:JUDGED]
+    index = NearestNeighbors(n_neighbors=K).fit(Y.astype(np.float64))
+    flat = index.kneighbors()[1][some]
+    share = np.mean([len({*a} & {*b}) / K for a, b in zip(near[some], flat)])
+    rest = np.setdiff1d(np.arange(len(X)), some)
+    accuracy = KNeighborsClassifier(K).fit(Y[rest], labels[rest]).score(Y[some], labels[some])
+    few = some
+    pairs = np.triu_indices(len(few), 1)
+    gaps = [np.sqrt(((R[few][:, None] - R[few]) ** 2).sum(axis=2))[pairs] for R in (X, Y)]
+    far: Any = spearmanr(*gaps)
+    return [float(share), float(accuracy), float(far.statistic)]
+
+
+def main() -> None:
+    args = options()
+    section = Section(
+        "maps",
+        "Maps of digits from a graph of 15 neighbours that is given.",
+        ["data", "method", "processor seconds", "seconds", "neighbours kept", "accuracy",
+         "correlation of distances"],
+    )  # fmt: skip
+    sets: dict[str, Any] = {"digits": load_digits(return_X_y=True)}
+    large = None if args.quick else mnist()
+    if large is None:
+        section.note("MNIST was left out: it needs MERCER_DATA, and no --quick")
+    else:
+        sets["MNIST"] = large
+    python = os.environ.get("MERCER_MAPS", "")
+    for data, (X, labels) in sets.items():
+        far, near = NearestNeighbors(n_neighbors=K).fit(X).kneighbors()
+        starts = np.arange(0, near.size + 1, K)
+        graph = csr_array((far.ravel(), near.ravel(), starts), shape=(len(X), len(X)))
+        began, wall = time.process_time(), time.perf_counter()
+        descended = NeighbourGraph(Minkowski(), K, "descent").fit(X)
+        seconds = time.process_time() - began, time.perf_counter() - wall
+        name = f"graph by descent, recall {descended.recall(JUDGED):.3f}"
+        section.row(data, name, *(f"{value:.1f}" for value in seconds), "", "", "")
+        began, wall = time.process_time(), time.perf_counter()
+        Y = NeighbourEmbedding(K, metric="precomputed", random_state=0).fit(graph).embedding_
+        spent = time.process_time() - began, time.perf_counter() - wall
+        rows: dict[str, tuple[float, ...]] = {
+            "NeighbourEmbedding": (*spent, *kept(X, near, Y, labels))
+        }
+        for name in ("umap-learn", "openTSNE") if python else ():
+            with tempfile.TemporaryDirectory() as folder:
+                for part, values in (("X", X), ("near", near), ("far", far)):
+                    np.save(f"{folder}/{part}.npy", values)
+                done = subprocess.run(
+                    [python, "-W", "ignore", "-c", PEER, folder, name],
+                    check=True, capture_output=True, text=True,
+                )  # fmt: skip
+                seconds = [float(word) for word in done.stdout.split()[-2:]]
+                Y = np.load(f"{folder}/Y.npy")
+            rows[name] = (*seconds, *kept(X, near, Y, labels))
+        for name, (processor, wall, *found) in rows.items():
+            cells = [f"{processor:.1f}", f"{wall:.1f}", *(f"{value:.3f}" for value in found)]
+            section.row(data, name, *cells)
+    if python:
+        listed = subprocess.run(
+            [python, "-c", "import umap, openTSNE; print(umap.__version__, openTSNE.__version__)"],
+            capture_output=True, text=True, check=True,
+        ).stdout.split()  # fmt: skip
+        section.note(f"umap-learn {listed[0]}, openTSNE {listed[1]}; their compilation is left out")
+    section.finish(args.write)
+    spread_labels(args, sets)
+    fill_cells(args)
+    draw_page(args)
+    take_costly_distances(args, large)
+
+
+def take_costly_distances(args: Any, large: Any) -> None:
+    """The graph of series by descent, and clusters of the first rows of MNIST."""
+    section = Section(
+        "costly",
+        "Neighbours among series of length 100 under DTW by descent, and HDBSCAN of wide rows.",
+        ["task", "rows", "processor seconds", "pairs compared for a row", "share of all pairs",
+         "recall"],
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(20, 100)).cumsum(axis=1)
+    for n in (2_000,) if args.quick else (5_000, 20_000):
+        series = base[rng.integers(20, size=n)] + 0.3 * rng.normal(size=(n, 100)).cumsum(axis=1)
+        for window in (None, 0.1):
+            began = time.process_time()
+            graph = NeighbourGraph(DTW(window=window), K, "descent").fit([*series])
+            spent, index = time.process_time() - began, graph.index_
+            each = index.n_compared_ / n if isinstance(index, SampleDescentIndex) else n
+            began = time.process_time()
+            recall = graph.recall(500)
+            whole = (time.process_time() - began) * n / 500
+            name = f"DTW, {'no window' if window is None else f'window {window}'}"
+            share = f"{2 * each / (n - 1):.3f}"
+            section.row(name, f"{n:,}", f"{spent:.1f}", f"{each:.0f}", share, f"{recall:.4f}")
+            section.row(f"{name}, exact, from 500 rows", f"{n:,}", f"{whole:.1f}", "", "", "")
+    if large is not None:
+        for n in (20_000, 60_000):
+            began = time.process_time()
+            HDBSCAN(20).fit(large[0][:n])
+            spent = time.process_time() - began
+            section.row("HDBSCAN, MNIST x 784", f"{n:,}", f"{spent:.1f}", "", "", "")
+    section.finish(args.write)
+
+
+def draw_page(args: Any) -> None:
+    """The page of many points in a headless Chromium of 1280 x 800, which has no graphics card."""
+    section = Section(
+        "page",
+        "The page of a map with eight columns of numbers and three of levels, while it is moved.",
+        ["rows", "MB", "processor seconds to write", "ms a picture", "pictures a second"],
+    )
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        section.note("no browser was found")
+    else:
+        rng = np.random.default_rng(0)
+        for n in (1_000, 10_000, 100_000):
+            columns = {f"x{i}": rng.normal(size=n) for i in range(8)}
+            levels = {f"c{i}": rng.choice(list("abcde"), n) for i in range(3)}
+            groups = rng.integers(0, 30, n)
+            points = 20 * rng.normal(size=(30, 2))[groups] + rng.normal(size=(n, 2))
+            display = MapDisplay(points, pd.DataFrame(columns | levels), labels=groups)
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "map.html"
+                began = time.process_time()
+                display.write(path)
+                spent = time.process_time() - began
+                with sync_playwright() as playwright:
+                    chromium = playwright.chromium.launch(
+                        executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
+                    )
+                    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+                    page.goto(path.as_uri())
+                    while page.evaluate("waiting"):  # wait_for_function would need eval
+                        page.wait_for_timeout(20)
+                    each, rate = page.evaluate(MOVES)
+                    chromium.close()
+                megabytes = f"{path.stat().st_size / 1e6:.1f}"
+            section.row(f"{n:,}", megabytes, f"{spent:.2f}", f"{each:.1f}", f"{rate:.0f}")
+    section.finish(args.write)
+
+
+#: the median time of a picture, and how many there are in two seconds of moving
+MOVES = """async () => {
+  const times = [];
+  for (let i = 0; i < 30; i++) {
+    const began = performance.now();
+    x0 += 50; render();
+    times.push(performance.now() - began);
+  }
+  const began = performance.now();
+  let shown = 0;
+  while (performance.now() - began < 2000) {
+    move(3, 1); shown++;
+    await new Promise(done => requestAnimationFrame(done));
+  }
+  return [times.sort((a, b) => a - b)[15], shown / 2];
+}"""
+
+
+def fill_cells(args: Any) -> None:
+    """Tables of which a tenth of the cells is lost and filled again, beside scikit-learn."""
+    section = Section(
+        "cells",
+        "A tenth of the cells of tables is lost and filled again: errors of numbers in standard "
+        "deviations, and the share of the other cells that is right.",
+        ["table", "method", "processor seconds", "error of numbers", "others right"],
+    )
+    loads: list[Any] = [load_iris, load_wine, load_diabetes, load_breast_cancer]
+    tables = {load.__name__.removeprefix("load_"): load(as_frame=True).frame for load in loads}
+    folder = data_folder()
+    if folder is None:
+        section.note("tables with columns that are no numbers need MERCER_DATA")
+    else:
+        for name in ("penguins", "titanic", "credit_g", "adult_test.csv.gz"):
+            path = Path(folder) / "categorical" / (name if "." in name else f"{name}.csv")
+            tables[name.partition(".")[0]] = pd.read_csv(
+                path, keep_default_na=False, na_values=[""]
+            )
+    for name, table in tables.items():
+        lost = np.random.default_rng(0).random(table.shape) < 0.1
+        lacking, numbers = table.mask(lost), table.select_dtypes("number").columns
+        began = time.process_time()
+        found = {"KNNImputer": KNNImputer().fit_transform(lacking)}
+        spent = [time.process_time() - began]
+        for k in (5, 10):
+            began = time.process_time()
+            cells = TheirImputer(n_neighbors=k).fit_transform(lacking[numbers])
+            spent.append(time.process_time() - began)
+            found[f"scikit-learn, {k} neighbours"] = pd.DataFrame(cells, columns=numbers)
+        found["mean, most frequent"] = lacking.fillna(
+            {c: lacking[c].mean() if c in numbers else lacking[c].mode()[0] for c in table}
+        )
+        spent.append(0.0)
+        for (method, filled), seconds in zip(found.items(), spent):
+            errors, right = [], []
+            for j, column in enumerate(table):
+                rows = lost[:, j] & table[column].notna().to_numpy()
+                if column not in filled or not rows.any():
+                    continue
+                truth, guess = table[column][rows].to_numpy(), filled[column][rows].to_numpy()
+                if column in numbers:
+                    gaps = (guess - truth) / table[column].std()
+                    errors.append(np.sqrt((gaps**2).mean()))
+                else:
+                    right.append((guess == truth).mean())
+            share = f"{np.mean(right):.3f}" if right else ""
+            section.row(name, method, f"{seconds:.2f}", f"{np.mean(errors):.3f}", share)
+    section.finish(args.write)
+
+
+def spread_labels(args: Any, sets: dict[str, Any]) -> None:
+    """Classes of all rows from those of few, beside scikit-learn's LabelSpreading."""
+    section = Section(
+        "labels",
+        "Classes of all digits from those of few, means of five draws of these.",
+        ["data", "known", "method", "processor seconds", "accuracy of the others"],
+    )
+    few = {"digits": 30, "MNIST": 100}
+    for data, (X, labels) in sets.items():
+        makers: dict[str, Any] = {
+            "LabelSpreading": LabelSpreading,
+            "scikit-learn, alpha=0.2": lambda: Theirs("knn"),
+            "scikit-learn, alpha=0.9": lambda: Theirs("knn", alpha=0.9, max_iter=1000),
+            "scikit-learn, alpha=0.99": lambda: Theirs("knn", alpha=0.99, max_iter=1000),
+        }
+        draws = 5 if data == "digits" else 1
+        for name, make in makers.items():
+            seconds, right = [], []
+            for seed in range(draws):
+                known = np.random.default_rng(seed).permutation(len(X))[: few[data]]
+                y = np.full(len(X), -1)
+                y[known] = labels[known]
+                if seed == 0:  # once before, so that libraries are loaded
+                    make().fit(X[:500], labels[:500].astype(int))
+                began = time.process_time()
+                model = make().fit(X, y)
+                seconds.append(time.process_time() - began)
+                right.append((model.transduction_[y < 0] == labels[y < 0]).mean())
+            accuracy = f"{np.mean(right):.3f}"
+            section.row(data, str(few[data]), name, f"{np.median(seconds):.2f}", accuracy)
+    section.finish(args.write)
+
+
+if __name__ == "__main__":
+    main()

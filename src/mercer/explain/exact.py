@@ -1,0 +1,234 @@
+r"""Exact Shapley values of sums of products,
+:math:`f(x) = \sum_i c_i \sum_t w_t \prod_p k_{tp}(x, x_i)`.
+
+A background row b and a stored row i are a game of the players p, whose coalition S has the value
+:math:`\prod_{p \in S} k_p(x, x_i) \prod_{p \notin S} k_p(b, x_i)`. The values of such a game are an
+integral of a polynomial, without a sum over coalitions (src/native/shapley.cpp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer import _native
+from mercer.kernels import Term
+from mercer.learners.base import KernelSum
+from mercer.samples import Samples
+from mercer.threads import ordered_map
+
+STRIP = 256  # stored rows of a task
+BLOCK = 500_000  # numbers of the factors of some new rows and a strip
+
+
+@dataclass(frozen=True)
+class Separated:
+    """A kernel sum whose kernel is a sum of products, with players that are numbered from 0."""
+
+    sum: KernelSum
+    terms: list[Term]
+    players: int
+
+    @classmethod
+    def of(cls, kernel_sum: KernelSum, players: Mapping[Any, int]) -> Separated:
+        """That of a kernel sum; raises `NotSeparable` if its kernel mixes players.
+
+        ``players`` has the number of the player of each column.
+        """
+        terms = kernel_sum.kernel.separated(kernel_sum.stored, players)
+        return cls(kernel_sum, terms, max(players.values()) + 1)
+
+
+class Background(NamedTuple):
+    """Encoded rows, and the numbers of those in each of some groups, which tell the error."""
+
+    rows: Any
+    groups: list[np.ndarray]
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The shares of the groups in the mean over all rows."""
+        sizes = np.array([len(group) for group in self.groups])
+        return sizes / sizes.sum()
+
+
+def player_values(
+    f: Separated, X: Samples, background: Background, n_jobs: int | None = None
+) -> np.ndarray:
+    """What each player adds to f at encoded rows against each group: (groups, n, players, outputs).
+
+    O(n m B d²) operations for m stored rows and B background rows.
+    """
+    n, outputs = X.shape[0], f.sum.coef.shape[1]
+    found = np.zeros((len(background.groups), n, f.players, outputs))
+
+    def of_strip(part: tuple[int, int, int, int]) -> np.ndarray:
+        first, last, start, stop = part
+        added = np.zeros((len(found), last - first, f.players, outputs))
+        for owners, P, Q, coef in _factors(f, X[first:last], background.rows, start, stop):
+            for group, out in zip(background.groups, added):
+                weights = np.full(len(group), 1 / len(group))
+                if len(owners) == 1:
+                    mean = weights @ Q[group, 0]
+                    out[:, owners[0]] += (P[:, 0] - mean) @ coef
+                    continue
+                own = np.zeros((last - first, len(owners), outputs))
+                rule = gauss_rule(len(owners) - 1)
+                _native.shapley_values(P, Q[group], weights, coef, rule, own)
+                out[:, owners] += own
+        return added
+
+    parts = list(_parts(n, len(f.sum.coef), f.players))
+    for (first, last, *_), added in zip(parts, ordered_map(of_strip, parts, n_jobs)):
+        found[:, first:last] += added
+    return found
+
+
+def pair_values(
+    f: Separated, X: Samples, background: Background, n_jobs: int | None = None
+) -> np.ndarray:
+    """The Shapley interaction index of each pair of players, (n, players, players, outputs).
+
+    O(n m B d³) operations.
+    """
+    n, outputs = X.shape[0], f.sum.coef.shape[1]
+    found = np.zeros((n, f.players, f.players, outputs))
+
+    def of_strip(part: tuple[int, int, int, int]) -> np.ndarray:
+        first, last, start, stop = part
+        added = np.zeros((last - first, f.players, f.players, outputs))
+        for owners, P, Q, coef in _factors(f, X[first:last], background.rows, start, stop):
+            if len(owners) == 1:
+                continue
+            weights = np.full(len(Q), 1 / len(Q))
+            own = np.zeros((last - first, len(owners), len(owners), outputs))
+            _native.shapley_pairs(P, Q, weights, coef, gauss_rule(len(owners) - 2), own)
+            rows, columns = np.ix_(owners, owners)
+            added[:, rows, columns] += own + own.swapaxes(1, 2)
+        return added
+
+    parts = list(_parts(n, len(f.sum.coef), f.players**2))
+    for (first, last, *_), added in zip(parts, ordered_map(of_strip, parts, n_jobs)):
+        found[first:last] += added
+    return found
+
+
+def coalition_values(f: Separated, x: Samples, background: Background) -> np.ndarray:
+    """f of one new row where a coalition is of this row and all else of a background row, for all
+    coalitions: (background rows, 2^players, outputs); bit p of a coalition's number is player p.
+
+    The players are halved, and the values are a product of two matrices of 2^(players / 2) rows.
+    """
+    B, half = background.rows.shape[0], f.players // 2
+    found = np.zeros((B, 2**f.players, f.sum.coef.shape[1])) + f.sum.offset
+    for start in range(0, len(f.sum.coef), STRIP):
+        parts = _factors(f, x, background.rows, start, min(start + STRIP, len(f.sum.coef)))
+        for owners, P, Q, coef in parts:
+            ones = np.ones((f.players, coef.shape[0]))
+            for b in range(B):
+                p, q = ones.copy(), ones.copy()
+                p[owners], q[owners] = P[0], Q[b]
+                low, high = _products(p[:half], q[:half]), _products(p[half:], q[half:])
+                for output, c in enumerate(coef.T):
+                    found[b, :, output] += ((high * c) @ low.T).ravel()
+    return found
+
+
+@dataclass(frozen=True)
+class FactorMatrices:
+    """K between some rows and others as factors: of each term its weight, and a matrix of each
+    player."""
+
+    terms: list[tuple[float, dict[int, np.ndarray]]]
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, f: Separated, X: Samples, Z: Samples, n_jobs: int | None = None) -> FactorMatrices:
+        """Those of a separated sum's kernel between encoded rows."""
+
+        def of_term(term: Term) -> tuple[float, dict[Any, np.ndarray]]:
+            found = {p: product_of(ks, X, Z).astype(np.float64) for p, ks in term.factors.items()}
+            check_finite(*found.values())
+            return term.weight, found
+
+        return cls(list(ordered_map(of_term, f.terms, n_jobs)), (X.shape[0], Z.shape[0]))
+
+    def without(self, players: Sequence[int]) -> np.ndarray:
+        """K where some players have the factor 1; terms of these alone are left out."""
+        K = np.zeros(self.shape)
+        for weight, factors in self.terms:
+            own = [matrix for player, matrix in factors.items() if player not in players]
+            if own:
+                K += weight * np.prod(own, axis=0) if own[1:] else weight * own[0]
+        return K
+
+    def reduced(self, player: int) -> FactorMatrices:
+        """The same without a player."""
+        left = (
+            (weight, {p: k for p, k in factors.items() if p != player})
+            for weight, factors in self.terms
+        )
+        return FactorMatrices([term for term in left if term[1]], self.shape)
+
+
+def check_finite(*arrays: np.ndarray) -> None:
+    """Raise ValueError if the numbers of rows are beyond those that factors can tell apart."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError(
+            "The columns of X are beyond the range of floats: divide them by their largest size."
+        )
+
+
+@cache
+def gauss_rule(degree: int) -> np.ndarray:
+    """Places in [0, 1] and weights, exact for polynomials of the degree: (nodes, 2).
+
+    The tree of up to 24 players needs none, but the loops want some rule.
+    """
+    places, weights = np.polynomial.legendre.leggauss(max(1, -(-(degree + 1) // 2)))
+    return np.column_stack([(places + 1) / 2, weights / 2])
+
+
+def _parts(n: int, m: int, width: int) -> Iterator[tuple[int, int, int, int]]:
+    """Some new rows and a strip of stored rows at a time: their ends."""
+    step = max(1, BLOCK // (STRIP * width))
+    for first in range(0, n, step):
+        for start in range(0, m, STRIP):
+            yield first, min(first + step, n), start, min(start + STRIP, m)
+
+
+def _factors(
+    f: Separated, X: Samples, background: Samples, start: int, stop: int
+) -> Iterator[tuple[list[int], np.ndarray, np.ndarray, np.ndarray]]:
+    """For each term its players, their factors with a strip of stored rows, of new rows (n, d, m)
+    and of background rows (B, d, m), and the coefficients (m, outputs)."""
+    stored, coef = f.sum.stored[start:stop], f.sum.coef[start:stop]
+    for term in f.terms:
+        owners: list[Any] = list(term.factors)
+        if owners and term.weight:
+            P, Q = (
+                np.stack([product_of(term.factors[p], side, stored) for p in owners], axis=1)
+                for side in (X, background)
+            )
+            yield owners, P, Q, np.ascontiguousarray(term.weight * coef)
+
+
+def product_of(kernels: Sequence, X: Samples, Z: Samples) -> np.ndarray:
+    """The product of some kernels between encoded rows, (n, m)."""
+    first, *others = kernels
+    K = first.block(X, Z)
+    for kernel in others:
+        K *= kernel.block(X, Z)
+    return K
+
+
+def _products(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The product of p over a coalition and of q over the others, for all coalitions: (2^d, m)."""
+    table = np.ones((1, p.shape[1]))
+    for one, other in zip(p, q):
+        table = np.concatenate([table * other, table * one])
+    return table

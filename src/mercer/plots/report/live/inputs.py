@@ -1,0 +1,200 @@
+"""What a page makes of the cells of a row: the numbers that machines read, and a form for cells.
+
+A form has a field for each column that a machine reads. Its cells become *series* of numbers (a
+date has several), and these the *inputs*, the columns of the encoded table.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.samples import EncodedColumns
+from mercer.tables import (
+    MISSING,
+    Column,
+    Feature,
+    LevelEffect,
+    TableEncoder,
+    as_dates,
+    level_texts,
+)
+
+READ = ("number", "time", "date", "category", "ordered")  # kinds of columns that have a field
+MOST_LEVELS = 500  # of a field, whose list is long enough
+WHOLE = 0.9  # part of the quantiles that are whole numbers, if all cells are
+BEYOND = ": beyond a limit"  # the end of a label: a field holds no limits such as <0.1
+
+
+class NotInPage(Exception):
+    """Why a model cannot predict in a page, as the end of a sentence."""
+
+
+class TooMany(NotInPage):
+    """It has too many rows or parts: one with few centres could."""
+
+
+def packed(values: Any, dtype: str = "f8") -> dict[str, str]:
+    """Numbers as model.js unpacks them."""
+    array = np.ascontiguousarray(values, f"<{dtype}")
+    return {dtype: base64.b64encode(array.tobytes()).decode()}
+
+
+class Inputs:
+    """The columns of encoded tables that a page computes, in the order in which it does.
+
+    Parameters
+    ----------
+    columns : list of Column
+        Those of the table.
+
+    Attributes
+    ----------
+    fields : list of dict
+        The form: a field for each column of the table that is read.
+    series, entries : list of dict
+        What model.js makes of the fields, and of these series.
+    """
+
+    def __init__(self, columns: Sequence[Column]):
+        self.columns = {column.name: column for column in columns}
+        self.fields: list[dict[str, Any]] = []
+        self.series: list[dict[str, Any]] = []
+        self.entries: list[dict[str, Any]] = []
+        self.sources: list[Any] = []  # the names of the columns of the fields
+        self._read: list[tuple[TableEncoder, int, LevelEffect | None]] = []
+        self._series: dict[tuple, int] = {}
+        self._entries: dict[tuple, int] = {}
+
+    def places(
+        self, encoder: TableEncoder, columns: Iterable[int], effect: LevelEffect | None = None
+    ) -> list[int]:
+        """The places of columns that an encoder makes, among the inputs of the page.
+
+        Of a column of levels that is read by their ``effect``, it is this one.
+        """
+        return [self._place(encoder, j, effect) for j in columns]
+
+    def _place(self, encoder: TableEncoder, j: int, effect: LevelEffect | None) -> int:
+        key = id(encoder), j, id(effect)
+        if key not in self._entries:
+            feature = encoder.features_[j]
+            entry = self._entry(encoder, feature)
+            if effect is not None:
+                entry["effects"] = packed(effect.values)
+            self._entries[key] = len(self.entries)
+            self.entries.append(entry)
+            self._read.append((encoder, j, effect))
+        return self._entries[key]
+
+    def matrix(self, encoder: TableEncoder, M: EncodedColumns) -> np.ndarray:
+        """The inputs of rows that an encoder has encoded; 0 for those of another encoder."""
+        found = np.zeros((len(M), len(self._read)), np.float32)
+        for i, (own, j, effect) in enumerate(self._read):
+            if own is encoder:
+                numbers = M.numbers[:, j]
+                found[:, i] = numbers if effect is None else effect(numbers)
+        return found
+
+    def _entry(self, encoder: TableEncoder, feature: Feature) -> dict[str, Any]:
+        kind, name = feature.kind, feature.source
+        field = self._field(encoder, name)
+        if kind in ("code", "each") and feature.label == str(name):
+            levels = (encoder.levels_ if kind == "code" else encoder.each_)[name]
+            return {"field": field, "levels": [None if v == MISSING else v for v in levels]}
+        if feature.holds_objects:
+            raise NotInPage(f"it reads {feature.label!r}, which is no number and no level")
+        label = feature.label.removesuffix(" is missing") if kind == "code" else feature.label
+        series = self._series_of(encoder, name, label, field)
+        if kind == "code":
+            return {"series": series, "kind": "missing"}
+        known = encoder.numbers_[label]
+        if kind == "level":
+            return {"series": series, "kind": kind, "values": known.values}
+        if kind in ("rank", "normal"):
+            shown = self.series[series]
+            shown.setdefault("quantiles", packed(encoder.quantiles_[known.place]))
+        return {"series": series, "kind": kind}
+
+    def _series_of(self, encoder: TableEncoder, name: Any, label: str, field: int) -> int:
+        key = id(encoder), label
+        if key not in self._series:
+            column, known = self.columns[name], encoder.numbers_[label]
+            made = {
+                "field": field, "median": known.median, "centre": known.centre,
+                "spread": known.spread,
+            }  # fmt: skip
+            if column.kind in ("category", "ordered"):
+                levels = np.array(self.fields[field]["levels"], object)
+                numbers = column.of.series(column, levels)[label]
+                made["numbers"] = [None if n != n else n for n in numbers.tolist()]
+            else:
+                part = label.removeprefix(f"{name}").removeprefix(": ")
+                made["part"] = "none" if label.endswith(BEYOND) else part
+            self._series[key] = len(self.series)
+            self.series.append(made)
+        return self._series[key]
+
+    def _field(self, encoder: TableEncoder, name: Any) -> int:
+        """The place of the field of a column of the table."""
+        if name not in self.sources:
+            column = self.columns[name]
+            if column.kind not in READ:
+                raise NotInPage(f"it reads {name!r}, whose kind is {column.kind}")
+            self.sources.append(name)
+            self.fields.append(_field_of(column, encoder))
+        return self.sources.index(name)
+
+    def cells(self, table: dict[Any, np.ndarray]) -> list[list[Any]]:
+        """Rows of a table as the cells of the form, None for a missing one."""
+        read = [_cells(self.columns[name], table[name]) for name in self.sources]
+        return [list(row) for row in zip(*read)]
+
+
+def _field_of(column: Column, encoder: TableEncoder) -> dict[str, Any]:
+    """The field of a column: its range or its levels, and the value that it starts with."""
+    name, kind = column.name, column.kind
+    found: dict[str, Any] = {"name": str(name), "kind": kind, "missing": bool(column.missing)}
+    if kind in ("category", "ordered"):
+        levels = column.levels
+        if kind == "category":
+            known = encoder.each_.get(name, encoder.levels_[name])
+            levels = [level for level in known if level != MISSING]
+        if len(levels) > MOST_LEVELS:
+            raise NotInPage(f"{name!r} has {len(levels):,} levels, too many for a list")
+        often = [level for level in column.levels if level in levels] or levels
+        start = levels[len(levels) // 2] if kind == "ordered" else next(iter(often), None)
+        return found | {"levels": levels, "start": start}
+    if kind == "date":
+        ends = as_dates(np.array([column.low, column.high], object)).astype("M8[s]").astype(int)
+        days = encoder.numbers_.get(f"{name}: elapsed days")
+        middle = (ends[0] + ends[1]) / 2 if days is None else 86400 * days.median
+        timed = any(f"{name}: {part}" in encoder.numbers_ for part in ("hour", "minute"))
+        step = 60 if timed else 86400
+        ends = [int(ends[0]) // step * step, int(ends[1]) // step * step]
+        return found | {
+            "low": ends[0], "high": ends[1], "start": int(middle) // step * step, "step": step
+        }  # fmt: skip
+    known = encoder.numbers_[str(name)]
+    quantiles = encoder.quantiles_[known.place]
+    # quantiles of whole numbers may lie between two of them
+    whole = np.mean(np.abs(quantiles - np.round(quantiles)) < 1e-6) > WHOLE
+    low, high = float(quantiles[0]), float(quantiles[-1])
+    return found | {"low": low, "high": high, "start": known.median, "step": 1 if whole else None}
+
+
+def _cells(column: Column, values: np.ndarray) -> list[Any]:
+    """The cells of a column of a table as those of its field."""
+    if column.kind == "category":
+        return [None if v == MISSING else v for v in level_texts(values, MISSING)]
+    numbers = column.of.read(values, column)
+    if numbers.dtype.kind == "M":
+        seconds = numbers.astype("M8[s]").astype(float)
+        numbers = np.where(np.isnat(numbers), np.nan, seconds)
+    cells = [None if v != v else v for v in numbers.tolist()]
+    if column.kind == "ordered":
+        return [None if v is None else column.levels[int(v)] for v in cells]
+    return cells

@@ -1,0 +1,302 @@
+"""A graph of near samples of any kind, found by descent: neighbours under costly distances.
+
+The descent of descent.py, with distances of lists of pairs: natively where the distance has
+``of_pairs``, which gives up on pairs that are too far apart, and otherwise by one row against some.
+New samples walk along the graph, many at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from mercer import _native
+from mercer.distances import Distance
+from mercer.estimator import estimator
+from mercer.gram import Place
+from mercer.persistence import fields, whole
+from mercer.samples import Samples, check_count
+from mercer.search.descent import PIVOTS, DescentSearch, Found, Lists, descend, keep_pairs
+from mercer.search.index import Asked, Index
+from mercer.search.rows import OrderedRows, slices
+from mercer.search.vectors import exact_tiles
+from mercer.threads import ordered_map, raise_if_stopped
+
+PARTITIONS, LEAF = 4, 32  # distances are costly: fewer of them than between vectors
+JOINED = 20  # near rows of each row that are compared, of those that are new and of the others
+STRIP = 2048  # rows whose pairs are listed at a time
+TASK = 2048  # pairs of a task
+ENTRIES = 8  # pivots at which a walk begins
+SEEN = 2**26  # marks of rows that the walks of some queries have seen
+
+
+def _rows(index: SampleDescentIndex) -> int:
+    return len(index._training)
+
+
+def in_single(lengths: np.ndarray) -> np.ndarray:
+    """Lengths in float32; what is beyond its range, or no number, is its largest one."""
+    most = float(np.finfo(np.float32).max)
+    return np.nan_to_num(np.minimum(lengths, most), nan=most).astype(np.float32)
+
+
+@estimator
+@fields(drawn_=whole(_rows), links_=whole(_rows, least=-1, axes=2, length=_rows))
+class SampleDescentIndex(Index):
+    """An index of samples of any kind that finds most neighbours, by nearest-neighbour descent.
+
+    ``algorithm="descent"`` takes it where the distance is none of those of `DescentIndex`. It is
+    for distances that take long, such as those of series, where all pairs are too many.
+
+    Parameters
+    ----------
+    distance : Distance
+    connectivity : int >= 2, default=16
+        Neighbours of a row in the graph: ask for no more of the training rows. More of them make
+        it more exact, and take longer.
+    expansion : int >= 1, default=64
+        Rows that the walk of a query keeps in view; more find more neighbours and take longer.
+    memory : int, str or None
+        Budget in bytes or as "4GB" for the graph; None means half of what is free.
+    n_jobs : int or None
+        Threads; None means all cores. Results do not depend on it.
+
+    Attributes
+    ----------
+    distance_ : Distance
+        The distance, bound to the training sample.
+    n_samples_fit_ : int
+    n_compared_ : int
+        Pairs of rows whose distance the fit asked for.
+
+    See Also
+    --------
+    mercer.search.BruteForce : All neighbours; under DTW it passes over most pairs by bounds.
+    mercer.search.DescentIndex : For vectors.
+    mercer.search.NeighbourGraph : The neighbours of all rows, with the recall that was measured.
+
+    Notes
+    -----
+    A row is compared with some hundred others, however many there are. The recall is low where
+    samples have no structure, such as random texts, most of which are equally far apart.
+
+    References
+    ----------
+    Dong, Moses & Li, "Efficient k-nearest neighbor graph construction for generic similarity
+    measures", WWW 2011.
+
+    Examples
+    --------
+    >>> from mercer.distances import Edit
+    >>> from mercer.search import SampleDescentIndex
+    >>> names = ["anna", "hanna", "otto", "lotto", "peter", "petra"]
+    >>> SampleDescentIndex(Edit()).fit(names).query(["hannah"], k=2)
+    (array([[1., 2.]]), array([[1, 0]]))
+    """
+
+    distance: Distance
+    connectivity: int = 16
+    expansion: int = 64
+    memory: int | float | str | None = None
+    n_jobs: int | None = None
+
+    exact = False
+    holds_copies_once = True
+
+    def arrange(self, X: Samples) -> None:
+        for name, least in (("connectivity", 2), ("expansion", 1)):
+            check_count(name, getattr(self, name), least, optional=False)
+        n = X.shape[0]
+        k = max(1, min(int(self.connectivity), n - 1))
+        needed = n * (4 * PIVOTS + 8 * PARTITIONS * LEAF + 16 * JOINED + 20 * k)
+        if not (place := Place(self.memory)).holds(needed):
+            place.refuse(needed, f"the graph of {n:,} rows")
+        measure = Measure(self.distance_, X, exact_tiles(self.distance_, X).prepare(X), self.n_jobs)
+        asked = measure.ready(X)
+        self.drawn_ = np.sort(np.random.default_rng(0).permutation(n)[:PIVOTS]).astype(np.int32)
+        table = in_single(measure.table(asked, self.drawn_))
+
+        def begin(lists: Lists) -> None:
+            for pairs in self._leaves(table):
+                keep_pairs(measured(pairs, lists), lists, self.n_jobs)
+
+        def join(rows: slice, newer: np.ndarray, older: np.ndarray, lists: Lists) -> Found:
+            return measured(_joined(newer[rows], older[rows], n), lists)
+
+        def measured(pairs: np.ndarray, lists: Lists) -> list[tuple[np.ndarray, np.ndarray]]:
+            self.n_compared_ += len(pairs)
+            worst = lists[1][:, -1].astype(np.float64)
+            limits = np.maximum(worst[pairs[:, 0]], worst[pairs[:, 1]])
+            lengths = measure.of_pairs(asked, pairs, limits)
+            near = lengths <= limits
+            return [(pairs[near].astype(np.int32), in_single(lengths[near]))]
+
+        self.n_compared_ = n * len(self.drawn_)
+        self.links_ = descend(n, k, JOINED, STRIP, begin, join, self.n_jobs)
+
+    def _leaves(self, table: np.ndarray) -> Iterable[np.ndarray]:
+        """The pairs of rows that are in one leaf of a partition, for some partitions."""
+        n, apart = len(table), np.ascontiguousarray(table[self.drawn_])
+        most = 2 * n // (LEAF + 1) + 1
+        for seed in range(PARTITIONS):
+            order = np.empty(n, np.int32)
+            children, pivots = np.empty((most, 2), np.int32), np.empty((most, 2), np.int32)
+            bounds, starts = np.empty(most, np.float32), np.empty(most + 1, np.int32)
+            count = _native.descent_parts(
+                table, apart, LEAF, seed, order, children, pivots, bounds, starts
+            )
+            ends = np.repeat(starts[1 : count + 1], np.diff(starts[: count + 1]))
+            later = ends - np.arange(n) - 1  # of each place, those that follow it in its leaf
+            first = np.repeat(np.arange(n), later)
+            step = np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later) + 1
+            yield np.stack([order[first], order[first + step]], axis=1)
+
+    # --- what a `DescentSearch` asks for ---------------------------------------------------------
+
+    @property
+    def rows_(self) -> Samples:
+        return self._training.X
+
+    @property
+    def reading_(self) -> Measure:
+        X = self._training.X
+        held = self._training.prepare(exact_tiles(self.distance_, X))
+        return Measure(self.distance_, X, held, self.n_jobs)
+
+    def listed(
+        self, rows: Samples, count: int, own: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As that of `DescentIndex`."""
+        k = self.links_.shape[1] // 2
+        if own is not None and count <= k + 1:
+            keys = self.links_[own, :k]
+        else:
+            n, q = len(self._training), rows.shape[0]
+            measure = self.reading_
+            parts = [
+                self._walk(measure, rows[part], count) for part in slices(q, max(1, SEEN // n))
+            ]
+            keys = np.concatenate(parts)
+        kept = keys >= 0
+        if own is not None:
+            kept &= keys != own[:, None]
+        return keys[kept], np.concatenate(([0], np.cumsum(kept.sum(axis=1))))
+
+    def _walk(self, measure: Measure, Z: Samples, count: int) -> np.ndarray:
+        """Numbers of near rows of each query, (q, count), -1 where none is known."""
+        n, q, wide = len(self._training), Z.shape[0], max(int(self.expansion), count)
+        asked = measure.ready(Z)
+        table = measure.table(asked, self.drawn_)
+        entries = np.argsort(table, axis=1, kind="stable")[:, :ENTRIES]
+        ids, far = np.full((q, wide), -1, np.int32), np.full((q, wide), np.inf)
+        some = min(entries.shape[1], wide)
+        ids[:, :some] = self.drawn_[entries[:, :some]]
+        far[:, :some] = np.take_along_axis(table, entries[:, :some], axis=1)
+        seen, closed = np.zeros((q, n), bool), ids < 0
+        np.put_along_axis(seen, ids[:, :some].astype(np.int64), True, axis=1)
+        while len(active := np.flatnonzero(~closed.all(axis=1))):
+            raise_if_stopped()
+            first = np.argmin(closed[active], axis=1)
+            closed[active, first] = True
+            linked = np.sort(self.links_[ids[active, first]], axis=1)
+            new = (linked >= 0) & ~seen[active[:, None], linked]
+            new[:, 1:] &= linked[:, 1:] != linked[:, :-1]
+            i, j = np.nonzero(new)
+            query, row = active[i], linked[i, j]
+            seen[query, row] = True
+            pairs = np.stack([query, row], axis=1).astype(np.int64)
+            lengths = measure.of_pairs(asked, pairs, far[query, -1])
+            gaps, keys = np.full(new.shape, np.inf), np.where(new, linked, -1)
+            gaps[i, j] = lengths
+            keys[gaps > far[active, -1:]] = -1
+            gaps[keys < 0] = np.inf
+            gaps, keys = np.hstack([far[active], gaps]), np.hstack([ids[active], keys])
+            shut = np.hstack([closed[active], np.zeros(new.shape, bool)]) | (keys < 0)
+            order = np.lexsort((keys, gaps), axis=1)[:, :wide]
+            far[active] = np.take_along_axis(gaps, order, axis=1)
+            ids[active] = np.take_along_axis(keys, order, axis=1)
+            closed[active] = np.take_along_axis(shut, order, axis=1)
+        return ids[:, :count]
+
+    def _ask(self, Z: Samples | None) -> Asked:
+        training = self._training
+        return DescentSearch(self, training if Z is None else OrderedRows(Z), training)
+
+
+class Measure:
+    """Distances of listed pairs of samples and rows X, in powers; tiles read X as ``held``."""
+
+    def __init__(self, distance: Distance, X: Samples, held: Samples, n_jobs: int | None):
+        one = X[:1]
+        self.distance, self.X, self.held, self.n_jobs = distance, X, held, n_jobs
+        self.native = distance.bounds(one, one) is not None
+        self.tiles = exact_tiles(distance, X)
+        self.exponent = (distance if self.native else self.tiles).exponent
+
+    def ready(self, Z: Samples) -> Samples:
+        """Samples as `of_pairs` reads them."""
+        if self.native:
+            return Z
+        return self.held if Z is self.X else self.tiles.prepare(Z, self.held)
+
+    def rows(self, X: Samples) -> Samples:
+        return X
+
+    def table(self, Z: Samples, listed: np.ndarray) -> np.ndarray:
+        """All distances of samples that are ready to listed rows, (q, m), float64."""
+        q, m = Z.shape[0], len(listed)
+        i, j = np.divmod(np.arange(q * m), m)
+        return self.of_pairs(Z, np.stack([i, listed[j]], axis=1), None).reshape(q, m)
+
+    def of_pairs(self, Z: Samples, pairs: np.ndarray, limits: np.ndarray | None) -> np.ndarray:
+        """Of the rows i of Z, which are ready, and j of X for each pair (i, j), float64; above its
+        limit any number that is, too."""
+        limits = np.full(len(pairs), np.inf) if limits is None else limits
+        if self.native:
+
+            def task(part: slice) -> np.ndarray:
+                some = np.ascontiguousarray(pairs[part], np.int64)
+                return self.distance.of_pairs(Z, self.X, some, limits[part])
+
+            found = ordered_map(task, slices(len(pairs), TASK), self.n_jobs)
+            return np.concatenate([np.empty(0), *found])
+        order = np.argsort(pairs[:, 0], kind="stable")
+        i, j = pairs[order].T
+        starts = np.flatnonzero(np.append(True, i[1:] != i[:-1])) if len(i) else np.empty(0, int)
+        ends = np.append(starts[1:], len(i))
+
+        def rows(part: slice) -> np.ndarray:
+            raise_if_stopped()
+            found = []
+            for start, end in zip(starts[part], ends[part], strict=True):
+                row, most = int(i[start]), float(limits[order[start:end]].max())
+                tile = self.tiles.within(Z[row : row + 1], self.held[j[start:end]], most)
+                found.append(np.asarray(tile[0], np.float64))
+            return np.concatenate(found)
+
+        out = np.empty(len(pairs))
+        parts = ordered_map(rows, slices(len(starts), LEAF), self.n_jobs)
+        out[order] = np.concatenate([np.empty(0), *parts])
+        return out
+
+    def listed(
+        self, Z: Samples, X: Samples, ids: np.ndarray, starts: np.ndarray, dtype: DTypeLike
+    ) -> np.ndarray:
+        """Distances of row i of Z to the rows ``ids[starts[i] : starts[i + 1]]`` of X, (total,)."""
+        rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        powers = self.of_pairs(self.ready(Z), np.stack([rows, ids.astype(np.int64)], axis=1), None)
+        return (powers ** (1 / self.exponent)).astype(dtype)
+
+
+def _joined(newer: np.ndarray, older: np.ndarray, n: int) -> np.ndarray:
+    """The pairs of new rows of each list, and of a new and an old one; each pair once."""
+    width = newer.shape[1]
+    both = np.concatenate([newer, older], axis=1).astype(np.int64)
+    a, b = np.broadcast_arrays(newer.astype(np.int64)[:, :, None], both[:, None])
+    asked = (a >= 0) & (b >= 0) & (a != b)
+    asked[:, :, :width] &= np.triu(np.ones((width, width), bool), 1)
+    a, b = a[asked], b[asked]
+    keys = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
+    return np.stack(np.divmod(keys, n), axis=1)

@@ -1,0 +1,183 @@
+"""The loops of the search by descent: against plain sums, and with arguments that do not fit."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import _native
+
+N, D, K, ROOM = 90, 16, 5, 4
+X = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)
+FAR = ((X[:, None].astype(float) - X) ** 2).sum(axis=2)
+EVERY = np.arange(N, dtype=np.int32)
+ALL = np.array([0, N], np.int32)
+
+
+def lists():
+    ids, far = np.full((N, K), -1, np.int32), np.full((N, K), np.inf, np.float32)
+    return ids, far, np.zeros((N, K), np.uint8)
+
+
+def nearest():
+    """The lists after all rows were compared."""
+    found = lists()
+    _native.descent_leaves(X, True, EVERY, ALL, *found)
+    return found
+
+
+def parts(leaf=8, table=None, most=40):
+    if table is None:
+        table = np.empty((N, 6), np.float32)
+        _native.descent_table(X, True, X, EVERY[:6], table)
+    order, bounds = np.empty(N, np.int32), np.empty(most, np.float32)
+    children, pivots = np.empty((most, 2), np.int32), np.empty((most, 2), np.int32)
+    starts = np.empty(most + 1, np.int32)
+    apart = np.ascontiguousarray(table[:6])
+    leaves = _native.descent_parts(table, apart, leaf, 3, order, children, pivots, bounds, starts)
+    nodes = leaves - 1
+    return table, order, starts[: leaves + 1], children[:nodes], pivots[:nodes], bounds[:nodes]
+
+
+def test_lists_are_the_nearest_of_all_that_were_compared():
+    ids, far, fresh = nearest()
+    alone = FAR + np.where(np.eye(N), np.inf, 0)
+    assert_array_equal(ids, np.argsort(alone, axis=1)[:, :K])
+    assert_allclose(far, np.sort(alone, axis=1)[:, :K], rtol=1e-5)
+    assert fresh.all()
+    again = ids.copy()
+    _native.descent_leaves(X, True, EVERY, ALL, ids, far, fresh)
+    assert_array_equal(ids, again)
+
+
+@pytest.mark.parametrize("leaf", [1, 2, 8, 90])
+def test_partitions_are_halves(leaf):
+    _, order, starts, children, _, _ = parts(leaf, most=2 * N)
+    assert_array_equal(np.sort(order), EVERY)
+    sizes = np.diff(starts)
+    assert sizes.max() <= leaf
+    assert sizes.max() - sizes.min() <= 1
+    below = np.sort(children.ravel())
+    wanted = np.append(np.arange(-len(sizes), 0), np.arange(1, len(children)))
+    assert_array_equal(below, wanted[: 2 * len(children)])
+    if leaf == 8:  # equal rows are halved, too
+        _, order, starts, *_ = parts(leaf, np.zeros((N, 6), np.float32))
+        assert_array_equal(np.sort(order), EVERY)
+        assert np.diff(starts).max() <= leaf
+
+
+def test_a_turn_joins_neighbours_and_improves_the_lists():
+    found = lists()
+    starts = np.append(np.arange(0, N, 15), N).astype(np.int32)
+    for order in (EVERY, np.random.default_rng(2).permutation(EVERY)):
+        _native.descent_leaves(X, True, order, starts, *found)
+    ids, far, fresh = found
+    before = far.copy()
+    newer, older = (np.empty((N, ROOM), np.int32) for _ in range(2))
+    _native.descent_candidates(1, ids, fresh, newer, older)
+    assert (older == -1).all()
+    assert (newer >= 0).all()
+    near = np.zeros((N, N), bool)
+    near[EVERY[:, None], ids] = True
+    assert (near | near.T)[EVERY[:, None], newer].all()
+    taken = (ids[:, :, None] == newer[:, None]).any(axis=2)
+    assert_array_equal(fresh == 0, taken)
+    room = ROOM * (ROOM - 1) // 2 + ROOM**2
+    pairs, lengths = np.empty((N * room, 2), np.int32), np.empty(N * room, np.float32)
+    count = _native.descent_join(X, True, newer, older, far, pairs, lengths)
+    pairs, lengths = pairs[:count], lengths[:count]
+    assert_allclose(lengths, FAR[pairs[:, 0], pairs[:, 1]], rtol=1e-5)
+    whole = [part.copy() for part in found]
+    changed = _native.descent_apply(pairs, lengths, 0, N, *whole)
+    mixed = np.random.default_rng(1).permutation(count)
+    halves = [(pairs[mixed], lengths[mixed], 40, N), (pairs, lengths, 0, 40)]
+    _ = [_native.descent_apply(*some, *found) for some in halves]
+    assert_array_equal(ids, whole[0])  # in any order and parts
+    assert changed > 0
+    assert (far <= before).all()
+
+
+def test_walks_find_the_nearest_rows():
+    table, order, starts, children, pivots, bounds = parts()
+    held = X[order]
+    found = lists()
+    _native.descent_leaves(held, True, EVERY, ALL, *found)
+    links = np.empty((N, 2 * K), np.int32)
+    _native.descent_links(found[0], found[1], links)
+    assert_array_equal(links[:, :K], found[0])
+    for p in range(N):
+        for q in links[p, K:][links[p, K:] >= 0]:
+            assert p in found[0][q]
+    out = np.empty((N, 3), np.int32)
+    _native.descent_walk(
+        held, True, links, children, pivots, bounds, starts, held, table[order], N, out
+    )
+    wanted = np.argsort(FAR[order][:, order], axis=1)[:, :3]
+    assert (out == wanted).mean() > 0.99
+
+
+def arguments(name):
+    """Arguments that fit."""
+    ids, far, fresh = nearest()
+    newer, older = (np.full((N, ROOM), -1, np.int32) for _ in range(2))
+    pairs, lengths = np.empty((N * 22, 2), np.int32), np.empty(N * 22, np.float32)
+    table, order, starts, children, pivots, bounds = parts()
+    some = np.empty((N, 6), np.float32)
+    room = np.empty((40, 2), np.int32), np.empty((40, 2), np.int32), np.empty(40, np.float32)
+    return {
+        "table": [X, True, X, EVERY[:6], some],
+        "parts": [table, table[:6].copy(), 8, 1, order, *room, np.empty(41, np.int32)],
+        "leaves": [X, True, order, starts, ids, far, fresh],
+        "candidates": [1, ids, fresh, newer, older],
+        "join": [X, True, newer, older, far, pairs, lengths],
+        "apply": [np.zeros((4, 2), np.int32), np.zeros(4, np.float32), 0, N, ids, far, fresh],
+        "links": [ids, far, np.empty((N, 2 * K), np.int32)],
+        "walk": [X, True, np.zeros((N, 4), np.int32), children, pivots, bounds, starts, X, table,
+                 9, np.empty((N, 3), np.int32)],
+    }[name]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["table", "parts", "leaves", "candidates", "join", "apply", "links", "walk"]
+)
+def test_arguments_that_do_not_fit_are_refused(name):
+    call = getattr(_native, f"descent_{name}")
+    call(*arguments(name))
+    for place, value in enumerate(arguments(name)):
+        if not isinstance(value, np.ndarray):
+            continue
+        wrong = arguments(name)
+        wrong[place] = value.astype(np.float64)
+        with pytest.raises(TypeError):
+            call(*wrong)
+        if (name, place) == ("leaves", 3):  # no leaves
+            continue
+        wrong = arguments(name)
+        wrong[place] = value[:1].copy()
+        with pytest.raises(ValueError, match=r"must|no row"):
+            call(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("table", 3),
+        ("leaves", 2),
+        ("candidates", 1),
+        ("join", 2),
+        ("join", 3),
+        ("apply", 0),
+        ("links", 0),
+    ],
+)
+def test_numbers_of_no_row_are_refused(name, place):
+    for number in (N, -2):
+        wrong = arguments(name)
+        wrong[place] = wrong[place].copy()
+        wrong[place].flat[0] = number
+        with pytest.raises(ValueError, match="no row"):
+            getattr(_native, f"descent_{name}")(*wrong)
+
+
+def test_rows_of_other_widths_are_refused():
+    with pytest.raises(ValueError, match="multiple of 16"):
+        _native.descent_table(X[:, :7].copy(), True, X, EVERY[:6], np.empty((N, 6), np.float32))

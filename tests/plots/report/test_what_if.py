@@ -1,0 +1,241 @@
+"""Models in a page: predictions, intervals and Shapley values against `predict` and against an
+evaluation in float64, in a real browser."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import datasets
+
+import mercer
+from mercer.plots.report.live import exported
+from mercer.plots.report.live.what_if import script
+from mercer.spoken import in_page
+from mercer.tables import read_columns
+from plots.report.live_models import (
+    MACHINES,
+    OF_CLASSES,
+    ROWS,
+    exactly,
+    fitted,
+    machine,
+    size_of,
+    table,
+)
+
+
+@pytest.fixture(scope="module")
+def evaluator(browser):
+    """A page with model.js alone."""
+    page = browser.new_page()
+    page.add_script_tag(content=script().partition("{const $")[0])
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def live(evaluator):
+    """Evaluates exported models on rows of cells."""
+
+    def predicted(model, X):
+        found, inputs = exported(model)
+        cells = inputs.cells(read_columns(X))
+        return evaluator.evaluate(
+            "([model, rows]) => { model = Live.load(model);"
+            " return rows.map(row => Live.predict(model, row)); }",
+            [json.loads(in_page(found)), cells],
+        )
+
+    return predicted
+
+
+def values(found):
+    return np.array([each.get("probabilities", each.get("value")) for each in found])
+
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("task", ["numbers", "two classes", "three classes"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_page_predicts_as_the_model_does(name, task, live):
+    if name in OF_CLASSES and task == "numbers":
+        pytest.skip("a machine of classes")
+    X, y = table(240)
+    model = fitted(MACHINES[name], X, y, task)
+    new, _ = table(ROWS, seed=1)
+    new.loc[0, "town"] = "never seen"
+    found = live(model, new)
+    page, M = values(found), model.encode(new)
+    wanted = exactly(model, M)
+    scale = max(1.0, np.abs(wanted).max())
+    np.testing.assert_allclose(page, wanted, rtol=0, atol=1e-12 * scale * size_of(model))
+    answers = model._answers(new)
+    steep = max(abs(part.finish.slope) for part in model.machine_.parts)
+    np.testing.assert_allclose(page, answers, rtol=0, atol=4e-7 * size_of(model) * max(1, steep))
+    if task != "numbers":
+        chosen = model.classes_[[each["choice"] for each in found]]
+        clear = np.sort(answers, axis=1)[:, -1] - np.sort(answers, axis=1)[:, -2] > 1e-4
+        assert (chosen == model.predict(new))[clear].all()
+
+
+@pytest.mark.parametrize("scale", [
+    "own", *(pytest.param(s, marks=pytest.mark.full) for s in ("logarithm", "square root")),
+])  # fmt: skip
+def test_intervals_are_those_of_the_model(scale, live):
+    X, y = table(400)
+    y = np.exp(y * (1 + (X["town"] == "x")))
+    model = mercer.KernelRegressor(trials=3, only="kernels", target_scale=scale).fit(X, y)
+    assert model.spread_.steps or scale == "logarithm"
+    new, _ = table(ROWS, seed=1)
+    found = live(model, new)
+    ends = np.array([each["interval"] for each in found])
+    wanted = model.predict_interval(new)
+    np.testing.assert_allclose(ends, wanted, rtol=1e-3, atol=1e-4 * y.std())
+
+
+def test_a_refit_has_an_encoder_of_its_own(live):
+    X, y = table(300)
+    model = mercer.KernelRegressor(trials=2, only="kernels").fit(X[:200], y[:200]).refit(X, y)
+    assert model.encoder_ is not model.spread_.encoder
+    new, _ = table(ROWS, seed=1)
+    found = live(model, new)
+    np.testing.assert_allclose(values(found), model.predict(new), atol=1e-4 * y.std())
+    ends = np.array([each["interval"] for each in found])
+    np.testing.assert_allclose(ends, model.predict_interval(new), rtol=1e-3, atol=1e-3 * y.std())
+
+
+def test_ordered_classes_are_chosen_by_the_least_loss(live):
+    X, y = table(300)
+    levels = np.array(["low", "mid", "high"])[np.searchsorted(np.quantile(y, [0.4, 0.6]), y)]
+    model = mercer.KernelClassifier(trials=2, order=["low", "mid", "high"], metric="rank_error")
+    model.fit(X, levels)
+    new, _ = table(200, seed=1)
+    chosen = model.classes_[[each["choice"] for each in live(model, new)]]
+    assert (chosen == model.predict(new)).mean() > 0.99
+
+
+def test_one_of_several_targets(live):
+    X, y = table(200)
+    both = mercer.KernelRegressor(machines=[machine("ridge", "gaussian")])
+    both.fit(X, np.stack([y, 100 * y**2], axis=1))
+    new, _ = table(ROWS, seed=1)
+    for place in (0, 1):
+        model = both.of_target(place)
+        wanted = model.predict(new)
+        np.testing.assert_allclose(
+            values(live(model, new)), wanted, atol=1e-4 * wanted.std(), rtol=0
+        )
+
+
+RANDOM, N = np.random.default_rng(3), 120
+SECONDS = pd.to_timedelta(RANDOM.integers(0, 10**7, N), unit="s")
+AWKWARD = {
+    "array": RANDOM.normal(size=N),
+    "moments": pd.to_datetime("2021-03-27") + SECONDS,
+    "before 1970": pd.to_datetime("1905-03-27") - SECONDS,
+    "durations": SECONDS,
+    "versions": RANDOM.choice(["1.2.0", "1.10.0", "2.0.1"], N),
+    "ranges": RANDOM.choice(["0-9", "10-19", "20-29", "30+"], N),
+    "order": RANDOM.choice(["low", "mid", "high"], N),
+    "names of objects": RANDOM.choice(["__proto__", "constructor", "toString"], N),
+    "money": [f"${v:,.2f}" for v in RANDOM.exponential(1000, N)],
+    "truth": RANDOM.random(N) < 0.5,
+    "far": 1e300 * RANDOM.normal(size=N),
+}
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_cells_are_read_as_the_model_reads_them(name, live):
+    base = RANDOM.normal(size=N)
+    X = pd.DataFrame({"": base, "__proto__": AWKWARD[name]})
+    if name == "array":
+        X = X.to_numpy()
+    kind = {"__proto__": "ordered:low<mid<high"} if name == "order" else None
+    codes = np.unique(AWKWARD[name], return_inverse=True)[1]
+    y = np.tanh(base) + codes / codes.max()
+    model = mercer.KernelRegressor(trials=1, only="kernels", kind=kind).fit(X, y)
+    found = values(live(model, X[:ROWS]))
+    wanted = exactly(model, model.encode(X[:ROWS]))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * size_of(model))
+
+
+def bundled(name):
+    if name == "mixed":
+        return table(400)
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
+    return X, y.to_numpy(float if name == "diabetes" else str)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["wine", "iris", "breast_cancer", "diabetes", "mixed"])
+def test_winners_of_searches_predict_in_a_page(name, live):
+    X, y = bundled(name)
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[:-ROWS], order[-ROWS:]
+    automatic = mercer.KernelRegressor if y.dtype.kind == "f" else mercer.KernelClassifier
+    model = automatic(trials=4).fit(X.iloc[train], y[train])
+    found = values(live(model, X.iloc[test]))
+    wanted = exactly(model, model.encode(X.iloc[test]))
+    scale = max(1.0, np.abs(wanted).max())
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * scale * size_of(model))
+
+
+# --- Shapley values -------------------------------------------------------------------------------
+
+EXPLAINED = {
+    "ridge, gaussian": "numbers", "ridge, laplacian": "three classes", "ridge, sum": "two classes",
+    "ridge, interactions": "numbers", "ridge, dates": "two classes", "few centres": "three classes",
+    "support vectors": "two classes", "linear": "three classes", "shapes": "numbers",
+    "sparse": "two classes", "mean": "numbers",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_shapley_values_are_those_of_the_library(name, evaluator):
+    X, y = table(240)
+    model = fitted(MACHINES[name], X, y, EXPLAINED[name])
+    model.background_ = model.background_[:50]
+    new, _ = table(5, seed=1)
+    found, read = exported(model)
+    phi = evaluator.evaluate(
+        """([model, rows]) => {
+          model = Live.load(model);
+          const outputs = [...Array(model.explained.outputs).keys()];
+          return rows.map(row => outputs.map(o => [...Live.shapley(model, row, o)]));
+        }""",
+        [json.loads(in_page(found)), read.cells(read_columns(new))],
+    )
+    wanted = model.shapley_values(new)
+    assert "permutations" not in wanted.method
+    values = wanted.values.reshape(len(new), len(wanted.feature_names), -1)
+    places = [wanted.feature_names.index(name) for name in read.sources]
+    size = 4e-7 * size_of(model) * max(1, model.machine_.finish.slope)
+    np.testing.assert_allclose(np.moveaxis(phi, 1, 2), values[:, places], rtol=0, atol=size)
+    assert np.abs(np.delete(values, places, axis=1)).max(initial=0) <= size
+
+
+def test_values_of_pairs_of_classes_add_up_to_their_decision_values(evaluator):
+    X, y = table(240)
+    model = fitted(MACHINES["support vectors"], X, y, "three classes")
+    new, _ = table(5, seed=1)
+    found, read = exported(model)
+    assert "pairs" in found["explained"]["what"]
+    phi = evaluator.evaluate(
+        """([model, rows]) => {
+          model = Live.load(model);
+          return rows.map(row => [0, 1, 2].map(o => [...Live.shapley(model, row, o)]));
+        }""",
+        [json.loads(in_page(found)), read.cells(read_columns(new))],
+    )
+    total = model.machine_.learner.kernel_sum()
+    some = model.background_[: found["explained"]["count"]]
+    wanted = total(model.encode(new)) - total(some).mean(axis=0)
+    np.testing.assert_allclose(np.sum(phi, axis=2), wanted, rtol=0, atol=4e-7 * size_of(model))
+
+
+def test_what_has_no_exact_values_has_none_in_the_page():
+    X, y = table(120)
+    for name in ("window", "full", "ridge, power"):
+        assert exported(fitted(MACHINES[name], X, y, "numbers"))[0]["explained"] is None
+    logs = fitted(MACHINES["ridge, gaussian"], X, np.exp(y), "numbers", target_scale="logarithm")
+    assert exported(logs)[0]["explained"] is None
