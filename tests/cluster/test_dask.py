@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from cluster.conftest import started
+from cluster.conftest import shut_down, started
 from learners.test_signals import Clock
 from mercer import AdditiveRegressor, KernelRidge
 from mercer.distributed import ClusterLostError, DaskEngine, Distributed, Partition
@@ -63,8 +62,7 @@ def test_a_killed_worker_changes_no_count(tmp_path):
             assert_array_equal(one.counts, other.counts)
         assert_allclose(model.to_local().predict(X), whole.predict(X), atol=1e-9)
     finally:
-        client.cluster.close()
-        client.close()
+        shut_down(client)
 
 
 @pytest.mark.full
@@ -92,8 +90,7 @@ def test_workers_need_memory_for_a_few_partitions():
         for address, after in client.run(most).items():
             assert after - before[address] < 100e6, (before, after)
     finally:
-        client.cluster.close()
-        client.close()
+        shut_down(client)
 
 
 @pytest.mark.full
@@ -123,8 +120,7 @@ def test_what_was_sent_is_sent_again():
             os.kill(worker.pid, signal.SIGKILL)
         assert work() == 18
     finally:
-        client.cluster.close()
-        client.close()
+        shut_down(client)
 
 
 @pytest.mark.full
@@ -141,11 +137,12 @@ def test_a_cluster_that_goes_away():
 
     made = [da.from_delayed(dask.delayed(slow)(i), (5, 3), float) for i in range(20)]
     model = Distributed(ADDITIVE, client)
-    threading.Timer(1.5, client.cluster.close).start()
+    closing = threading.Timer(1.5, shut_down, [client])
+    closing.start()
     with pytest.raises(ClusterLostError, match="has gone away"):
         model.fit(da.concatenate(made), da.zeros(100, chunks=5))
     assert not hasattr(model, "estimator_")
-    client.close()
+    closing.join()
     with pytest.raises(ClusterLostError, match="connect a new client"):
         model.fit(X, y)
 
@@ -162,9 +159,7 @@ def test_a_task_that_ends_each_worker(tmp_path):
             path.unlink()  # what counts the kills
         assert model.fit(X, y).predict(X[:3]).shape == (3,)  # with the same client
     finally:
-        with suppress(AssertionError):  # of a worker that is being started again
-            client.cluster.close()
-        client.close()
+        shut_down(client)
 
 
 @pytest.mark.full
