@@ -82,7 +82,7 @@ def report_table(options: ReportOptions) -> int:
         screen.print(line(("! ", "yellow"), data.seen_before), soft_wrap=True)
     elif data.seen == 0:
         screen.print(data.seen_before)
-    for sentence in data.lines("relevance"):
+    for sentence in data.lines("relevance") + data.lines("additions"):
         screen.print(sentence, soft_wrap=True)
     screen.print(f"Report of {counted(len(y), 'row')}: {output}", soft_wrap=True)
     if json:

@@ -14,5 +14,5 @@ __all__ = [
 # what other rooms use, and no user needs
 from mercer.explain.background import kept_rows
 from mercer.explain.exact import FactorMatrices
-from mercer.explain.game import Explainable, Explained, separated_sum
-from mercer.explain.values import cheap_values
+from mercer.explain.game import Explainable, Explained, explained_model, separated_sum
+from mercer.explain.values import is_quick

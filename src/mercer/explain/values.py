@@ -160,11 +160,10 @@ def shapley_values(
     return _found(Game.of(model, X, background, players, output, random_state, n_jobs))
 
 
-def cheap_values(model: Any, X: Any) -> ShapleyValues | None:
-    """`shapley_values` of a model that has kept a background, if its machines are sums of products,
-    so that they are exact and no row has to be made; else None."""
-    game = Game.of(model, X, None, None, None, 0, None)
-    return None if game.rest or game.model.link is not None else _found(game)
+def is_quick(model: Any, X: Any, background: Any = None) -> bool:
+    """Whether the values of a model are exact and no row has to be made for them."""
+    game = Game.of(model, X, background, None, None, 0, None)
+    return not game.rest and game.model.link is None
 
 
 def shapley_interactions(

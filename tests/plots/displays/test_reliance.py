@@ -1,4 +1,4 @@
-"""What predictions rest on: losses of columns that are known, and columns that act together."""
+"""What predictions rest on: losses of columns that are known."""
 
 from itertools import product
 
@@ -37,48 +37,21 @@ def measured(f, **options):
     return RelianceDisplay.measured(Known(f), X, f(X), **options)
 
 
-def test_columns_of_an_additive_model_lose_their_shares_and_do_not_act_together():
+def test_columns_of_an_additive_model_lose_their_shares():
     display = measured(lambda X: 2 * X[:, 0] + X[:, 1])
     loss = dict(zip(display.columns, display.loss))
     assert loss[0] == pytest.approx(0.8, abs=0.06)
     assert loss[1] == pytest.approx(0.2, abs=0.06)
     assert loss[2] == loss[3] == 0
-    assert display.pairs == []
     assert display.full == 1
     assert (display.low <= display.loss).all()
     assert display.plot().bars_[0].get_width() == display.loss[0]
 
 
-def test_columns_that_are_alike_are_no_pair_of_an_additive_model():
-    Z = X.copy()
-    Z[:, 1] = np.where(RNG.random(480) < 0.9, Z[:, 0], Z[:, 1])
-    f = Known(lambda X: X[:, 0] + X[:, 1])
-    assert RelianceDisplay.measured(f, Z, f.predict(Z)).pairs == []
-
-
-def test_both_columns_of_an_exclusive_or_are_named_as_a_pair():
+def test_both_columns_of_an_exclusive_or_are_needed():
     display = measured(lambda X: X[:, 0] * X[:, 1])
     assert sorted(display.columns[:2]) == [0, 1]
     assert display.loss[:2] == pytest.approx([1.0, 1.0], abs=0.06)
-    assert [pair.columns for pair in display.pairs] in ([(0, 1)], [(1, 0)])
-    assert "matter only together" in str(display.pairs[0])
-
-
-def test_a_column_that_matters_only_with_another_is_said_so():
-    display = measured(lambda X: 3 * X[:, 0] + X[:, 0] * X[:, 1])
-    assert [str(pair) for pair in display.pairs] == ["1 matters only together with 0."]
-    display = measured(lambda X: X[:, 0] + X[:, 1] + X[:, 0] * X[:, 1])
-    assert "act on one another" in str(display.pairs[0])
-
-
-@pytest.mark.full
-def test_a_fitted_classifier_of_an_exclusive_or_names_the_pair():
-    table = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["height", "width", "noise"])
-    y = np.where(table["height"] * table["width"] > 0, "same", "other")
-    model = mercer.KernelClassifier(trials=4).fit(table[:300], y[:300])
-    display = RelianceDisplay.measured(model, table[300:], y[300:])
-    assert {frozenset(pair.columns) for pair in display.pairs} == {frozenset(["height", "width"])}
-    assert display.measure == "R² of the class probabilities"
 
 
 def test_time_ends_it_after_a_column():
@@ -93,7 +66,6 @@ def test_a_classifier_without_probabilities_may_have_any_names_of_classes(names)
     display = RelianceDisplay.measured(mercer.SVC(gamma=1.0).fit(X, y), X, y)
     assert {*display.columns[:2]} == {0, 1}
     assert display.measure == "accuracy"
-    assert [{*pair.columns} for pair in display.pairs] == [{0, 1}]
 
 
 @pytest.mark.spread(1)

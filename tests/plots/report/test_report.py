@@ -275,29 +275,8 @@ def test_relevance_bars_are_as_long_as_the_losses(wine):
     widths = [float(re.search(r"width:([\d.]+)%", b["style"])[1]) for b in bars]
     loss = np.abs(data["relevance"].display.loss)
     assert_allclose(widths[:13], loss / loss.max() * max(widths[:13]), atol=0.02)
-    assert len(widths) == (26 if numbers["additions"] else 13)
-
-
-def numbers_of(path):
-    return json.loads(Page(path.read_text("utf-8")).by_id("mercer-report")["text"])
-
-
-def test_what_columns_add_is_the_mean_size_of_exact_values(tmp_path):
-    rng = np.random.default_rng(0)
-    X, new = rng.normal(size=(200, 3)), rng.normal(size=(60, 3))
-    kernel = TableKernel([(RBF(0.3), [f"{j} (scaled)" for j in range(3)])])
-    model = KernelRegressor(machines=[KernelMachine("ridge", kernel)]).fit(X, X[:, 0] * X[:, 1])
-    model.report(tmp_path / "r.html", new, new[:, 0] * new[:, 1])
-    found = numbers_of(tmp_path / "r.html")["additions"]
-    values = np.abs(model.shapley_values(new).values).mean(axis=0)
-    order = np.argsort(-values, kind="stable")
-    assert found["columns"] == [str(j) for j in order]
-    assert_allclose(found["sizes"], values[order])
-    assert all(a <= b <= c for a, b, c in zip(found["low"], found["sizes"], found["high"]))
-    assert (found["n_rows"], found["adds"]) == (60, "the prediction")
-    wide = KernelRegressor(machines=[KernelMachine("ridge", metric="full")]).fit(X, X[:, 0])
-    wide.report(tmp_path / "w.html", new, new[:, 0])  # its columns are mixed
-    assert numbers_of(tmp_path / "w.html")["additions"] is None
+    added = data["additions"]
+    assert len(widths) == 13 + len(added.columns) + len(added.pairs)
 
 
 def test_residuals_are_true_less_predicted(diabetes):

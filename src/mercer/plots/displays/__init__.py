@@ -17,7 +17,7 @@ _NAMES = {
     "partial_dependence": "Dependence PartialDependenceDisplay direction",
     "pictures": "AttentionDisplay SpectrogramDisplay",
     "relevance": "RelevanceDisplay",
-    "reliance": "ActingPair RelianceDisplay",
+    "reliance": "RelianceDisplay",
     "shapes": "ShapeDisplay",
     "shapley": "ShapleyDisplay",
     "spectral": "EmbeddingDisplay RankErrorDisplay SpectrumDisplay",

@@ -1,10 +1,9 @@
-"""What the predictions of a fitted model rest on: each column, and pairs that act together."""
+"""What the predictions of a fitted model rest on: how much is lost without each column."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
-from itertools import combinations
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,37 +23,6 @@ if TYPE_CHECKING:
 FEW_ROWS = 100  # on which the columns are ordered, by one exchange of cells each
 DRAWS = 40  # of the rows, for the interval of what a metric loses
 LEAST_ODDS = 0.001  # probability below which odds are no longer told apart
-#: least part of what a column changes, and of the variance of all predictions, for a pair
-SHARE, NOTICED = 0.25, 0.02
-#: a column matters only with another one if so much of what it changes depends on that one, and if
-#: what it changes on average over all rows is no more than the second part
-ONLY, ALONE = 0.75, 0.1
-HELD = 8  # values of a column, for what it changes on average
-
-
-@dataclass(frozen=True)
-class ActingPair:
-    """Two columns whose effects depend on one another.
-
-    ``shares`` are the parts of what each of them changes in the predictions that depend on the
-    other one.
-    """
-
-    columns: tuple[Any, Any]
-    shares: tuple[float, float]
-    #: whether each of them changes nothing by itself, on average over all rows
-    only: tuple[bool, bool] = (False, False)
-
-    def __str__(self) -> str:
-        """The pair in a sentence."""
-        (a, b), (of_a, of_b) = self.columns, self.shares
-        if all(self.only):
-            return f"{a} and {b} matter only together: what one of them means depends on the other."
-        if any(self.only):
-            with_it, other = (a, b) if self.only[0] else (b, a)
-            return f"{with_it} matters only together with {other}."
-        part = f"{100 * of_a:.0f}% of what {a} changes depends on {b}"
-        return f"{a} and {b} act on one another: {part}, and {100 * of_b:.0f}% the other way round."
 
 
 @display
@@ -73,11 +41,6 @@ class RelianceDisplay(ColumnLosses):
     other rows. With a ``metric`` the loss is that of this score of the averaged predictions; of a
     metric of errors, as a part of the error of a constant.
 
-    Two columns act together if f(a, b) - f(a', b) - f(a, b') + f(a', b') is not 0, where a' and b'
-    are cells of another row: for an additive model it is 0, whatever the columns have in common.
-    For classes f are the log-odds. The part of what a column changes that depends on the other one
-    is the mean square of this difference over twice that of f(a, b) - f(a', b).
-
     Parameters
     ----------
     loss, low, high : array-like of shape (columns,)
@@ -87,16 +50,13 @@ class RelianceDisplay(ColumnLosses):
         The score of the model on these rows.
     chance : float
         The same score of a constant.
-    pairs : list of ActingPair
-        Columns that act together, the strongest first.
     n_test : int
         Number of rows.
 
     References
     ----------
     Covert, Lundberg & Lee, "Understanding global feature contributions with additive importance
-    measures", NeurIPS 2020; Friedman & Popescu, "Predictive learning via rule ensembles", Annals of
-    Applied Statistics 2, 2008, section 8.1.
+    measures", NeurIPS 2020.
 
     Examples
     --------
@@ -105,14 +65,11 @@ class RelianceDisplay(ColumnLosses):
     >>> y = X[:, 0] * X[:, 1]
     >>> model = mercer.KernelRidge(kernel="rbf").fit(X[:200], y[:200])
     >>> display = RelianceDisplay.measured(model, X[200:], y[200:])
-    >>> sorted(int(j) for j in display.columns[:2]), [pair.columns for pair in display.pairs]
-    ([0, 1], [(0, 1)])
-    >>> str(display.pairs[0])
-    '0 and 1 matter only together: what one of them means depends on the other.'
+    >>> sorted(int(j) for j in display.columns[:2])
+    [0, 1]
     """
 
     _: KW_ONLY
-    pairs: list[ActingPair] = field(default_factory=list)
     chance: float = 0.0
 
     @classmethod
@@ -126,7 +83,6 @@ class RelianceDisplay(ColumnLosses):
         max_samples: int = 500,
         max_columns: int = 40,
         repeats: int = 8,
-        paired: int = 6,
         time: float | None = None,
         random_state: Seed = 0,
     ) -> RelianceDisplay:
@@ -144,10 +100,8 @@ class RelianceDisplay(ColumnLosses):
             Of more columns, those that change the predictions most.
         repeats : int
             For each row, how many cells of other rows it is asked with; at least 2.
-        paired : int
-            How many of the columns that change the predictions most are paired.
         time : float, optional
-            About how many seconds this may take: the last columns and pairs are left out. One
+            About how many seconds this may take: the last columns are left out. One
             column is always measured.
         """
         clock, random = Clock(time), check_random_state(random_state)
@@ -169,7 +123,6 @@ class RelianceDisplay(ColumnLosses):
         return cls(
             order[: len(loss)], loss, low, high, full=errors.score(exchange.whole),
             measure=errors.measure, chance=errors.chance, n_test=len(y), n_columns=len(rows.kinds),
-            pairs=exchange.pairs(order[:paired], clock),
         )  # fmt: skip
 
     @classmethod
@@ -210,14 +163,6 @@ class _Exchange:
             return np.argsort(as_numbers(cells), kind="stable")
         return np.argsort([str(cell) for cell in cells.tolist()], kind="stable")
 
-    def _alone(self, name: Any) -> float:
-        """The variance of the mean answer over values of a column that all rows are given."""
-        n = len(self.rows)
-        chosen = self._ascending(name)[(np.arange(HELD) * n + n // 2) // HELD]
-        answers = (self.answers(self.rows.held(name, self.rows, row)) for row in chosen)
-        means = np.stack([self._scale(each).mean(axis=0) for each in answers])
-        return float(means.var(axis=0).sum())
-
     def is_even(self, name: Any) -> bool:
         """Whether neighbours in the order of the values of a column are alike."""
         kind = self.rows.kind(name)
@@ -234,31 +179,6 @@ class _Exchange:
             if not clock.left():
                 break
         return sorted(names, key=lambda name: -self.changed.get(name, 0.0))
-
-    def pairs(self, names: list, clock: Clock) -> list[ActingPair]:
-        """Pairs of columns that act together, the strongest first."""
-        rows, order = self.rows, self.random.permutation(len(self.rows))
-        own = self._scale(self.whole)
-        spread = float(own.var(axis=0).sum())
-        single = {name: self._scale(self.answers(rows.with_cells(name, rows, order)))
-                  for name in names if clock.left()}  # fmt: skip
-        effect = {name: float(((own - f) ** 2).sum(axis=1).mean()) / 2
-                  for name, f in single.items()}  # fmt: skip
-        found = []
-        for a, b in combinations(single, 2):
-            if not clock.left():
-                break
-            if min(effect[a], effect[b]) <= NOTICED * spread:
-                continue
-            both = self._scale(self.answers(rows.with_columns([a, b], rows, order)))
-            mixed = own - single[a] - single[b] + both
-            part = float((mixed**2).sum(axis=1).mean()) / 4
-            shares = min(part / effect[a], 1.0), min(part / effect[b], 1.0)
-            if max(shares) >= SHARE and part > NOTICED * spread:
-                only = [share >= ONLY and self._alone(c) <= ALONE * effect[c]
-                        for c, share in zip((a, b), shares)]  # fmt: skip
-                found.append((part, ActingPair((a, b), shares, (only[0], only[1]))))
-        return [pair for _, pair in sorted(found, key=lambda each: -each[0])]
 
     def _scale(self, answers: np.ndarray) -> np.ndarray:
         """Numbers, log-odds of classes, or which class it is, (n, outputs)."""

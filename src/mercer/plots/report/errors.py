@@ -279,13 +279,16 @@ def worst_rows(
     order = np.argsort(-error, kind="stable")[:WORST]
     shown = [] if rows is None else [rows.cells(name) for name in columns]
     return [
-        WorstRow(int(numbers[i]), truth[i], said[i], float(error[i]), [_cell(c[i]) for c in shown])
+        WorstRow(
+            int(numbers[i]), truth[i], said[i], float(error[i]), [cell_text(c[i]) for c in shown]
+        )
         for i in order
         if wrong[i]
     ]
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A cell as the page shows it."""
     if isinstance(value, (float, np.floating)):
         return "–" if value != value else brief(float(value))
     if isinstance(value, np.datetime64):  # without the seconds, and the time of day of a mere date

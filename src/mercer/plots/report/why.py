@@ -12,20 +12,18 @@ from typing import Any
 import numpy as np
 
 from mercer.estimator import Seed
-from mercer.explain import Explainable, cheap_values
 from mercer.machines import Z95
 from mercer.plots.displays import Dependence, PartialDependenceDisplay, RelianceDisplay, direction
 from mercer.plots.fitted import sample_rows, take
 from mercer.plots.marks import LEFT, LOWER, RIGHT, TOP, Axis, padded
 from mercer.plots.report.contents import ReportData
-from mercer.plots.report.section import Section, Several, attributes, plain
+from mercer.plots.report.section import Section, Several, attributes
 from mercer.plots.report.subject import Subject, is_table
 from mercer.samples import Samples, SamplesLike
 from mercer.tables import as_texts, column_kind, words_of
 from mercer.threads import Clock, affordable_rows
 
-EXPLAINED, FEWEST_EXPLAINED = 200, 10  # rows whose Shapley values are computed, at most and least
-NAMED, PAIRS = 5, 3  # columns and pairs on the screen
+NAMED = 5  # columns on the screen
 LOST = 0.001  # loss of a column that is named there
 NEAR = 0.05  # an axis of probabilities that comes so near to 0 or 1 reaches it
 MOST, MOST_LEVELS = 6, 12  # functions that are shown, and levels of one of them
@@ -85,68 +83,11 @@ class Relevance(Section):
             return []
         listed = ", ".join(f"{column} {100 * loss:.1f}" for column, loss in first[:NAMED])
         said = f"Lost without a column, in percentage points of {found.measure}: {listed}."
-        return [said, *map(str, found.pairs[:PAIRS])]
+        return [said]
 
     def numbers(self) -> dict[str, Any]:
         names = "columns loss low high full chance measure n_test n_columns"
-        pairs = [plain(pair) | {"said": str(pair)} for pair in self.display.pairs]
-        return {self.name: attributes(self.display, names) | {"pairs": pairs}}
-
-
-@dataclass(frozen=True)
-class Additions(Section):
-    """What each column adds to predictions on average: the mean size of exact Shapley values."""
-
-    name, place = "additions", "why"
-
-    columns: list[str]
-    sizes: np.ndarray  # means over rows, and over outputs where there are several
-    low: np.ndarray  # ends of 95% intervals over rows
-    high: np.ndarray
-    n_rows: int
-    adds: str  # what is added to
-
-    @classmethod
-    def applies(cls, subject: Subject) -> bool:
-        model = subject.model
-        return isinstance(model, Explainable) and model.explained(None).background is not None
-
-    @classmethod
-    def measured(cls, subject: Subject) -> Additions | None:
-        """None for one column, and for machines whose values would have to be asked for."""
-        if sum(column.used for column in subject.found["columns"]) < 2:
-            return None
-        rows = sample_rows(len(subject.y_test), EXPLAINED, subject.seed)
-        clock = subject.clock.share(0.1)
-        first = cheap_values(subject.model, take(subject.X_test, rows[:1]))
-        each = max(clock.spent(), 1e-3)
-        rows = rows[: int(min(clock.left() / each, EXPLAINED))]  # there may be no limit
-        if first is None or len(rows) < FEWEST_EXPLAINED:
-            return None
-        found = cheap_values(subject.model, take(subject.X_test, rows))
-        assert found is not None
-        size = np.abs(found.values)
-        size = size if size.ndim == 2 else size.mean(axis=2)
-        order = np.argsort(-size.mean(axis=0), kind="stable")
-        means, spread = size.mean(axis=0)[order], size.std(axis=0)[order] / np.sqrt(len(rows))
-        adds = "the prediction" if subject.classes is None else "the log-odds of a class"
-        return cls(
-            [found.feature_names[j] for j in order], means, np.maximum(means - Z95 * spread, 0),
-            means + Z95 * spread, len(rows), adds,
-        )  # fmt: skip
-
-    def drawn(self, report: ReportData) -> dict[str, Any]:
-        """Bars and whiskers in percent of the width of their track."""
-        axis = Axis(0.0, float(self.high.max()) or 1.0, 0, 100)
-        ends = zip(self.sizes.tolist(), self.low.tolist(), self.high.tolist())
-        return {"zero": 0, "rows": [
-            {"name": name, "text": f"{size:.3g}", "left": 0, "width": round(axis.at(size), 2),
-             "whisker": (axis.at(low), axis.at(high))}
-            for name, (size, low, high) in zip(self.columns, ends)
-        ]}  # fmt: skip
-
-    def numbers(self) -> dict[str, Any]:
-        return {self.name: attributes(self, "columns sizes low high n_rows adds")}
+        return {self.name: attributes(self.display, names)}
 
 
 class Dependences(Several):
