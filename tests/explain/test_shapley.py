@@ -30,6 +30,7 @@ from mercer.explain.coalitions import (
     values_of_game,
 )
 from mercer.kernels import RBF, Laplacian, Linear, Match, TableKernel
+from mercer.selection.automatic import KernelMachine
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 5))
@@ -230,8 +231,6 @@ def asked(model, function, rows, solve=values_of_game):
 
 @pytest.mark.parametrize("machine", ["ridge", "svc"])
 def test_automatic_estimators(machine, tmp_path):
-    from mercer.selection.automatic import KernelMachine
-
     given = [KernelMachine(machine, TableKernel([(RBF(0.5), ["a (scaled)", "b (scaled)"]),
                                                  (Match(), ["c (code)"])]))]  # fmt: skip
     for target in (HEIGHT > 0.5, np.digitize(HEIGHT, [0, 1.5])):
@@ -264,6 +263,17 @@ def test_numbers_on_their_own_scale_and_on_another():
     found = two.shapley_values(TABLE[:2])
     assert found.values.shape == (2, 4, 2)
     assert pair_sum(found, two.predict(TABLE[:2])) < 1e-6
+
+
+def test_new_rows_may_hold_what_no_training_row_does():
+    sets = [{"a", "b"}, {"b"}, {"a"}, {"b", "c"}] * 20
+    table = pd.DataFrame({"size": rng.normal(size=80), "parts": sets})
+    target = table["size"] + [1.0, 0.0, 2.0, 1.0] * 20
+    model = KernelRegressor(machines=[KernelMachine("linear")]).fit(table, target)
+    new = pd.DataFrame({"size": [0.5, 1.0], "parts": [{"never", "seen", "a"}, {"z"}]})
+    found = model.shapley_values(new)
+    assert pair_sum(found, model.predict(new)) < 1e-6
+    assert not np.allclose(found.values[:, 1], 0)
 
 
 def test_few_rows_stand_for_many():

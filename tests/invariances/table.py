@@ -314,8 +314,7 @@ TABLE = [
             "rows": "folds are cut in the order of the rows"}),
     Row(mercer.RecursiveElimination(mercer.KernelRidge(kernel="rbf", gamma="scale"), rows=60),
         "numbers", predictions, without=NO_WEIGHTS | CELLS | TABLES | {
-            "rows": "rows are held out by their places",
-            "scale": "beyond the squares of floats the kernel has a map, whose columns are one"}),
+            "rows": "rows are held out by their places"}),
     # --- sums of functions of columns
     Row(mercer.AdditiveRegressor(), "numbers", predictions, without=TABLES | COUNTED,
         matrices=10_000),

@@ -34,7 +34,10 @@ FOUR = {0: "a", 1: "b", 2: "a", 3: "c"}
     ("kernel", "terms"),
     [
         (RBF(0.7), 1), (RBF("scale", d.Minkowski(2, [1, 2, 0, 3.0])), 1), (Laplacian(0.5), 1),
-        (ExponentialPower(2.0, 1.0, d.Minkowski(1)), 1), (FromDistance(d.Canberra(), 0.3), 1),
+        (ExponentialPower(2.0, 1.0, d.Minkowski(1)), 1),
+        (RBF(0.7, d.MappedMinkowski([1, 2, 0, -3.0])), 1),
+        (ExponentialPower(2.0, 1.0, d.MappedMinkowski([1, 2, 0, 3.0], 1)), 1),
+        (FromDistance(d.Canberra(), 0.3), 1),
         (Linear(), 3), (HistogramIntersection(), 3), (ChiSquared(), 1), (AllSubsets(), 1),
         (2 * RBF(0.3) + Linear(), 4), (RBF(0.3) * Laplacian(0.2), 1), (Linear() ** 2, 9),
         (RBF(0.2).normalised(), 1), (Exponential(Linear()), 1),
@@ -58,7 +61,8 @@ def test_kernels_that_are(kernel, terms):
 @pytest.mark.parametrize(
     "kernel",
     [Matern(1.5), Polynomial(2), RBF(0.3, d.Mahalanobis()), ExponentialPower(1.0, 1.0),
-     Linear().normalised(), Exponential(RBF(0.3)), (RBF(1.0) + Linear()) ** 5],
+     RBF(0.3, d.MappedMinkowski(np.eye(4))), Linear().normalised(), Exponential(RBF(0.3)),
+     (RBF(1.0) + Linear()) ** 5],
     ids=lambda k: repr(k)[:40],
 )  # fmt: skip
 def test_kernels_that_are_not(kernel):
@@ -79,3 +83,18 @@ def test_groups_of_a_table_and_a_text_that_is_one_player():
         assert len(found) == terms
     together = kernel.bind(rows).separated(rows, {**own, "a": "place", "b": "place"})
     assert [set(term.factors) for term in together] == [{"place", "c", "t"}]
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e140])
+def test_a_factor_of_each_column_is_applied_before_differences_are(unit):
+    """Squares of such numbers are no floats, so that the kernel in use has a map."""
+    kernel = RBF("scale").bind(unit * X)
+    (term,) = kernel.separated(unit * X, FOUR)
+    product = np.prod([k.block(unit * X, unit * X) for ks in term.factors.values() for k in ks], 0)
+    assert_allclose(product, kernel(unit * X), rtol=1e-12)
+    assert_allclose(product, RBF("scale").bind(X)(X), rtol=1e-12)
+    narrow = X.astype(np.float32)
+    (term,) = RBF(0.5, d.MappedMinkowski([1, 2, 3, 4.0])).separated(narrow, FOUR)
+    assert {k.block(narrow, narrow).dtype for ks in term.factors.values() for k in ks} == {
+        np.dtype("float32")
+    }

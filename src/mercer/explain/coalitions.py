@@ -42,8 +42,8 @@ class Mixed:
             return self._of_frames(x, b, chosen)
         if isinstance(self.X, EncodedColumns):
             X, B = self.X, self.B
-            objects = {
-                j: joined(X.objects[j], B.objects[j])[self._places(j, x, b, chosen)]
+            objects = {  # new rows know all that the background does, and may know more
+                j: joined(B.objects[j], X.objects[j])[self._places(j, x, b, chosen)]
                 for j in X.objects
             }
             return EncodedColumns(self._of_arrays(X.numbers, B.numbers, x, b, chosen), objects)
@@ -59,16 +59,15 @@ class Mixed:
     def _of_frames(self, x, b, chosen) -> Any:
         import narwhals as nw
 
-        both = nw.concat([frame_of(self.X), frame_of(self.B)], how="vertical")
+        both = nw.concat([frame_of(self.B), frame_of(self.X)], how="vertical")
         return both.select(
             both.get_column(c)[self._places(c, x, b, chosen)] for c in both.columns
         ).to_native()
 
     def _places(self, column: Hashable, x, b, chosen) -> np.ndarray:
-        """The rows of X and B together that a column of made rows is from."""
-        others = len(self.X) + b
+        """The rows of B and X together that a column of made rows is from."""
         player = self.own.get(column)
-        return others if player is None else np.where(chosen[:, player], x, others)
+        return b if player is None else np.where(chosen[:, player], len(self.B) + x, b)
 
 
 def all_coalitions(players: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances import Comparison, Distance
+from mercer.distances import Comparison, Distance, Minkowski, dense_rows
 from mercer.kernels.base import Kernel, NotSeparable, Term
 from mercer.samples import Samples
 
@@ -29,6 +29,8 @@ class OneTerm(Kernel):
     column : int
         The number j of the term.
     rate : float >= 0
+    factor : float, optional
+        What the coordinate j is multiplied by before.
 
     Examples
     --------
@@ -39,10 +41,11 @@ class OneTerm(Kernel):
 
     positive_definite = None
 
-    def __init__(self, rho: Distance, column: int, rate: float):
+    def __init__(self, rho: Distance, column: int, rate: float, factor: float | None = None):
         self.rho = rho
         self.column = column
         self.rate = rate
+        self.factor = factor
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -54,7 +57,11 @@ class OneTerm(Kernel):
     def block(self, X: Samples, Z: Samples) -> np.ndarray:
         # exp(-inf) is 0; what has no value is refused where it is used
         with np.errstate(over="ignore", invalid="ignore"):
-            D = self.rho.term(X, Z, self.column)
+            if self.factor is None:
+                D = self.rho.term(X, Z, self.column)
+            else:  # in float64, as maps are
+                x, z = (np.float64(dense_rows(side[:, [self.column]])) for side in (X, Z))
+                D = self.rho.term(self.factor * x, self.factor * z, 0).astype(X.dtype)
             D = D * D.dtype.type(-self.rate)
         return np.exp(D, out=D)
 
@@ -90,11 +97,19 @@ def by_term(rho: Distance, X: Samples, players: Mapping[Any, Hashable], rate: fl
 
     None if it is not.
     """
-    if rho.reads.of_columns or rho.terms(X) != len(players):
+    if rho.reads.of_columns:
         return None
-    given: Any = vars(rho)["weights"]  # a parameter of all that have terms
-    weights = np.ones(len(players)) if given is None else np.asarray(given, float)
-    parts = ((player, OneTerm(rho, j, float(rate * weights[j]))) for j, player in players.items())
+    if rho.terms(X) == len(players):
+        given: Any = vars(rho)["weights"]  # a parameter of all that have terms
+        weights = np.ones(len(players)) if given is None else np.asarray(given, float)
+        parts = ((p, OneTerm(rho, j, float(rate * weights[j]))) for j, p in players.items())
+        return Term(1.0, _gathered(parts))
+    norm = rho.norm
+    A = None if norm is None else norm.linear_map
+    if norm is None or A is None or A.shape != (len(players),):
+        return None
+    plain = Minkowski(norm.p)
+    parts = ((p, OneTerm(plain, j, rate, float(A[j]))) for j, p in players.items())
     return Term(1.0, _gathered(parts))
 
 

@@ -186,7 +186,7 @@ EXPLAINED = {
     "ridge, gaussian": "numbers", "ridge, laplacian": "three classes", "ridge, sum": "two classes",
     "ridge, interactions": "numbers", "ridge, dates": "two classes", "few centres": "three classes",
     "support vectors": "two classes", "linear": "three classes", "shapes": "numbers",
-    "sparse": "two classes", "mean": "numbers",
+    "sparse": "two classes", "mean": "numbers", "absolute": "three classes",
 }  # fmt: skip
 
 

@@ -268,7 +268,8 @@ def leaf(kernel: Kernel, at: list[int]) -> dict[str, Any]:
         rho: Any = kernel.rho
         if isinstance(rho, MatchDistance):
             return {"of": "unequal"} | found
-        return {"of": "distance", "p": float(rho.p), "power": 1.0} | found
+        scale = {} if kernel.factor is None else {"scale": [float(kernel.factor)]}
+        return {"of": "distance", "p": float(rho.p), "power": 1.0} | found | scale
     if isinstance(kernel, Match) and kernel.weights is None:
         return {"of": "share", "at": at}
     if isinstance(kernel, Match) and sorted(kernel.weights)[:-1] == [0.0] * (len(at) - 1):
