@@ -6,12 +6,15 @@ import hashlib
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mercer
+from mercer.kernels import Spectrum, TableKernel
 from mercer.plots.report import Subject, report_data, save_report
 from mercer.plots.report.live import exported, inputs, what_if
 from mercer.plots.report.save import render
+from mercer.selection.automatic import KernelMachine
 from mercer.spoken import in_page
 from plots.report.live_models import fitted, machine, table
 
@@ -39,7 +42,7 @@ def test_a_model_that_cannot_run_in_a_page_says_why():
         model = fitted(machines, X, y, "numbers")
         assert said_of(model, X, y) == f"This model cannot predict in a page: {reason}."
     texts = mercer.KernelRegressor(machines=[machine("linear")], kind={"said": "text"})
-    assert "it reads 'said', whose kind is text." in said_of(texts.fit(X, y), X, y)
+    assert "are not written in JavaScript" in said_of(texts.fit(X, y), X, y)
     ridge = mercer.KernelRidge(kernel="rbf").fit(X[["size", "rooms"]], y)
     assert "only models of KernelClassifier" in said_of(ridge, X[["size", "rooms"]], y)
     ranks = fitted([machine("ridge", "gaussian")], X, y, "numbers", metric="mae",
@@ -157,7 +160,12 @@ def test_rows_are_left_out_unless_they_are_wanted():
     assert "of which it shows those most alike" in shown.holds
     without = report_data(Subject(model, X[:90], y[:90], rows=False, **given))["what_if"]
     assert "rows" not in without.model
+    assert without.model["explained"] is None
     assert "no training rows" in without.holds
+    assert "the page holds no training rows" in without.unexplained
+    model.background_ = None
+    old = report_data(Subject(model, X[:90], y[:90], **given))
+    assert "an earlier version" in render(old)
     with pytest.raises(ValueError, match="values=False keeps out"):
         Subject(model, values=False, **given)
 
@@ -210,6 +218,47 @@ def test_the_panel_answers_by_mouse_and_by_keyboard(panel, name):
     assert page.locator("#live-levels .live-bar").count() == 3
     assert not page.evaluate("[...document.images].some(i => i.getAttribute('onerror'))")
     assert page.problems == []
+
+
+@pytest.mark.parametrize("size", SCREENS, ids=str)
+def test_a_text_is_typed(browser, tmp_path, size):
+    rng = np.random.default_rng(0)
+    words = np.array(["cheap", "dear", "red", "blue", HOSTILE])
+    X = pd.DataFrame({"said": [" ".join(rng.choice(words, 6)) for _ in range(150)]})
+    y = np.where(X["said"].str.contains("cheap"), "yes", "no")
+    of = TableKernel([(Spectrum(2, idf=True, shortest=1).normalised(), ["said: words (words)"])])
+    model = mercer.KernelClassifier(machines=[KernelMachine("svc", of)], kind={"said": "text"})
+    model.fit(X[:120], y[:120])
+    save_report(
+        tmp_path / "r.html", model, X[120:], y[120:], train=(X[:120], y[:120]), what_if=True
+    )
+    page = browser.new_page(viewport={"width": size[0], "height": 900}, color_scheme=size[1])
+    problems = []
+    page.on("pageerror", lambda e: problems.append(str(e)))
+    page.goto((tmp_path / "r.html").as_uri())
+    for text, answer in (("cheap red", "yes"), ("dear red blue", "no"), ("", ""), ("zzz", "")):
+        page.get_by_label("said", exact=True).fill(text)
+        page.wait_for_timeout(300)
+        assert page.inner_text("#live-answer").endswith(answer)
+        assert page.locator("#live-phi .live-bar").count() == 1
+        assert page.locator("#live-near tbody tr").count() == 5
+    assert not page.locator("#live-along").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert problems == []
+    page.close()
+
+
+def test_short_names_of_the_script_are_no_keys_and_no_words():
+    scripts = "".join(
+        (what_if.HERE / f"{name}.js").read_text("utf-8") for name in ("model", "panel")
+    )
+    scripts = re.sub(r"(?:^|\s)//.*", "", scripts)
+    words = " ".join(re.sub(r"\$\{[^}]*\}", " ", text) for text in re.findall(r"`[^`]*`", scripts))
+    for name in what_if.NAMES.split():
+        assert re.search(rf"\b{name}\b", scripts), name
+        assert not re.search(rf"[{{,]\s*{name}\s*:", scripts), name
+        assert not re.search(rf"\b{name}\b", words), name
+    assert len(set(what_if.NAMES.split())) == len(what_if.NAMES.split())
 
 
 def test_a_row_of_the_table_is_most_alike_to_itself(panel):

@@ -9,8 +9,10 @@ import pytest
 from sklearn import datasets
 
 import mercer
+from mercer.kernels import RBF, Spectrum, TableKernel
 from mercer.plots.report.live import exported
 from mercer.plots.report.live.what_if import script
+from mercer.selection.automatic import KernelMachine
 from mercer.spoken import in_page
 from mercer.tables import read_columns
 from plots.report.live_models import (
@@ -29,7 +31,7 @@ from plots.report.live_models import (
 def evaluator(browser):
     """A page with model.js alone."""
     page = browser.new_page()
-    page.add_script_tag(content=script().partition("{const $")[0])
+    page.add_script_tag(content=script().partition("{let $=")[0])
     yield page
     page.close()
 
@@ -190,52 +192,135 @@ EXPLAINED = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def explaining(evaluator):
+    """Values of rows of cells, (rows, fields, outputs), and their errors, after some time."""
+
+    def found(model, X, ms=0):
+        data, inputs = exported(model)
+        answers = evaluator.evaluate(
+            """([model, rows, ms]) => {
+              model = Live.load(model);
+              const outputs = [...Array(model.explained.outputs).keys()];
+              return rows.map(row => outputs.map(o => {
+                const {values, error} = Live.explanation(model, row, o)(ms);
+                return [[...values], error];
+              }));
+            }""",
+            [json.loads(in_page(data)), inputs.cells(read_columns(X)), ms],
+        )
+        phi = np.moveaxis([[values for values, _ in row] for row in answers], 1, 2)
+        return phi, np.array([[error for _, error in row] for row in answers]), data, inputs
+
+    return found
+
+
 @pytest.mark.parametrize("name", EXPLAINED)
-def test_shapley_values_are_those_of_the_library(name, evaluator):
+def test_shapley_values_are_those_of_the_library(name, explaining):
     X, y = table(240)
     model = fitted(MACHINES[name], X, y, EXPLAINED[name])
     model.background_ = model.background_[:50]
     new, _ = table(5, seed=1)
-    found, read = exported(model)
-    phi = evaluator.evaluate(
-        """([model, rows]) => {
-          model = Live.load(model);
-          const outputs = [...Array(model.explained.outputs).keys()];
-          return rows.map(row => outputs.map(o => [...Live.shapley(model, row, o)]));
-        }""",
-        [json.loads(in_page(found)), read.cells(read_columns(new))],
-    )
+    phi, errors, _, read = explaining(model, new)
     wanted = model.shapley_values(new)
     assert "permutations" not in wanted.method
     values = wanted.values.reshape(len(new), len(wanted.feature_names), -1)
     places = [wanted.feature_names.index(name) for name in read.sources]
     size = 4e-7 * size_of(model) * max(1, model.machine_.finish.slope)
-    np.testing.assert_allclose(np.moveaxis(phi, 1, 2), values[:, places], rtol=0, atol=size)
+    np.testing.assert_allclose(phi, values[:, places], rtol=0, atol=size)
+    assert (errors == 0).all()
     assert np.abs(np.delete(values, places, axis=1)).max(initial=0) <= size
 
 
-def test_values_of_pairs_of_classes_add_up_to_their_decision_values(evaluator):
+ASKED = {
+    "window": "numbers", "full": "three classes", "diagonal": "numbers", "ridge, power": "numbers",
+    "networks": "two classes", "ridge, gaussian": "logarithm",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_other_models_are_asked(name, explaining):
+    X, y = table(120)
+    if ASKED[name] == "logarithm":
+        y = np.exp(y)
+        model = fitted(MACHINES[name], X, y, "numbers", target_scale="logarithm")
+    else:
+        model = fitted(MACHINES[name], X, y, ASKED[name])
+    model.background_ = model.background_[:20]
+    new, _ = table(2, seed=1)
+    phi, errors, data, read = explaining(model, new, 400)
+    assert "parts" not in data["explained"]
+    wanted = model.shapley_values(new)
+    values = wanted.values.reshape(len(new), len(wanted.feature_names), -1)
+    places = [wanted.feature_names.index(name) for name in read.sources]
+    own = np.sqrt(np.nan_to_num(wanted.errors.reshape(values.shape)[:, places]) ** 2)
+    if wanted.method != "permutations":
+        own = 0 * own  # errors of the background are not those of a sample
+    off = np.abs(phi - values[:, places]).max(axis=1)
+    assert (errors > 0).all()
+    assert (off < 5 * (errors + own.max(axis=1)) + 1e-9).all()
+    _, more, _, _ = explaining(model, new, 1600)
+    assert more.max() < errors.max()
+    # whatever the sample is, they add up but for the background, of which each row comes by turns
+    total = model.predict(new) if ASKED[name] in ("numbers", "logarithm") else None
+    if total is not None:
+        base = model.machine_(model.background_)
+        gap = np.abs(phi[..., 0].sum(axis=1) - (total - base.mean()))
+        assert (gap < 5 * base.std() / np.sqrt(20) + 1e-6).all()
+
+
+def test_values_of_pairs_of_classes_add_up_to_their_decision_values(explaining):
     X, y = table(240)
     model = fitted(MACHINES["support vectors"], X, y, "three classes")
     new, _ = table(5, seed=1)
-    found, read = exported(model)
+    phi, _, found, _ = explaining(model, new)
     assert "pairs" in found["explained"]["what"]
-    phi = evaluator.evaluate(
-        """([model, rows]) => {
-          model = Live.load(model);
-          return rows.map(row => [0, 1, 2].map(o => [...Live.shapley(model, row, o)]));
-        }""",
-        [json.loads(in_page(found)), read.cells(read_columns(new))],
-    )
     total = model.machine_.learner.kernel_sum()
     some = model.background_[: found["explained"]["count"]]
     wanted = total(model.encode(new)) - total(some).mean(axis=0)
-    np.testing.assert_allclose(np.sum(phi, axis=2), wanted, rtol=0, atol=4e-7 * size_of(model))
+    np.testing.assert_allclose(phi.sum(axis=1), wanted, rtol=0, atol=4e-7 * size_of(model))
 
 
-def test_what_has_no_exact_values_has_none_in_the_page():
+def test_a_model_of_an_earlier_version_has_no_values():
     X, y = table(120)
-    for name in ("window", "full", "ridge, power"):
-        assert exported(fitted(MACHINES[name], X, y, "numbers"))[0]["explained"] is None
-    logs = fitted(MACHINES["ridge, gaussian"], X, np.exp(y), "numbers", target_scale="logarithm")
-    assert exported(logs)[0]["explained"] is None
+    model = fitted(MACHINES["window"], X, y, "numbers")
+    model.background_ = None
+    assert exported(model)[0]["explained"] is None
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+SAID = [
+    "a red SKY", "Red: a sky!", "", "sky sky sky", "aaa",
+    "no \u00c4rger \u2014 na\u00efve caf\u00e9", "\U0001f600 smiles \U0001f600",
+    "under_score 1\u00bd", "tab\tand  blanks", "\u0130stanbul",
+    "__proto__ constructor", "<b>bold</b> &amp;", "\u4e2d\u6587 \u0e01\u0e34",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", [
+    Spectrum(3), Spectrum(5, sublinear=True, idf=True, shortest=1),
+    Spectrum(2, idf=True, shortest=1), Spectrum(4, sublinear=True),
+], ids=repr)  # fmt: skip
+@pytest.mark.parametrize("view", ["characters", "words"])
+def test_texts_are_compared_as_the_model_does(kernel, view, live, explaining):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"said": [" ".join(rng.choice(SAID, 3)) for _ in range(90)],
+                      "size": rng.normal(size=90)})  # fmt: skip
+    y = X["said"].str.len().to_numpy() / 10 + X["size"].to_numpy()
+    reads = "said" if view == "characters" else "said: words"
+    of = TableKernel([(RBF(0.5), ["size (scaled)"]), (kernel.normalised(), [f"{reads} ({view})"])])
+    model = mercer.KernelRegressor(machines=[KernelMachine("ridge", of)], kind={"said": "text"})
+    model.fit(X, y)
+    new = pd.DataFrame({"said": [*SAID, "never seen zebra", *X["said"][:4]], "size": 0.3})
+    wanted = exactly(model, model.encode(new))
+    np.testing.assert_allclose(
+        values(live(model, new)), wanted, rtol=0, atol=1e-12 * size_of(model)
+    )
+    model.background_ = model.background_[:50]
+    phi, _, data, read = explaining(model, new[:6])
+    assert "parts" in data["explained"]
+    found = model.shapley_values(new[:6])
+    places = [found.feature_names.index(name) for name in read.sources]
+    size = 4e-7 * size_of(model)
+    np.testing.assert_allclose(phi[..., 0], found.values[:, places], rtol=0, atol=size)

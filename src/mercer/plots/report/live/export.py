@@ -8,19 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.distances import Match as MatchDistance, PairDifferences
-from mercer.kernels import (
-    FromDistance,
-    Kernel,
-    Laplacian,
-    Linear,
-    Match,
-    NotSeparable,
-    On,
-    OnCoordinates,
-    OneTerm,
-    TableKernel,
-)
+from mercer.distances import Match as MatchDistance
+from mercer.kernels import FromDistance, Laplacian, Linear, NotSeparable, TableKernel
 from mercer.learners.base import KernelSum, all_pairs, by_pair
 from mercer.machines import (
     AdditiveMachine,
@@ -34,13 +23,13 @@ from mercer.machines import (
 )
 from mercer.machines.candidates import Levels, Splines
 from mercer.plots.report.live.inputs import Inputs, NotInPage, TooMany, packed
-from mercer.samples import Categories, Table
+from mercer.plots.report.live.kernels import Layout, expression, stored_rows
 from mercer.tables import TableEncoder, ranks_of, read_as
 
 COVERAGE = 0.9  # of the interval
 BATCH_NORM_FLOOR = 1e-5  # added to variances, as in src/native/neighbourhood.cpp
 #: background rows of Shapley values, at most and at least, and factors that a page computes of them
-BACKGROUND, FEWEST, FACTORS = 50, 10, 2e6
+BACKGROUND, FEWEST, FACTORS = 50, 10, 1.5e6
 
 
 def exported(model: Any) -> tuple[dict[str, Any], Inputs]:
@@ -71,7 +60,11 @@ def exported(model: Any) -> tuple[dict[str, Any], Inputs]:
     else:
         found |= {"scale": _scale(model.target_scale_), "spread": _spread(model.spread_, inputs)}
     found |= {"explained": _explained(model, machines, inputs)}
+    for field in inputs.fields:
+        if field["kind"] == "text":
+            field["start"] = next((t for t in inputs.texts if isinstance(t, str)), "")
     found |= {"fields": inputs.fields, "series": inputs.series, "inputs": inputs.entries}
+    found |= {"texts": inputs.texts, "rarities": inputs.rarities}
     return found, inputs
 
 
@@ -101,7 +94,7 @@ def _ridge(machine: KernelRidgeMachine, encoder, inputs) -> dict[str, Any]:
     learner = machine.learner
     if learner.solver_ == "local" and learner.leaves_.count > 1:
         raise TooMany("it has a fit of its own for each of many leaves")
-    rows = _rows(machine.kernel, learner.X_fit_, encoder, inputs)
+    rows = stored_rows(machine.kernel, learner.X_fit_, encoder, inputs)
     coef = np.asarray(learner.dual_coef_, float).reshape(rows["rows"], -1)
     return rows | {"way": "ridge", "coef": coef, "offset": np.asarray(machine.offset, float)}
 
@@ -111,7 +104,7 @@ def _margin(machine: MarginMachine, encoder, inputs) -> dict[str, Any]:
     learner = machine.learner
     k = len(learner.classes_)
     codes = np.repeat(np.arange(k), learner.n_support_)
-    rows = _rows(machine.kernel, learner.X_fit_, encoder, inputs)
+    rows = stored_rows(machine.kernel, learner.X_fit_, encoder, inputs)
     if rows["rows"] != len(codes):
         raise NotInPage("its support vector machine rests on a kernel of low rank")
     sign = -1.0 if k == 2 else 1.0  # f of two classes is positive for the second
@@ -125,7 +118,7 @@ def _margin(machine: MarginMachine, encoder, inputs) -> dict[str, Any]:
 
 @written.register
 def _window(machine: WindowMachine, encoder, inputs) -> dict[str, Any]:
-    rows = _rows(machine.kernel, machine.learner.X_fit_, encoder, inputs)
+    rows = stored_rows(machine.kernel, machine.learner.X_fit_, encoder, inputs)
     weights = {} if machine.weights is None else {"weights": packed(machine.weights)}
     targets = np.asarray(machine.targets, float)
     return rows | weights | {
@@ -227,70 +220,6 @@ def _linear(machine: LinearMachine, encoder, inputs) -> dict[str, Any]:
     return {"way": "linear", "offset": offset, "parts": parts, "coef": np.asarray(model.coef_)}
 
 
-# --- kernels and the rows that they compare with --------------------------------------------------
-
-
-def _rows(kernel: Kernel, rows: Any, encoder: TableEncoder, inputs: Inputs) -> dict[str, Any]:
-    """A kernel, and the rows that new ones are compared with, of the columns that it reads."""
-    if not isinstance(rows, Table):
-        raise NotInPage(f"its kernel reads {type(rows).__name__}")
-    columns = sorted({j for _, own in rows.groups for j in own})
-    at = inputs.places(encoder, columns)  # which refuses what a page cannot read
-    matrix = np.empty((len(rows), len(columns)), np.float32)
-    for (_, own), part in zip(rows.groups, rows.parts):
-        values = part.codes if isinstance(part, Categories) else np.asarray(part)
-        matrix[:, [columns.index(j) for j in own]] = values
-    place = {j: i for i, j in enumerate(columns)}
-    return {
-        "at": at, "rows": len(rows), "X": packed(matrix, "f4"), "kernel": expression(kernel, place)
-    }  # fmt: skip
-
-
-def expression(kernel: Kernel, place: dict[int, int]) -> dict[str, Any]:
-    """A table kernel as data: how its parts are combined, and what each of them reads where."""
-    if isinstance(kernel, On):
-        return leaf(kernel.kernel, [place[j] for j in kernel.columns])
-    if not isinstance(kernel, TableKernel):
-        raise NotInPage(f"the kernel {type(kernel).__name__} is not written in JavaScript")
-    weights = np.ones(len(kernel.parts)) if kernel.weights is None else kernel.weights
-    return {
-        "combine": kernel.combine, "weights": [float(w) for w in weights],
-        "parts": [leaf(part, [place[j] for j in own]) for part, own in kernel.parts],
-    }  # fmt: skip
-
-
-def leaf(kernel: Kernel, at: list[int]) -> dict[str, Any]:
-    """A kernel on some columns as data."""
-    if isinstance(kernel, OnCoordinates):
-        return leaf(kernel.kernel, [at[j] for j in kernel.columns])
-    if isinstance(kernel, OneTerm):
-        found = {"at": [at[kernel.column]], "rate": float(kernel.rate)}
-        rho: Any = kernel.rho
-        if isinstance(rho, MatchDistance):
-            return {"of": "unequal"} | found
-        scale = {} if kernel.factor is None else {"scale": [float(kernel.factor)]}
-        return {"of": "distance", "p": float(rho.p), "power": 1.0} | found | scale
-    if isinstance(kernel, Match) and kernel.weights is None:
-        return {"of": "share", "at": at}
-    if isinstance(kernel, Match) and sorted(kernel.weights)[:-1] == [0.0] * (len(at) - 1):
-        return {"of": "share", "at": [at[int(np.argmax(kernel.weights))]]}
-    if isinstance(kernel, FromDistance) and kernel.power == 1:
-        of, rate = kernel.rho, {"at": at, "rate": float(kernel.gamma)}
-        if isinstance(of, MatchDistance) and of.weights is None:
-            return {"of": "unequal"} | rate
-        if isinstance(of, PairDifferences) and of.p == 1:
-            return {"of": "differences"} | rate
-    formula = kernel.formula
-    falls = formula is not None and formula.profile == "exponential" and formula.factor == 1
-    if formula is None or not falls or formula.coordinates != "distance":
-        raise NotInPage(f"the kernel {type(kernel).__name__} is not written in JavaScript")
-    found = {"of": "distance", "at": at, "p": float(formula.p)} | dict(formula.parameters)
-    if formula.scaling is None:
-        return found
-    A = np.asarray(formula.scaling, float)
-    return found | ({"scale": A.tolist()} if A.ndim == 1 else {"map": A.tolist()})
-
-
 def _alike(machines: list[dict], encoder: TableEncoder, inputs: Inputs) -> dict[str, Any]:
     """How alike two rows are: the kernel of the first machine, or of a machine without rows a
     Laplacian kernel of all columns that are read."""
@@ -304,67 +233,74 @@ def _alike(machines: list[dict], encoder: TableEncoder, inputs: Inputs) -> dict[
     rate, columns = 1 / max(1, len(scaled) + len(codes)), [*scaled, *codes]
     parts: list = [(Laplacian(rate), scaled)] if scaled else []
     parts += [(FromDistance(MatchDistance(), rate), codes)] if codes else []
-    place = {j: i for i, j in enumerate(columns)}
     at = inputs.places(encoder, columns)
-    return {"at": at, "kernel": expression(TableKernel(parts), place)}
+    return {"at": at, "kernel": expression(TableKernel(parts), Layout(columns, inputs, {}))}
 
 
 # --- Shapley values -------------------------------------------------------------------------------
 
 
 def _explained(model: Any, machines: list[dict], inputs: Inputs) -> dict[str, Any] | None:
-    """What Shapley values of a page are made of; None if it has none.
+    """What Shapley values of a page are made of; None if the model keeps no background.
 
-    The model is a sum of kernel sums, whose kernels are sums of products with a factor for each
-    field, and of functions in which at most two fields act together.
+    They are exact if the model is a sum of kernel sums, whose kernels are sums of products with a
+    factor for each field, and of functions in which at most two fields act together. Any other
+    model is asked.
     """
+    if model.background_ is None:
+        return None
+    classes = 1 if model.task == "regression" else len(model.classes_)
+    what = {1: "to the answer", 2: "to the log odds of "}.get(classes, "to the log probability of ")
+    count = min(BACKGROUND, len(model.background_))
+    found = {"what": what, "outputs": 1 if classes == 2 else classes}
+    found |= _exactly_explained(model, machines, inputs) or {"count": count}
+    rows = model.background_[: found["count"]]
+    return found | {"background": packed(inputs.matrix(model.encoder_, rows), "f4")}
+
+
+def _exactly_explained(model: Any, machines: list[dict], inputs: Inputs) -> dict[str, Any] | None:
+    """The parts of a model with exact values; None if it has none, or if they take long."""
     explained = model.explained(None)
     sums = explained.summands
-    rows = model.background_
-    if explained.link is not None or rows is None or len(sums) != len(machines):
+    if explained.link is not None or len(sums) != len(machines):
         return None
     players = {j: inputs.sources.index(f.source) for j, f in enumerate(model.encoder_.features_)
                if f.source in inputs.sources}  # fmt: skip
-    size = sum(machine.get("rows", 0) for machine in machines) * len(inputs.fields)
-    count = min(BACKGROUND, len(rows), int(FACTORS / max(size, 1)))
-    if count < min(FEWEST, len(rows)):
+    size, kept = sum(m.get("rows", 0) for m in machines) * len(inputs.fields), model.background_
+    count = min(BACKGROUND, len(kept), int(FACTORS / max(size, 1)))
+    if count < min(FEWEST, len(kept)):
         return None
-    parts = []
-    classes = 1 if model.task == "regression" else len(model.classes_)
-    what = {1: "to the answer", 2: "to the log odds of "}.get(classes, "to the log probability of ")
-    if classes > 2 and machines[0]["way"] == "pairs" and len(machines[0]["met"]) == classes:
+    found: dict[str, Any] = {"count": count}
+    first = machines[0]
+    if first["way"] == "pairs" and len(first["met"]) == len(model.classes_) > 2:
         if sums[1:]:  # beside others, the outputs of pairs are no sums
             return None
         sums = [model.machine_.learner.kernel_sum()]
-        what = "to the mean value of the machines of pairs with "
+        found["what"] = "to the mean value of the machines of pairs with "
+    parts = []
     for each, machine in zip(sums, machines):
         if machine["way"] == "linear" or (machine["way"] == "shapes" and "met" not in machine):
-            parts.append({"terms": []})
+            parts.append({})
             continue
         if not isinstance(each, KernelSum):
             return None
-        columns = sorted({j for _, own in each.stored.groups for j in own})
-        place = {j: i for i, j in enumerate(columns)}
+        layout = Layout.of(each.stored, inputs)
         try:
-            terms = each.kernel.separated(each.stored, {j: players[j] for j in columns})
-            made = [_term(term, place) for term in terms]
+            terms = each.kernel.separated(each.stored, {j: players[j] for j in layout.columns})
+            made = [_term(term, layout) for term in terms]
         except (NotSeparable, NotInPage):
             return None
         parts.append({"coef": packed(each.coef), "terms": made})
-    most = max((len(term["players"]) for part in parts for term in part["terms"]), default=0)
+    most = max((len(t["players"]) for part in parts for t in part.get("terms", ())), default=0)
     rules = [np.polynomial.legendre.leggauss(-(-max(d, 1) // 2)) for d in range(most + 1)]
     nodes = [[[(s + 1) / 2, w / 2] for s, w in zip(*rule)] for rule in rules]
-    return {
-        "what": what, "parts": parts, "outputs": 1 if classes == 2 else classes, "count": count,
-        "nodes": nodes,
-        "background": packed(inputs.matrix(model.encoder_, rows[:count]), "f4"),
-    }  # fmt: skip
+    return found | {"parts": parts, "nodes": nodes}
 
 
-def _term(term: Any, place: dict[int, int]) -> dict[str, Any]:
+def _term(term: Any, layout: Layout) -> dict[str, Any]:
     """A product of kernels with a weight: of each player its number and its kernels."""
     factors = [
-        [player, [expression(kernel, place) for kernel in kernels]]
+        [player, [expression(kernel, layout) for kernel in kernels]]
         for player, kernels in term.factors.items()
     ]
     return {"weight": float(term.weight), "players": factors}
@@ -392,11 +328,13 @@ def _spread(spread: Any, inputs: Inputs) -> dict[str, Any] | None:
         learner = step.learner
         coef = np.asarray(learner.dual_coef_, float).reshape(-1, 1)
         if step.by_rows:
-            rows = _rows(learner.kernel_, learner.X_fit_, spread.encoder, inputs)
+            rows = stored_rows(learner.kernel_, learner.X_fit_, spread.encoder, inputs)
         else:  # their coefficients are so large that single precision would be seen
             rows = {
                 "rows": len(coef), "X": packed(learner.X_fit_),
-                "kernel": expression(TableKernel([(learner.kernel_, [0])]), {0: 0}),
+                "kernel": expression(
+                    TableKernel([(learner.kernel_, [0])]), Layout([0], inputs, {})
+                ),
             }  # fmt: skip
         steps.append(rows | {
             "way": "ridge", "offset": [0.0], "coef": packed(coef), "mean": step.mean,

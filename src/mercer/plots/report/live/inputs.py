@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from mercer.samples import EncodedColumns
+from mercer.samples import EncodedColumns, Strings
 from mercer.tables import (
     MISSING,
     Column,
@@ -20,11 +21,19 @@ from mercer.tables import (
     LevelEffect,
     TableEncoder,
     as_dates,
+    as_texts,
     level_texts,
 )
 
-READ = ("number", "time", "date", "category", "ordered")  # kinds of columns that have a field
-MOST_LEVELS = 500  # of a field, whose list is long enough
+READ = (
+    "number",
+    "time",
+    "date",
+    "category",
+    "ordered",
+    "text",
+)  # kinds of columns that have a field
+MOST_LEVELS = 1000  # of a field, whose list is long enough
 WHOLE = 0.9  # part of the quantiles that are whole numbers, if all cells are
 BEYOND = ": beyond a limit"  # the end of a label: a field holds no limits such as <0.1
 
@@ -57,6 +66,10 @@ class Inputs:
         The form: a field for each column of the table that is read.
     series, entries : list of dict
         What model.js makes of the fields, and of these series.
+    texts : list
+        Those of stored rows, whose numbers are inputs; lists of words, or texts of characters.
+    rarities : list
+        How rare substrings are, for kernels on texts: pairs of a weight and those that have it.
     """
 
     def __init__(self, columns: Sequence[Column]):
@@ -66,6 +79,10 @@ class Inputs:
         self.entries: list[dict[str, Any]] = []
         self.sources: list[Any] = []  # the names of the columns of the fields
         self._read: list[tuple[TableEncoder, int, LevelEffect | None]] = []
+        self.texts: list[Any] = []
+        self.rarities: list[list[tuple[float, list[str]]]] = []
+        self._texts: dict[Any, int] = {}
+        self._rarities: dict[int, int] = {}
         self._series: dict[tuple, int] = {}
         self._entries: dict[tuple, int] = {}
 
@@ -94,10 +111,43 @@ class Inputs:
         """The inputs of rows that an encoder has encoded; 0 for those of another encoder."""
         found = np.zeros((len(M), len(self._read)), np.float32)
         for i, (own, j, effect) in enumerate(self._read):
-            if own is encoder:
+            if own is encoder and "text" in self.entries[i]:
+                found[:, i] = self.numbered(M.objects[j])
+            elif own is encoder:
                 numbers = M.numbers[:, j]
                 found[:, i] = numbers if effect is None else effect(numbers)
         return found
+
+    def numbered(self, strings: Strings) -> list[int]:
+        """The numbers of encoded texts among those of the page."""
+        codes, found = np.array(strings.alphabet, object)[strings.values], []
+        for start, stop in pairwise(strings.starts.tolist()):
+            symbols = codes[start:stop].tolist()  # of characters with a blank at both ends
+            text = symbols if strings.form == "tokens" else "".join(symbols)[1:-1]
+            key = tuple(symbols)
+            if key not in self._texts:
+                self._texts[key] = len(self.texts)
+                self.texts.append(text)
+            found.append(self._texts[key])
+        return found
+
+    def rarity(self, idf: Any, alphabet: list) -> int:
+        """The number of known frequencies among those of the page."""
+        if id(idf) not in self._rarities:
+            groups: dict[float, list[str]] = {}
+            for size, (keys, weights) in enumerate(zip(idf.keys, idf.weights), 1):
+                codes = (
+                    keys[:, None]
+                    // np.uint64(idf.base) ** np.arange(size - 1, -1, -1, dtype=np.uint64)
+                    % np.uint64(idf.base)
+                )
+                gap = " " if any(len(symbol) > 1 for symbol in alphabet) else ""
+                for symbols, weight in zip(codes.astype(int).tolist(), weights.tolist()):
+                    u = gap.join(alphabet[code] for code in symbols)
+                    groups.setdefault(weight, []).append(u)
+            self._rarities[id(idf)] = len(self.rarities)
+            self.rarities.append(list(groups.items()))
+        return self._rarities[id(idf)]
 
     def _entry(self, encoder: TableEncoder, feature: Feature) -> dict[str, Any]:
         kind, name = feature.kind, feature.source
@@ -105,6 +155,8 @@ class Inputs:
         if kind in ("code", "each") and feature.label == str(name):
             levels = (encoder.levels_ if kind == "code" else encoder.each_)[name]
             return {"field": field, "levels": [None if v == MISSING else v for v in levels]}
+        if kind in ("characters", "words"):
+            return {"field": field, "text": kind}
         if feature.holds_objects:
             raise NotInPage(f"it reads {feature.label!r}, which is no number and no level")
         label = feature.label.removesuffix(" is missing") if kind == "code" else feature.label
@@ -157,6 +209,8 @@ class Inputs:
 def _field_of(column: Column, encoder: TableEncoder) -> dict[str, Any]:
     """The field of a column: its range or its levels, and the value that it starts with."""
     name, kind = column.name, column.kind
+    if kind == "text":
+        return {"name": str(name), "kind": kind, "text": True, "start": ""}
     found: dict[str, Any] = {"name": str(name), "kind": kind, "missing": bool(column.missing)}
     if kind in ("category", "ordered"):
         levels = column.levels
@@ -188,6 +242,8 @@ def _field_of(column: Column, encoder: TableEncoder) -> dict[str, Any]:
 
 def _cells(column: Column, values: np.ndarray) -> list[Any]:
     """The cells of a column of a table as those of its field."""
+    if column.kind == "text":
+        return as_texts(values, column.name)
     if column.kind == "category":
         return [None if v == MISSING else v for v in level_texts(values, MISSING)]
     numbers = column.of.read(values, column)

@@ -14,6 +14,40 @@ const softmax = s => {
   return e.map(v => v / all);
 };
 
+// ---- texts -------------------------------------------------------------------------------------
+let texts, places, rarities; // the symbols of texts, whose places are inputs; weights of substrings
+const characters = text => text ? [...` ${text} `] : [];
+const words = text => text.toLowerCase().match(/[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s\x1c-\x1f\x85]/gu) || [];
+function placed(symbols) {
+  const key = symbols.join('\0');
+  if (!places.has(key)) places.set(key, texts.push(symbols) - 1);
+  return places.get(key);
+}
+function substrings(k, text) { // and their weights, whose squares sum to 1
+  const symbols = texts[text], gap = symbols[0] === ' ' ? '' : ' ', rare = rarities[k.rarity], found = new Map();
+  for (let size = k.shortest; size <= k.longest; size++) for (let i = 0; i + size <= symbols.length; i++) {
+    const u = symbols.slice(i, i + size).join(gap);
+    found.set(u, (found.get(u) || 0) + 1);
+  }
+  let squares = 0;
+  found.forEach((n, u) => {
+    const w = (k.sublinear ? 1 + log(n) : n) * (rare ? rare.get(u) || 0 : 1);
+    squares += w * w;
+    found.set(u, w);
+  });
+  found.forEach((w, u) => found.set(u, w / (sqrt(squares) || 1)));
+  return found;
+}
+function shared(k, a, b) { // the product of the weights of two texts
+  k.known ??= {};
+  const of = text => k.known[text] ??= substrings(k, text);
+  return k.known[`${a} ${b}`] ??= (() => {
+    let sum = 0;
+    of(a).forEach((w, u) => { sum += w * (of(b).get(u) || 0); });
+    return sum;
+  })();
+}
+
 // ---- cells -> inputs ---------------------------------------------------------------------------
 function interpolated(x, xs, ys) { // of equal xs the last one counts, as in numpy
   const last = xs.length - 1;
@@ -48,6 +82,9 @@ const PARTS = {
   hour: s => date(s).getUTCHours(), minute: s => date(s).getUTCMinutes(),
 };
 function load(model) {
+  [texts, places] = [[], new Map()];
+  rarities = model.rarities.map(all => new Map(all.flatMap(([w, us]) => us.map(u => [u, w]))));
+  for (const t of model.texts) placed(t.map ? t : characters(t));
   for (const s of model.series) {
     if (s.numbers) s.known = new Map(model.fields[s.field].levels.map((level, i) => [level, s.numbers[i] ?? NaN]));
     if (!s.quantiles) continue;
@@ -63,7 +100,7 @@ function load(model) {
   const e = model.explained;
   if (e) {
     e.background = numbers(e.background);
-    for (const p of e.parts) if (p.coef) p.coef = numbers(p.coef);
+    for (const p of e.parts || []) if (p.coef) p.coef = numbers(p.coef);
   }
   for (const m of [...model.machines, ...(model.spread ? model.spread.steps : [])]) {
     for (const name of ['X', 'coef', 'weights']) if (m[name]) m[name] = numbers(m[name]);
@@ -84,11 +121,12 @@ function encode(model, cells) { // in single precision, as the encoder has it
     return s.known ? s.known.get(cell) ?? NaN : cell === null ? NaN : PARTS[s.part](cell);
   });
   return Float32Array.from(model.inputs, c => {
+    if (c.text) return placed((c.text === 'words' ? words : characters)(cells[c.field]));
     if (c.codes) {
       const code = c.codes.get(cells[c.field]) ?? c.codes.size;
       return c.effects ? c.effects[code] ?? 0 : code;
     }
-    const s = model.series[c.series], missing = Number.isNaN(found[c.series]), x = missing ? s.median : found[c.series];
+    const s = model.series[c.series], missing = isNaN(found[c.series]), x = missing ? s.median : found[c.series];
     if (c.kind === 'missing') return +missing;
     if (c.kind === 'level') { const at = c.values.indexOf(x); return at < 0 ? c.values.length : at; }
     if (c.kind === 'scaled') return clip((x - s.centre) / s.spread, -10, 10);
@@ -100,6 +138,7 @@ function encode(model, cells) { // in single precision, as the encoder has it
 function leaf(k, x, X, row) { // of x and the row of X that begins at `row`
   const at = k.at;
   let sum = 0;
+  if (k.of === 'texts') return shared(k, x[at[0]], X[row + at[0]]);
   if (k.of === 'share' || k.of === 'unequal') {
     for (const j of at) sum += x[j] !== X[row + j];
     return k.of === 'share' ? 1 - sum / at.length : exp(-k.rate * sum);
@@ -256,76 +295,96 @@ function interval(spread, x, value) {
   const group = spread.at.length ? spread.kept.indexOf(x[spread.at[0]]) + 1 : spread.edges.filter(e => e <= z).length;
   return spread.scores[group].map(q => back(f + exp(log) * q, s));
 }
-function predict(model, cells) { // {probabilities, choice} or {value, interval}
-  const x = encode(model, cells), votes = [];
+function votes(model, x) {
+  const found = [];
   for (const m of model.machines)
-    outputs(m, x, model.classes).forEach((s, c) => { votes[c] = (votes[c] ?? 0) + m.share * (m.slope * s + (m.bias[c] ?? m.bias[0])); });
-  if (!model.classes) {
-    const value = back(votes[0], model.scale);
-    return {value, interval: model.spread && interval(model.spread, x, value)};
-  }
-  const probabilities = softmax(votes);
+    outputs(m, x, model.classes).forEach((s, c) => { found[c] = (found[c] ?? 0) + m.share * (m.slope * s + (m.bias[c] ?? m.bias[0])); });
+  return model.classes ? found : [back(found[0], model.scale)];
+}
+function predict(model, cells) { // {probabilities, choice} or {value, interval}
+  const x = encode(model, cells), found = votes(model, x);
+  if (!model.classes) return {value: found[0], interval: model.spread && interval(model.spread, x, found[0])};
+  const probabilities = softmax(found);
   const gains = model.gains[0].map((_, c) => probabilities.reduce((s, p, k) => s + p * model.gains[k][c], 0));
   return {probabilities, choice: gains.indexOf(max(...gains))};
 }
-// Shapley values of a row by field, of one output of the model as mercer.explain has it, against
-// background rows. A stored row i and a background row b are a game, whose values are the integral
-// over s in [0, 1] of (p - q) times the product of q + s (p - q) of all other players, where p and q
-// are the factors k(x, i) and k(b, i): Gauss nodes are exact. Factors of the background are kept.
-function shapley(model, cells, output) {
-  const e = model.explained, B = e.count, all = encode(model, cells), found = zeros(model.fields.length);
-  const row = b => e.background.subarray(b * all.length, (b + 1) * all.length);
-  e.parts.forEach((part, number) => {
-    const m = model.machines[number], x = taken(all, m.at), D = x.length;
-    if (!part.coef) return turns(model, m, all, row, output, found);
-    for (const t of part.terms) {
-      const d = t.players.length, own = t.players.map(([player]) => player), nodes = e.nodes[d];
-      const factors = (y, i, to, start) => t.players.forEach(([, kernels], l) => {
-        to[start + l] = kernels.reduce((product, k) => product * value(k, y, m.X, i * D), 1);
-      });
-      if (!t.Q) {
-        t.Q = zeros(m.rows * B * d);
-        for (let b = 0; b < B; b++) {
-          const y = taken(row(b), m.at);
-          for (let i = 0; i < m.rows; i++) factors(y, i, t.Q, (i * B + b) * d);
-        }
-      }
-      const {Q} = t, p = zeros(d), u = zeros(d), before = zeros(d), sum = zeros(d);
-      for (let i = 0; i < m.rows; i++) {
-        const weight = t.weight * part.coef[i * e.outputs + output] / B;
-        if (weight === 0) continue;
-        factors(x, i, p, 0);
-        for (let at = i * B * d, end = at + B * d; at < end; at += d) {
-          sum.fill(0);
-          for (const [s, w] of nodes) {
-            let product = w;
-            for (let l = 0; l < d; l++) { before[l] = product; u[l] = Q[at + l] + s * (p[l] - Q[at + l]); product *= u[l]; }
-            product = 1;
-            for (let l = d - 1; l >= 0; l--) { sum[l] += before[l] * product; product *= u[l]; }
-          }
-          for (let l = 0; l < d; l++) found[own[l]] += weight * (p[l] - Q[at + l]) * sum[l];
-        }
-      }
+// What fields add to f as they come in by turns, and in reverse, beside a row x. It is exact if at
+// most two of them act together.
+function turns(model, f, all, x, order) {
+  const found = zeros(order.length), owners = model.inputs.map(c => c.field ?? model.series[c.series].field);
+  for (const players of [order, [...order].reverse()]) {
+    const y = x.slice();
+    let last = f(y);
+    for (const p of players) {
+      owners.forEach((owner, j) => { if (owner === p) y[j] = all[j]; });
+      const now = f(y);
+      found[p] += (now - last) / 2;
+      last = now;
     }
-  });
+  }
   return found;
 }
-// Of a function in which at most two fields act together: fields come in by turns, and in reverse.
-function turns(model, m, all, row, output, found) {
-  const B = model.explained.count, owners = model.inputs.map(c => c.field ?? model.series[c.series].field);
-  const f = x => {
-    const o = outputs(m, x, model.classes), mean = o.reduce((a, b) => a + b) / o.length;
-    return m.share * m.slope * (o.length === 1 ? o[0] : o.length === 2 ? o[1] - o[0] : o[output] - mean) / (2 * B);
+// Shapley values of a row by field, of one output of the model as mercer.explain has it, against
+// background rows: a function of a time in ms, {values, error}. Only of a model without exact values
+// each call makes the values more exact.
+function explanation(model, cells, output) {
+  const e = model.explained, B = e.count, all = encode(model, cells), order = [...model.fields.keys()];
+  const row = b => e.background.subarray(b * all.length, (b + 1) * all.length);
+  const one = o => o.length === 1 ? o[0] : o.length === 2 ? o[1] - o[0] : o[output] - o.reduce((a, b) => a + b) / o.length;
+  const values = zeros(order.length), squares = zeros(order.length);
+  if (e.parts) {
+    e.parts.forEach((part, number) => {
+      const m = model.machines[number], f = x => m.share * m.slope * one(outputs(m, x, model.classes));
+      if (part.coef) exact(e, part, m, taken(all, m.at), row, output, values);
+      else for (let b = 0; b < B; b++) turns(model, f, all, row(b), order).forEach((v, p) => { values[p] += v / B; });
+    });
+    return () => ({values, error: 0});
+  }
+  let n = 0;
+  return ms => {
+    const until = Date.now() + ms;
+    do {
+      const mixed = order.map(p => [Math.random(), p]).sort((a, b) => a[0] - b[0]).map(([, p]) => p);
+      turns(model, x => one(votes(model, x)), all, row(n++ % B), mixed).forEach((v, p) => {
+        squares[p] += (v - values[p]) ** 2 * (n - 1) / n;
+        values[p] += (v - values[p]) / n;
+      });
+    } while (n < 2 || Date.now() < until);
+    return {values, error: sqrt(max(...squares) / n / (n - 1))};
   };
-  const order = [...found.keys()];
-  for (let b = 0; b < B; b++) for (const players of [order, [...order].reverse()]) {
-    const x = row(b).slice();
-    let last = f(x);
-    for (const p of players) {
-      owners.forEach((owner, j) => { if (owner === p) x[j] = all[j]; });
-      const now = f(x);
-      found[p] += now - last;
-      last = now;
+}
+// A stored row i and a background row b are a game, whose values are the integral over s in [0, 1] of
+// (p - q) times the product of q + s (p - q) of all other players, where p and q are the factors
+// k(x, i) and k(b, i): Gauss nodes are exact. Factors of the background are kept.
+function exact(e, part, m, x, row, output, found) {
+  const B = e.count, D = x.length;
+  for (const t of part.terms) {
+    const d = t.players.length, own = t.players.map(([player]) => player), nodes = e.nodes[d];
+    const factors = (y, i, to, start) => t.players.forEach(([, kernels], l) => {
+      to[start + l] = kernels.reduce((product, k) => product * value(k, y, m.X, i * D), 1);
+    });
+    if (!t.Q) {
+      t.Q = zeros(m.rows * B * d);
+      for (let b = 0; b < B; b++) {
+        const y = taken(row(b), m.at);
+        for (let i = 0; i < m.rows; i++) factors(y, i, t.Q, (i * B + b) * d);
+      }
+    }
+    const {Q} = t, p = zeros(d), u = zeros(d), before = zeros(d), sum = zeros(d);
+    for (let i = 0; i < m.rows; i++) {
+      const weight = t.weight * part.coef[i * e.outputs + output] / B;
+      if (weight === 0) continue;
+      factors(x, i, p, 0);
+      for (let at = i * B * d, end = at + B * d; at < end; at += d) {
+        sum.fill(0);
+        for (const [s, w] of nodes) {
+          let product = w;
+          for (let l = 0; l < d; l++) { before[l] = product; u[l] = Q[at + l] + s * (p[l] - Q[at + l]); product *= u[l]; }
+          product = 1;
+          for (let l = d - 1; l >= 0; l--) { sum[l] += before[l] * product; product *= u[l]; }
+        }
+        for (let l = 0; l < d; l++) found[own[l]] += weight * (p[l] - Q[at + l]) * sum[l];
+      }
     }
   }
 }
@@ -335,5 +394,5 @@ function nearest(model, cells, rows, count) { // [how alike, number] of the rows
   const found = rows.map((_, i) => [kernel(k, x, rows.encoded, i * d), i]);
   return found.sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, count);
 }
-return {load, encode, predict, shapley, nearest};
+return {load, encode, predict, explanation, nearest};
 })();

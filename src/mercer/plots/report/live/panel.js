@@ -11,7 +11,7 @@ const text = (tag, textContent) => make(tag, {textContent});
 const draw = (tag, set, text) => {
   const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
   for (const name in set) e.setAttribute(name, set[name]);
-  if (text !== undefined) e.textContent = text;
+  if (text != null) e.textContent = text;
   $('curve').append(e);
 };
 const brief = (v, digits = 4) => {
@@ -24,7 +24,7 @@ const percent = p => `${(100 * p).toFixed(p > 0 && p < 0.001 ? 2 : 1)}%`;
 const shown = (f, v) => {
   if (v === null) return '\u2013';
   if (f.kind === 'time') return clock(v);
-  return f.kind === 'date' ? dated(f, v).replace('T', ' ') : f.levels ? v : brief(v, 6);
+  return f.kind === 'date' ? dated(f, v).replace('T', ' ') : v.big ? v : brief(v, 6);
 };
 const dated = (f, s) => new Date(s * 1000).toISOString().slice(0, f.step < 86400 ? 16 : 10);
 const clock = h => [floor(h), round(h % 1 * 60)].map(v => String(v).padStart(2, '0')).join(':');
@@ -35,7 +35,13 @@ const cells = fields.map(f => f.start);
 fields.forEach((f, at) => { // in the order of the table
   f.at = at;
   const id = `live-${at}`, label = make('label', {htmlFor: id, textContent: f.name});
-  const took = value => { cells[at] = value; along(f); show(); };
+  const took = value => { cells[at] = value; if (!f.text) chosen.value = at; show(); };
+  if (f.text) {
+    f.box = make('textarea', {id, rows: 3, value: f.start});
+    f.box.oninput = () => took(f.box.value);
+    f.parts = [label, f.box];
+    return;
+  }
   if (f.levels) {
     f.box = make('select', {id}, ...f.levels.map(v => make('option', {value: v, textContent: v})));
     if (f.kind === 'category') f.box.append(make('option', {value: OTHER, textContent: 'another one'}));
@@ -56,8 +62,8 @@ fields.forEach((f, at) => { // in the order of the table
   range.oninput = () => { f.box.value = put(+range.value); took(+range.value); };
   f.box.oninput = () => {
     const value = f.box.value === '' ? NaN : read(f.box.value);
-    if (!Number.isNaN(value)) range.value = value;
-    took(Number.isNaN(value) ? null : value);
+    if (!isNaN(value)) range.value = value;
+    took(isNaN(value) ? null : value);
   };
   f.parts = [label, range, f.box];
 });
@@ -65,10 +71,10 @@ const ordered = [...fields].sort((a, b) => a.place - b.place);
 for (const f of ordered) $('form').append(...f.parts);
 $('form').onsubmit = () => false;
 const chosen = $('along');
-chosen.append(...ordered.map(f => make('option', {value: f.at, textContent: f.name})));
+chosen.append(...ordered.filter(f => !f.text).map(f => make('option', {value: f.at, textContent: f.name})));
 chosen.value = model.along;
 chosen.onchange = () => curve();
-const along = f => { chosen.value = f.at; };
+chosen.closest('figure').hidden = !chosen.value;
 
 // ---- the answer --------------------------------------------------------------------------------
 const bar = (name, share, said, colour) => {
@@ -105,6 +111,7 @@ function ticks(low, high, most) {
   return found;
 }
 function curve() {
+  if (!chosen.value) return;
   const f = fields[chosen.value], answers = value => Live.predict(model, cells.map((v, i) => i === f.at ? value : v));
   $('curve').replaceChildren();
   $('levels').replaceChildren();
@@ -154,17 +161,25 @@ function levels(f, answers) {
 }
 
 // ---- what moved the answer ---------------------------------------------------------------------
+let later;
 function explain() {
+  clearTimeout(later);
   if (!model.explained) return;
   const {outputs, count, what} = model.explained, c = answer.choice, sign = classes && outputs === 1 && c === 0 ? -1 : 1;
-  const phi = [...Live.shapley(model, cells, outputs > 1 ? c : 0)].map(v => sign * v), most = max(...phi.map(abs)) || 1;
-  const order = fields.map((_, i) => i).sort((a, b) => abs(phi[b]) - abs(phi[a])).slice(0, 12);
-  $('against').textContent = `What each column adds ${what}${classes ? '“' + classes[c] + '”' : ''} (Shapley values), against ${count} training rows that stand for all.`;
-  $('phi').replaceChildren(...order.map(i => {
-    const made = bar(fields[i].name, abs(phi[i]) / most / 2, (phi[i] > 0 ? '+' : '') + brief(phi[i], 2), COLOURS[+(phi[i] < 0)]);
-    made.querySelector('i').style.marginLeft = `${50 - (phi[i] < 0 ? 50 * abs(phi[i]) / most : 0)}%`;
-    return made;
-  }));
+  const more = Live.explanation(model, cells, outputs > 1 ? c : 0), until = Date.now() + 4000;
+  const step = () => {
+    const {values, error} = more(150), phi = [...values].map(v => sign * v), most = max(...phi.map(abs)) || 1;
+    const order = fields.map((_, i) => i).sort((a, b) => abs(phi[b]) - abs(phi[a])).slice(0, 12);
+    const sampled = error ? `, from a sample, with standard errors up to ${brief(error, 1)}` : '';
+    $('against').textContent = `What each column adds ${what}${classes ? '“' + classes[c] + '”' : ''} (Shapley values${sampled}), against ${count} training rows that stand for all.`;
+    $('phi').replaceChildren(...order.map(i => {
+      const made = bar(fields[i].name, abs(phi[i]) / most / 2, (phi[i] > 0 ? '+' : '') + brief(phi[i], 2), COLOURS[+(phi[i] < 0)]);
+      made.querySelector('i').style.marginLeft = `${50 - (phi[i] < 0 ? 50 * abs(phi[i]) / most : 0)}%`;
+      return made;
+    }));
+    if (error > most / 50 && Date.now() < until) later = setTimeout(step, 15);
+  };
+  step();
 }
 
 // ---- rows that are alike -----------------------------------------------------------------------

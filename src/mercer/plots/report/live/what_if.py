@@ -29,8 +29,23 @@ COMMENTS = re.compile(r"(?:^|\s)//.*")  # of a script
 #: its texts, which stay as they are; or a mark, and the blanks around it
 BLANKS = re.compile(
     r"('(?:\\.|[^'\\])*'|`[^`]*`)"
-    r"|(?:\s*([=,;:?{}()\[\]|&<>*])|(?:(?<=\w) |(?<=[)\]] ))([-+/])(?= [\w(]))\s*"
+    r"|(?:\s*([-+]=|[=,;:?{}()\[\]|&<>*])|(?:(?<=\w) |(?<=[)\]] ))([-+/])(?= [\w(]))\s*"
 )
+#: names of variables that are never keys of an object in the scripts, nor words of a template: each
+#: gets a number
+NAMES = (
+    "found model numbers order text high spread product answer knots make chosen symbols COLOURS "
+    "brief name BOTTOM row zeros squares interpolated level answers low expansion sum kernels "
+    "ordered size characters code neighbourhood draw taken range quarter output rarities last "
+    "features turns codes likelihoods clip substrings middle now digits softmax density missing "
+    "factors percent waiting RIGHT ends texts placed cell windowed logs within part until before "
+    "weight label colour LEFT most add read splines FORWARD players rounded took explain phi "
+    "bytes below own means dense votes gains shown clock dated curve ticks rough steps lines "
+    "later shared normal shapes next linear owners number player inside said NONE mark levels "
+    "target sampled"
+)
+#: a text; or a name that is no property
+NAMED = re.compile(r"'(?:\\.|[^'\\])*'|(?<![\w$])(?:(?<=\.\.\.)|(?<!\.))[a-zA-Z]\w*")
 ROWS = 1000  # from which those that are most alike are taken, at most
 
 
@@ -57,10 +72,13 @@ class WhatIf(Section):
         names = [column.name for column in model.columns_]
         for field, source in zip(found["fields"], inputs.sources):
             field["place"] = names.index(source)
-        along = [inputs.sources.index(name) for name in subject.foremost if name in inputs.sources]
-        found |= {"target": subject.facts.target, "along": next(iter(along), 0)}
+        moved = [i for i, field in enumerate(found["fields"]) if field["kind"] != "text"]
+        along = [i for name in subject.foremost for i in moved if inputs.sources[i] == name]
+        found |= {"target": subject.facts.target, "along": next(iter([*along, *moved]), "")}
         if subject.rows and subject.known:
             found["rows"] = _rows(subject, inputs)
+        if not subject.rows and not any("X" in machine for machine in found["machines"]):
+            found["explained"] = None
         return cls(found, said)
 
     @property
@@ -90,9 +108,19 @@ class WhatIf(Section):
             how = "with which the model compares a new row"
         elif "rows" in self.model:
             how = "of which it shows those most alike"
+        elif self.model["explained"]:
+            how = "beside which it says what moves an answer"
         else:
             return "It holds ranges and levels of the columns, but no training rows."
         return f"It holds training rows, {how}: share it as you would share them."
+
+    @property
+    def unexplained(self) -> str:
+        """Why the page does not say what moves an answer."""
+        assert self.model is not None
+        if any("X" in machine for machine in self.model["machines"]) or "rows" in self.model:
+            return "the model was fitted by an earlier version, which kept no rows to compare with"
+        return "the page holds no training rows to compare a row with"
 
     def lines(self) -> list[str]:
         if self.model is None:
@@ -105,9 +133,13 @@ class WhatIf(Section):
 
 @cache
 def script() -> str:
-    """model.js and panel.js as one script, without comments, and blanks that are in no text."""
+    """model.js and panel.js as one script, without comments and blanks that are in no text, and
+    with short names."""
     text = "".join((HERE / name).read_text("utf-8") for name in ("model.js", "panel.js"))
-    return BLANKS.sub(lambda found: found[1] or found[2] or found[3], COMMENTS.sub("", text))
+    text = BLANKS.sub(lambda found: found[1] or found[2] or found[3], COMMENTS.sub("", text))
+    text = re.sub(r"\bconst\b", "let", text).replace(";}", "}")
+    short = {name: f"${number:x}" for number, name in enumerate(NAMES.split())}
+    return NAMED.sub(lambda name: short.get(name[0], name[0]), text)
 
 
 def _fitting(subject: Subject, model: Any, X: Any) -> tuple[str, tuple[dict[str, Any], Inputs]]:
