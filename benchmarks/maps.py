@@ -1,11 +1,11 @@
 """Maps of digits beside umap-learn and openTSNE: processor seconds, and what the maps keep. Then
+graphs by descent, clusters of density and medoids beside pynndescent, three HDBSCANs and kmedoids;
 classes that spread from few rows, and missing cells, beside scikit-learn; and how fast the page of
 a map is drawn in a headless browser. Then neighbours among many series, and clusters of wide rows.
 
-The graph of 15 neighbours is given to all, so that the map alone is timed; compilation is done
-beforehand. What a graph by descent takes, and its recall, is a row of its own. MNIST (70,000 rows)
-needs MERCER_DATA. MERCER_MAPS names a Python that has umap-learn and openTSNE, which need versions
-of their own of what they stand on; else they are left out.
+The graph of 15 neighbours is given to all maps, so that the map alone is timed; compilation is done
+beforehand. MNIST (70,000 rows) needs MERCER_DATA. MERCER_MAPS names a Python that has the peers,
+which need versions of their own of what they stand on; else they are left out.
 """
 
 import gzip
@@ -14,6 +14,8 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +30,16 @@ from sklearn.datasets import (
     load_digits,
     load_iris,
     load_wine,
+    make_blobs,
 )
 from sklearn.impute import KNNImputer as TheirImputer
+from sklearn.metrics import adjusted_rand_score
 from sklearn.semi_supervised import LabelSpreading as Theirs
 
 from harness import Section, data_folder, options
 from mercer import (
     HDBSCAN,
+    KMedoids,
     KNeighborsClassifier,
     KNNImputer,
     LabelSpreading,
@@ -47,12 +52,12 @@ from mercer.search import NeighbourGraph, SampleDescentIndex
 
 K, JUDGED = 15, 1000
 
-#: what a peer does in a process of its own: it prints its processor seconds, and saves its map
-PEER = """
+#: what a peer does in a process of its own: it prints its seconds, and saves what it finds
+PEERS = """
 import sys, time
 import numpy as np
 folder, name = sys.argv[1:]
-X, near, far = (np.load(f"{folder}/{part}.npy") for part in ("X", "near", "far"))
+few, given = (dict(np.load(f"{folder}/{part}.npz")) for part in ("few", "given"))
 
 def umap_learn(X, near, far):
     import umap
@@ -61,7 +66,7 @@ def umap_learn(X, near, far):
     model = umap.UMAP(n_neighbors=near.shape[1] + 1, precomputed_knn=graph, random_state=0)
     return model.fit_transform(X)
 
-def open_tsne(X, near, far):
+def openTSNE(X, near, far):
     from openTSNE import TSNEEmbedding, affinity, initialization, nearest_neighbors
     graph = nearest_neighbors.PrecomputedNeighbors(near, far)
     pull = affinity.Uniform(knn_index=graph, k_neighbors=near.shape[1], n_jobs=2)
@@ -70,13 +75,71 @@ def open_tsne(X, near, far):
     made = made.optimize(60, exaggeration=12, momentum=0.5)
     return np.asarray(made.optimize(190, momentum=0.8))
 
-run = {"umap-learn": umap_learn, "openTSNE": open_tsne}[name]
-run(X[:500], np.minimum(near[:500], 499), far[:500])
+def pynndescent(X):
+    from pynndescent import NNDescent
+    found = NNDescent(X, n_neighbors=16, random_state=0).neighbor_graph[0]
+    return np.array([[j for j in row if j != i][:15] for i, row in enumerate(found)])
+
+def fast_hdbscan(X):
+    from fast_hdbscan import HDBSCAN
+    return HDBSCAN(min_cluster_size=20).fit_predict(X)
+
+def hdbscan(X):
+    from hdbscan import HDBSCAN
+    return HDBSCAN(min_cluster_size=20, core_dist_n_jobs=2).fit_predict(X)
+
+def scikit_learn(X):
+    from sklearn.cluster import HDBSCAN
+    return HDBSCAN(min_cluster_size=20, n_jobs=2, copy=True).fit_predict(X)
+
+def kmedoids(X):
+    from kmedoids import KMedoids
+    from sklearn.metrics import pairwise_distances
+    return KMedoids(10, random_state=0).fit(pairwise_distances(X)).medoid_indices_
+
+run = globals()[name.replace("-", "_")]
+run(**few)
 began, wall = time.process_time(), time.perf_counter()
-Y = run(X, near, far)
+found = run(**given)
 print(time.process_time() - began, time.perf_counter() - wall)
-np.save(f"{folder}/Y.npy", Y)
+np.save(f"{folder}/found.npy", found)
 """
+
+
+class Peers:
+    """Other libraries, which the Python that MERCER_MAPS names has; none without it."""
+
+    def __init__(self) -> None:
+        self.python = os.environ.get("MERCER_MAPS", "")
+
+    def run(self, name: str, few: dict[str, Any], given: dict[str, Any]) -> list[Any]:
+        """Processor seconds, seconds and the answer for ``given``; ``few`` compile all before."""
+        with tempfile.TemporaryDirectory() as folder:
+            np.savez(f"{folder}/few.npz", **few)
+            np.savez(f"{folder}/given.npz", **given)
+            done = subprocess.run(
+                [self.python, "-W", "ignore", "-c", PEERS, folder, name],
+                check=True, capture_output=True, text=True,
+            )  # fmt: skip
+            seconds = [float(word) for word in done.stdout.split()[-2:]]
+            return [*seconds, np.load(f"{folder}/found.npy")]
+
+    def note(self, section: Section, *names: str) -> None:
+        """Their versions under a table, or that they were left out."""
+        if not self.python:
+            section.note("no peers: MERCER_MAPS names no Python that has them")
+            return
+        code = f"from importlib.metadata import version\nfor n in {names}: print(n, version(n))"
+        listed = subprocess.run([self.python, "-c", code], capture_output=True, text=True)
+        told = ", ".join(listed.stdout.splitlines())
+        section.note(f"{told}; their compilation is left out")
+
+
+def timed(work: Callable[[Any], Any], X: Any) -> list[Any]:
+    """Processor seconds, seconds, and what the work gives."""
+    began, wall = time.process_time(), time.perf_counter()
+    found = work(X)
+    return [time.process_time() - began, time.perf_counter() - wall, found]
 
 
 def mnist() -> tuple[np.ndarray, np.ndarray] | None:
@@ -104,9 +167,8 @@ def kept(X: np.ndarray, near: np.ndarray, Y: np.ndarray, labels: np.ndarray) -> 
     share = np.mean([len({*a} & {*b}) / K for a, b in zip(near[some], flat)])
     rest = np.setdiff1d(np.arange(len(X)), some)
     accuracy = KNeighborsClassifier(K).fit(Y[rest], labels[rest]).score(Y[some], labels[some])
-    few = some
-    pairs = np.triu_indices(len(few), 1)
-    gaps = [np.sqrt(((R[few][:, None] - R[few]) ** 2).sum(axis=2))[pairs] for R in (X, Y)]
+    pairs = np.triu_indices(JUDGED, 1)
+    gaps = [np.sqrt(((R[some][:, None] - R[some]) ** 2).sum(axis=2))[pairs] for R in (X, Y)]
     far: Any = spearmanr(*gaps)
     return [float(share), float(accuracy), float(far.statistic)]
 
@@ -125,47 +187,75 @@ def main() -> None:
         section.note("MNIST was left out: it needs MERCER_DATA, and no --quick")
     else:
         sets["MNIST"] = large
-    python = os.environ.get("MERCER_MAPS", "")
+    peers = Peers()
     for data, (X, labels) in sets.items():
         far, near = NearestNeighbors(n_neighbors=K).fit(X).kneighbors()
         starts = np.arange(0, near.size + 1, K)
         graph = csr_array((far.ravel(), near.ravel(), starts), shape=(len(X), len(X)))
-        began, wall = time.process_time(), time.perf_counter()
-        descended = NeighbourGraph(Minkowski(), K, "descent").fit(X)
-        seconds = time.process_time() - began, time.perf_counter() - wall
-        name = f"graph by descent, recall {descended.recall(JUDGED):.3f}"
-        section.row(data, name, *(f"{value:.1f}" for value in seconds), "", "", "")
-        began, wall = time.process_time(), time.perf_counter()
-        Y = NeighbourEmbedding(K, metric="precomputed", random_state=0).fit(graph).embedding_
-        spent = time.process_time() - began, time.perf_counter() - wall
-        rows: dict[str, tuple[float, ...]] = {
-            "NeighbourEmbedding": (*spent, *kept(X, near, Y, labels))
+        few = {"X": X[:500], "near": np.minimum(near[:500], 499), "far": far[:500]}
+        rows = {
+            "NeighbourEmbedding": timed(
+                NeighbourEmbedding(K, metric="precomputed", random_state=0).fit_transform, graph
+            )
         }
-        for name in ("umap-learn", "openTSNE") if python else ():
-            with tempfile.TemporaryDirectory() as folder:
-                for part, values in (("X", X), ("near", near), ("far", far)):
-                    np.save(f"{folder}/{part}.npy", values)
-                done = subprocess.run(
-                    [python, "-W", "ignore", "-c", PEER, folder, name],
-                    check=True, capture_output=True, text=True,
-                )  # fmt: skip
-                seconds = [float(word) for word in done.stdout.split()[-2:]]
-                Y = np.load(f"{folder}/Y.npy")
-            rows[name] = (*seconds, *kept(X, near, Y, labels))
-        for name, (processor, wall, *found) in rows.items():
+        for name in ("umap-learn", "openTSNE") if peers.python else ():
+            rows[name] = peers.run(name, few, {"X": X, "near": near, "far": far})
+        for name, (processor, wall, Y) in rows.items():
+            found = kept(X, near, Y, labels)
             cells = [f"{processor:.1f}", f"{wall:.1f}", *(f"{value:.3f}" for value in found)]
             section.row(data, name, *cells)
-    if python:
-        listed = subprocess.run(
-            [python, "-c", "import umap, openTSNE; print(umap.__version__, openTSNE.__version__)"],
-            capture_output=True, text=True, check=True,
-        ).stdout.split()  # fmt: skip
-        section.note(f"umap-learn {listed[0]}, openTSNE {listed[1]}; their compilation is left out")
+    peers.note(section, "umap-learn", "openTSNE")
     section.finish(args.write)
+    beside_peers(args, large, peers)
     spread_labels(args, sets)
     fill_cells(args)
     draw_page(args)
     take_costly_distances(args, large)
+
+
+def beside_peers(args: Any, large: Any, peers: Peers) -> None:
+    """Graphs by descent, clusters of density and medoids of the same rows, and how well."""
+    section = Section(
+        "density",
+        "A graph of 15 neighbours by descent (recall of 1,000 rows), HDBSCAN of 20 rows a cluster "
+        "(agreement with the true groups), and ten medoids (mean distance to them).",
+        ["task", "rows", "method", "processor seconds", "seconds", "quality"],
+    )
+    tasks: list[Any] = []  # name, rows, what this library does, its peers, how good an answer is
+    if large is not None:
+        X = large[0]
+        some = np.random.default_rng(0).permutation(len(X))[:JUDGED]
+        exact = NearestNeighbors(n_neighbors=K + 1).fit(X).kneighbors(X[some])[1][:, 1:]
+        tasks.append((
+            "graph, MNIST", X,
+            lambda X: NeighbourGraph(Minkowski(), K, "descent").fit(X).indices_, ["pynndescent"],
+            lambda near: np.mean([len({*a} & {*b}) / K for a, b in zip(exact, near[some])]),
+        ))  # fmt: skip
+    for columns in (2, 10):
+        size = 5_000 if args.quick else 100_000
+        wide = np.random.default_rng(0).uniform(0.3, 3, 50)
+        X, groups = make_blobs(size, columns, centers=50, cluster_std=wide, random_state=0)
+        tasks.append((
+            f"HDBSCAN, {columns} columns", X, lambda X: HDBSCAN(20).fit(X).labels_,
+            ["fast-hdbscan", "hdbscan", "scikit-learn"], partial(adjusted_rand_score, groups),
+        ))  # fmt: skip
+    X = X[:4_000]
+    tasks.append((
+        "medoids, 10 columns", X, lambda X: KMedoids(10, random_state=0).fit(X).medoid_indices_,
+        ["kmedoids"], lambda chosen: NearestNeighbors(n_neighbors=1).fit(X[chosen])
+        .kneighbors(X)[0].mean(),
+    ))  # fmt: skip
+    for task, X, work, names, judge in tasks:
+        few = X[:600]
+        work(few)
+        runs = {"mercer": timed(work, X)}
+        for name in names if peers.python else ():
+            runs[name] = peers.run(name, {"X": few}, {"X": X})
+        for name, (processor, wall, found) in runs.items():
+            cells = f"{processor:.1f}", f"{wall:.1f}", f"{judge(found):.4f}"
+            section.row(task, f"{len(X):,}", name, *cells)
+    peers.note(section, "pynndescent", "fast-hdbscan", "hdbscan", "scikit-learn", "kmedoids")
+    section.finish(args.write)
 
 
 def take_costly_distances(args: Any, large: Any) -> None:

@@ -90,17 +90,26 @@ def _complete(D: np.ndarray) -> sp.csr_array:
     return sp.csr_array((D.ravel(), np.tile(np.arange(m), n), np.arange(n + 1) * m), shape=D.shape)
 
 
+def _ascending(rows: np.ndarray, values: np.ndarray, columns: np.ndarray) -> bool:
+    """Whether the entries of each row ascend by value, and equal ones by column."""
+    up, level = values[1:] > values[:-1], values[1:] == values[:-1]
+    return bool((up | (level & (columns[1:] > columns[:-1])) | (rows[1:] != rows[:-1])).all())
+
+
 class KnownSearch:
     """One question: the entries of some sparse rows, ascending by distance, then by index."""
 
     def __init__(self, graph: Any, among_themselves: bool):
         n, columns = graph.shape[0], graph.indices
         rows = np.repeat(np.arange(n), np.diff(graph.indptr))
-        order = np.lexsort((columns, graph.data, rows))
+        values = graph.data
+        if not _ascending(rows, values, columns):
+            order = np.lexsort((columns, values, rows))
+            rows, columns, values = rows[order], columns[order], values[order]
         if among_themselves:
-            order = order[(rows != columns)[order]]
-        self.rows, self.indices = rows[order], columns[order].astype(np.int64)
-        self.distances = graph.data[order]
+            others = rows != columns
+            rows, columns, values = rows[others], columns[others], values[others]
+        self.rows, self.indices, self.distances = rows, columns.astype(np.int64), values
         self.starts = np.concatenate(([0], np.cumsum(np.bincount(self.rows, minlength=n))))
 
     def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:

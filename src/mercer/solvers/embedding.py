@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,8 @@ class PotentialGrid:
 
     def of(self, Y: np.ndarray) -> Potential:
         """The potential of the points Y (n, 2)."""
-        low, extent = Y.min(axis=0), float(np.ptp(Y, axis=0).max())
+        low, high = extremes(Y)
+        extent = float((high - low).max())
         spacing = min(SPACING, max(extent, 1e-12) / (LEAST_NODES - MARGIN))
         # few points that are far apart need no fine grid, which would take all the memory
         spacing = max(spacing, extent / (LEAST_NODES + EACH_ROOT * np.sqrt(len(Y))))
@@ -155,7 +156,7 @@ class PotentialGrid:
         # the potential of a small map is nearly constant: its slopes need all digits
         real = np.float32 if spacing >= SPACING else np.float64
         jobs = self._workers(size)
-        charges = (self._charges(Y, origin, spacing, side) * 2.0**-32).astype(real)
+        charges = np.multiply(self._charges(Y, origin, spacing, side), 2.0**-32, dtype=real)
         waves: Any = scipy.fft.rfft2(charges, (size, size), workers=jobs)
         waves *= kernel.astype(waves.dtype)
         found: Any = scipy.fft.irfft2(waves, (size, size), workers=jobs)
@@ -169,7 +170,7 @@ class PotentialGrid:
 
         # each task has a grid of its own: a few for many points
         step = max(STRIP, -(-len(Y) // count_jobs(self.n_jobs)))
-        return np.sum([*ordered_map(part, range(0, len(Y), step), self.n_jobs)], axis=0)
+        return reduce(np.add, ordered_map(part, range(0, len(Y), step), self.n_jobs))
 
     def _kernel(self, side: int, spacing: float) -> tuple[int, np.ndarray]:
         """The size of a transform that holds the grid twice, and that of 1 / (1 + r²)."""
@@ -275,7 +276,9 @@ class EmbeddingSolver:
                 lambda strip, step=step: step(strip[0], push=strip[1]), strips, self.n_jobs
             ):
                 pass
-            Y = out - out.mean(axis=0)
+            for column in out.T:  # numpy is slow along the first axis of a few columns
+                column -= column.mean()
+            Y = out
         return Y
 
     def divergence(
@@ -379,6 +382,11 @@ class LandmarkScaling:
         return float(np.sqrt(max(total - (self.values**2).sum(), 0.0))) / m
 
 
+def extremes(Y: np.ndarray) -> np.ndarray:
+    """The least and the largest of each column, (2, axes)."""
+    return np.array([[column.min(), column.max()] for column in Y.T]).T
+
+
 def pairs_of(push: np.ndarray) -> float:
     """Σ 1 / (1 + |y_i - y_j|²) over all pairs of different points, from the potential at each."""
     return max(float(push[:, 0].sum() - len(push)), 1e-12)
@@ -392,8 +400,8 @@ def by_place(Y: np.ndarray) -> np.ndarray:
     >>> by_place(np.array([[0.0, 0.0], [9.0, 9.0], [1.0, 1.0], [9.0, 8.0]]))
     array([0, 2, 3, 1])
     """
-    low, extent = Y.min(axis=0), np.ptp(Y, axis=0).max()
-    cells = ((Y - low) / max(extent, np.finfo(float).tiny) * 65535).astype(np.uint64)
+    low, high = extremes(Y)
+    cells = ((Y - low) / max((high - low).max(), np.finfo(float).tiny) * 65535).astype(np.uint64)
     for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
         cells = (cells | (cells << np.uint64(shift))) & np.uint64(mask)
     return np.argsort((cells[:, 0] << np.uint64(1)) | cells[:, -1], kind="stable")

@@ -32,7 +32,9 @@ from mercer.threads import fitting
 LEAST_ROWS = 3  # of a map
 LANDMARKS = 256  # rows by whose distances a map begins
 DIGITS = 20  # binary ones of its largest coordinate, to which all are rounded
-SMOOTHING, SMOOTHED = 100, 6  # steps of the first map of a graph, and vectors that take part
+# Of the first map of a graph: rounds, steps of each, vectors that take part, and where polynomials
+# are small at most. 4 rounds of 8 find smoother vectors than 100 plain steps, in a third of it.
+ROUNDS, DEGREE, SMOOTHED, HIGHEST = 4, 8, 6, 0.999
 JUDGED = 1000  # rows on which the quality of a map is measured
 FEWEST_STEPS = 10
 MOST_AXES = 3
@@ -305,14 +307,21 @@ def normalised_graph(P: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
 
 
 def smooth_vectors(P: sp.csr_array, seed: int, count: int = 2) -> np.ndarray:
-    """Smooth vectors of a graph, by steps of (I + D^-½ P D^-½) / 2, (n, count)."""
-    n = len(P.indptr) - 1
+    """Smooth vectors of a graph, (n, count): eigenvectors of D^-½ P D^-½, roughly.
+
+    They are found by subspace iteration with Chebyshev's polynomials, which are small between -1
+    and the least eigenvalue that the round before found (Zhou, Saad, Tiago & Chelikowsky, 2006).
+    """
+    n, low = len(P.indptr) - 1, 0.0
     S, root = normalised_graph(P)
     first = root / np.linalg.norm(root)
     V = np.random.default_rng(seed).normal(size=(n, min(SMOOTHED, n)))
-    for step in range(SMOOTHING):
-        V = (V + S @ V) / 2
-        if step % 5 == 4:
-            V = np.linalg.qr(V - np.outer(first, first @ V))[0]
-    turn = np.linalg.eigh(V.T @ (S @ V))[1]
-    return (V @ turn[:, ::-1])[:, :count] / root[:, None]
+    for _ in range(ROUNDS):
+        middle, half = (low - 1) / 2, (low + 1) / 2
+        before, V = V, (S @ V - middle * V) / half
+        for _ in range(DEGREE - 1):
+            before, V = V, 2 * (S @ V - middle * V) / half - before
+        V = np.linalg.qr(V - np.outer(first, first @ V))[0]
+        values, turn = np.linalg.eigh(V.T @ (S @ V))
+        V, low = V @ turn, min(max(low, float(values[0])), HIGHEST)
+    return V[:, ::-1][:, :count] / root[:, None]
