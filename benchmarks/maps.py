@@ -409,6 +409,7 @@ def spread_labels(args: Any, sets: dict[str, Any]) -> None:
     for data, (X, labels) in sets.items():
         makers: dict[str, Any] = {
             "LabelSpreading": LabelSpreading,
+            "LabelSpreading, graph by descent": partial(LabelSpreading, algorithm="descent"),
             "scikit-learn, alpha=0.2": lambda: Theirs("knn"),
             "scikit-learn, alpha=0.9": lambda: Theirs("knn", alpha=0.9, max_iter=1000),
             "scikit-learn, alpha=0.99": lambda: Theirs("knn", alpha=0.99, max_iter=1000),

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.distances import Distance, KernelDistance
+from mercer.distances import Distance, KernelDistance, in_float64
 from mercer.estimator import estimator
 from mercer.kernels import Kernel
 from mercer.persistence import fields, floats, number, whole
@@ -79,7 +79,7 @@ class NeighbourGraph(BaseEstimator):
         The index, which finds neighbours of new rows.
     distance_ : Distance
         The distance, bound to the rows.
-    X_fit_ : encoded samples
+    X_fit_ : encoded samples; vectors in float64
     n_samples_fit_ : int
 
     Raises
@@ -137,7 +137,7 @@ class NeighbourGraph(BaseEstimator):
                 "Edit(), or a kernel."
             )
         distance.validate()
-        rows = distance.encode(X)
+        rows = in_float64(distance.encode(X))  # as the learners that read it do
         n = rows.shape[0]
         if n < 2:
             raise ValueError(f"n_samples={n}: a graph of neighbours needs 2 rows or more.")
