@@ -12,6 +12,7 @@ from mercer import (
     gram as gram,
     kernels as kernels,
     learners as learners,
+    link as link,
     plots as plots,
     samples as samples,
     search as search,
@@ -95,6 +96,7 @@ from mercer.learners.windows.nadaraya_watson import (
     NadarayaWatson as NadarayaWatson,
     NadarayaWatsonClassifier as NadarayaWatsonClassifier,
 )
+from mercer.link.record_linkage import RecordLinkage as RecordLinkage
 from mercer.persistence import load as load, save as save
 from mercer.search.lsh import LSHIndex as LSHIndex
 from mercer.search.minhash import MinHash as MinHash

@@ -48,6 +48,7 @@ void bind_shapley(nb::module_& m);
 void bind_smo(nb::module_& m);
 void bind_kmers(nb::module_& m);
 void bind_linear_svm(nb::module_& m);
+void bind_link(nb::module_& m);
 void bind_nearest(nb::module_& m);
 void bind_neighbour_process(nb::module_& m);
 void bind_neighbourhood(nb::module_& m);

@@ -50,6 +50,7 @@ NB_MODULE(_native, m) {
     bind_smo(m);
     bind_kmers(m);
     bind_linear_svm(m);
+    bind_link(m);
     bind_nearest(m);
     bind_neighbour_process(m);
     bind_neighbourhood(m);

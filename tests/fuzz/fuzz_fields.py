@@ -213,6 +213,8 @@ def holders() -> dict[str, Holder]:
             found[f"DescentIndex of {distance!r}"] = Holder(walks, data["vectors"])
         near = SampleDescentIndex(Edit(), 3, 4).fit(data["strings"])
         found["SampleDescentIndex"] = Holder(near, data["strings"])
+        linked = mercer.RecordLinkage().fit(data["table"])
+        found["RecordLinkage"] = Holder(linked, data["table"])
         found["KDTree"] = Holder(KDTree(Minkowski(3)).fit(data["vectors"]), data["vectors"])
         for i, (distance, rows) in enumerate(cases.DISTANCES):
             if distance.kind != "objects":

@@ -299,6 +299,8 @@ def functions() -> Iterator[Door]:
         mercer.mmd_test(kernels.Spectrum(2), words, X, permutations=9))[:2])  # fmt: skip
     yield Door("distances.correlation_weights of a table", "table", data["table"][:12],
                lambda X: distances.correlation_weights(X, y_of(X)))  # fmt: skip
+    yield Door("RecordLinkage", "table", data["table"],
+               lambda X: mercer.RecordLinkage().fit(X).near_.weight)  # fmt: skip
     yield Door("deduplicate", "strings", words, lambda X: vars_of(mercer.deduplicate(X)))
     yield Door("dedup.deduplicate against", "strings", words,
                lambda X: vars_of(dedup.deduplicate(words, against=X)))  # fmt: skip
@@ -333,7 +335,7 @@ NO_DATA = {
     for room, reason, names in (
         ("", "reads files, parts of data that others check, or nothing",
          "Checkpoint Chunks load save show_versions"),
-        ("datasets", "draws data", "convex rectangles throws"),
+        ("datasets", "draws data", "convex rectangles registers throws"),
         ("dedup", "results and parameters", "Bands Characters Duplicates Words"),
         ("deep", "needs torch (`deep/networks/test_hostile_tensors.py`), or reads images or tokens",
          """ArcCosineFeatures AttentionClassifier FourierFeatures FunctionKernel KernelAttention
@@ -354,6 +356,7 @@ NO_DATA = {
         ("kernels", "interfaces, results and factories", """Formula Kernel Layer Meaning
          GramProducts MercerCheck NotSeparable Radial Term as_kernel product_of_columns
          sum_of_columns"""),
+        ("link", "results", "LevelWeight LinkColumn PairClass Pairs"),
         ("learners", "interfaces",
          "FitPath FitsInParts KernelLearner PartFit Survey Training"),
         ("samples", "encoded samples, and what reads them", """Bags Categories EncodedColumns Graphs

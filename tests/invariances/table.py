@@ -417,4 +417,5 @@ LEFT_OUT = {
     mercer.search.Index: "the interface of the others",
     mercer.search.NeighbourGraph: "it answers no new rows: its index does",
     mercer.search.KnownNeighbours: "it reads a matrix of distances, which has no rows of numbers",
+    mercer.RecordLinkage: "it answers pairs: tests/link/test_record_linkage.py",
 }

@@ -1,7 +1,8 @@
-"""Data that are drawn, not loaded: sets of images on which layers of kernels are compared, and a
-table that is understood at once."""
+"""Data that are drawn, not loaded: sets of images on which layers of kernels are compared, a table
+that is understood at once, and two registers of people to be linked."""
 
 from mercer.datasets.convex_shapes import convex, rectangles
+from mercer.datasets.registers import registers
 from mercer.datasets.thrown_balls import throws
 
-__all__ = ["convex", "rectangles", "throws"]
+__all__ = ["convex", "rectangles", "registers", "throws"]

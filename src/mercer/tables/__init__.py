@@ -46,6 +46,7 @@ from mercer.tables.forms import (
     is_missing_mark,
     is_one_zone,
     misfits,
+    order_of,
     spelled_number,
 )
 from mercer.tables.identifiers import spare_telling_texts, spare_worded_texts
@@ -98,7 +99,8 @@ __all__ = [
     "date_parts", "default_metric", "doubt_notices", "encoder_of", "find_leaks",
     "find_repeated_rows", "find_shared_rows", "form_of", "histogram", "hold_trends",
     "infer_columns", "is_missing_mark", "is_one_zone", "known_order", "learn_effects", "level_text",
-    "level_texts", "levels_in_order", "listed", "misfits", "missing_values", "ranks_of", "read_as",
+    "level_texts", "levels_in_order", "listed", "misfits", "missing_values",
+    "order_of", "ranks_of", "read_as",
     "read_columns", "review_columns", "review_target", "rows_of", "said_of_one_column",
     "shared_rows", "spare_telling_texts", "spare_worded_texts", "spelled_number", "task_of",
     "unreadable", "used_columns", "words_of",

@@ -1,0 +1,157 @@
+"""Pairs of records with their probabilities, and what follows from them: clusters, one to one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from mercer import _native
+from mercer.persistence import fields, floats, whole
+from mercer.tables import ReadTable
+
+CERTAIN = 10.0  # bits: a pair counts no more in a cluster, so that one does not outvote many
+ABSENT = -5.0  # bits of a pair that is no candidate
+
+
+def _count(pairs: Pairs) -> int:
+    return len(pairs.left)
+
+
+@fields(
+    left=whole(), right=whole(length=_count), probability=floats(1, _count),
+    weight=floats(1, _count), weights=floats(2, _count),
+    levels=whole(lambda pairs: 8, axes=2, length=_count),
+)  # fmt: skip
+@dataclass(eq=False)
+class Pairs:
+    """Pairs of records, each with the reasons for its probability.
+
+    Attributes
+    ----------
+    left, right : ndarray of shape (pairs,), int64
+        The rows of the first table and of the second one, or of the one table.
+    probability : ndarray of shape (pairs,)
+        That the two are the same thing.
+    weight : ndarray of shape (pairs,)
+        The match weight: the odds of this probability in bits, log2 p / (1 - p).
+    weights : ndarray of shape (pairs, d + 1)
+        What each column adds to the match weight. The last one is what the classes of relatives
+        take away; the rest of the match weight is the same for all pairs.
+    levels : ndarray of shape (pairs, d), uint8
+        How each column agrees: 0 differs, 1 to 4 alike, 5 equal, 6 the value stands in another
+        column, 7 missing.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    probability: np.ndarray
+    weight: np.ndarray
+    weights: np.ndarray
+    levels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __getitem__(self, rows: np.ndarray) -> Pairs:
+        """Some of the pairs, by their numbers or by a mask."""
+        return Pairs(
+            self.left[rows], self.right[rows], self.probability[rows], self.weight[rows],
+            self.weights[rows], self.levels[rows],
+        )  # fmt: skip
+
+    def with_others(self, more: Pairs) -> Pairs:
+        """These pairs and more of them, in the order of their rows."""
+        both = Pairs(
+            *(np.concatenate([a, b]) for a, b in zip(vars(self).values(), vars(more).values()))
+        )
+        return both[np.lexsort((both.right, both.left))]
+
+    def above(self, threshold: float) -> Pairs:
+        """The pairs that are matches with this probability at least."""
+        return self[self.probability >= threshold]
+
+    def one_to_one(self, n: int, m: int) -> Pairs:
+        """The pairs in which each of n and m records is once at most, the surest first."""
+        order = np.lexsort((self.right, self.left, -self.weight))
+        keep = np.empty(len(self), np.uint8)
+        _native.link_one_to_one(self.left[order], self.right[order], n, m, keep)
+        return self[np.sort(order[keep.astype(bool)])]
+
+
+def average_clusters(pairs: Pairs, n: int, shift: int, threshold: float) -> np.ndarray:
+    """The cluster of each of n records, by average link of the match weights.
+
+    The two clusters with the largest mean weight are joined, as long as it is above that of the
+    threshold; a pair that is not listed weighs -5 bits. ``shift`` is added to the numbers on the
+    right: so many records the first of two tables has. Clusters are numbered from 0 on, in the
+    order of their first records.
+    """
+    left, right = pairs.left, pairs.right + shift
+    level = np.log2(threshold) - np.log2(max(1 - threshold, 1e-12)) if threshold > 0 else -CERTAIN
+    level = min(max(level, ABSENT + 1e-3), CERTAIN - 1e-3)
+    weights = np.clip(pairs.weight, -CERTAIN, CERTAIN) - level
+    known, both = np.unique(np.concatenate([left, right]), return_inverse=True)
+    labels = np.empty(len(known), np.int64)
+    _native.link_average(both[: len(left)], both[len(left) :], weights, ABSENT - level, labels)
+    cluster = np.arange(n)
+    cluster[known] = known[labels]
+    return np.unique(cluster, return_inverse=True)[1]
+
+
+# --- pairs that are given ------------------------------------------------------------------------
+
+
+def pairs_given(pairs: Any, tables: list[ReadTable]) -> np.ndarray:
+    """Rows of pairs as whole numbers, each of a row that is there."""
+    rows = np.asarray(pairs)
+    if rows.ndim != 2 or rows.shape[1] != 2 or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"pairs: shape {rows.shape} of {rows.dtype}; give an array of shape (k, 2) of whole "
+            "numbers, the rows of the first table and of the second one."
+        )
+    for side, table in enumerate((tables[0], tables[-1])):
+        wrong = np.flatnonzero((rows[:, side] < 0) | (rows[:, side] >= len(table)))
+        if len(wrong):
+            raise ValueError(
+                f"pairs: {rows[wrong[0]].tolist()} names row {rows[wrong[0], side]} of table "
+                f"{'AB'[side if len(tables) > 1 else 0]}, which has {len(table)} rows, from 0 on."
+            )
+    if len(tables) == 1 and (rows[:, 0] == rows[:, 1]).any():
+        row = rows[rows[:, 0] == rows[:, 1]][0, 0]
+        raise ValueError(f"pairs: row {row} stands beside itself; give two different rows.")
+    return rows.astype(np.int64)
+
+
+def labelled_pairs(
+    pairs: Any, labels: Any, tables: list[ReadTable]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Records of labelled pairs, each once, and whether they match."""
+    if pairs is None and labels is None:
+        return None
+    if pairs is None or labels is None:
+        raise ValueError("pairs and labels: give both of them, or none.")
+    rows, truth = pairs_given(pairs, tables), np.asarray(labels).ravel()
+    if len(truth) != len(rows):
+        raise ValueError(f"labels: {len(truth)} for {len(rows)} pairs; give one for each pair.")
+    if not np.isin(truth, (0, 1)).all():
+        raise ValueError("labels: give True or False, or 1 or 0, for each pair.")
+    truth = truth.astype(bool)
+    shift = len(tables[0]) if len(tables) > 1 else 0
+    left, right = rows[:, 0], rows[:, 1] + shift
+    left, right = np.minimum(left, right), np.maximum(left, right)
+    n = sum(map(len, tables))
+    joined = coo_array((np.ones(truth.sum()), (left[truth], right[truth])), shape=(n, n))
+    group = connected_components(joined, directed=False)[1]
+    wrong = np.flatnonzero(~truth & (group[left] == group[right]))
+    if len(wrong):
+        i, j = rows[wrong[0]]
+        raise ValueError(
+            f"labels: the pair ({i}, {j}) is no match, but others say that its records are the "
+            f"same. {len(wrong)} of the labels contradict others: take out the wrong ones."
+        )
+    unique = np.unique(left * n + right, return_index=True)[1]
+    return left[unique], right[unique], truth[unique]

@@ -1,0 +1,547 @@
+"""`RecordLinkage`: which records of one or two tables are the same thing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.estimator import estimator
+from mercer.link.candidates import Pass, Views, choose_passes, room_of
+from mercer.link.columns import learn_aliases
+from mercer.link.kinds import ELSEWHERE, EQUAL, GONE, LEVELS, Shares, word_shares
+from mercer.link.model import (
+    LEAST,
+    Mixture,
+    Patterns,
+    by_frequency,
+    learn_mixture,
+    learn_scales,
+    probability,
+    random_table,
+)
+from mercer.link.pairs import Pairs, average_clusters, labelled_pairs, pairs_given
+from mercer.link.records import (
+    LEAST as FEWEST,
+    Comparer,
+    LinkColumn,
+    Records,
+    checked_kinds,
+    matched_columns,
+)
+from mercer.persistence import KeepsRecords, fields, floats, number, unread, whole
+from mercer.samples import check_count, check_flag, is_number
+from mercer.tables import ReadTable
+from mercer.threads import fitting, raise_if_stopped
+
+RANDOM_PAIRS = 300_000
+IDLE = 0.01  # of the candidates agree in a column at least a little, or it is left out
+PROBABLE = 0.01  # probability of pairs that are kept
+NEAR = -20.0  # bits from which on the frequencies of values are looked up
+START = 4  # one of so many records of the smaller table has a match, to begin with
+SEED = 0xA11
+SURE_WITHOUT, CLOSE = 7.0, 3  # bits of all other columns; levels at which values are different
+SURE = 50.0  # bits of a pair that a label says to match
+MISSED = 0.05  # share of the matches that may be no candidates without a warning
+
+
+class LevelWeight(NamedTuple):
+    """How often a level is seen in matches (m) and in random pairs (u), and its bits log2 m / u."""
+
+    column: str
+    level: str
+    m: float
+    u: float
+    weight: float
+
+
+class PairClass(NamedTuple):
+    """A class of pairs.
+
+    Attributes
+    ----------
+    pairs : float
+        About how many pairs it has.
+    matches : bool
+        Whether they are taken for matches.
+    agreement : dict
+        The columns, and the share of the pairs that are nearly equal in each.
+    """
+
+    pairs: float
+    matches: bool
+    agreement: dict[str, float]
+
+
+def _columns(model: RecordLinkage) -> int:
+    return len(model.columns_)
+
+
+@estimator
+@fields(
+    m_=floats(2, _columns), u_=floats(2, _columns), labels_=whole(),
+    _tables=floats(3), _shares=floats(1), _matches=unread, _scales=floats(1), _passes=unread,
+    expected_matches_=number(), missed_=number(),
+)  # fmt: skip
+class RecordLinkage(KeepsRecords, BaseEstimator):
+    r"""Link tables: which records are the same person, firm or paper, without rules and labels.
+
+    A pair of records is a match with the odds
+
+    .. math:: \frac{p}{1 - p} = \frac{\lambda}{1 - \lambda} \prod_k \frac{m_k(l_k)}{u_k(l_k)},
+
+    where :math:`l_k` is the level at which column k agrees, :math:`m_k` how often matches show it,
+    :math:`u_k` how often random pairs do, and :math:`\lambda` the share of the matches among all
+    pairs. All of them are learnt from the tables by EM, beside classes of relatives, which have
+    something in common and are no matches: members of a household, branches of a firm. Equal values
+    weigh more where few records have them.
+
+    Parameters
+    ----------
+    columns : list or dict, optional
+        The columns to compare: names, or names of the first table and those of the second. None
+        means all that both tables have.
+    kind : dict, optional
+        What a column is: "category", "name", "text", "digits", "date", "number" or "drop".
+    threshold : float from 0 to 1, default=0.5
+        The least probability of a match.
+    one_to_one : bool, default=False
+        Whether each record of two tables has one match at most: the surest are taken first.
+    relatives : int >= 0, default=2
+        Classes of relatives.
+    max_block : int >= 2, default=50
+        A part that more records share finds no pairs.
+    pairs_per_record : float > 0, default=40
+        Most pairs that are compared, for each record.
+
+    Attributes
+    ----------
+    pairs_ : Pairs
+        The matches: rows, probabilities, match weights, and the weight and level of each column.
+    near_ : Pairs
+        All pairs with a probability of 0.01 and more.
+    labels_ : ndarray of shape (n,)
+        The cluster of each record, by average link of the match weights; of two tables the records
+        of the first come first.
+    columns_ : list of LinkColumn
+        How each column is compared, in the order of their names.
+    left_out_ : list of LinkColumn
+        Columns that are not compared, and why.
+    m_, u_ : ndarray of shape (d, 8)
+        How often matches, and random pairs, show each level of each column.
+    n_candidates_ : int
+        Pairs that were compared.
+    expected_matches_ : float
+        Matches among all pairs, as the model estimates.
+    missed_ : float
+        The share of simulated matches that no pass finds.
+    n_iter_ : int
+        Rounds of EM.
+
+    See Also
+    --------
+    mercer.deduplicate : Documents that are nearly equal.
+
+    Notes
+    -----
+    Candidates are pairs that share a rare part of one column, or parts of two: the passes are
+    chosen by simulated errors, so that no rules are needed. It takes O(n) pairs, at most
+    ``pairs_per_record`` for each record, and about 16 d bytes for each. Whether columns agree
+    mostly in matches is not in the data: it is assumed that they agree in at least half of them. So
+    where all members of a household agree in most columns, households may be found in place of
+    persons; ``labels`` say what is meant. With labels the weights of the columns get factors, which
+    are shrunk to 1: few labels change little.
+
+    A pair has the same weight alone as among others. The order of rows and columns, and ``n_jobs``,
+    change nothing. A model holds no values of the tables, but their hashes and frequencies.
+
+    Warns
+    -----
+    UserWarning
+        One column alone is compared; or many matches may be missed.
+
+    References
+    ----------
+    Fellegi & Sunter, "A theory for record linkage", JASA 64, 1969; Winkler, "String comparator
+    metrics and enhanced decision rules in the Fellegi-Sunter model of record linkage", 1990, and
+    "Using the EM algorithm for weight computation in the Fellegi-Sunter model", 1988.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import RecordLinkage
+    >>> from mercer.datasets import registers
+    >>> A, B, truth = registers(600, seed=0)
+    >>> model = RecordLinkage(one_to_one=True).fit(pd.DataFrame(A), pd.DataFrame(B))
+    >>> found = set(zip(model.pairs_.left.tolist(), model.pairs_.right.tolist()))
+    >>> right = found & set(map(tuple, truth.tolist()))
+    >>> len(right) / len(truth) > 0.95, len(right) / len(found) > 0.95
+    (True, True)
+    """
+
+    columns: Mapping | Sequence | None = None
+    _: KW_ONLY
+    kind: Mapping | None = None
+    threshold: float = 0.5
+    one_to_one: bool = False
+    relatives: int = 2
+    max_block: int = 50
+    pairs_per_record: float = 40.0
+    n_jobs: int | None = None
+
+    records: ClassVar[dict[str, type]] = {"columns_": LinkColumn, "left_out_": LinkColumn}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "pairs_" in vars(self)
+
+    # --- fit --------------------------------------------------------------------------------------
+
+    @fitting
+    def fit(self, A: Any, B: Any = None, *, pairs: Any = None, labels: Any = None) -> Self:
+        """Link the records of a table A, or those of A with those of B.
+
+        Parameters
+        ----------
+        A, B : data frame, or array of shape (n, d)
+        pairs : array of shape (k, 2), optional
+            Rows of pairs whose truth is known.
+        labels : array of shape (k,), optional
+            Whether each of them is a match.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The tables have no column in common, or fewer than 20 records; labels contradict each
+            other, or name rows that are not there.
+        """
+        self._check_parameters()
+        tables = [ReadTable.of(table) for table in (A, B) if table is not None]
+        rows = sum(map(len, tables))
+        if rows < FEWEST:
+            raise ValueError(
+                f"A and B have {rows} records together, while a minimum of {FEWEST} is required: "
+                "what matches have in common is learnt from many pairs. Give more records."
+            )
+        asked = matched_columns(tables[0], tables[1] if len(tables) > 1 else None, self.columns)
+        kinds = checked_kinds(self.kind, asked)
+        known = labelled_pairs(pairs, labels, tables)
+        records = self._used(Records.read(tables, asked, kinds, self.n_jobs))
+        raise_if_stopped()
+        views = Views(records.columns, self.max_block, self.n_jobs)
+        ranks = records.ranks()
+        passes = choose_passes(
+            views, ranks, float(self.pairs_per_record), np.ones(len(records.columns))
+        )
+        candidates = views.found_by(room_of(passes, records.n))
+        left, right = _sides(candidates)
+        del candidates, views
+        raise_if_stopped()
+        shares = [word_shares(column) for column in records.columns]
+        comparer = Comparer(records, shares, self.n_jobs)
+        levels = comparer.levels(left, right)
+        used = np.array([
+            spec.source != "" or not len(level) or _agrees(level)
+            for spec, level in zip(records.specs, levels.T)
+        ])  # fmt: skip
+        if not used.all():
+            kept = [spec.name for spec in records.specs]
+            records = self._used(records.keep(used, "none of the pairs that were compared agrees"))
+            stay = [kept.index(spec.name) for spec in records.specs]
+            shares = [shares[k] for k in stay]
+            numbers = {old: new for new, old in enumerate(stay)}
+            passes = [
+                Pass(tuple((numbers[k], label) for k, label in p.views), p.pairs, p.missed)
+                for p in passes
+                if all(k in numbers for k, _ in p.views)
+            ]
+            comparer = Comparer(records, shares, self.n_jobs)
+            levels = comparer.levels(left, right)
+        self.columns_, self.left_out_ = records.specs, records.left_out
+        self._words, self._passes = shares, [tuple(one) for one in passes]  # of which files know
+        self._values = [
+            Shares.of(column.hashes, column.counts, column.counts.sum()) if column.kind.counts
+            else None
+            for column in records.columns
+        ]  # fmt: skip
+        patterns = self._learn(records, comparer, levels, ranks)
+        self._aliases = self._found_aliases(records, levels, left, right, patterns)
+        if any(map(len, self._aliases)):
+            comparer.aliases = self._aliases
+            levels = comparer.levels(left, right)
+            patterns = self._learn(records, comparer, levels, ranks)
+        self.n_candidates_ = len(left)
+        self.expected_matches_ = self._mixture.prior * records.pairs
+        self.missed_ = passes[-1].missed if passes else 1.0
+        self._scales = np.ones(len(records.columns) + 2)
+        self._scales[-1] = 0.0  # bits that labels add
+        sure = None if known is None else self._learn_labels(records, comparer, known)
+        found = self._scored(records, levels, left, right, patterns)
+        if known is not None and sure is not None:
+            asked = known[0] << 32 | (known[1] - records.first)
+            found = found[~np.isin(found.left << 32 | found.right, asked)].with_others(sure)
+        self.near_ = found
+        self._finish(records)
+        self._warn(records)
+        return self
+
+    def _learn(
+        self, records: Records, comparer: Comparer, levels: np.ndarray, ranks: np.ndarray
+    ) -> Patterns:
+        """Learn the classes from the levels of the candidates."""
+        patterns = Patterns.of(levels)
+        u = self._random_table(records, comparer, ranks)
+        mixture = learn_mixture(patterns, u, records.pairs, _start(records), int(self.relatives))
+        self._tables, self._shares, self._matches = mixture.tables, mixture.shares, mixture.matches
+        self.m_, self.u_, self.n_iter_ = mixture.m, mixture.u, mixture.rounds
+        return patterns
+
+    def _found_aliases(
+        self,
+        records: Records,
+        levels: np.ndarray,
+        left: np.ndarray,
+        right: np.ndarray,
+        patterns: Patterns,
+    ) -> list[np.ndarray]:
+        """Values of each column that stand for each other in matches that are sure without it."""
+        mixture, found = self._mixture, []
+        odds, bits = mixture.odds(patterns.levels), mixture.weights
+        for k, column in enumerate(records.columns):
+            own = patterns.levels[:, k]
+            sure = (own <= CLOSE) & (odds - bits[k, own] > SURE_WITHOUT)
+            pairs = np.flatnonzero(sure[patterns.place]) if column.kind.stands else own[:0]
+            found.append(learn_aliases(column, pairs, left, right))
+        return found
+
+    def _finish(self, records: Records) -> None:
+        self.pairs_ = self._chosen(self.near_, records)
+        self.labels_ = average_clusters(
+            self.near_ if not self.one_to_one else self.pairs_, records.n, records.first,
+            float(self.threshold),
+        )  # fmt: skip
+
+    def _chosen(self, found: Pairs, records: Records) -> Pairs:
+        """The matches among pairs."""
+        found = found.above(float(self.threshold))
+        if self.one_to_one:
+            found = found.one_to_one(records.first, records.n - records.first)
+        return found
+
+    def _used(self, records: Records) -> Records:
+        """Records with a column to compare."""
+        if not records.columns:
+            said = "; ".join(column.said() for column in records.left_out[:10])
+            raise ValueError(
+                f"columns: no column tells which records are alike ({said}). Name others, or say "
+                "what a column is by kind."
+            )
+        return records
+
+    def _check_parameters(self) -> None:
+        check_count("max_block", self.max_block, optional=False)
+        if self.max_block < 2:
+            raise ValueError(f"max_block={self.max_block}: give an integer >= 2.")
+        check_flag("one_to_one", self.one_to_one)
+        relatives = self.relatives
+        if isinstance(relatives, bool) or not is_number(relatives) or relatives not in range(9):
+            raise ValueError(f"relatives={relatives!r}: give an integer from 0 to 8.")
+        if not (is_number(self.threshold) and 0 <= self.threshold <= 1):
+            raise ValueError(f"threshold={self.threshold!r}: give a number from 0 to 1.")
+        budget = self.pairs_per_record
+        if not (is_number(budget) and 0 < budget < np.inf):
+            raise ValueError(f"pairs_per_record={budget!r}: give a number > 0.")
+
+    def _random_table(self, records: Records, comparer: Comparer, ranks: np.ndarray) -> np.ndarray:
+        """How often random pairs show each level."""
+        rng = np.random.default_rng(SEED)
+        n, first = records.n, records.first
+        if first:
+            mine, theirs = ranks[ranks < first], ranks[ranks >= first]
+            left = mine[rng.integers(0, first, RANDOM_PAIRS)]
+            right = theirs[rng.integers(0, n - first, RANDOM_PAIRS)]
+        else:
+            left, right = (ranks[rng.integers(0, n, RANDOM_PAIRS)] for _ in range(2))
+            left, right = left[left != right], right[left != right]
+        levels = comparer.levels(left, right)
+        equal = np.array([column.equal_by_chance() for column in records.columns])
+        swaps = np.array([spec.partner != "" for spec in records.specs])
+        return random_table(levels, equal, [c.kind.levels for c in records.columns], swaps)
+
+    def _warn(self, records: Records) -> None:
+        own = [spec for spec in records.specs if not spec.source]
+        said = ""
+        if len(own) == 1:
+            said = (
+                f"Only {own[0].name!r} is compared: one column tells alike records from the same "
+                "ones by how alike they are and nothing else. Give more columns."
+            )
+        elif self.missed_ > MISSED:
+            said = (
+                f"About {self.missed_:.0%} of the matches may not be among the pairs that were "
+                "compared, for few columns are damaged independently. Give more columns, a larger "
+                "max_block or more pairs_per_record."
+            )
+        if said:
+            warnings.warn(said, UserWarning, stacklevel=4)
+
+    # --- scores -----------------------------------------------------------------------------------
+
+    @property
+    def _mixture(self) -> Mixture:
+        return Mixture(self._tables, self._shares, self._matches, self.n_iter_)
+
+    def _parts(
+        self, records: Records, levels: np.ndarray, left: np.ndarray, right: np.ndarray
+    ) -> np.ndarray:
+        """What adds up to the match weights, without labels: the columns, relatives, the prior."""
+        mixture = self._mixture
+        table = mixture.weights
+        parts = np.zeros((len(left), len(records.columns) + 2))
+        patterns = Patterns.of(levels)
+        for k in range(len(records.columns)):
+            parts[:, k] = table[k, levels[:, k]]
+        prior = np.log2(max(mixture.prior, LEAST)) - np.log2(max(1 - mixture.prior, LEAST))
+        parts[:, -1] = prior
+        # what relatives take away: the odds with their classes, less those without
+        parts[:, -2] = mixture.odds(patterns.levels)[patterns.place] - parts.sum(axis=1)
+        for k, column in enumerate(records.columns):
+            shares = self._values[k]
+            if shares is None:
+                continue
+            equal = np.flatnonzero(levels[:, k] == EQUAL)
+            codes = column.codes[left[equal]]
+            own = shares.at(column.hashes)[codes] if len(equal) else np.zeros(0)
+            parts[equal, k] += by_frequency(mixture.u[k], own)
+        return parts
+
+    def _scored(
+        self,
+        records: Records,
+        levels: np.ndarray,
+        left: np.ndarray,
+        right: np.ndarray,
+        patterns: Patterns | None = None,
+        least: float = PROBABLE,
+    ) -> Pairs:
+        """Pairs with their probabilities, those that are not too small."""
+        if patterns is not None:  # most pairs are far from a match
+            near = (self._mixture.odds(patterns.levels) > NEAR)[patterns.place]
+            levels, left, right = levels[near], left[near], right[near]
+        parts = self._parts(records, levels, left, right)
+        parts[:, :-1] *= self._scales[:-1]
+        weight = parts.sum(axis=1) + self._scales[-1]
+        p = probability(weight)
+        keep = p >= least
+        return Pairs(
+            left[keep].astype(np.int64), right[keep].astype(np.int64) - records.first, p[keep],
+            weight[keep], parts[keep, :-1], levels[keep],
+        )  # fmt: skip
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def _learn_labels(
+        self, records: Records, comparer: Comparer, known: tuple[np.ndarray, ...]
+    ) -> Pairs:
+        """Learn from labels; returns the labelled pairs that match, which are sure."""
+        left, right, truth = known
+        levels = comparer.levels(left, right)
+        parts = self._parts(records, levels, left, right)
+        self._scales[:-1], self._scales[-1] = learn_scales(parts, truth)
+        own = self._scored(records, levels, left, right, least=-1.0)
+        own.probability[:], own.weight[:] = 1.0, np.maximum(own.weight, SURE)
+        return own[truth]
+
+    # --- new tables -------------------------------------------------------------------------------
+
+    def predict(self, A: Any, B: Any = None) -> Pairs:
+        """The matches in new tables, by the same model.
+
+        Candidates are found by the same passes. Tables of any size will do.
+
+        Returns
+        -------
+        pairs : Pairs
+        """
+        check_is_fitted(self)
+        records = self._read_new(A, B)
+        views = Views(records.columns, self.max_block, self.n_jobs)
+        room = [(one.views, records.n) for one in self._all_passes]
+        left, right = _sides(views.found_by(room))
+        comparer = Comparer(records, self._words, self.n_jobs, self._aliases)
+        levels = comparer.levels(left, right)
+        return self._chosen(self._scored(records, levels, left, right), records)
+
+    def score_pairs(self, pairs: Any, A: Any, B: Any = None) -> Pairs:
+        """Probabilities and weights of given pairs of rows, (k, 2), candidates or not."""
+        check_is_fitted(self)
+        tables = [ReadTable.of(table) for table in (A, B) if table is not None]
+        rows = pairs_given(pairs, tables)
+        records = self._read_new(*tables)
+        left, right = rows[:, 0], rows[:, 1] + records.first
+        comparer = Comparer(records, self._words, self.n_jobs, self._aliases)
+        levels = comparer.levels(left, right)
+        return self._scored(records, levels, left, right, least=-1.0)
+
+    def _read_new(self, A: Any, B: Any = None) -> Records:
+        tables = [ReadTable.of(table) for table in (A, B) if table is not None]
+        return Records.read(tables, self.columns_, {}, self.n_jobs, known=True)
+
+    # --- what was learnt --------------------------------------------------------------------------
+
+    @property
+    def weights_(self) -> list[LevelWeight]:
+        """The weight of each level of each column that was seen, largest first in each column."""
+        check_is_fitted(self)
+        bits = self._mixture.weights
+        return [
+            LevelWeight(spec.name, LEVELS[level], float(self.m_[k, level]),
+                        float(self.u_[k, level]), float(bits[k, level]))
+            for k, spec in enumerate(self.columns_)
+            for level in (EQUAL, 4, 3, 2, 1, ELSEWHERE, 0)
+            if self.u_[k, level] > 0
+        ]  # fmt: skip
+
+    @property
+    def classes_(self) -> list[PairClass]:
+        """The classes of pairs: matches, relatives, and random pairs."""
+        check_is_fitted(self)
+        total = self.expected_matches_ / max(self._mixture.prior, 1e-300)
+        names = [spec.name for spec in self.columns_]
+        return [
+            PairClass(float(share * total), bool(match),
+                      dict(zip(names, table[:, [4, EQUAL]].sum(axis=1).tolist())))
+            for table, share, match in zip(self._tables, self._shares, self._matches)
+        ]  # fmt: skip
+
+    @property
+    def passes_(self) -> list[tuple[str, int, float]]:
+        """What pairs share to be compared, about how many do, and the share of simulated matches
+        that neither this pass nor one before it finds."""
+        check_is_fitted(self)
+        names = [spec.name for spec in self.columns_]
+        return [(one.said(names), one.pairs, one.missed) for one in self._all_passes]
+
+    @property
+    def _all_passes(self) -> list[Pass]:
+        kept: Any = self._passes
+        return [Pass(*one) for one in kept]
+
+
+def _sides(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
+
+
+def _start(records: Records) -> float:
+    """The share of the matches among all pairs, to begin with."""
+    smaller = min(records.first or records.n, (records.n - records.first) or records.n)
+    return smaller / START / records.pairs
+
+
+def _agrees(level: np.ndarray) -> bool:
+    known = level != GONE
+    return not known.any() or (known & (level > 0)).sum() >= IDLE * known.sum()

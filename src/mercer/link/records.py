@@ -1,0 +1,424 @@
+"""Records of one or two tables, ready to be compared: which columns belong together, what they are,
+and the levels of pairs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.link.columns import Cells, Coded, alias_keys, cells_of, coded, sampled
+from mercer.link.kinds import (
+    DATE,
+    ELSEWHERE,
+    GIVEN,
+    GONE,
+    KINDS,
+    NUMBERS,
+    Compare,
+    LinkKind,
+    Shares,
+    is_blank,
+    judged,
+    numbers_in,
+    order_in,
+)
+from mercer.tables import ReadTable
+from mercer.threads import ordered_map
+
+LEAST = 20  # records
+STRIP = 2**16  # pairs that are compared at a time
+SHARED = 0.01  # of the values of a column that stand in another one, where values are swapped
+WITH_NUMBERS = 0.3  # of the values of a text
+ALIKE = range(2, 5)  # levels of a text beside which its numbers tell something
+COUNTING = 1.1  # numbers of records reach up to so many times their number
+
+
+@dataclass
+class LinkColumn:
+    """A column by which records are linked.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the first table, or "numbers in NAME".
+    other : str
+        Its name in the second table.
+    kind : str
+        "category", "name", "text", "digits", "date", "number" or "numbers in a text".
+    dates : list of str
+        How day, month and year follow each other, in each table.
+    partner : str
+        The column in which its values stand by mistake.
+    source : str
+        The text whose numbers these are.
+    reason : str
+        Why it is left out; empty where it is not.
+    """
+
+    name: str
+    other: str
+    kind: str = ""
+    dates: list[str] = None  # type: ignore[assignment]
+    partner: str = ""
+    source: str = ""
+    reason: str = ""
+
+    def said(self) -> str:
+        """How it is compared, or why it is not."""
+        if self.reason:
+            return f"{self.name}: left out, {self.reason}"
+        more = f"; values may stand in {self.partner}" if self.partner else ""
+        return f"{self.name}: {self.kind}, {KINDS[self.kind].said}{more}"
+
+
+# --- which columns --------------------------------------------------------------------------------
+
+
+def matched_columns(
+    A: ReadTable, B: ReadTable | None, columns: Mapping | Sequence | None
+) -> list[LinkColumn]:
+    """The columns that two tables have in common, or those that are given."""
+    names = {str(name): name for name in A.names}
+    others = names if B is None else {str(name): name for name in B.names}
+    if columns is not None:
+        return _given(columns, names, others)
+    if B is None:
+        return [LinkColumn(name, name) for name in names]
+    plain = {_bare(name): name for name in reversed(others)}
+    found = []
+    for name in names:
+        other = name if name in others else plain.get(_bare(name))
+        if other is not None:
+            found.append(LinkColumn(name, other))
+    if not found:
+        close = [
+            f"{name}={match[0]}"
+            for name in names
+            if (match := difflib.get_close_matches(name, list(others), 1, 0.5))
+        ]
+        near = f" Perhaps {', '.join(close[:5])}." if close else ""
+        raise ValueError(
+            f"columns: the tables have no column in common: {_listed(names)} in the first, "
+            f"{_listed(others)} in the second. Say which belong together, such as "
+            f'columns={{"name": "full_name"}}.{near}'
+        )
+    return found
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _listed(names: Mapping[str, Any]) -> str:
+    some = list(names)[:20]
+    return ", ".join(some) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def _given(columns: Any, names: Mapping[str, Any], others: Mapping[str, Any]) -> list[LinkColumn]:
+    if isinstance(columns, str):
+        raise TypeError(
+            f"columns={columns!r}: give a list of names, or a dict of those of the first table and "
+            "the second one."
+        )
+    pairs = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
+    if not pairs:
+        raise ValueError("columns: none is given; leave it out to take all columns in common.")
+    for place, known, asked in (
+        ("first", names, pairs), ("second", others, dict.fromkeys(pairs.values())),
+    ):  # fmt: skip
+        for name in asked:
+            if str(name) not in known:
+                close = difflib.get_close_matches(str(name), list(known), 1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ValueError(
+                    f"columns: the {place} table has no column {name!r}; it has "
+                    f"{_listed(known)}.{hint}"
+                )
+    return [LinkColumn(str(name), str(other)) for name, other in pairs.items()]
+
+
+def checked_kinds(kind: Mapping | None, columns: list[LinkColumn]) -> dict[str, str]:
+    """The kinds that a user gives, by the name of the column."""
+    known = {column.name for column in columns}
+    found = {}
+    for name, given in dict(kind or {}).items():
+        if str(name) not in known:
+            close = difflib.get_close_matches(str(name), list(known), 1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ValueError(
+                f"kind: no column {name!r} is compared; there are {_listed(dict.fromkeys(known))}."
+                f"{hint}"
+            )
+        if given != "drop" and given not in GIVEN:
+            raise ValueError(f"kind: {name}={given!r}; give {', '.join(GIVEN)} or drop.")
+        found[str(name)] = given
+    return found
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def _sides(
+    column: LinkColumn, tables: list[ReadTable], names: list[dict[str, Any]]
+) -> list[np.ndarray]:
+    each = zip((column.name, column.other), tables, names)
+    found = []
+    for place, (name, table, known) in enumerate(each, start=1):
+        if name not in known:
+            raise ValueError(
+                f"{'A' if place == 1 else 'B'} has no column {name!r}, by which the model compares "
+                f"records; it has {_listed(known)}."
+            )
+        found.append(table.columns[known[name]])
+    return found
+
+
+def _why_not(sides: list[Cells], different: int) -> str:
+    """Why a column tells nothing of a pair; empty if it may."""
+    known = [int((cells.codes >= 0).sum()) for cells in sides]
+    if min(known) == 0:
+        return "it has no value" if len(sides) == 1 else "it has no value in one of the tables"
+    if different < 2:
+        return "all its values are equal"
+    single = all(len(cells.texts) == count for cells, count in zip(sides, known))
+    if single and all(_counts(cells) for cells in sides):
+        return "it numbers the records"
+    return ""
+
+
+def _identifies(column: Coded) -> bool:
+    """Whether numbers are all different, so that none can be equal in two records."""
+    codes = column.codes[column.codes >= 0]
+    return not column.kind.swaps and len(codes) == len(column.values)
+
+
+def _counts(cells: Cells) -> bool:
+    """Whether the values are numbers of records: 1, 2, 3 ..."""
+    if len(cells.texts) < LEAST or not all(text.isdecimal() for text in cells.texts):
+        return False
+    numbers = [int(text) for text in cells.texts]
+    return max(numbers) - min(numbers) < COUNTING * len(numbers)
+
+
+class Records:
+    """All records of one or two tables.
+
+    Attributes
+    ----------
+    specs : list of LinkColumn
+        How each column is compared, in the order of ``columns``.
+    columns : list of Coded
+    left_out : list of LinkColumn
+    n, first : int
+        How many records there are, and how many of them are of the first of two tables (0 of one).
+    """
+
+    def __init__(
+        self, specs: list[LinkColumn], columns: list[Coded], left_out: list[LinkColumn], first: int
+    ):
+        self.specs, self.columns, self.left_out = specs, columns, left_out
+        self.n, self.first = len(columns[0].codes) if columns else 0, first
+
+    @classmethod
+    def read(
+        cls,
+        tables: list[ReadTable],
+        columns: list[LinkColumn],
+        kinds: Mapping[str, str],
+        n_jobs: int | None,
+        *,
+        known: bool = False,
+    ) -> Records:
+        """Read tables; with ``known`` columns are as in a fit, and are not judged again."""
+        names = [{str(name): name for name in table.names} for table in tables]
+        asked = [column for column in columns if not column.source and not column.reason]
+
+        def one(column: LinkColumn) -> tuple[LinkColumn, Coded | None]:
+            sides = [cells_of(values) for values in _sides(column, tables, names)]
+            if known:
+                hints = [*column.dates, *column.dates][: len(sides)]
+                return column, coded(column.name, KINDS[column.kind], sides, hints)
+            if kinds.get(column.name) == "drop":
+                return replace(column, reason="as asked for"), None
+            texts, weights = sampled(sides)
+            given = column.name in kinds
+            reason = _why_not(sides, len(texts))
+            if reason and not (given and len(texts) > 1):
+                return replace(column, reason=reason), None
+            kind: LinkKind = (
+                GIVEN[kinds[column.name]] if given
+                else judged(texts, weights, *_sizes(sides))
+            )  # fmt: skip
+            hints = [order_in(cells.texts) if kind is DATE else "" for cells in sides]
+            found = coded(column.name, kind, sides, hints)
+            if is_blank(found.symbols):
+                return replace(column, reason="no value has a letter or a digit"), None
+            if len(found.values) < 2:
+                return replace(column, reason="all its values are equal"), None
+            if not given and _identifies(found):
+                return replace(column, reason="its values are all different"), None
+            return replace(column, kind=kind.name, dates=hints), found
+
+        order = asked if known else sorted(asked, key=lambda column: column.name)
+        made = list(ordered_map(one, order, n_jobs))
+        used = [(spec, column) for spec, column in made if column is not None]
+        left = [spec for spec, column in made if column is None]
+        found = [column for _, column in used]
+        specs = [spec for spec, _ in used]
+        first = len(tables[0]) if len(tables) > 1 else 0
+        if known:
+            derived = [column for column in columns if column.source and not column.reason]
+            for spec in derived:
+                source = next(c for c in found if c.name == spec.source)
+                specs.append(spec)
+                found.append(_numbers_of(source))
+            return cls(specs, found, left, first)
+        for column in list(found):
+            if column.kind.name == "text" and _has_numbers(column):
+                numbers = _numbers_of(column)
+                found.append(numbers)
+                specs.append(
+                    LinkColumn(numbers.name, numbers.name, NUMBERS.name, [], source=column.name)
+                )
+        return cls(_with_partners(specs, found), found, left, first)
+
+    def keep(self, used: np.ndarray, reason: str) -> Records:
+        """The same records without some columns, for one reason."""
+        gone = {spec.name for spec, use in zip(self.specs, used) if not use}
+        specs = [
+            replace(spec, partner="" if spec.partner in gone else spec.partner)
+            for spec in self.specs
+            if spec.name not in gone and spec.source not in gone
+        ]
+        names = {spec.name for spec in specs}
+        left = [replace(spec, reason=reason) for spec in self.specs
+                if spec.name in gone and not spec.source]  # fmt: skip
+        columns = [column for column in self.columns if column.name in names]
+        return Records(specs, columns, self.left_out + left, self.first)
+
+    @property
+    def pairs(self) -> float:
+        """How many pairs of records there are."""
+        return (
+            float(self.first) * (self.n - self.first) if self.first else self.n * (self.n - 1) / 2
+        )
+
+    def ranks(self) -> np.ndarray:
+        """The records in an order that depends on their values alone."""
+        total = np.zeros(self.n, np.uint64)
+        for k, column in enumerate(self.columns):
+            hashes = np.append(column.hashes, np.uint64(0))[column.codes]
+            total += hashes * np.uint64(2 * k + 0x9E3779B97F4A7C15)
+        return np.argsort(total, kind="stable")
+
+
+def _sizes(sides: list[Cells]) -> tuple[int, int]:
+    """Different values, and records that have one."""
+    different = len(set().union(*(cells.texts for cells in sides)))
+    return different, sum(int((cells.codes >= 0).sum()) for cells in sides)
+
+
+def _has_numbers(column: Coded) -> bool:
+    return sum(map(bool, map(numbers_in, column.values))) > WITH_NUMBERS * len(column.values)
+
+
+def _numbers_of(column: Coded) -> Coded:
+    """The numbers in a text, as a column of their own."""
+    texts = [numbers_in(value) for value in column.values]
+    place = {text: k for k, text in enumerate(dict.fromkeys(text for text in texts if text))}
+    codes = np.array([place.get(text, -1) for text in texts] + [-1], np.int32)[column.codes]
+    cells = Cells(list(place), codes, list(place))
+    made = coded(f"numbers in {column.name}", NUMBERS, [cells], [""])
+    return Coded(made.name, made.kind, made.values, made.codes, column.first)
+
+
+def _with_partners(specs: list[LinkColumn], columns: list[Coded]) -> list[LinkColumn]:
+    """Columns whose values stand in each other by mistake, as first names and surnames do."""
+    share = []
+    for i, a in enumerate(columns):
+        for j in range(i + 1, len(columns)):
+            b = columns[j]
+            if a.kind.swaps and b.kind.swaps:
+                small, large = (a, b) if len(a.values) < len(b.values) else (b, a)
+                inside = small.counts[small.places_in(large) >= 0].sum()
+                share.append((-inside / max(small.counts.sum(), 1), i, j))
+    specs, taken = list(specs), set()
+    for part, i, j in sorted(share):
+        if -part >= SHARED and not taken & {i, j}:
+            taken |= {i, j}
+            specs[i] = replace(specs[i], partner=specs[j].name)
+            specs[j] = replace(specs[j], partner=specs[i].name)
+    return specs
+
+
+# --- levels ---------------------------------------------------------------------------------------
+
+
+class Comparer:
+    """Compares pairs of records, column by column.
+
+    ``shares`` (columns,) say how frequent the words of each column are, for those that are compared
+    by words; ``aliases`` which values stand for each other, as `alias_keys` writes them, ascending.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        shares: Sequence[Shares | None],
+        n_jobs: int | None,
+        aliases: Sequence[np.ndarray] = (),
+    ):
+        self.records, self.n_jobs = records, n_jobs
+        self.aliases = aliases
+        names = [spec.name for spec in records.specs]
+        self.compare: list[Compare] = []
+        self.other = [
+            names.index(spec.partner or spec.source) if spec.partner or spec.source else -1
+            for spec in records.specs
+        ]
+        self.moved: list[np.ndarray | None] = []
+        for spec, column, known, other in zip(records.specs, records.columns, shares, self.other):
+            words = column.kind.words_of(column)
+            self.compare.append(column.kind.comparison(column, known, words))
+            moved = column.places_in(records.columns[other]) if spec.partner else None
+            self.moved.append(None if moved is None else np.append(moved, np.int32(-1)))
+
+    def levels(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The level of each column for pairs of records, (pairs, d)."""
+        out = np.empty((len(left), len(self.compare)), np.uint8)
+
+        def part(start: int) -> None:
+            rows = slice(start, start + STRIP)
+            self._levels(left[rows], right[rows], out[rows])
+
+        for _ in ordered_map(part, range(0, len(left), STRIP), self.n_jobs):
+            pass
+        return out
+
+    def _levels(self, left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
+        columns, specs = self.records.columns, self.records.specs
+        for k, (column, spec) in enumerate(zip(columns, specs)):
+            a, b = column.codes[left], column.codes[right]
+            level = self.compare[k](a, b)
+            other, moved = self.other[k], self.moved[k]
+            if spec.source:
+                text = out[:, other]
+                level[(text < ALIKE.start) | (text >= ALIKE.stop)] = GONE
+            elif moved is not None:
+                codes = columns[other].codes
+                one = (moved[a] >= 0) & (moved[a] == codes[right])
+                two = (moved[b] >= 0) & (moved[b] == codes[left])
+                free = (a != b) & ((level < 4) | (level == GONE))
+                level[free & one & two] = ELSEWHERE
+                # one value in another column counts once
+                level[free & (one ^ two)] = ELSEWHERE if k < other else GONE
+            if k < len(self.aliases) and len(self.aliases[k]):
+                low = np.flatnonzero(level < 4)
+                keys = alias_keys(column, a[low], b[low])
+                level[low[np.isin(keys, self.aliases[k])]] = 4
+            out[:, k] = level
