@@ -203,7 +203,7 @@ def explaining(evaluator):
               model = Live.load(model);
               const outputs = [...Array(model.explained.outputs).keys()];
               return rows.map(row => outputs.map(o => {
-                const {values, error} = Live.explanation(model, row, o)(ms);
+                const [values, error] = Live.explanation(model, row, o)(ms);
                 return [[...values], error];
               }));
             }""",
@@ -234,7 +234,7 @@ def test_shapley_values_are_those_of_the_library(name, explaining):
 
 ASKED = {
     "window": "numbers", "full": "three classes", "diagonal": "numbers", "ridge, power": "numbers",
-    "networks": "two classes", "ridge, gaussian": "logarithm",
+    "networks": "two classes", "ridge, gaussian": "logarithm", "mean": "three classes",
 }  # fmt: skip
 
 
@@ -249,7 +249,10 @@ def test_other_models_are_asked(name, explaining):
     model.background_ = model.background_[:20]
     new, _ = table(2, seed=1)
     phi, errors, data, read = explaining(model, new, 400)
-    assert "parts" not in data["explained"]
+    if name == "mean":  # its shapes alone
+        assert [part is None for part in data["explained"]["parts"]] == [False, False, True]
+    else:
+        assert "parts" not in data["explained"]
     wanted = model.shapley_values(new)
     values = wanted.values.reshape(len(new), len(wanted.feature_names), -1)
     places = [wanted.feature_names.index(name) for name in read.sources]
@@ -324,3 +327,22 @@ def test_texts_are_compared_as_the_model_does(kernel, view, live, explaining):
     places = [found.feature_names.index(name) for name in read.sources]
     size = 4e-7 * size_of(model)
     np.testing.assert_allclose(phi[..., 0], found.values[:, places], rtol=0, atol=size)
+
+
+@pytest.mark.parametrize("learner", ["margins", "bayes"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_linear_machines_of_texts_predict_in_a_page(learner, count, live):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"said": [" ".join(rng.choice(SAID, 3)) for _ in range(90)]})
+    lengths = X["said"].str.len().to_numpy()
+    y = np.digitize(lengths, np.quantile(lengths, np.arange(1, count) / count)).astype(str)
+    parts = [
+        (Spectrum(3, sublinear=True, idf=True, shortest=1).normalised(), ["said (characters)"]),
+        (Spectrum(2, idf=True, shortest=1).normalised(), ["said: words (words)"]),
+    ]
+    given = KernelMachine(learner, TableKernel(parts, "sum", [0.3, 0.7]))
+    model = mercer.KernelClassifier(machines=[given], kind={"said": "text"}).fit(X, y)
+    new = pd.DataFrame({"said": [*SAID, "never seen zebra", *X["said"][:4]]})
+    np.testing.assert_allclose(
+        values(live(model, new)), model.predict_proba(new), rtol=0, atol=1e-12
+    )

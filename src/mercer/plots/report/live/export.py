@@ -203,21 +203,29 @@ def _linear(machine: LinearMachine, encoder, inputs) -> dict[str, Any]:
     offset = np.asarray(model.intercept_, float)
     if model.coef_ is None:
         raise NotInPage("it is a constant, which no column moves")
-    parts, kernel = [], model.kernel_
+    parts, kernel, order = [], model.kernel_, np.arange(len(model.coef_))
+    start, layout = 0, Layout.of(model.X_fit_, inputs)
     weights = np.ones(len(kernel.parts)) if kernel.weights is None else kernel.weights
     for (part, columns), weight in zip(kernel.parts, weights):
         made: dict[str, Any] = {"at": inputs.places(encoder, columns), "weight": weight**0.5}
-        if isinstance(part, Splines):
+        rows = model.X_fit_.part(part.encoding(), columns)
+        width = part.features(rows[:1]).shape[1]
+        if layout.has_text(columns):
+            made |= layout.leaf(part, columns) | {"at": made["at"]}
+            if made["rarity"] < 0:
+                raise NotInPage("it has features of texts without known frequencies")
+            order[start : start + width] = start + inputs.orders[made["rarity"]]
+        elif isinstance(part, Splines):
             made |= {"of": "splines", "knots": part.knots_.tolist()}
         elif isinstance(part, Levels):
-            codes = model.X_fit_.part(part.encoding(), columns)
-            made |= {"of": "levels", "size": int(codes.known[0])}
+            made |= {"of": "levels", "size": int(rows.known[0])}
         elif isinstance(part, Linear):
             made |= {"of": "numbers"}
         else:
             raise NotInPage(f"the features of {type(part).__name__} are not written in JavaScript")
         parts.append(made)
-    return {"way": "linear", "offset": offset, "parts": parts, "coef": np.asarray(model.coef_)}
+        start += width
+    return {"way": "linear", "offset": offset, "parts": parts, "coef": model.coef_[order]}
 
 
 def _alike(machines: list[dict], encoder: TableEncoder, inputs: Inputs) -> dict[str, Any]:
@@ -243,9 +251,8 @@ def _alike(machines: list[dict], encoder: TableEncoder, inputs: Inputs) -> dict[
 def _explained(model: Any, machines: list[dict], inputs: Inputs) -> dict[str, Any] | None:
     """What Shapley values of a page are made of; None if the model keeps no background.
 
-    They are exact if the model is a sum of kernel sums, whose kernels are sums of products with a
-    factor for each field, and of functions in which at most two fields act together. Any other
-    model is asked.
+    They are exact for kernel sums whose kernels are sums of products with a factor for each field,
+    and for functions in which at most two fields act together. Other machines are asked.
     """
     if model.background_ is None:
         return None
@@ -259,22 +266,23 @@ def _explained(model: Any, machines: list[dict], inputs: Inputs) -> dict[str, An
 
 
 def _exactly_explained(model: Any, machines: list[dict], inputs: Inputs) -> dict[str, Any] | None:
-    """The parts of a model with exact values; None if it has none, or if they take long."""
+    """The parts of a model, None for those without exact values; None if it has no others, or if
+    they take long."""
     explained = model.explained(None)
     sums = explained.summands
     if explained.link is not None or len(sums) != len(machines):
         return None
     players = {j: inputs.sources.index(f.source) for j, f in enumerate(model.encoder_.features_)
                if f.source in inputs.sources}  # fmt: skip
-    size, kept = sum(m.get("rows", 0) for m in machines) * len(inputs.fields), model.background_
+    rows = (machine.get("rows", 0) for each, machine in zip(sums, machines)
+            if isinstance(each, KernelSum))  # fmt: skip
+    size, kept = sum(rows) * len(inputs.fields), model.background_
     count = min(BACKGROUND, len(kept), int(FACTORS / max(size, 1)))
     if count < min(FEWEST, len(kept)):
         return None
     found: dict[str, Any] = {"count": count}
     first = machines[0]
-    if first["way"] == "pairs" and len(first["met"]) == len(model.classes_) > 2:
-        if sums[1:]:  # beside others, the outputs of pairs are no sums
-            return None
+    if first["way"] == "pairs" and not sums[1:] and len(first["met"]) == len(model.classes_) > 2:
         sums = [model.machine_.learner.kernel_sum()]
         found["what"] = "to the mean value of the machines of pairs with "
     parts = []
@@ -282,19 +290,24 @@ def _exactly_explained(model: Any, machines: list[dict], inputs: Inputs) -> dict
         if machine["way"] == "linear" or (machine["way"] == "shapes" and "met" not in machine):
             parts.append({})
             continue
-        if not isinstance(each, KernelSum):
-            return None
-        layout = Layout.of(each.stored, inputs)
-        try:
-            terms = each.kernel.separated(each.stored, {j: players[j] for j in layout.columns})
-            made = [_term(term, layout) for term in terms]
-        except (NotSeparable, NotInPage):
-            return None
-        parts.append({"coef": packed(each.coef), "terms": made})
-    most = max((len(t["players"]) for part in parts for t in part.get("terms", ())), default=0)
+        parts.append(_terms(each, players, inputs) if isinstance(each, KernelSum) else None)
+    if not any(parts) and {} not in parts:
+        return None
+    terms = [term for part in parts if part for term in part["terms"]]
+    most = max((len(term["players"]) for term in terms), default=0)
     rules = [np.polynomial.legendre.leggauss(-(-max(d, 1) // 2)) for d in range(most + 1)]
     nodes = [[[(s + 1) / 2, w / 2] for s, w in zip(*rule)] for rule in rules]
     return found | {"parts": parts, "nodes": nodes}
+
+
+def _terms(each: KernelSum, players: dict, inputs: Inputs) -> dict[str, Any] | None:
+    """A kernel sum as products; None if it has none that a page evaluates."""
+    layout = Layout.of(each.stored, inputs)
+    try:
+        terms = each.kernel.separated(each.stored, {j: players[j] for j in layout.columns})
+        return {"coef": packed(each.coef), "terms": [_term(term, layout) for term in terms]}
+    except (NotSeparable, NotInPage):
+        return None
 
 
 def _term(term: Any, layout: Layout) -> dict[str, Any]:

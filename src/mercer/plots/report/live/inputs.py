@@ -70,6 +70,8 @@ class Inputs:
         Those of stored rows, whose numbers are inputs; lists of words, or texts of characters.
     rarities : list
         How rare substrings are, for kernels on texts: pairs of a weight and those that have it.
+    orders : list of ndarray
+        For these substrings, in their order, the numbers of their features.
     """
 
     def __init__(self, columns: Sequence[Column]):
@@ -81,6 +83,7 @@ class Inputs:
         self._read: list[tuple[TableEncoder, int, LevelEffect | None]] = []
         self.texts: list[Any] = []
         self.rarities: list[list[tuple[float, list[str]]]] = []
+        self.orders: list[np.ndarray] = []
         self._texts: dict[Any, int] = {}
         self._rarities: dict[int, int] = {}
         self._series: dict[tuple, int] = {}
@@ -134,19 +137,22 @@ class Inputs:
     def rarity(self, idf: Any, alphabet: list) -> int:
         """The number of known frequencies among those of the page."""
         if id(idf) not in self._rarities:
-            groups: dict[float, list[str]] = {}
-            for size, (keys, weights) in enumerate(zip(idf.keys, idf.weights), 1):
-                codes = (
-                    keys[:, None]
-                    // np.uint64(idf.base) ** np.arange(size - 1, -1, -1, dtype=np.uint64)
-                    % np.uint64(idf.base)
+            gap = " " if any(len(symbol) > 1 for symbol in alphabet) else ""
+            base, found = np.uint64(idf.base), list[str]()
+            for size, keys in enumerate(idf.keys, 1):
+                digits = (
+                    keys[:, None] // base ** np.arange(size - 1, -1, -1, dtype=np.uint64) % base
                 )
-                gap = " " if any(len(symbol) > 1 for symbol in alphabet) else ""
-                for symbols, weight in zip(codes.astype(int).tolist(), weights.tolist()):
-                    u = gap.join(alphabet[code] for code in symbols)
-                    groups.setdefault(weight, []).append(u)
-            self._rarities[id(idf)] = len(self.rarities)
-            self.rarities.append(list(groups.items()))
+                found += [gap.join(alphabet[d] for d in each) for each in digits.astype(int)]
+            weights = np.concatenate(idf.weights)
+            order = np.argsort(weights, kind="stable")
+            first = np.flatnonzero(np.diff(weights[order], prepend=-1))
+            self.rarities.append([
+                (float(weights[some[0]]), [found[i] for i in some])
+                for some in np.split(order, first[1:])
+            ])  # fmt: skip
+            self._rarities[id(idf)] = len(self.orders)
+            self.orders.append(order)
         return self._rarities[id(idf)]
 
     def _entry(self, encoder: TableEncoder, feature: Feature) -> dict[str, Any]:

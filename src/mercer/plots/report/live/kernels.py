@@ -61,10 +61,14 @@ class Layout:
         }  # fmt: skip
         return cls(columns, inputs, texts)
 
+    def has_text(self, columns: Iterable[int]) -> bool:
+        """Whether one of these columns is of texts."""
+        return any(self.columns.index(j) in self.alphabets for j in columns)
+
     def leaf(self, kernel: Kernel, columns: Iterable[int]) -> dict[str, Any]:
         """A kernel on some of these columns as data."""
         at = [self.columns.index(j) for j in columns]
-        if not self.alphabets.keys().isdisjoint(at):
+        if self.has_text(columns):
             return self._of_texts(kernel, at[0])
         return leaf(kernel, at)
 

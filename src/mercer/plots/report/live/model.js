@@ -31,7 +31,7 @@ function substrings(k, text) { // and their weights, whose squares sum to 1
   }
   let squares = 0;
   found.forEach((n, u) => {
-    const w = (k.sublinear ? 1 + log(n) : n) * (rare ? rare.get(u) || 0 : 1);
+    const w = (k.sublinear ? 1 + log(n) : n) * (rare ? (rare.get(u) || [0])[0] : 1);
     squares += w * w;
     found.set(u, w);
   });
@@ -83,7 +83,11 @@ const PARTS = {
 };
 function load(model) {
   [texts, places] = [[], new Map()];
-  rarities = model.rarities.map(all => new Map(all.flatMap(([w, us]) => us.map(u => [u, w]))));
+  rarities = model.rarities.map(all => {
+    const rare = new Map();
+    for (const [w, us] of all) for (const u of us) rare.set(u, [w, rare.size]);
+    return rare;
+  });
   for (const t of model.texts) placed(t.map ? t : characters(t));
   for (const s of model.series) {
     if (s.numbers) s.known = new Map(model.fields[s.field].levels.map((level, i) => [level, s.numbers[i] ?? NaN]));
@@ -100,7 +104,7 @@ function load(model) {
   const e = model.explained;
   if (e) {
     e.background = numbers(e.background);
-    for (const p of e.parts || []) if (p.coef) p.coef = numbers(p.coef);
+    for (const p of e.parts || []) if (p?.coef) p.coef = numbers(p.coef);
   }
   for (const m of [...model.machines, ...(model.spread ? model.spread.steps : [])]) {
     for (const name of ['X', 'coef', 'weights']) if (m[name]) m[name] = numbers(m[name]);
@@ -156,6 +160,7 @@ function leaf(k, x, X, row) { // of x and the row of X that begins at `row`
   return exp(-k.rate * (k.power === 1 ? sum : sum ** k.power));
 }
 function kernel(k, x, X, row) {
+  if (!k.parts) return leaf(k, x, X, row);
   let value = k.combine === 'sum' ? 0 : 1;
   for (let j = 0; j < k.parts.length; j++) {
     const v = leaf(k.parts[j], x, X, row), w = k.weights[j];
@@ -165,14 +170,24 @@ function kernel(k, x, X, row) {
   return value;
 }
 
-const value = (k, x, X, row) => k.parts ? kernel(k, x, X, row) : leaf(k, x, X, row);
 
 // ---- machines ----------------------------------------------------------------------------------
 const taken = (x, at) => at ? Float64Array.from(at, j => x[j]) : x;
 const add = (found, v, A, row) => { // v times a row of a matrix of as many columns
   for (let c = 0, o = found.length; c < o; c++) found[c] += v * A[row * o + c];
 };
-const kernels = (m, x) => Float64Array.from({length: m.rows}, (_, i) => kernel(m.kernel, x, m.X, i * x.length));
+function kernels(m, x) { // of x and all rows; a part whose inputs are those of the call before is kept
+  const {combine, parts, weights} = m.kernel, found = zeros(m.rows).fill(combine === 'sum' ? 0 : 1);
+  parts.forEach((k, j) => {
+    const key = k.at.map(i => x[i]).join(), w = weights[j];
+    if (k.key !== key) [k.key, k.last] = [key, found.map((_, i) => leaf(k, x, m.X, i * x.length))];
+    k.last.forEach((v, i) => {
+      if (combine === 'sum') found[i] += w * v;
+      else found[i] *= combine === 'product' ? v : (1 + w * v) / (1 + w);
+    });
+  });
+  return found;
+}
 function expansion(m, x) { // offset + sum of coef k(x, row), for each output
   const found = m.offset.slice();
   kernels(m, x).forEach((k, i) => add(found, k, m.coef, i));
@@ -257,6 +272,11 @@ function linear(m, x) {
   const found = m.offset.slice();
   let row = 0;
   for (const p of m.parts) {
+    if (p.of === 'texts') {
+      substrings(p, x[p.at[0]]).forEach((w, u) => w && add(found, p.weight * w, m.coef, row + rarities[p.rarity].get(u)[1]));
+      row += rarities[p.rarity].size;
+      continue;
+    }
     const values = p.of === 'splines' ? splines(x[p.at[0]], p.knots) : p.of === 'numbers' ? p.at.map(j => x[j])
       : Array.from({length: p.size}, (_, code) => +(x[p.at[0]] === code));
     for (const v of values) add(found, p.weight * v, m.coef, row++);
@@ -325,32 +345,31 @@ function turns(model, f, all, x, order) {
   return found;
 }
 // Shapley values of a row by field, of one output of the model as mercer.explain has it, against
-// background rows: a function of a time in ms, {values, error}. Only of a model without exact values
-// each call makes the values more exact.
+// background rows: a function of a time in ms, [values, error]. Machines without exact values are
+// asked, and each call makes their values more exact.
 function explanation(model, cells, output) {
   const e = model.explained, B = e.count, all = encode(model, cells), order = [...model.fields.keys()];
   const row = b => e.background.subarray(b * all.length, (b + 1) * all.length);
   const one = o => o.length === 1 ? o[0] : o.length === 2 ? o[1] - o[0] : o[output] - o.reduce((a, b) => a + b) / o.length;
-  const values = zeros(order.length), squares = zeros(order.length);
-  if (e.parts) {
-    e.parts.forEach((part, number) => {
-      const m = model.machines[number], f = x => m.share * m.slope * one(outputs(m, x, model.classes));
-      if (part.coef) exact(e, part, m, taken(all, m.at), row, output, values);
-      else for (let b = 0; b < B; b++) turns(model, f, all, row(b), order).forEach((v, p) => { values[p] += v / B; });
-    });
-    return () => ({values, error: 0});
-  }
+  const known = zeros(order.length), mean = zeros(order.length), squares = zeros(order.length);
+  const asked = e.parts ? [] : [x => one(votes(model, x))];
+  (e.parts || []).forEach((part, number) => {
+    const m = model.machines[number], f = x => m.share * m.slope * one(outputs(m, x, model.classes));
+    if (!part) asked.push(f);
+    else if (part.coef) exact(e, part, m, taken(all, m.at), row, output, known);
+    else for (let b = 0; b < B; b++) turns(model, f, all, row(b), order).forEach((v, p) => { known[p] += v / B; });
+  });
   let n = 0;
   return ms => {
     const until = Date.now() + ms;
-    do {
+    while (asked.length && (n < 2 || Date.now() < until)) {
       const mixed = order.map(p => [Math.random(), p]).sort((a, b) => a[0] - b[0]).map(([, p]) => p);
-      turns(model, x => one(votes(model, x)), all, row(n++ % B), mixed).forEach((v, p) => {
-        squares[p] += (v - values[p]) ** 2 * (n - 1) / n;
-        values[p] += (v - values[p]) / n;
+      turns(model, x => asked.reduce((sum, f) => sum + f(x), 0), all, row(n++ % B), mixed).forEach((v, p) => {
+        squares[p] += (v - mean[p]) ** 2 * (n - 1) / n;
+        mean[p] += (v - mean[p]) / n;
       });
-    } while (n < 2 || Date.now() < until);
-    return {values, error: sqrt(max(...squares) / n / (n - 1))};
+    }
+    return [known.map((v, p) => v + mean[p]), n && sqrt(max(...squares) / n / (n - 1))];
   };
 }
 // A stored row i and a background row b are a game, whose values are the integral over s in [0, 1] of
@@ -361,7 +380,7 @@ function exact(e, part, m, x, row, output, found) {
   for (const t of part.terms) {
     const d = t.players.length, own = t.players.map(([player]) => player), nodes = e.nodes[d];
     const factors = (y, i, to, start) => t.players.forEach(([, kernels], l) => {
-      to[start + l] = kernels.reduce((product, k) => product * value(k, y, m.X, i * D), 1);
+      to[start + l] = kernels.reduce((product, k) => product * kernel(k, y, m.X, i * D), 1);
     });
     if (!t.Q) {
       t.Q = zeros(m.rows * B * d);
@@ -389,7 +408,7 @@ function exact(e, part, m, x, row, output, found) {
   }
 }
 function nearest(model, cells, rows, count) { // [how alike, number] of the rows that are most alike
-  const {at, kernel: k} = model.alike, x = taken(encode(model, cells), at), d = at.length;
+  const {at} = model.alike, k = model.alike.kernel, x = taken(encode(model, cells), at), d = at.length;
   rows.encoded ??= Float64Array.from(rows.flatMap(row => [...taken(encode(model, row), at)]));
   const found = rows.map((_, i) => [kernel(k, x, rows.encoded, i * d), i]);
   return found.sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, count);

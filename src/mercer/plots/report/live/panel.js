@@ -1,7 +1,7 @@
 // The panel: a form for a row, and what the model says of it. Texts go through textContent alone.
 {
 const $ = name => document.getElementById(`live-${name}`);
-const model = Live.load(JSON.parse($('model').textContent)), {fields, classes} = model;
+const model = Live.load(JSON.parse($('model').textContent)), fields = model.fields, classes = model.classes;
 const make = (tag, set = {}, ...inside) => {
   const e = Object.assign(document.createElement(tag), set);
   e.append(...inside);
@@ -168,7 +168,7 @@ function explain() {
   const {outputs, count, what} = model.explained, c = answer.choice, sign = classes && outputs === 1 && c === 0 ? -1 : 1;
   const more = Live.explanation(model, cells, outputs > 1 ? c : 0), until = Date.now() + 4000;
   const step = () => {
-    const {values, error} = more(150), phi = [...values].map(v => sign * v), most = max(...phi.map(abs)) || 1;
+    const [values, error] = more(150), phi = [...values].map(v => sign * v), most = max(...phi.map(abs)) || 1;
     const order = fields.map((_, i) => i).sort((a, b) => abs(phi[b]) - abs(phi[a])).slice(0, 12);
     const sampled = error ? `, from a sample, with standard errors up to ${brief(error, 1)}` : '';
     $('against').textContent = `What each column adds ${what}${classes ? '“' + classes[c] + '”' : ''} (Shapley values${sampled}), against ${count} training rows that stand for all.`;
@@ -185,7 +185,7 @@ function explain() {
 // ---- rows that are alike -----------------------------------------------------------------------
 function near() {
   if (!model.rows) return;
-  const {cells: rows, targets} = model.rows;
+  const rows = model.rows.cells, targets = model.rows.targets;
   const target = t => typeof t === 'number' ? brief(t, 6) : t;
   const body = Live.nearest(model, cells, rows, 5).map(([k, i]) => make('tr', {},
     ...[target(targets[i]), k.toFixed(2), ...ordered.map(f => shown(f, rows[i][f.at]))].map(cell => text('td', cell))));

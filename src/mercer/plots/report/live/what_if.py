@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,18 @@ BLANKS = re.compile(
     r"|(?:\s*([-+]=|[=,;:?{}()\[\]|&<>*])|(?:(?<=\w) |(?<=[)\]] ))([-+/])(?= [\w(]))\s*"
 )
 #: names of variables that are never keys of an object in the scripts, nor words of a template: each
-#: gets a number
+#: gets a letter
 NAMES = (
-    "found model numbers order text high spread product answer knots make chosen symbols COLOURS "
-    "brief name BOTTOM row zeros squares interpolated level answers low expansion sum kernels "
-    "ordered size characters code neighbourhood draw taken range quarter output rarities last "
-    "features turns codes likelihoods clip substrings middle now digits softmax density missing "
-    "factors percent waiting RIGHT ends texts placed cell windowed logs within part until before "
-    "weight label colour LEFT most add read splines FORWARD players rounded took explain phi "
+    "found model classes numbers cells order text high spread product answer zeros knots "
+    "make chosen symbols COLOURS brief name BOTTOM row rarities squares interpolated level "
+    "answers low expansion fields sum kernels ordered size characters substrings code "
+    "neighbourhood draw taken range quarter output last features turns codes likelihoods clip "
+    "middle kernel mean now digits softmax density missing factors percent waiting RIGHT rare "
+    "part ends texts placed cell windowed logs within known asked until before weight label "
+    "colour LEFT most error add read splines FORWARD players rounded took explain phi targets "
     "bytes below own means dense votes gains shown clock dated curve ticks rough steps lines "
-    "later shared normal shapes next linear owners number player inside said NONE mark levels "
-    "target sampled"
+    "later shared normal leaf shapes next linear owners number player inside said NONE mark "
+    "levels target"
 )
 #: a text; or a name that is no property
 NAMED = re.compile(r"'(?:\\.|[^'\\])*'|(?<![\w$])(?:(?<=\.\.\.)|(?<!\.))[a-zA-Z]\w*")
@@ -138,7 +140,9 @@ def script() -> str:
     text = "".join((HERE / name).read_text("utf-8") for name in ("model.js", "panel.js"))
     text = BLANKS.sub(lambda found: found[1] or found[2] or found[3], COMMENTS.sub("", text))
     text = re.sub(r"\bconst\b", "let", text).replace(";}", "}")
-    short = {name: f"${number:x}" for number, name in enumerate(NAMES.split())}
+    short = {
+        name: f"${ascii_letters[i % 52]}{i // 52 or ''}" for i, name in enumerate(NAMES.split())
+    }
     return NAMED.sub(lambda name: short.get(name[0], name[0]), text)
 
 
