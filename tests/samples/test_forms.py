@@ -670,6 +670,32 @@ def test_bytes_are_texts():
     assert read_columns(["tea \u00e9".encode(), b"\xff"])[0].tolist() == ["tea \u00e9", "\\xff"]
 
 
+@pytest.mark.parametrize("form", ["sparse rows", "column of sparse rows", "matrix", "buffer"])
+def test_a_table_reads_rare_spellings_of_vectors(form):
+    X = SPELLED["vectors"][1][form]
+    for found, wanted in zip(read_columns(X).values(), A3.T, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("form", ["matrix", "sparse rows", "buffer"])
+def test_cells_are_filled_in_rare_spellings_of_vectors(form):
+    imputer = mercer.KNNImputer(3).fit(SPELLED["vectors"][1][form])
+    lacking = A3.copy()
+    lacking[2, 1] = np.nan
+    known = mercer.KNNImputer(3).fit(A3).transform(lacking)
+    np.testing.assert_array_equal(imputer.transform(lacking), known)
+    np.testing.assert_array_equal(imputer.transform(matrix(lacking)), known)
+
+
+@pytest.mark.parametrize("form", ["batch", "buffer"])
+def test_chunks_of_vectors_without_targets(form):
+    made, known = (
+        mercer.Nystroem(n_components=4, random_state=0).fit_chunks(Chunks(X, rows=5))
+        for X in (SPELLED["vectors"][1][form], A3)
+    )
+    np.testing.assert_array_equal(made.X_fit_, known.X_fit_)
+
+
 def test_a_sparse_matrix_that_is_too_large_for_a_table_is_refused():
     with pytest.raises(TypeError, match=r"shape \(10, 10000000\).*sparse input is not supported"):
         read_columns(sp.csr_array((10, 10**7)))

@@ -179,8 +179,9 @@ def _objects(X: SamplesLike) -> list | None:
     first: Any = first_known(items or [])
     if items is None or kind_that_holds(first) is not None:
         return items
-    if not isinstance(first, LISTED) and len(getattr(first, "shape", ())) not in (1, 2):
-        return None
+    shape = getattr(first, "shape", ())
+    if not isinstance(first, LISTED) and (sp.issparse(first) or len(shape) not in (1, 2)):
+        return None  # such as sparse rows, which are vectors
     cells = [item if isinstance(item, LISTED) or is_missing_value(item) else np.asarray(item)
              for item in items]  # fmt: skip
     deep = _depth(first_known(cells))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples import Samples, column_names, frame_of, is_frame, plain_targets
+from mercer.samples import Samples, as_given, column_names, frame_of, is_frame, plain_targets
 from mercer.streams.kept_rows import count_rows, plain_form, row_range
 
 PARQUET, ARROW, NUMPY = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".npy",)
@@ -205,6 +205,8 @@ def as_source(source: Any, target: Any, weights: Any, rows: int) -> Source:
         if not os.path.exists(source):
             raise FileNotFoundError(f"There is no file {str(source)!r}.")
         source = np.load(source, mmap_mode="r")
+    if type(source).__name__ in ("memoryview", "RecordBatch"):
+        source = as_given(source)
     typed = any(hasattr(source, name) for name in ("dtype", "type"))  # an array or a column
     if arrays or held or (typed and not is_frame(source)):
         if named:

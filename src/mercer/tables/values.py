@@ -21,12 +21,14 @@ from mercer.samples import (
     LISTED,
     SamplesLike,
     as_cells,
+    as_rows,
     check_format,
     describe,
     describe_entry,
     flat_images,
     frame_of,
     graph_of_fields,
+    in_one_column,
     is_frame,
     is_missing_value,
     kind_that_holds,
@@ -220,6 +222,8 @@ def _texts(series: Any) -> np.ndarray:
 def _array_columns(X: Any) -> tuple[dict[Any, np.ndarray], int]:
     import scipy.sparse as sp
 
+    if sp.issparse((in_one_column(X) or [None])[0]):
+        X = as_rows(X)
     if sp.issparse(X):
         check_format(X)
         if int(X.shape[0]) * int(X.shape[1]) > MOST_SPARSE:

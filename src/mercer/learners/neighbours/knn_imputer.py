@@ -289,18 +289,25 @@ def _texts(values: np.ndarray) -> np.ndarray:
     return np.array(level_texts(values), dtype=np.str_)
 
 
+def _same_columns(X: Any, table: ReadTable) -> bool:
+    """Whether the columns of X are those of the table, which an image in a cell has for pixels."""
+    return tuple(getattr(X, "shape", ())) == table.shape
+
+
 def own_columns(X: Any, table: ReadTable) -> list[np.ndarray]:
     """The cells of each column as the user gave them."""
-    if is_frame(X):
+    same = _same_columns(X, table)
+    if same and is_frame(X):
         return [as_cells(series.to_list()) for series in frame_of(X).iter_columns()]
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        return [as_cells(column.tolist()) for column in X.T]
+    if same and isinstance(X, np.ndarray):
+        return [as_cells(column.tolist()) for column in np.asarray(X).T]
     return [as_cells(values.tolist()) for values in table.columns.values()]
 
 
 def with_cells(X: Any, table: ReadTable, filled: dict[int, tuple[np.ndarray, list]]) -> Any:
     """X with other cells in some rows of some columns, by their numbers, in the form of X."""
-    if is_frame(X):
+    same = _same_columns(X, table)
+    if same and is_frame(X):
         frame = frame_of(X)
         columns = list(frame.iter_columns())  # names may be numbers
         for c, (rows, cells) in filled.items():
@@ -309,8 +316,8 @@ def with_cells(X: Any, table: ReadTable, filled: dict[int, tuple[np.ndarray, lis
                 cells = [round(cell) for cell in cells]
             columns[c] = _replaced(series, rows, cells)
         return frame.with_columns(*(columns[c] for c in filled)).to_native()
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        found = X.copy()
+    if same and isinstance(X, np.ndarray):
+        found = np.array(X)
     else:
         found = np.column_stack(list(table.columns.values()))
     for c, (rows, cells) in filled.items():
