@@ -17,6 +17,7 @@ WRITES = {
     "check": {},
     "neighbors": {"output": "n.csv"},
     "map": {"output": "m.html", "points": "p.csv"},
+    "link": {"output": "l.csv", "clusters": "c.csv", "report": "r.html"},
     "denoise": {"output": "o.wav"},
     "dedup": {"output": "o.jsonl", "pairs": "p.csv", "report": "r.html"},
     "demo": {},
@@ -29,6 +30,7 @@ READS = {
     "check": ["table", "more", "test"],
     "neighbors": ["items", "query"],
     "map": ["table", "more"],
+    "link": ["left", "right", "labels"],
     "denoise": ["recording", "more", "model"],
     "dedup": ["file", "more", "against"],
 }
@@ -36,7 +38,7 @@ MEANT = {
     ("fit", "output", "resume"),  # a search is gone on with in the place of the model that it left
     ("denoise", "output", "more"),  # several recordings go to a folder, see below
 }
-OPTIONAL = ("more", "test", "resume", "query", "against")
+OPTIONAL = ("more", "test", "resume", "query", "against", "right", "labels")
 NEEDED = {"fit": ["--target", "y"], "report": ["--target", "y"]}
 
 

@@ -14,6 +14,7 @@ NEEDED = {
     "check": ["t.csv"],
     "neighbors": ["t.csv"],
     "map": ["t.csv"],
+    "link": ["t.csv"],
     "denoise": ["--train", "speech", "-o", "new.mercer"],
     "dedup": ["d.jsonl", "-o", "o.jsonl"],
 }
@@ -23,6 +24,8 @@ SHARE = ["0", "-0.5", "1.5", "nan", "inf", "some"]
 WRONG = {
     "bits": ["0", "3", "nan"], "characters": COUNT, "compress": COUNT, "interval": SHARE,
     "min_cluster_size": [*COUNT, "1"], "neighbors": COUNT, "rows": [*COUNT, "2"],
+    "max_block": [*COUNT, "1"], "relatives": [*WHOLE, "9"],
+    "pairs_per_record": ["0", "-1", "nan", "inf", "some"],
     "k": COUNT, "most_kept": COUNT, "radius": ["-1", "nan", "inf", "some"],
     "recall": SHARE, "scenes": COUNT, "seed": [*WHOLE, "4294967296"],
     "skip_rows": [*WHOLE, "1000001"], "threshold": SHARE, "trials": COUNT, "words": COUNT,

@@ -18,7 +18,16 @@ from typing import Annotated, NoReturn
 from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError, Parameter
 
 import mercer
-from mercer.cli.commands import check, dedup, fit, map_, neighbors, predict, report
+from mercer.cli.commands import (
+    check,
+    dedup,
+    fit,
+    link,
+    map_,
+    neighbors,
+    predict,
+    report,
+)
 from mercer.cli.errors import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE, OptionError
 from mercer.cli.libraries import check_room
 from mercer.cli.options import Flag, Json, Quiet, Whole
@@ -31,7 +40,7 @@ QUICK = {"--help", "-h", "--version"}  # options that load nothing
 
 EPILOGUE = """Exit codes: 0 done; 1 an error of Mercer's own; 2 wrong command line; 3 wrong data; \
 4 a result could not be written; 5 an extra is not installed; 6 the model is written, but its \
-report failed; 7 dedup --fail has found near-duplicates; 130 interrupted."""
+report failed; 7 dedup --fail or link --fail has found some; 130 interrupted."""
 
 app = App(
     name="mercer",
@@ -104,7 +113,7 @@ def demo(*, folder: Path = Path("mercer-demo")) -> int:
     return run_demo(folder, run)
 
 
-commands = fit, predict, report, check, neighbors, map_, denoise, dedup, demo
+commands = fit, predict, report, check, neighbors, map_, link, denoise, dedup, demo
 for place, command in enumerate(commands):
     app.command(command, name=command.__name__.rstrip("_"), sort_key=place)
 

@@ -1,4 +1,4 @@
-"""The commands on tables and documents: fit, predict, report, check, neighbors, map and dedup.
+"""The commands on tables and documents: fit, predict, report, check, neighbors, map, link, dedup.
 
 Each is a thin function that imports its own module on use, so that ``mercer --help`` is fast; the
 work is in files of the same names beside this one.
@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from mercer.cli.errors import OptionError, of_option
 from mercer.cli.fit_options import FitOptions
 from mercer.cli.libraries import foreseen, is_short
+from mercer.cli.link_options import LinkOptions
 from mercer.cli.options import CheckOptions, More, PredictOptions, ReportOptions
 from mercer.cli.search_options import DedupOptions, MapOptions, NeighborOptions
 from mercer.limits import seconds
@@ -150,6 +151,31 @@ def map_(
     from mercer.cli.map import write_map
 
     return write_map(replace(options, tables=(table, *more)))
+
+
+def link(
+    left: Path,
+    right: Path | None = None,
+    /,
+    *,
+    options: LinkOptions = LinkOptions(),  # noqa: B008 - it cannot change
+) -> int:
+    """Find records that are the same person, firm or thing, in two tables or within one.
+
+    No rules and no labels are needed. Writes left_row, right_row, probability, match_weight,
+    cluster, and for each column its weight in bits and its level, 0 to 5 (6: in another column; 7:
+    missing).
+
+    Parameters
+    ----------
+    left
+        The table, in any format of mercer fit.
+    right
+        The second table. Without it records of the first are compared with each other.
+    """
+    from mercer.cli.link import link_tables
+
+    return link_tables(replace(options, left=left, right=right))
 
 
 def dedup(

@@ -14,7 +14,7 @@ DATA = 3  # wrong data
 OUTPUT = 4  # a result could not be written
 NO_EXTRA = 5  # an extra is not installed
 NO_REPORT = 6  # the model is written, and its report is not
-DUPLICATES = 7  # mercer dedup --fail has found near-duplicates
+DUPLICATES = 7  # mercer dedup --fail has found near-duplicates, or mercer link --fail matches
 INTERRUPTED = 130
 
 

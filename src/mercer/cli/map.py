@@ -65,7 +65,7 @@ def write_map(options: MapOptions) -> int:
             f"of {options.neighbors} (--neighbors)."
         )
     title = f"Map of {tables.paths[0].name if tables.paths else 'a table'}"
-    with _told(hidden=options.quiet) as tell:
+    with told(hidden=options.quiet) as tell:
         found = _mapped(rule, rule.rows(values, tables.label), nearest, options, tell)
         if found["parts"] > 1:
             notes.append(
@@ -130,7 +130,7 @@ def _mapped(
 
 
 @contextmanager
-def _told(*, hidden: bool) -> Iterator[Callable[[str], None]]:
+def told(*, hidden: bool) -> Iterator[Callable[[str], None]]:
     """What is at work, on standard error while it is."""
     console = Terminal(stderr=True)
     if hidden or not console.is_terminal:

@@ -1,12 +1,13 @@
 """Record linkage: which records of one or two tables are the same thing (`RecordLinkage`).
 
 columns.py cleans and codes the values of a column, kinds.py says what of them survives an error and
-how two agree, records.py which columns belong together; candidates.py finds pairs, model.py learns
-what matches have in common, and pairs.py holds the result.
+how two agree, records.py which columns belong together; candidates.py finds pairs, model.py and
+learning.py learn what matches have in common, and pairs.py holds the result.
 """
 
+from mercer.link.learning import LevelWeight, PairClass
 from mercer.link.pairs import Pairs
-from mercer.link.record_linkage import LevelWeight, PairClass, RecordLinkage
+from mercer.link.record_linkage import RecordLinkage
 from mercer.link.records import LinkColumn
 
 __all__ = ["LevelWeight", "LinkColumn", "PairClass", "Pairs", "RecordLinkage"]

@@ -21,7 +21,7 @@ RELATIVES_SEED = 0
 FLOOR = 0.5  # columns agree in at least this share of the matches: errors are the exception
 #: of the pairs each column speaks for a match, where classes are joined to the matches: of all of
 #: these; in parts of what it does in the matches; of the class alone, in this share of the columns
-JOINED, OWN, ALONE, COLUMNS = 0.7, 0.85, 0.5, 0.65
+JOINED, OWN, ALONE, COLUMNS = 0.7, 0.85, 0.5, 0.75
 ROUNDS, CLOSE = 200, 1e-5  # of EM, and when shares stay as they are
 SMOOTH, SMOOTH_U = 0.3, 5.0  # pairs that are added to each level
 LEAST = 1e-12

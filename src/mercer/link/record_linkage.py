@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,18 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.link.candidates import Pass, Views, choose_passes, room_of
-from mercer.link.columns import learn_aliases
 from mercer.link.kinds import ELSEWHERE, EQUAL, GONE, LEVELS, Shares, word_shares
-from mercer.link.model import (
-    LEAST,
-    Mixture,
-    Patterns,
-    by_frequency,
-    learn_mixture,
-    learn_scales,
-    probability,
-    random_table,
-)
+from mercer.link.learning import LevelWeight, PairClass, learn
+from mercer.link.model import LEAST, Mixture, Patterns, by_frequency, learn_scales, probability
 from mercer.link.pairs import Pairs, average_clusters, labelled_pairs, pairs_given
 from mercer.link.records import (
     LEAST as FEWEST,
@@ -39,43 +30,11 @@ from mercer.samples import check_count, check_flag, is_number
 from mercer.tables import ReadTable
 from mercer.threads import fitting, raise_if_stopped
 
-RANDOM_PAIRS = 300_000
 IDLE = 0.01  # of the candidates agree in a column at least a little, or it is left out
 PROBABLE = 0.01  # probability of pairs that are kept
 NEAR = -20.0  # bits from which on the frequencies of values are looked up
-START = 4  # one of so many records of the smaller table has a match, to begin with
-SEED = 0xA11
-SURE_WITHOUT, CLOSE = 7.0, 3  # bits of all other columns; levels at which values are different
 SURE = 50.0  # bits of a pair that a label says to match
 MISSED = 0.05  # share of the matches that may be no candidates without a warning
-
-
-class LevelWeight(NamedTuple):
-    """How often a level is seen in matches (m) and in random pairs (u), and its bits log2 m / u."""
-
-    column: str
-    level: str
-    m: float
-    u: float
-    weight: float
-
-
-class PairClass(NamedTuple):
-    """A class of pairs.
-
-    Attributes
-    ----------
-    pairs : float
-        About how many pairs it has.
-    matches : bool
-        Whether they are taken for matches.
-    agreement : dict
-        The columns, and the share of the pairs that are nearly equal in each.
-    """
-
-    pairs: float
-    matches: bool
-    agreement: dict[str, float]
 
 
 def _columns(model: RecordLinkage) -> int:
@@ -268,19 +227,18 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             else None
             for column in records.columns
         ]  # fmt: skip
-        patterns = self._learn(records, comparer, levels, ranks)
-        self._aliases = self._found_aliases(records, levels, left, right, patterns)
-        if any(map(len, self._aliases)):
-            comparer.aliases = self._aliases
-            levels = comparer.levels(left, right)
-            patterns = self._learn(records, comparer, levels, ranks)
+        learnt = learn(records, comparer, levels, left, right, ranks, int(self.relatives))
+        mixture, levels = learnt.mixture, learnt.levels
+        self._tables, self._shares, self._matches = mixture.tables, mixture.shares, mixture.matches
+        self.m_, self.u_, self.n_iter_ = mixture.m, mixture.u, mixture.rounds
+        self._aliases, self._examples = learnt.aliases, learnt.examples
         self.n_candidates_ = len(left)
         self.expected_matches_ = self._mixture.prior * records.pairs
         self.missed_ = passes[-1].missed if passes else 1.0
         self._scales = np.ones(len(records.columns) + 2)
         self._scales[-1] = 0.0  # bits that labels add
         sure = None if known is None else self._learn_labels(records, comparer, known)
-        found = self._scored(records, levels, left, right, patterns)
+        found = self._scored(records, levels, left, right, learnt.patterns)
         if known is not None and sure is not None:
             asked = known[0] << 32 | (known[1] - records.first)
             found = found[~np.isin(found.left << 32 | found.right, asked)].with_others(sure)
@@ -288,35 +246,6 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         self._finish(records)
         self._warn(records)
         return self
-
-    def _learn(
-        self, records: Records, comparer: Comparer, levels: np.ndarray, ranks: np.ndarray
-    ) -> Patterns:
-        """Learn the classes from the levels of the candidates."""
-        patterns = Patterns.of(levels)
-        u = self._random_table(records, comparer, ranks)
-        mixture = learn_mixture(patterns, u, records.pairs, _start(records), int(self.relatives))
-        self._tables, self._shares, self._matches = mixture.tables, mixture.shares, mixture.matches
-        self.m_, self.u_, self.n_iter_ = mixture.m, mixture.u, mixture.rounds
-        return patterns
-
-    def _found_aliases(
-        self,
-        records: Records,
-        levels: np.ndarray,
-        left: np.ndarray,
-        right: np.ndarray,
-        patterns: Patterns,
-    ) -> list[np.ndarray]:
-        """Values of each column that stand for each other in matches that are sure without it."""
-        mixture, found = self._mixture, []
-        odds, bits = mixture.odds(patterns.levels), mixture.weights
-        for k, column in enumerate(records.columns):
-            own = patterns.levels[:, k]
-            sure = (own <= CLOSE) & (odds - bits[k, own] > SURE_WITHOUT)
-            pairs = np.flatnonzero(sure[patterns.place]) if column.kind.stands else own[:0]
-            found.append(learn_aliases(column, pairs, left, right))
-        return found
 
     def _finish(self, records: Records) -> None:
         self.pairs_ = self._chosen(self.near_, records)
@@ -355,22 +284,6 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         budget = self.pairs_per_record
         if not (is_number(budget) and 0 < budget < np.inf):
             raise ValueError(f"pairs_per_record={budget!r}: give a number > 0.")
-
-    def _random_table(self, records: Records, comparer: Comparer, ranks: np.ndarray) -> np.ndarray:
-        """How often random pairs show each level."""
-        rng = np.random.default_rng(SEED)
-        n, first = records.n, records.first
-        if first:
-            mine, theirs = ranks[ranks < first], ranks[ranks >= first]
-            left = mine[rng.integers(0, first, RANDOM_PAIRS)]
-            right = theirs[rng.integers(0, n - first, RANDOM_PAIRS)]
-        else:
-            left, right = (ranks[rng.integers(0, n, RANDOM_PAIRS)] for _ in range(2))
-            left, right = left[left != right], right[left != right]
-        levels = comparer.levels(left, right)
-        equal = np.array([column.equal_by_chance() for column in records.columns])
-        swaps = np.array([spec.partner != "" for spec in records.specs])
-        return random_table(levels, equal, [c.kind.levels for c in records.columns], swaps)
 
     def _warn(self, records: Records) -> None:
         own = [spec for spec in records.specs if not spec.source]
@@ -513,9 +426,13 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         total = self.expected_matches_ / max(self._mixture.prior, 1e-300)
         names = [spec.name for spec in self.columns_]
         return [
-            PairClass(float(share * total), bool(match),
-                      dict(zip(names, table[:, [4, EQUAL]].sum(axis=1).tolist())))
-            for table, share, match in zip(self._tables, self._shares, self._matches)
+            PairClass(
+                float(share * total), bool(match),
+                dict(zip(names, table[:, [4, EQUAL]].sum(axis=1).tolist())), rows,
+            )
+            for table, share, match, rows in zip(
+                self._tables, self._shares, self._matches, [*self._examples, np.empty((0, 2), int)]
+            )
         ]  # fmt: skip
 
     @property
@@ -534,12 +451,6 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
 
 def _sides(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
-
-
-def _start(records: Records) -> float:
-    """The share of the matches among all pairs, to begin with."""
-    smaller = min(records.first or records.n, (records.n - records.first) or records.n)
-    return smaller / START / records.pairs
 
 
 def _agrees(level: np.ndarray) -> bool:
