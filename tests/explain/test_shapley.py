@@ -22,6 +22,7 @@ from mercer import (
     save,
 )
 from mercer.explain import exact, shapley_interactions, shapley_values
+from mercer.explain.background import standing
 from mercer.explain.coalitions import (
     Mixed,
     asked_coalitions,
@@ -29,6 +30,7 @@ from mercer.explain.coalitions import (
     permuted,
     values_of_game,
 )
+from mercer.explain.game import _separated, explained_model
 from mercer.kernels import RBF, Laplacian, Linear, Match, TableKernel
 from mercer.selection.automatic import KernelMachine
 
@@ -226,7 +228,7 @@ def asked(model, function, rows, solve=values_of_game):
     columns = [[j for j, f in enumerate(features) if f.source == c] for (c,) in names]
     mixed = Mixed(encoded, back, columns)
     games = [asked_coalitions(function, mixed, i, len(back)) for i in range(len(rows))]
-    return np.array([solve(game.mean(axis=0)) for game in games])
+    return np.array([solve(np.tensordot(model.background_weights_, g, 1)) for g in games])
 
 
 @pytest.mark.parametrize("machine", ["ridge", "svc"])
@@ -276,20 +278,63 @@ def test_new_rows_may_hold_what_no_training_row_does():
     assert not np.allclose(found.values[:, 1], 0)
 
 
-def test_few_rows_stand_for_many():
-    """A hundred chosen rows err far less than a hundred that are drawn."""
+@pytest.mark.parametrize("gamma", [0.05, 0.3])
+def test_few_rows_stand_for_many(gamma):
+    """A hundred chosen rows err far less than a hundred that are drawn, and say by how much."""
     random = np.random.default_rng(1)
     many = random.normal(size=(1500, 4))
-    model = SVR(C=10, gamma=0.3).fit(many[:300], many[:300, 0] * many[:300, 1] + many[:300, 2])
+    model = SVR(C=10, gamma=gamma).fit(many[:300], many[:300, 0] * many[:300, 1] + many[:300, 2])
     new = random.normal(size=(10, 4))
     whole = np.mean([shapley_values(model, new, many[i : i + 100]).values
                      for i in range(0, 1500, 100)], axis=0)  # fmt: skip
     chosen = shapley_values(model, new, many)
-    drawn = shapley_values(model, new, many[:100]).values
-    size = np.abs(whole).mean()
-    assert np.abs(chosen.values - whole).mean() < 0.03 * size
-    assert np.abs(chosen.values - whole).mean() < np.abs(drawn - whole).mean() / 3
-    assert np.isfinite(chosen.errors).all()
+    drawn = shapley_values(model, new, many[:100])
+    size, off = np.abs(whole).mean(), np.sqrt(np.mean((chosen.values - whole) ** 2))
+    assert off < 0.02 * size
+    assert off < np.abs(drawn.values - whole).mean() / 4
+    assert off / 2 < np.sqrt(np.mean(chosen.errors**2)) < 4 * off
+    lost = np.sqrt(np.mean((drawn.values - whole) ** 2))
+    assert lost / 2 < np.sqrt(np.mean(drawn.errors**2)) < 2 * lost
+    order = random.permutation(1500)  # another order of the rows changes little
+    again = shapley_values(model, new, many[order])
+    assert_allclose(again.values, chosen.values, atol=0.05 * size)
+
+
+def test_weights_are_shares_and_nearer_than_equal_ones():
+    random = np.random.default_rng(2)
+    many = random.normal(size=(800, 3))
+    model = SVR(gamma=0.1).fit(many[:200], many[:200, 0] * many[:200, 1])
+    (f,), _ = _separated(explained_model(model, many, None), [[0], [1], [2]])
+    found = standing(f, many, f.sum.encode(many), random)
+    assert len(found.weights) == len(found.rows) <= 100
+    assert (found.weights > 0).all()
+    assert_allclose(found.weights.sum(), 1)
+    assert 0 < found.nearer < 0.5  # rows that are drawn: 1 / 2
+    assert_allclose(found.weights @ found.rows, many.mean(axis=0), atol=0.03)
+    few = standing(f, many[:60], f.sum.encode(many[:60]), random)
+    assert_allclose(few.weights, 1 / 60)
+    assert few.nearer == 0.5
+    same = np.repeat(many[:1], 300, axis=0)  # one row stands for all
+    alone = standing(f, same, f.sum.encode(same), random)
+    assert_allclose(alone.rows, many[:1].repeat(len(alone.rows), axis=0))
+    assert np.isfinite(alone.nearer)
+
+
+def test_weights_are_kept_with_the_model(tmp_path):
+    table = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
+    given = [KernelMachine("ridge", TableKernel([(RBF(0.3), [f"{c} (scaled)" for c in "abc"])]))]
+    model = KernelRegressor(machines=given).fit(table, table["a"] * table["b"])
+    assert np.ptp(model.background_weights_) > 0
+    assert model.background_nearer_ < 0.4
+    found = model.shapley_values(table[:3])
+    base = model.background_weights_ @ model.machine_(model.background_)
+    assert_allclose(found.base_values, base)
+    save(model, tmp_path / "m.mercer")
+    again = load(tmp_path / "m.mercer").shapley_values(table[:3])
+    assert_array_equal(again.values, found.values)
+    assert_array_equal(again.errors, found.errors)
+    whole = model.shapley_values(table[:3], table)  # which chooses the same way
+    assert_allclose(whole.values, found.values, atol=0.02 * np.abs(found.values).max())
 
 
 def test_what_is_wrong_is_named():

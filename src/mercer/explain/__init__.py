@@ -12,7 +12,7 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.explain.background import kept_rows
+from mercer.explain.background import Background, kept_rows
 from mercer.explain.exact import FactorMatrices
 from mercer.explain.game import Explainable, Explained, explained_model, separated_sum
 from mercer.explain.values import is_quick

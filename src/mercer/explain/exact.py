@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,35 +43,26 @@ class Separated:
         return cls(kernel_sum, terms, max(players.values()) + 1)
 
 
-class Background(NamedTuple):
-    """Encoded rows, and the numbers of those in each of some groups, which tell the error."""
-
-    rows: Any
-    groups: list[np.ndarray]
-
-    @property
-    def shares(self) -> np.ndarray:
-        """The shares of the groups in the mean over all rows."""
-        sizes = np.array([len(group) for group in self.groups])
-        return sizes / sizes.sum()
+#: background rows, and for each of some groups of them their numbers, and their weights in its mean
+Groups = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 def player_values(
-    f: Separated, X: Samples, background: Background, n_jobs: int | None = None
+    f: Separated, X: Samples, background: Samples, groups: Groups, n_jobs: int | None = None
 ) -> np.ndarray:
-    """What each player adds to f at encoded rows against each group: (groups, n, players, outputs).
+    """What each player adds to f at encoded rows against each group of encoded background rows:
+    (groups, n, players, outputs).
 
     O(n m B d²) operations for m stored rows and B background rows.
     """
     n, outputs = X.shape[0], f.sum.coef.shape[1]
-    found = np.zeros((len(background.groups), n, f.players, outputs))
+    found = np.zeros((len(groups), n, f.players, outputs))
 
     def of_strip(part: tuple[int, int, int, int]) -> np.ndarray:
         first, last, start, stop = part
         added = np.zeros((len(found), last - first, f.players, outputs))
-        for owners, P, Q, coef in _factors(f, X[first:last], background.rows, start, stop):
-            for group, out in zip(background.groups, added):
-                weights = np.full(len(group), 1 / len(group))
+        for owners, P, Q, coef in _factors(f, X[first:last], background, start, stop):
+            for (group, weights), out in zip(groups, added):
                 if len(owners) == 1:
                     mean = weights @ Q[group, 0]
                     out[:, owners[0]] += (P[:, 0] - mean) @ coef
@@ -89,7 +80,7 @@ def player_values(
 
 
 def pair_values(
-    f: Separated, X: Samples, background: Background, n_jobs: int | None = None
+    f: Separated, X: Samples, background: Samples, weights: np.ndarray, n_jobs: int | None = None
 ) -> np.ndarray:
     """The Shapley interaction index of each pair of players, (n, players, players, outputs).
 
@@ -101,10 +92,9 @@ def pair_values(
     def of_strip(part: tuple[int, int, int, int]) -> np.ndarray:
         first, last, start, stop = part
         added = np.zeros((last - first, f.players, f.players, outputs))
-        for owners, P, Q, coef in _factors(f, X[first:last], background.rows, start, stop):
+        for owners, P, Q, coef in _factors(f, X[first:last], background, start, stop):
             if len(owners) == 1:
                 continue
-            weights = np.full(len(Q), 1 / len(Q))
             own = np.zeros((last - first, len(owners), len(owners), outputs))
             _native.shapley_pairs(P, Q, weights, coef, gauss_rule(len(owners) - 2), own)
             rows, columns = np.ix_(owners, owners)
@@ -117,16 +107,16 @@ def pair_values(
     return found
 
 
-def coalition_values(f: Separated, x: Samples, background: Background) -> np.ndarray:
+def coalition_values(f: Separated, x: Samples, background: Samples) -> np.ndarray:
     """f of one new row where a coalition is of this row and all else of a background row, for all
     coalitions: (background rows, 2^players, outputs); bit p of a coalition's number is player p.
 
     The players are halved, and the values are a product of two matrices of 2^(players / 2) rows.
     """
-    B, half = background.rows.shape[0], f.players // 2
+    B, half = background.shape[0], f.players // 2
     found = np.zeros((B, 2**f.players, f.sum.coef.shape[1])) + f.sum.offset
     for start in range(0, len(f.sum.coef), STRIP):
-        parts = _factors(f, x, background.rows, start, min(start + STRIP, len(f.sum.coef)))
+        parts = _factors(f, x, background, start, min(start + STRIP, len(f.sum.coef)))
         for owners, P, Q, coef in parts:
             ones = np.ones((f.players, coef.shape[0]))
             for b in range(B):

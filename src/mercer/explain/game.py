@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from mercer.explain.background import CHOSEN_AMONG, ROWS, combined, grouped, herded
+from mercer.explain.background import Background, standing
 from mercer.explain.coalitions import (
     MOST_OF_PAIRS,
     MOST_PLAYERS,
@@ -24,7 +24,6 @@ from mercer.explain.coalitions import (
     values_of_game,
 )
 from mercer.explain.exact import (
-    Background,
     Separated,
     check_finite,
     coalition_values,
@@ -33,8 +32,7 @@ from mercer.explain.exact import (
 )
 from mercer.kernels import NotSeparable
 from mercer.learners.base import KernelLearner, KernelSum
-from mercer.samples import EncodedColumns, column_names, read
-from mercer.streams import take_rows
+from mercer.samples import column_names, read
 
 LINKED = 16  # players of a function of exact sums whose coalitions are all computed
 OUTPUTS = (None, "probability")
@@ -60,7 +58,7 @@ class Explained:
         The explained function of that sum, (n, sums) to (n, outputs); None if it is the sum.
     output_names : list of str or None
         None for one output.
-    background : rows or None
+    background : Background or None
         Encoded rows that the model has kept, which stand for all training rows.
     """
 
@@ -70,7 +68,7 @@ class Explained:
     summands: Sequence[KernelSum | Function]
     link: Function | None = None
     output_names: list[str] | None = None
-    background: Any = None
+    background: Background | None = None
 
 
 class Explainable(ABC):
@@ -158,20 +156,19 @@ class Game:
             name: [c for column in own for c in explained.columns[column]]
             for name, own in own_columns.items()
         }
-        kept = explained.background if background is None else explained.encode(background)
-        if kept is None:
+        if background is None and explained.background is None:
             raise ValueError(
                 f"background=None, but {type(model).__name__} keeps no rows that stand for all: "
                 "give background=, the training rows or some of them."
             )
         random = check_random_state(random_state)
-        kept = _some(kept, np.sort(random.permutation(len(kept))[:CHOSEN_AMONG]))
         separated, rest = _separated(explained, list(columns.values()))
-        chosen = np.arange(min(len(kept), ROWS))
-        if separated and len(kept) > ROWS:
-            chosen = herded(separated[0], separated[0].sum.encode(kept), ROWS)
-        found = grouped(_some(kept, chosen), len(chosen))
-        rows = explained.encode(X)
+        found, rows = explained.background, explained.encode(X)
+        if background is not None:
+            kept = explained.encode(background)
+            f = separated[0] if separated else None
+            found = standing(f, kept, kept if f is None else f.sum.encode(kept), random)
+        assert found is not None
         return cls(explained, X, rows, found, own_columns, columns, separated, rest, random, n_jobs)
 
     @property
@@ -180,18 +177,19 @@ class Game:
 
     def base(self) -> np.ndarray:
         """The mean of the explained function over the background, (outputs,)."""
-        return answers_for(self.model.function, self.background.rows).mean(axis=0)
+        return self.background.mean(answers_for(self.model.function, self.background.rows))
 
     def values(self) -> tuple[np.ndarray, np.ndarray, str]:
         """Shapley values and standard errors (n, players, outputs), and how they were found."""
         if self.model.link is not None:
             exact = not self.rest and len(self.columns) <= LINKED
             return self._linked(values_of_game) if exact else self._asked(self.model.function)
+        back = self.background
+        groups = [(group, back.within(group)) for group in back.groups]
         found = [
-            (*combined(player_values(f, *self._encoded(f), self.n_jobs), self.background.shares),
-             "exact")
+            (*back.combined(player_values(f, *self._encoded(f), groups, self.n_jobs)), "exact")
             for f in self.separated
-        ]  # fmt: skip
+        ]
         if self.rest:
             found.append(self._asked(self._rest))
         values, errors, ways = zip(*found)
@@ -213,14 +211,13 @@ class Game:
         if self.model.link is not None:
             values, _, way = self._linked(pairs_of_game)
             return values, way
-        found = [pair_values(f, *self._encoded(f), self.n_jobs) for f in self.separated]
+        weights = self.background.weights
+        found = [pair_values(f, *self._encoded(f), weights, self.n_jobs) for f in self.separated]
         return np.sum(found, axis=0), "exact"
 
-    def _encoded(self, f: Separated) -> tuple[Any, Background]:
+    def _encoded(self, f: Separated) -> tuple[Any, Any]:
         """The rows and the background as a kernel sum compares them."""
-        return f.sum.encode(self.rows), self.background._replace(
-            rows=f.sum.encode(self.background.rows)
-        )
+        return f.sum.encode(self.rows), f.sum.encode(self.background.rows)
 
     def _rest(self, rows: Any) -> np.ndarray:
         return np.sum([answers_for(f, rows) for f in self.rest], axis=0)
@@ -229,17 +226,18 @@ class Game:
         """The values of a function of which nothing is known."""
         if len(self.columns) <= MOST_PLAYERS:
             return self._by_coalitions(function, values_of_game)
-        mixed = Mixed(self.rows, self.background.rows, list(self.columns.values()))
-        weights = np.full(len(self.background.rows), 1 / len(self.background.rows))
+        mixed, weights = self._mixed(), self.background.weights
         found = [permuted(function, mixed, i, weights, self.random) for i in range(len(self.rows))]
         values, errors = map(np.array, zip(*found))
         return values, errors, "permutations"
 
+    def _mixed(self) -> Mixed:
+        return Mixed(self.rows, self.background.rows, list(self.columns.values()))
+
     def _by_coalitions(
         self, function: Function, solve: Callable
     ) -> tuple[np.ndarray, np.ndarray, str]:
-        mixed = Mixed(self.rows, self.background.rows, list(self.columns.values()))
-        count = len(self.background.rows)
+        mixed, count = self._mixed(), len(self.background.weights)
         games = (asked_coalitions(function, mixed, i, count) for i in range(len(self.rows)))
         return (*self._solved(games, solve), "all coalitions")
 
@@ -260,11 +258,12 @@ class Game:
 
     def _solved(self, games: Any, solve: Callable) -> tuple[np.ndarray, np.ndarray]:
         """What ``solve`` finds in games (background, 2^players, outputs), and standard errors."""
-        shares, groups = self.background.shares, self.background.groups
-        each = [
-            combined(np.array([solve(g[own].mean(axis=0)) for own in groups]), shares)
-            for g in games
-        ]
+        back = self.background
+
+        def solved(g: np.ndarray, own: np.ndarray) -> np.ndarray:
+            return solve(np.tensordot(back.within(own), g[own], 1))
+
+        each = [back.combined(np.array([solved(g, own) for own in back.groups])) for g in games]
         values, errors = map(np.array, zip(*each))
         return values, errors
 
@@ -313,7 +312,3 @@ def _separated(model: Explained, columns: list[list]) -> tuple[list[Separated], 
         except NotSeparable:
             rest.append(each)
     return separated, rest
-
-
-def _some(rows: Any, numbers: np.ndarray) -> Any:
-    return rows[numbers] if isinstance(rows, EncodedColumns) else take_rows(rows, numbers)

@@ -29,8 +29,9 @@ class ShapleyValues:
         The players.
     output_names : list of str or None
     errors : ndarray of the shape of ``values``
-        Standard errors: of the few background rows, as if they had been drawn (rows that are chosen
-        to stand for all err less), and of permutations. NaN where nothing tells them.
+        Standard errors: of the few background rows, and of permutations. NaN where nothing tells
+        them. Those of rows that were chosen to stand for all are told by the differences between
+        fifths of them, times how much nearer all of them are to all rows.
     method : {"exact", "all coalitions", "permutations"}
         How they were computed; several ways are joined by " and ".
 

@@ -219,7 +219,6 @@ def explaining(evaluator):
 def test_shapley_values_are_those_of_the_library(name, explaining):
     X, y = table(240)
     model = fitted(MACHINES[name], X, y, EXPLAINED[name])
-    model.background_ = model.background_[:50]
     new, _ = table(5, seed=1)
     phi, errors, _, read = explaining(model, new)
     wanted = model.shapley_values(new)
@@ -246,7 +245,6 @@ def test_other_models_are_asked(name, explaining):
         model = fitted(MACHINES[name], X, y, "numbers", target_scale="logarithm")
     else:
         model = fitted(MACHINES[name], X, y, ASKED[name])
-    model.background_ = model.background_[:20]
     new, _ = table(2, seed=1)
     phi, errors, data, read = explaining(model, new, 400)
     if name == "mean":  # its shapes alone
@@ -268,8 +266,8 @@ def test_other_models_are_asked(name, explaining):
     total = model.predict(new) if ASKED[name] in ("numbers", "logarithm") else None
     if total is not None:
         base = model.machine_(model.background_)
-        gap = np.abs(phi[..., 0].sum(axis=1) - (total - base.mean()))
-        assert (gap < 5 * base.std() / np.sqrt(20) + 1e-6).all()
+        gap = np.abs(phi[..., 0].sum(axis=1) - (total - model.background_weights_ @ base))
+        assert (gap < base.std()).all()
 
 
 def test_values_of_pairs_of_classes_add_up_to_their_decision_values(explaining):
@@ -279,8 +277,7 @@ def test_values_of_pairs_of_classes_add_up_to_their_decision_values(explaining):
     phi, _, found, _ = explaining(model, new)
     assert "pairs" in found["explained"]["what"]
     total = model.machine_.learner.kernel_sum()
-    some = model.background_[: found["explained"]["count"]]
-    wanted = total(model.encode(new)) - total(some).mean(axis=0)
+    wanted = total(model.encode(new)) - model.background_weights_ @ total(model.background_)
     np.testing.assert_allclose(phi.sum(axis=1), wanted, rtol=0, atol=4e-7 * size_of(model))
 
 
@@ -295,7 +292,7 @@ def test_a_model_of_an_earlier_version_has_no_values():
 
 SAID = [
     "a red SKY", "Red: a sky!", "", "sky sky sky", "aaa",
-    "no \u00c4rger \u2014 na\u00efve caf\u00e9", "\U0001f600 smiles \U0001f600",
+    "no \u00c4rger \u2014 na\u00efve \u00e9t\u00e9", "\U0001f600 smiles \U0001f600",
     "under_score 1\u00bd", "tab\tand  blanks", "\u0130stanbul",
     "__proto__ constructor", "<b>bold</b> &amp;", "\u4e2d\u6587 \u0e01\u0e34",
 ]  # fmt: skip
@@ -320,7 +317,6 @@ def test_texts_are_compared_as_the_model_does(kernel, view, live, explaining):
     np.testing.assert_allclose(
         values(live(model, new)), wanted, rtol=0, atol=1e-12 * size_of(model)
     )
-    model.background_ = model.background_[:50]
     phi, _, data, read = explaining(model, new[:6])
     assert "parts" in data["explained"]
     found = model.shapley_values(new[:6])

@@ -129,7 +129,9 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
     records: ClassVar[dict[str, type]] = {"columns_": Column, "kind": Column}
     sizes: ClassVar[Sizes] = Sizes()
 
-    background_ = None  # rows that stand for all; None in files of earlier versions
+    #: rows that stand for all, their weights, and by how much they are nearer than a fifth of them;
+    #: None in files of earlier versions
+    background_ = background_weights_ = background_nearer_ = None
     spread_ = None  # how far off predictions are, of numbers and if a search was made
     targets_ = None  # the names of several targets
     moving_ = trend_ = ()  # labels of the features that move with the times of a fit
@@ -497,7 +499,7 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
         sources = [feature.source for feature in self.encoder_.features_]
         numbers = {source: p for p, source in enumerate(dict.fromkeys(sources))}
         owner = {j: numbers[source] for j, source in enumerate(sources)}
-        self.background_ = kept_rows(
+        self.background_, self.background_weights_, self.background_nearer_ = kept_rows(
             self.machine_.summands(), owner, M, self._seed, Place(self.memory).budget()
         )
 

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 import mercer.distances
 import mercer.kernels
-from mercer.explain import Explained
+from mercer.explain import Background, Explained
 from mercer.kernels import TableKernel
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import Reasons, largest_parts
@@ -102,7 +102,12 @@ def _explained(
     columns: defaultdict[Any, list[int]] = defaultdict(list)
     for j, feature in enumerate(model.encoder_.features_):
         columns[feature.source].append(j)
-    return Explained(function, model.encode, columns, summands, link, names, model.background_)
+    background = None
+    if model.background_ is not None:
+        background = Background(
+            model.background_, model.background_weights_, model.background_nearer_
+        )
+    return Explained(function, model.encode, columns, summands, link, names, background)
 
 
 MOST = 5  # columns whose weights are shown

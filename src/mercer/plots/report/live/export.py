@@ -28,8 +28,8 @@ from mercer.tables import TableEncoder, ranks_of, read_as
 
 COVERAGE = 0.9  # of the interval
 BATCH_NORM_FLOOR = 1e-5  # added to variances, as in src/native/neighbourhood.cpp
-#: background rows of Shapley values, at most and at least, and factors that a page computes of them
-BACKGROUND, FEWEST, FACTORS = 50, 10, 1.5e6
+#: background rows of exact values, at least, and factors that a page computes of them
+FEWEST, FACTORS = 10, 1.5e6
 
 
 def exported(model: Any) -> tuple[dict[str, Any], Inputs]:
@@ -258,16 +258,23 @@ def _explained(model: Any, machines: list[dict], inputs: Inputs) -> dict[str, An
         return None
     classes = 1 if model.task == "regression" else len(model.classes_)
     what = {1: "to the answer", 2: "to the log odds of "}.get(classes, "to the log probability of ")
-    count = min(BACKGROUND, len(model.background_))
     found = {"what": what, "outputs": 1 if classes == 2 else classes}
-    found |= _exactly_explained(model, machines, inputs) or {"count": count}
-    rows = model.background_[: found["count"]]
-    return found | {"background": packed(inputs.matrix(model.encoder_, rows), "f4")}
+    rows, weights = model.background_, model.background_weights_
+    exactly, count = _exactly_explained(model, machines, inputs), len(rows)
+    if exactly is not None:
+        made, count = exactly
+        found |= made
+    if count < len(rows):  # those that were chosen first stand for all
+        rows, weights = rows[:count], np.full(count, 1 / count)
+    background = packed(inputs.matrix(model.encoder_, rows), "f4")
+    return found | {"weights": weights.tolist(), "background": background}
 
 
-def _exactly_explained(model: Any, machines: list[dict], inputs: Inputs) -> dict[str, Any] | None:
-    """The parts of a model, None for those without exact values; None if it has no others, or if
-    they take long."""
+def _exactly_explained(
+    model: Any, machines: list[dict], inputs: Inputs
+) -> tuple[dict[str, Any], int] | None:
+    """The parts of a model, None for those without exact values, and how many background rows it is
+    compared with; None if it has no others, or if they take long."""
     explained = model.explained(None)
     sums = explained.summands
     if explained.link is not None or len(sums) != len(machines):
@@ -276,11 +283,11 @@ def _exactly_explained(model: Any, machines: list[dict], inputs: Inputs) -> dict
                if f.source in inputs.sources}  # fmt: skip
     rows = (machine.get("rows", 0) for each, machine in zip(sums, machines)
             if isinstance(each, KernelSum))  # fmt: skip
-    size, kept = sum(rows) * len(inputs.fields), model.background_
-    count = min(BACKGROUND, len(kept), int(FACTORS / max(size, 1)))
-    if count < min(FEWEST, len(kept)):
+    size, kept = sum(rows) * len(inputs.fields), len(model.background_)
+    count = min(kept, int(FACTORS / max(size, 1)))
+    if count < min(FEWEST, kept):
         return None
-    found: dict[str, Any] = {"count": count}
+    found: dict[str, Any] = {}
     first = machines[0]
     if first["way"] == "pairs" and not sums[1:] and len(first["met"]) == len(model.classes_) > 2:
         sums = [model.machine_.learner.kernel_sum()]
@@ -297,7 +304,7 @@ def _exactly_explained(model: Any, machines: list[dict], inputs: Inputs) -> dict
     most = max((len(term["players"]) for term in terms), default=0)
     rules = [np.polynomial.legendre.leggauss(-(-max(d, 1) // 2)) for d in range(most + 1)]
     nodes = [[[(s + 1) / 2, w / 2] for s, w in zip(*rule)] for rule in rules]
-    return found | {"parts": parts, "nodes": nodes}
+    return found | {"parts": parts, "nodes": nodes}, count
 
 
 def _terms(each: KernelSum, players: dict, inputs: Inputs) -> dict[str, Any] | None:

@@ -38,15 +38,6 @@ function substrings(k, text) { // and their weights, whose squares sum to 1
   found.forEach((w, u) => found.set(u, w / (sqrt(squares) || 1)));
   return found;
 }
-function shared(k, a, b) { // the product of the weights of two texts
-  k.known ??= {};
-  const of = text => k.known[text] ??= substrings(k, text);
-  return k.known[`${a} ${b}`] ??= (() => {
-    let sum = 0;
-    of(a).forEach((w, u) => { sum += w * (of(b).get(u) || 0); });
-    return sum;
-  })();
-}
 
 // ---- cells -> inputs ---------------------------------------------------------------------------
 function interpolated(x, xs, ys) { // of equal xs the last one counts, as in numpy
@@ -142,7 +133,6 @@ function encode(model, cells) { // in single precision, as the encoder has it
 function leaf(k, x, X, row) { // of x and the row of X that begins at `row`
   const at = k.at;
   let sum = 0;
-  if (k.of === 'texts') return shared(k, x[at[0]], X[row + at[0]]);
   if (k.of === 'share' || k.of === 'unequal') {
     for (const j of at) sum += x[j] !== X[row + j];
     return k.of === 'share' ? 1 - sum / at.length : exp(-k.rate * sum);
@@ -159,43 +149,47 @@ function leaf(k, x, X, row) { // of x and the row of X that begins at `row`
   else for (let j = 0; j < at.length; j++) add((k.scale ? k.scale[j] : 1) * (x[at[j]] - X[row + at[j]]));
   return exp(-k.rate * (k.power === 1 ? sum : sum ** k.power));
 }
-function kernel(k, x, X, row) {
-  if (!k.parts) return leaf(k, x, X, row);
-  let value = k.combine === 'sum' ? 0 : 1;
-  for (let j = 0; j < k.parts.length; j++) {
-    const v = leaf(k.parts[j], x, X, row), w = k.weights[j];
-    if (k.combine === 'sum') value += w * v;
-    else value *= k.combine === 'product' ? v : (1 + w * v) / (1 + w);
+function column(k, x, m) { // of x and all rows; what reads the inputs of the call before is kept
+  const {parts, combine} = k, found = zeros(m.rows);
+  if (parts) {
+    if (combine !== 'sum') found.fill(1);
+    parts.forEach((part, j) => column(part, x, m).forEach((v, i) => {
+      const w = k.weights[j];
+      if (combine === 'sum') found[i] += w * v;
+      else found[i] *= combine === 'product' ? v : (1 + w * v) / (1 + w);
+    }));
+    return found;
   }
-  return value;
+  m.kept ??= new Map();
+  const kept = m.kept.get(k) || {}, key = k.at.map(i => x[i]).join();
+  m.kept.set(k, kept);
+  if (kept.key === key) return kept.last;
+  kept.key = key;
+  if (k.of !== 'texts') return kept.last = found.map((_, i) => leaf(k, x, m.X, i * x.length));
+  if (!kept.holders) { // of each substring the rows, and its weights there
+    kept.holders = new Map();
+    for (let i = 0; i < m.rows; i++) substrings(k, m.X[i * x.length + k.at[0]]).forEach((w, u) => {
+      if (!kept.holders.has(u)) kept.holders.set(u, []);
+      kept.holders.get(u).push([i, w]);
+    });
+  }
+  substrings(k, x[k.at[0]]).forEach((w, u) => (kept.holders.get(u) || []).forEach(([i, v]) => { found[i] += w * v; }));
+  return kept.last = found;
 }
-
 
 // ---- machines ----------------------------------------------------------------------------------
 const taken = (x, at) => at ? Float64Array.from(at, j => x[j]) : x;
 const add = (found, v, A, row) => { // v times a row of a matrix of as many columns
   for (let c = 0, o = found.length; c < o; c++) found[c] += v * A[row * o + c];
 };
-function kernels(m, x) { // of x and all rows; a part whose inputs are those of the call before is kept
-  const {combine, parts, weights} = m.kernel, found = zeros(m.rows).fill(combine === 'sum' ? 0 : 1);
-  parts.forEach((k, j) => {
-    const key = k.at.map(i => x[i]).join(), w = weights[j];
-    if (k.key !== key) [k.key, k.last] = [key, found.map((_, i) => leaf(k, x, m.X, i * x.length))];
-    k.last.forEach((v, i) => {
-      if (combine === 'sum') found[i] += w * v;
-      else found[i] *= combine === 'product' ? v : (1 + w * v) / (1 + w);
-    });
-  });
-  return found;
-}
 function expansion(m, x) { // offset + sum of coef k(x, row), for each output
   const found = m.offset.slice();
-  kernels(m, x).forEach((k, i) => add(found, k, m.coef, i));
+  column(m.kernel, x, m).forEach((k, i) => add(found, k, m.coef, i));
   return found;
 }
 function windowed(m, x) { // weights exp(-D^2 / (2 width^2)), D^2 = k(x, x) + k(z, z) - 2 k(x, z)
-  const own = kernel(m.kernel, x, x, 0);
-  return read(m, mean(m, kernels(m, x).map((k, i) => (k - own) / m.width ** 2 + log(m.weights ? m.weights[i] : 1))));
+  const [own] = column(m.kernel, x, {X: x, rows: 1});
+  return read(m, mean(m, column(m.kernel, x, m).map((k, i) => (k - own) / m.width ** 2 + log(m.weights ? m.weights[i] : 1))));
 }
 function mean(m, logs) { // of the targets, by the logarithms of weights
   const top = logs.reduce((a, b) => max(a, b)), found = m.offset.slice();
@@ -348,23 +342,25 @@ function turns(model, f, all, x, order) {
 // background rows: a function of a time in ms, [values, error]. Machines without exact values are
 // asked, and each call makes their values more exact.
 function explanation(model, cells, output) {
-  const e = model.explained, B = e.count, all = encode(model, cells), order = [...model.fields.keys()];
+  const e = model.explained, B = e.weights.length, all = encode(model, cells), order = [...model.fields.keys()];
   const row = b => e.background.subarray(b * all.length, (b + 1) * all.length);
-  const one = o => o.length === 1 ? o[0] : o.length === 2 ? o[1] - o[0] : o[output] - o.reduce((a, b) => a + b) / o.length;
+  const one = o => o.length < 2 ? o[0] : o.length < 3 ? o[1] - o[0] : o[output] - o.reduce((a, b) => a + b) / o.length;
   const known = zeros(order.length), mean = zeros(order.length), squares = zeros(order.length);
   const asked = e.parts ? [] : [x => one(votes(model, x))];
   (e.parts || []).forEach((part, number) => {
     const m = model.machines[number], f = x => m.share * m.slope * one(outputs(m, x, model.classes));
     if (!part) asked.push(f);
     else if (part.coef) exact(e, part, m, taken(all, m.at), row, output, known);
-    else for (let b = 0; b < B; b++) turns(model, f, all, row(b), order).forEach((v, p) => { known[p] += v / B; });
+    else for (let b = 0; b < B; b++) turns(model, f, all, row(b), order).forEach((v, p) => { known[p] += v * e.weights[b]; });
   });
   let n = 0;
   return ms => {
     const until = Date.now() + ms;
     while (asked.length && (n < 2 || Date.now() < until)) {
       const mixed = order.map(p => [Math.random(), p]).sort((a, b) => a[0] - b[0]).map(([, p]) => p);
-      turns(model, x => asked.reduce((sum, f) => sum + f(x), 0), all, row(n++ % B), mixed).forEach((v, p) => {
+      const b = n++ % B;
+      turns(model, x => asked.reduce((sum, f) => sum + f(x), 0), all, row(b), mixed).forEach((v, p) => {
+        v *= B * e.weights[b];
         squares[p] += (v - mean[p]) ** 2 * (n - 1) / n;
         mean[p] += (v - mean[p]) / n;
       });
@@ -376,41 +372,37 @@ function explanation(model, cells, output) {
 // (p - q) times the product of q + s (p - q) of all other players, where p and q are the factors
 // k(x, i) and k(b, i): Gauss nodes are exact. Factors of the background are kept.
 function exact(e, part, m, x, row, output, found) {
-  const B = e.count, D = x.length;
+  const B = e.weights.length;
   for (const t of part.terms) {
-    const d = t.players.length, own = t.players.map(([player]) => player), nodes = e.nodes[d];
-    const factors = (y, i, to, start) => t.players.forEach(([, kernels], l) => {
-      to[start + l] = kernels.reduce((product, k) => product * kernel(k, y, m.X, i * D), 1);
-    });
+    const d = t.players.length, nodes = e.nodes[d];
+    const factors = y => t.players.map(([, all]) => all.map(k => column(k, y, m)).reduce((a, b) => a.map((v, i) => v * b[i])));
     if (!t.Q) {
       t.Q = zeros(m.rows * B * d);
-      for (let b = 0; b < B; b++) {
-        const y = taken(row(b), m.at);
-        for (let i = 0; i < m.rows; i++) factors(y, i, t.Q, (i * B + b) * d);
-      }
+      for (let b = 0; b < B; b++) factors(taken(row(b), m.at)).forEach((q, l) => q.forEach((v, i) => { t.Q[(i * B + b) * d + l] = v; }));
     }
-    const {Q} = t, p = zeros(d), u = zeros(d), before = zeros(d), sum = zeros(d);
+    const {Q} = t, P = factors(x), p = zeros(d), u = zeros(d), before = zeros(d), sum = zeros(d);
     for (let i = 0; i < m.rows; i++) {
-      const weight = t.weight * part.coef[i * e.outputs + output] / B;
-      if (weight === 0) continue;
-      factors(x, i, p, 0);
-      for (let at = i * B * d, end = at + B * d; at < end; at += d) {
+      const weight = t.weight * part.coef[i * e.outputs + output];
+      if (!weight) continue;
+      for (let l = 0; l < d; l++) p[l] = P[l][i];
+      for (let b = 0; b < B; b++) {
+        const at = (i * B + b) * d;
         sum.fill(0);
         for (const [s, w] of nodes) {
-          let product = w;
+          let product = w * e.weights[b];
           for (let l = 0; l < d; l++) { before[l] = product; u[l] = Q[at + l] + s * (p[l] - Q[at + l]); product *= u[l]; }
           product = 1;
           for (let l = d - 1; l >= 0; l--) { sum[l] += before[l] * product; product *= u[l]; }
         }
-        for (let l = 0; l < d; l++) found[own[l]] += weight * (p[l] - Q[at + l]) * sum[l];
+        t.players.forEach(([owner], l) => { found[owner] += weight * (p[l] - Q[at + l]) * sum[l]; });
       }
     }
   }
 }
 function nearest(model, cells, rows, count) { // [how alike, number] of the rows that are most alike
-  const {at} = model.alike, k = model.alike.kernel, x = taken(encode(model, cells), at), d = at.length;
-  rows.encoded ??= Float64Array.from(rows.flatMap(row => [...taken(encode(model, row), at)]));
-  const found = rows.map((_, i) => [kernel(k, x, rows.encoded, i * d), i]);
+  const {at} = model.alike, x = taken(encode(model, cells), at);
+  rows.encoded ??= {X: Float64Array.from(rows.flatMap(row => [...taken(encode(model, row), at)])), rows: rows.length};
+  const found = [...column(model.alike.kernel, x, rows.encoded)].map((k, i) => [k, i]);
   return found.sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, count);
 }
 return {load, encode, predict, explanation, nearest};

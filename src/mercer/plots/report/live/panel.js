@@ -165,13 +165,13 @@ let later;
 function explain() {
   clearTimeout(later);
   if (!model.explained) return;
-  const {outputs, count, what} = model.explained, c = answer.choice, sign = classes && outputs === 1 && c === 0 ? -1 : 1;
+  const {outputs, what, weights} = model.explained, c = answer.choice, sign = classes && outputs === 1 && c === 0 ? -1 : 1;
   const more = Live.explanation(model, cells, outputs > 1 ? c : 0), until = Date.now() + 4000;
   const step = () => {
     const [values, error] = more(150), phi = [...values].map(v => sign * v), most = max(...phi.map(abs)) || 1;
     const order = fields.map((_, i) => i).sort((a, b) => abs(phi[b]) - abs(phi[a])).slice(0, 12);
     const sampled = error ? `, from a sample, with standard errors up to ${brief(error, 1)}` : '';
-    $('against').textContent = `What each column adds ${what}${classes ? '“' + classes[c] + '”' : ''} (Shapley values${sampled}), against ${count} training rows that stand for all.`;
+    $('against').textContent = `What each column adds ${what}${classes ? '“' + classes[c] + '”' : ''} (Shapley values${sampled}), against ${weights.length} training rows that stand for all.`;
     $('phi').replaceChildren(...order.map(i => {
       const made = bar(fields[i].name, abs(phi[i]) / most / 2, (phi[i] > 0 ? '+' : '') + brief(phi[i], 2), COLOURS[+(phi[i] < 0)]);
       made.querySelector('i').style.marginLeft = `${50 - (phi[i] < 0 ? 50 * abs(phi[i]) / most : 0)}%`;

@@ -35,16 +35,15 @@ BLANKS = re.compile(
 #: names of variables that are never keys of an object in the scripts, nor words of a template: each
 #: gets a letter
 NAMES = (
-    "found model classes numbers cells order text high spread product answer zeros knots "
-    "make chosen symbols COLOURS brief name BOTTOM row rarities squares interpolated level "
-    "answers low expansion fields sum kernels ordered size characters substrings code "
-    "neighbourhood draw taken range quarter output last features turns codes likelihoods clip "
-    "middle kernel mean now digits softmax density missing factors percent waiting RIGHT rare "
-    "part ends texts placed cell windowed logs within known asked until before weight label "
-    "colour LEFT most error add read splines FORWARD players rounded took explain phi targets "
-    "bytes below own means dense votes gains shown clock dated curve ticks rough steps lines "
-    "later shared normal leaf shapes next linear owners number player inside said NONE mark "
-    "levels target"
+    "found model classes numbers cells order high spread answer zeros knots make chosen symbols "
+    "COLOURS text brief substrings name BOTTOM rarities squares interpolated level product "
+    "answers low expansion fields row kept ordered size characters sum code neighbourhood draw "
+    "taken range quarter output last part features turns codes likelihoods clip middle mean now "
+    "digits softmax density missing factors percent waiting RIGHT rare ends texts placed cell "
+    "windowed logs within owner known asked until before weight label colour LEFT most error add "
+    "read splines FORWARD players rounded took explain phi targets bytes below means dense votes "
+    "gains shown clock dated curve ticks rough steps lines later normal shapes next linear owners "
+    "number inside said NONE mark levels target"
 )
 #: a text; or a name that is no property
 NAMED = re.compile(r"'(?:\\.|[^'\\])*'|(?<![\w$])(?:(?<=\.\.\.)|(?<!\.))[a-zA-Z]\w*")
