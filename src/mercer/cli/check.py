@@ -87,6 +87,7 @@ def check_table(options: CheckOptions) -> int:
     name = given[0].name if len(given) == 1 else tables.label
     screen.print(line((name, "bold"), f": {sizes}."))
     y: Any = None
+    target = target or tables.target or None
     if target is not None:
         read = read_answers(frame, tables, target, task)
         if read.targets:

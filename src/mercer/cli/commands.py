@@ -22,7 +22,12 @@ from mercer.cli.search_options import DedupOptions, MapOptions, NeighborOptions
 from mercer.limits import seconds
 
 
-def fit(train: Path, /, *more: More, options: FitOptions) -> int:
+def fit(
+    train: Path,
+    /,
+    *more: More,
+    options: FitOptions = FitOptions(),  # noqa: B008 - it cannot change
+) -> int:
     """Fit, score and explain a model of a table.
 
     Parameters

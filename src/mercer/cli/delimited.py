@@ -65,6 +65,7 @@ class DelimitedText:
 
     texts = True
     gaps = False
+    target = ""
 
     def __init__(
         self,

@@ -73,6 +73,7 @@ def fit_table(options: FitOptions, started: float | None = None, *, warned: bool
         is_short(budget.limit, loading, "took")
     screen = Terminal(quiet=options.quiet or options.json)
     problem = read_problem(options, screen)
+    options = replace(options, target=problem.target)
     split = split_rows(problem, options, screen)
     options.check_memory(len(split.y_train))
     reading = budget.spent() - loading

@@ -53,7 +53,7 @@ class FitOptions:
     ----------
     target
         The column to predict, or several columns of numbers with commas between: low,high. A name
-        with a comma stands in quotes: 'low,"high, or"'.
+        with a comma stands in quotes: 'low,"high, or"'. A .svm or .ts file tells it.
     test
         A table to score on; without it 20% of the rows are split off before anything is fitted.
     task
@@ -104,7 +104,7 @@ class FitOptions:
 
     train: Given = STDIN
     more: GivenFiles = ()
-    target: str
+    target: str | None = None
     test: Path | None = None
     task: Literal["classification", "regression", "ordered"] | None = None
     order: str | None = None

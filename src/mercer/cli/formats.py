@@ -65,6 +65,7 @@ class Typed(ABC):
         self.notes: list[str] = []
         self.unnamed: list[str] = []  # columns that had no name in the file
         self.kinds: dict[str, str] = {}  # of the columns of which the file tells it
+        self.target = ""  # the column that is to be predicted, if the file tells it
 
     @abstractmethod
     def blocks(self, rows: int | None = None) -> Iterator[pl.DataFrame]:
@@ -144,7 +145,8 @@ class SvmlightFile(Whole):
                 "sparse."
             )
         whole = (y == np.round(y)).all() and (np.abs(y) < 2**53).all()
-        columns = {"target": pl.Series(y.astype(np.int64) if whole else y)}
+        self.target = "target"
+        columns = {self.target: pl.Series(y.astype(np.int64) if whole else y)}
         if qid.any():
             columns["qid"] = pl.Series(qid)
             self.notes.append(

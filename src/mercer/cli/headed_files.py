@@ -67,10 +67,6 @@ class TimeSeriesFile(Headed):
 
     ending, comment = ".ts", "#"
 
-    def __init__(self, source: Source, encoding: str):
-        super().__init__(source, encoding)
-        self.label = ""  # the column of classes or targets; "" if there is none
-
     @property
     def series(self) -> list[str]:
         """The columns of series."""
@@ -85,7 +81,7 @@ class TimeSeriesFile(Headed):
             )  # fmt: skip
         if tag in ("@classlabel", "@targetlabel"):
             names = {"@classlabel": "class", "@targetlabel": "target"}
-            self.label = names[tag] if said in YES else self.label
+            self.target = names[tag] if said in YES else self.target
         elif tag[1:] not in UNREAD:
             raise self._wrong(i, f"{tag[:LONGEST]!r} is no word of a .ts file.")
 
@@ -95,15 +91,15 @@ class TimeSeriesFile(Headed):
             name: pl.Series([series[c] for series, _ in rows], dtype=pl.List(pl.Float64))
             for c, name in enumerate(self.series)
         }
-        if self.label == "class":
+        if self.target == "class":
             columns["class"] = pl.Series([label for _, label in rows], dtype=pl.String)
-        elif self.label:
+        elif self.target:
             columns["target"] = pl.Series([float(label) for _, label in rows])
         return pl.DataFrame(columns)
 
     def _row(self, i: int, line: str) -> tuple[list[list[float]], str]:
         """The channels and the label of one line."""
-        *parts, label = line.split(":") if self.label else [*line.split(":"), ""]
+        *parts, label = line.split(":") if self.target else [*line.split(":"), ""]
         label = label.strip()
         if not self.series:
             names = ["series"] if len(parts) == 1 else _numbered(len(parts))
@@ -111,12 +107,12 @@ class TimeSeriesFile(Headed):
         if len(parts) != len(self.series) or not parts:
             raise self._wrong(
                 i, f"it has {len(parts)} channels, and the first row has {len(self.series)}; "
-                f"channels{' and the ' * bool(self.label)}{self.label} are separated by colons."
+                f"channels{' and the ' * bool(self.target)}{self.target} are separated by colons."
             )  # fmt: skip
-        if self.label == "target" and not _is_number(label):
+        if self.target == "target" and not _is_number(label):
             raise self._wrong(i, f"its target is {label[:LONGEST]!r}, which is not a number.")
-        if self.label and not label:
-            raise self._wrong(i, f"it ends without a {self.label}, which the header promises.")
+        if self.target and not label:
+            raise self._wrong(i, f"it ends without a {self.target}, which the header promises.")
         channels = [self._numbers(i, c, part) for c, part in enumerate(parts)]
         if len({len(channel) for channel in channels}) > 1:
             lengths = ", ".join(str(len(channel)) for channel in channels[:5])

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.errors import (
+    OptionError,
     TableError,
     column_faults,
     counted,
@@ -35,6 +36,7 @@ from mercer.cli.target import (
     targets_named,
 )
 from mercer.cli.terminal import Terminal, line
+from mercer.spoken import first_of
 from mercer.tables import (
     FEW_GROUPS,
     Column,
@@ -207,6 +209,17 @@ class Split:
         return replace(self, y_train=self.y_train[:, place], y_held=held)
 
 
+def named_target(options: FitOptions, tables: Tables, names: list[str]) -> str:
+    """The column of ``--target``, or the one that the file tells."""
+    target = tables.target if options.target is None else options.target
+    if options.target is None and not target:
+        raise OptionError(
+            f"--target: which column is to be predicted? {tables.label} has the columns "
+            f"{first_of(names, 20)}."
+        )
+    return target
+
+
 def check_names(options: FitOptions) -> None:
     """Refuse wrong options, files and names of columns, before learners are loaded.
 
@@ -221,7 +234,7 @@ def check_names(options: FitOptions) -> None:
     if first is None:
         return
     names = first.columns
-    targets = targets_named(options.target, tables.label, names)
+    targets = targets_named(named_target(options, tables, names), tables.label, names)
     options.check_several(targets)
     names = [name for name in names if name not in targets]
     check_extras(options, tables.label, names, targets)
@@ -237,7 +250,8 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
 
     tables = Tables(options.tables, options.read.reading())
     frame = tables.frame()
-    read = read_answers(frame, tables, options.target, options.task, options.orders)
+    given = named_target(options, tables, frame.columns)
+    read = read_answers(frame, tables, given, options.task, options.orders)
     options.check_several(read.targets)
     others, y, numbers, task, order = read.others, read.y, read.rows, read.task, read.order
     why, dropped, said_first, target = read.why, read.dropped, read.said, read.target

@@ -116,6 +116,12 @@ class Tables:
         return [name for part in self.parts for name in part.unnamed]
 
     @property
+    def target(self) -> str:
+        """The column that all files say is to be predicted, or "", complete after reading."""
+        told = {part.target for part in self.parts}
+        return told.pop() if len(told) == 1 else ""
+
+    @property
     def kinds(self) -> dict[str, str]:
         """The kinds of columns that a file tells, complete after reading."""
         return {name: kind for part in self.parts for name, kind in part.kinds.items()}
