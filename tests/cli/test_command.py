@@ -179,7 +179,7 @@ def test_the_demo_runs(folder, capsys):
     [
         (("fit",), 2, "mercer fit needs TRAIN. See mercer fit --help."),
         (("predict", "m.mercer", "penguins.csv"), 2, "mercer predict needs --output."),
-        (("fit", "penguins.csv"), 2, "which column is to be predicted? penguins.csv has the columns"),
+        (("fit", "penguins.csv"), 2, "to be predicted? penguins.csv has the columns"),
         (("fit", "penguins.csv", "--target"), 2, "--target requires an argument"),
         (("fit", "absent.csv", "--target", "y"), 3, "There is no file absent.csv"),
         (("fit", "penguins.csv", "--target", "specie"), 3, "Did you mean 'species'?"),
