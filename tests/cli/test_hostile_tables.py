@@ -554,7 +554,7 @@ def test_kinds_of_text_are_told_and_a_wrong_one_is_refused(capsys):
     kinds = ("--kind", "bag=set", "--kind", "size=drop", "--kind", "weight=drop")
     code, said = printed(capsys, *FIT, *kinds)
     assert code == 0, said
-    assert "bag set as you said; sets of 3 different items, separated by blanks" in said
+    assert "bag set as given; sets of 3 different items, separated by blanks" in said
     assert "size dropped left out on request" in said
     assert "Which words of note speak for what: " in said
     assert re.search(r"no: .*bad.* yes: .*good", said)

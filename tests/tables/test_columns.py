@@ -237,7 +237,7 @@ def test_sets_are_told_by_their_separator_or_their_cells():
     assert only(few).kind == "category"
     column = only(["a b", "b", "c a b"] * 10, kind={"x": "set"})
     assert (column.separator, column.levels[0]) == (None, "b")
-    assert column.reason == "as you said; sets of 3 different items, separated by blanks"
+    assert column.reason == "as given; sets of 3 different items, separated by blanks"
     assert only(BASKETS, kind={"x": "text"}).kind == "text"
     assert only(BASKETS, kind={"x": "drop"}).kind == "dropped"
 
@@ -264,7 +264,7 @@ def test_the_only_column_is_used_though_it_counts_the_rows():
 
 
 def test_a_user_knows_better():
-    assert infer([10115, 20095, 80331, 10117] * 10, kind={"x": "category"}).reason == "as you said"
+    assert infer([10115, 20095, 80331, 10117] * 10, kind={"x": "category"}).reason == "as given"
     assert infer(list("abcd") * 10, drop=["x"]).kind == "dropped"
     assert infer(RULES["keys"][0], kind={"x": "category"}).used
     assert not infer(RULES["numbers"][0], kind={"x": "identifier"}).used

@@ -53,7 +53,8 @@ class FitOptions:
     ----------
     target
         The column to predict, or several columns of numbers with commas between: low,high. A name
-        with a comma stands in quotes: 'low,"high, or"'. A .svm or .ts file tells it.
+        with a comma stands in quotes: 'low,"high, or"'. A .svm or .ts file tells it,
+        and of several files of sequences each is a class.
     test
         A table to score on; without it 20% of the rows are split off before anything is fitted.
     task

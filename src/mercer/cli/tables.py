@@ -1,4 +1,4 @@
-"""Tables from files: text, Parquet, Arrow, JSON, svmlight, Excel, ARFF and .ts, also compressed.
+"""Tables from files: text, Parquet, Arrow, JSON, svmlight, Excel, ARFF, .ts, FASTA, also packed.
 
 `Tables` is what names and patterns on the command line mean: one or more files with the same
 columns, read at once or in blocks of rows. Everything a file can do wrong ends in a `TableError`
@@ -23,6 +23,7 @@ from mercer.cli.formats import ExcelFile, Lines, SvmlightFile, Typed
 from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
 from mercer.cli.headed_files import ArffFile, TimeSeriesFile
 from mercer.cli.json_tables import JsonFile, JsonLines
+from mercer.cli.sequence_files import SequenceFile, tell_classes
 from mercer.cli.text_types import TextTypes
 from mercer.samples import are_series
 from mercer.spoken import first_of
@@ -30,18 +31,21 @@ from mercer.tables import Column, Hints
 
 #: suffix -> the usual separator of a text
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
+SEQUENCES = (".fa", ".fasta", ".fna", ".ffn", ".faa", ".frn", ".fq", ".fastq")
 FORMATS: dict[str, Any] = {
     ".parquet": ParquetFile, ".pq": ParquetFile, ".arrow": ArrowFile, ".feather": ArrowFile,
     ".ipc": ArrowFile, ".jsonl": JsonLines, ".ndjson": JsonLines, ".json": JsonFile,
     ".svm": SvmlightFile, ".svmlight": SvmlightFile, ".libsvm": SvmlightFile, ".xlsx": ExcelFile,
     ".graphml": GraphmlFile, ".ts": TimeSeriesFile, ".arff": ArffFile,
+    **dict.fromkeys(SEQUENCES, SequenceFile),
 }  # fmt: skip
 SUFFIXES = (
-    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx), ARFF, GraphML or "
-    "series (.ts), plain or compressed (.gz, .bz2, .xz, .zst, .zip)"
+    "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx), ARFF, GraphML, "
+    "series (.ts) or sequences (.fasta, .fastq), plain or compressed (.gz, .bz2, .xz, .zst, .zip)"
 )
 BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".jsonl", b"[": ".json",
-              b"PK\x03\x04": ".xlsx", b"@relatio": ".arff", b"@RELATIO": ".arff"}  # fmt: skip
+              b"PK\x03\x04": ".xlsx", b"@relatio": ".arff", b"@RELATIO": ".arff",
+              b">": ".fasta"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,8 @@ class Tables:
         self.commas: list[str] = []
         self.unread: dict[str, str] = {}
         self._notes = [f"Read from {len(sources)} files."] if len(sources) > 1 else []
+        if tell_classes(self.parts):
+            self._notes.append("Each file of sequences is a class, the column class.")
 
     @property
     def notes(self) -> list[str]:

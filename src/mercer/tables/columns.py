@@ -24,7 +24,7 @@ RARE = 3  # levels that fewer rows have are pooled, in categories of more than
 MANY_LEVELS = 20
 LISTED = 20  # columns that one notice names
 FEW_DOUBTS = 3  # of one kind, which are said
-SAID = "as you said"  # the reason of a kind that was given
+SAID = "as given"  # the reason of a kind that was given
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,0 +1,111 @@
+"""Biological sequences from FASTA and FASTQ files, as the columns ``id`` and ``sequence``.
+
+A record of FASTA begins with ``>`` and its name; all lines until the next one are its letters. One
+of FASTQ has four lines: ``@`` and the name, the letters, ``+``, and the qualities, which are not
+read. What follows the name is the column ``description``, if any record has it::
+
+    >seq1 a promoter        @read1
+    GATTACA                 GATTACA
+    GATT                    +
+                            IIIIHHG
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mercer.cli.errors import TableError
+from mercer.cli.files import Source
+from mercer.cli.formats import Lines
+
+SHOWN = 40  # characters of a wrong line that a message shows
+SMALL = "Small letters are read as capital ones."
+LETTERS = re.compile(r"[A-Za-z*.-]*")  # also the end of a protein, and the gaps of an alignment
+
+
+class SequenceFile(Lines):
+    """The records of a file, whose letters are capital ones."""
+
+    gaps = True  # not all records have a description
+
+    def __init__(self, source: Source, encoding: str):
+        super().__init__(source, encoding)
+        self.kinds = {"id": "identifier", "sequence": "sequence"}
+        self.of_class = ""  # of all records, where each file is a class
+
+    def _data(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        told = ((i, line) for i, line in lines if line and not line.startswith(";"))
+        first = next(told, None)
+        if first is None:
+            return iter(())
+        if first[1][0] not in ">@":
+            raise self._wrong(*first, "a record begins with > (FASTA) or @ (FASTQ)")
+        return self._fasta(first, told) if first[1][0] == ">" else self._fastq(first, told)
+
+    def _fasta(
+        self, head: tuple[int, str], lines: Iterator[tuple[int, str]]
+    ) -> Iterator[tuple[int, str]]:
+        parts: list[str] = []
+        for i, line in lines:
+            if line[0] == ">":
+                yield head[0], f"{head[1][1:]}\n{''.join(parts)}"
+                head, parts = (i, line), []
+            else:
+                parts.append(self._letters(i, line))
+        yield head[0], f"{head[1][1:]}\n{''.join(parts)}"
+
+    def _fastq(
+        self, head: tuple[int, str], lines: Iterator[tuple[int, str]]
+    ) -> Iterator[tuple[int, str]]:
+        self.notes = ["The qualities of the letters are not read."]
+        after: tuple[int, str] | None = head
+        while after is not None:
+            i, name = after
+            rest = [next(lines, (i, "")) for _ in range(3)]
+            (at, letters), (_, plus), (_, quality) = rest
+            if name[0] != "@" or plus[:1] != "+" or len(quality) != len(letters):
+                raise self._wrong(
+                    i, name, "a record of FASTQ is @ and a name, a line of letters, +, and as many "
+                    "qualities as letters"
+                )  # fmt: skip
+            yield i, f"{name[1:]}\n{self._letters(at, letters)}"
+            after = next(lines, None)
+
+    def _letters(self, i: int, line: str) -> str:
+        letters = re.sub(r"\s", "", line)
+        if not LETTERS.fullmatch(letters):
+            raise self._wrong(i, line, "a sequence has letters, *, - and . alone")
+        if letters != letters.upper() and SMALL not in self.notes:
+            self.notes.append(SMALL)
+        return letters.upper()
+
+    def _wrong(self, i: int, line: str, rule: str) -> TableError:
+        return TableError(f"{self.source.label}, line {i}: it is {line[:SHOWN]!r}, but {rule}.")
+
+    def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        records = [line.partition("\n") for _, line in lines]
+        named = [head.strip().partition(" ") for head, _, _ in records]
+        columns = {"id": [name for name, _, _ in named]}
+        if any(more for _, _, more in named):
+            columns["description"] = [more.strip() or None for _, _, more in named]
+        columns["sequence"] = [letters or None for _, _, letters in records]
+        frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+        return frame.with_columns(pl.lit(self.of_class).alias("class")) if self.of_class else frame
+
+
+def tell_classes(files: Sequence[Any]) -> bool:
+    """Make each of several files of sequences a class with its name; whether they are such."""
+    parts = [part for part in files if isinstance(part, SequenceFile)]
+    if len(parts) < max(2, len(files)):
+        return False
+    names = [Path(part.source.name).stem for part in parts]
+    if len(set(names)) < len(names):  # such as pos/a.fa and neg/a.fa
+        names = [part.source.path.parent.name for part in parts]
+    for part, name in zip(parts, names):
+        part.target, part.of_class = "class", name
+    return True

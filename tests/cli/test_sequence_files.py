@@ -1,0 +1,85 @@
+"""FASTA and FASTQ as tables, and several of them as classes."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.cli.runner import printed
+
+from mercer.cli.errors import TableError
+from mercer.cli.tables import Tables, read_table
+
+FASTA = ">one  a promoter\nGATTACA\nga tt\n\n; said by nobody\n>two\nMKV*\n>three\n"
+FASTQ = "@one first\nGATn\n+one\n>@+I\n@two\nAC\n+\n@@\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_records_are_rows_with_capital_letters():
+    Path("t.fa").write_text(FASTA)
+    assert read_table("t.fa").to_dict(as_series=False) == {
+        "id": ["one", "two", "three"],
+        "description": ["a promoter", None, None],
+        "sequence": ["GATTACAGATT", "MKV*", None],
+    }
+    tables = Tables([Path("t.fa")])
+    tables.frame()
+    assert tables.notes == ["Small letters are read as capital ones."]
+    assert tables.kinds == {"id": "identifier", "sequence": "sequence"}
+    assert pl.concat(Tables([Path("t.fa")]).blocks(1)).equals(read_table("t.fa"))
+
+
+@pytest.mark.parametrize("name", ["t.fq", "t.fastq.gz"])
+def test_qualities_are_not_read(name):
+    content = FASTQ.encode()
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    read = read_table(name)
+    assert read["sequence"].to_list() == ["GATN", "AC"]
+    assert read["description"].to_list() == ["first", None]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("t.fa", "GATTACA\n", r"line 1: it is 'GATTACA', but a record begins with > \(FASTA\)"),
+        ("t.fa", ">one\nGA\nGA!TA\n", r"line 3: it is 'GA!TA', but a sequence has letters"),
+        ("t.fq", "@one\nGATT\n+\nIII\n", "line 1: it is '@one', but a record of FASTQ is"),
+        ("t.fq", "@one\nGATT\n", "line 1: it is '@one', but a record of FASTQ is"),
+        ("t.fq", "@one\nGA\n+\nII\nGATT\n+\nIIII\n", "line 5: it is 'GATT', but a record of FASTQ"),
+        ("t.fa", "; a remark\n", "no rows"),
+    ],
+)
+def test_what_is_no_record_is_refused_with_its_line(name, text, said):
+    Path(name).write_text(text)
+    with pytest.raises(TableError, match=said):
+        read_table(name)
+
+
+def test_each_of_several_files_is_a_class(capsys):
+    rng = np.random.default_rng(0)
+    for name, motif in (("bound.fa", "TTGACATA"), ("free.fa", "")):
+        letters = ["".join(rng.choice(list("ACGT"), 40)) for _ in range(40)]
+        records = [f">r{i}\n{text[:9]}{motif}{text[9:]}\n" for i, text in enumerate(letters)]
+        Path(name).write_text("".join(records))
+    tables = Tables([Path("bound.fa"), Path("free.fa")])
+    assert tables.frame()["class"].to_list() == ["bound"] * 40 + ["free"] * 40
+    assert tables.target == "class"
+    code, said = printed(capsys, "fit", "bound.fa", "free.fa", "--trials", 4, "-o", "m.mercer")
+    assert code == 0, said
+    assert "Each file of sequences is a class" in said
+    code, said = printed(capsys, "predict", "m.mercer", "bound.fa", "-o", "said.csv")
+    assert code == 0, said
+    assert (pl.read_csv("said.csv")["prediction"] == "bound").mean() > 0.8
+
+
+def test_files_of_one_name_are_the_classes_of_their_folders():
+    for folder in ("near", "far"):
+        Path(folder).mkdir()
+        Path(folder, "x.fa").write_text(">a\nGATTACA\n>b\nGATTA\n")
+    frame = Tables([Path("near/x.fa"), Path("far/x.fa")]).frame()
+    assert frame["class"].to_list() == ["near", "near", "far", "far"]
