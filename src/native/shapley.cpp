@@ -7,6 +7,8 @@
 //    coefficients is at most prod max(p, q), so that rounding is that of the values themselves.
 //  * beyond that Gauss' nodes in s, with products of the players before and after each. 2 d^2.
 // Lanes are stored rows. Derived in docs/shapley.rst.
+#include <cstring>
+
 #include "loops.hpp"
 
 #if defined(__SSE__)
@@ -188,24 +190,42 @@ void nodes_of(const V<T>* p, const V<T>* Q, const double* weights, size_t B, siz
 template <class T>
 void read(const T* from, size_t d, size_t m, size_t i, V<T>* to) {
     const size_t lanes = m - i < width<T> ? m - i : width<T>;
+    if (lanes == width<T>) {
+        for (size_t j = 0; j < d; ++j) {
+            std::memcpy(to + j, from + j * m + i, sizeof(V<T>));
+            to[j] *= T(0.5);
+        }
+        return;
+    }
     T* out = reinterpret_cast<T*>(to);
     for (size_t j = 0; j < d; ++j)
         for (size_t a = 0; a < width<T>; ++a)
             out[j * width<T> + a] = a < lanes ? from[j * m + i + a] / 2 : T(0.5);
 }
 
-// out (count, k) += sums over the lanes of each vector, with the coefficients of their rows.
+// out (count, k) += sums over the lanes of each vector, with the coefficients of their rows. So many
+// outputs at a time as a vector has doubles: one is as dear as they all.
 template <class T>
 void add(const V<T>* sums, size_t count, const double* alpha, size_t m, size_t i, size_t k,
          double* out) {
+    constexpr size_t wide = width<double>;
     const size_t lanes = m - i < width<T> ? m - i : width<T>;
     const T* each = reinterpret_cast<const T*>(sums);
-    for (size_t e = 0; e < count; ++e)
-        for (size_t a = 0; a < lanes; ++a) {
-            const double value = double(each[e * width<T> + a]);
-            const double* row = alpha + (i + a) * k;
-            for (size_t o = 0; o < k; ++o) out[e * k + o] += value * row[o];
+    for (size_t o = 0; o < k; o += wide) {
+        const size_t some = k - o < wide ? k - o : wide;
+        V<double> rows[width<T>];
+        for (size_t a = 0; a < width<T>; ++a) {
+            rows[a] = V<double>{};
+            if (a < lanes) std::memcpy(&rows[a], alpha + (i + a) * k + o, some * sizeof(double));
         }
+        for (size_t e = 0; e < count; ++e) {
+            V<double> found{};
+            for (size_t a = 0; a < width<T>; ++a) found += double(each[e * width<T> + a]) * rows[a];
+            double kept[wide];
+            std::memcpy(kept, &found, sizeof found);
+            for (size_t c = 0; c < some; ++c) out[e * k + o + c] += kept[c];
+        }
+    }
 }
 
 template <class T>

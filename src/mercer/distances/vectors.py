@@ -132,7 +132,7 @@ class Minkowski(Rooted):
     def term(self, X: Samples, Z: Samples, j: int) -> np.ndarray:
         if np.isinf(self.p):
             return super().term(X, Z, j)
-        gaps = np.abs(np.subtract.outer(dense_rows(X[:, [j]])[:, 0], dense_rows(Z[:, [j]])[:, 0]))
+        gaps = np.abs(np.subtract.outer(*(_column(side, j) for side in (X, Z))))
         return (gaps != 0).astype(gaps.dtype) if self.p == 0 else gaps ** float(self.p)
 
     def weight_slopes(self, X: Any, Z: Any, coef: np.ndarray) -> np.ndarray:
@@ -432,6 +432,11 @@ def _symmetric(name: str, matrix: Any) -> np.ndarray:
     if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.allclose(S, S.T):
         raise ValueError(f"{name} has shape {S.shape}: give a symmetric (d, d) matrix.")
     return S
+
+
+def _column(X: Samples, j: int) -> np.ndarray:
+    """A column of dense or sparse rows, (n,)."""
+    return dense_rows(X[:, [j]])[:, 0] if sp.issparse(X) else np.asarray(X)[:, j]
 
 
 def _scale_columns(X: Any, scale: np.ndarray) -> Any:

@@ -67,10 +67,12 @@ def player_values(
                     mean = weights @ Q[group, 0]
                     out[:, owners[0]] += (P[:, 0] - mean) @ coef
                     continue
-                own = np.zeros((last - first, len(owners), outputs))
+                every = owners == list(range(f.players))
+                own = out if every else np.zeros((last - first, len(owners), outputs))
                 rule = gauss_rule(len(owners) - 1)
                 _native.shapley_values(P, Q[group], weights, coef, rule, own)
-                out[:, owners] += own
+                if not every:
+                    out[:, owners] += own
         return added
 
     parts = list(_parts(n, len(f.sum.coef), f.players))

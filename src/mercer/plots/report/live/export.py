@@ -29,7 +29,7 @@ from mercer.tables import TableEncoder, ranks_of, read_as
 COVERAGE = 0.9  # of the interval
 BATCH_NORM_FLOOR = 1e-5  # added to variances, as in src/native/neighbourhood.cpp
 #: background rows of exact values, at least, and factors that a page computes of them
-FEWEST, FACTORS = 10, 1.5e6
+FEWEST, FACTORS = 10, 1e6
 
 
 def exported(model: Any) -> tuple[dict[str, Any], Inputs]:

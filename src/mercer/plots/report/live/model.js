@@ -169,11 +169,14 @@ function column(k, x, m) { // of x and all rows; what reads the inputs of the ca
   if (!kept.holders) { // of each substring the rows, and its weights there
     kept.holders = new Map();
     for (let i = 0; i < m.rows; i++) substrings(k, m.X[i * x.length + k.at[0]]).forEach((w, u) => {
-      if (!kept.holders.has(u)) kept.holders.set(u, []);
-      kept.holders.get(u).push([i, w]);
+      const all = kept.holders.get(u);
+      if (all) all.push(i, w); else kept.holders.set(u, [i, w]);
     });
   }
-  substrings(k, x[k.at[0]]).forEach((w, u) => (kept.holders.get(u) || []).forEach(([i, v]) => { found[i] += w * v; }));
+  substrings(k, x[k.at[0]]).forEach((w, u) => {
+    const all = kept.holders.get(u) || [];
+    for (let a = 0; a < all.length; a += 2) found[all[a]] += w * all[a + 1];
+  });
   return kept.last = found;
 }
 

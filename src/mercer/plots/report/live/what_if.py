@@ -139,6 +139,7 @@ def script() -> str:
     text = "".join((HERE / name).read_text("utf-8") for name in ("model.js", "panel.js"))
     text = BLANKS.sub(lambda found: found[1] or found[2] or found[3], COMMENTS.sub("", text))
     text = re.sub(r"\bconst\b", "let", text).replace(";}", "}")
+    text = re.sub(r"([=!])==", r"\1=", text)  # no two values of different types are compared
     short = {
         name: f"${ascii_letters[i % 52]}{i // 52 or ''}" for i, name in enumerate(NAMES.split())
     }
