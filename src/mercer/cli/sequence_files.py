@@ -90,7 +90,7 @@ class SequenceFile(Lines):
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
         records = [line.partition("\n") for _, line in lines]
         named = [head.strip().partition(" ") for head, _, _ in records]
-        columns = {"id": [name for name, _, _ in named]}
+        columns: dict[str, list] = {"id": [name for name, _, _ in named]}
         if any(more for _, _, more in named):
             columns["description"] = [more.strip() or None for _, _, more in named]
         columns["sequence"] = [letters or None for _, _, letters in records]
