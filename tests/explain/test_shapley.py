@@ -21,7 +21,7 @@ from mercer import (
     load,
     save,
 )
-from mercer.explain import exact, shapley_interactions, shapley_values
+from mercer.explain import exact, separated_sum, shapley_interactions, shapley_values
 from mercer.explain.background import standing
 from mercer.explain.coalitions import (
     Mixed,
@@ -30,7 +30,6 @@ from mercer.explain.coalitions import (
     permuted,
     values_of_game,
 )
-from mercer.explain.game import _separated, explained_model
 from mercer.kernels import RBF, Laplacian, Linear, Match, TableKernel
 from mercer.selection.automatic import KernelMachine
 
@@ -304,18 +303,18 @@ def test_weights_are_shares_and_nearer_than_equal_ones():
     random = np.random.default_rng(2)
     many = random.normal(size=(800, 3))
     model = SVR(gamma=0.1).fit(many[:200], many[:200, 0] * many[:200, 1])
-    (f,), _ = _separated(explained_model(model, many, None), [[0], [1], [2]])
-    found = standing(f, many, f.sum.encode(many), random)
+    f, encode = separated_sum(model, many)
+    found = standing(f, many, encode(many), random)
     assert len(found.weights) == len(found.rows) <= 100
     assert (found.weights > 0).all()
     assert_allclose(found.weights.sum(), 1)
     assert 0 < found.nearer < 0.5  # rows that are drawn: 1 / 2
     assert_allclose(found.weights @ found.rows, many.mean(axis=0), atol=0.03)
-    few = standing(f, many[:60], f.sum.encode(many[:60]), random)
+    few = standing(f, many[:60], encode(many[:60]), random)
     assert_allclose(few.weights, 1 / 60)
     assert few.nearer == 0.5
     same = np.repeat(many[:1], 300, axis=0)  # one row stands for all
-    alone = standing(f, same, f.sum.encode(same), random)
+    alone = standing(f, same, encode(same), random)
     assert_allclose(alone.rows, many[:1].repeat(len(alone.rows), axis=0))
     assert np.isfinite(alone.nearer)
 

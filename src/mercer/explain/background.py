@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-from mercer.explain.exact import Separated, product_of
-from mercer.kernels import NotSeparable
-from mercer.learners.base import KernelSum
+from mercer.explain.exact import Separated, product_of, separated_summands
 from mercer.samples import Categories, EncodedColumns, Samples
 from mercer.streams import take_rows
 
@@ -117,23 +115,22 @@ def standing(
 
 
 def kept_rows(
-    summands: Sequence[Any], owner: Mapping[int, int], M: EncodedColumns, seed: int, memory: int
-) -> Background:
+    summands: Sequence[Any], columns: Mapping[Any, Sequence], M: EncodedColumns, seed: int,
+    memory: int,
+) -> Background:  # fmt: skip
     """Rows of an encoded table that stand for all, for a model to keep.
+
+    ``summands`` and ``columns`` are those of `separated_summands`.
 
     Of a table of objects, whose kernels may take long, they are drawn at random. The matrices that
     choose take at most an eighth of ``memory``, in bytes.
     """
-    random, players = np.random.default_rng(seed), max(owner.values()) + 1
-    most = int(min(CHOSEN_AMONG, np.sqrt(PAIRS / players), np.sqrt(memory / (8 * MATRIX))))
+    random = np.random.default_rng(seed)
+    most = int(min(CHOSEN_AMONG, np.sqrt(PAIRS / len(columns)), np.sqrt(memory / (8 * MATRIX))))
     if most > ROWS and all(isinstance(column, Categories) for column in M.objects.values()):
-        for summand in summands:
-            if isinstance(summand, KernelSum):
-                try:
-                    f = Separated.of(summand, owner)
-                except NotSeparable:
-                    continue
-                return standing(f, M, summand.encode(M), random, most)
+        separated, _ = separated_summands(summands, columns)
+        if separated:
+            return standing(separated[0], M, separated[0].sum.encode(M), random, most)
     return standing(None, M, M, random)
 
 

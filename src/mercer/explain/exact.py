@@ -8,7 +8,7 @@ integral of a polynomial, without a sum over coalitions (src/native/shapley.cpp)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,13 +16,15 @@ from typing import Any
 import numpy as np
 
 from mercer import _native
-from mercer.kernels import Term
+from mercer.kernels import NotSeparable, Term
 from mercer.learners.base import KernelSum
 from mercer.samples import Samples
 from mercer.threads import ordered_map
 
 STRIP = 256  # stored rows of a task
 BLOCK = 500_000  # numbers of the factors of some new rows and a strip
+
+Function = Callable[[Any], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,38 @@ class Separated:
         """
         terms = kernel_sum.kernel.separated(kernel_sum.stored, players)
         return cls(kernel_sum, terms, max(players.values()) + 1)
+
+
+def separated_summands(
+    summands: Sequence[KernelSum | Function],
+    columns: Mapping[Any, Sequence],
+    players: Sequence[Sequence] | None = None,
+) -> tuple[list[Separated], list[Function]]:
+    """The summands of which exact values are known, and the others.
+
+    Parameters
+    ----------
+    summands : list of KernelSum or callable
+    columns : mapping
+        For each column of a user's table its columns in the rows that are read, in their order.
+    players : list of lists, optional
+        The columns of each player in these rows; by default each column of the table is one.
+    """
+    players = list(columns.values()) if players is None else players
+    owner = {c: player for player, own in enumerate(players) for c in own}
+    ordered = [c for own in columns.values() for c in own]
+    places = {place: owner[c] for place, c in enumerate(ordered)}
+    separated, rest = [], []
+    for each in summands:
+        if not isinstance(each, KernelSum):
+            rest.append(each)
+            continue
+        by = owner if each.kernel.reads.of_columns else places
+        try:
+            separated.append(Separated.of(each, by))
+        except NotSeparable:
+            rest.append(each)
+    return separated, rest
 
 
 #: background rows, and for each of some groups of them their numbers, and their weights in its mean

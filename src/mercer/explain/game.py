@@ -24,20 +24,19 @@ from mercer.explain.coalitions import (
     values_of_game,
 )
 from mercer.explain.exact import (
+    Function,
     Separated,
     check_finite,
     coalition_values,
     pair_values,
     player_values,
+    separated_summands,
 )
-from mercer.kernels import NotSeparable
 from mercer.learners.base import KernelLearner, KernelSum
 from mercer.samples import column_names, read
 
 LINKED = 16  # players of a function of exact sums whose coalitions are all computed
 OUTPUTS = (None, "probability")
-
-Function = Callable[[Any], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,8 @@ class Game:
         cls, model: Any, X: Any, background: Any, players: Mapping | None, output: str | None,
         random_state: Any, n_jobs: int | None,
     ) -> Game:  # fmt: skip
-        if not isinstance(model, Explainable):
+        own = isinstance(model, Explainable)  # then it reads rows itself
+        if not own:
             X, background = _rows(X), None if background is None else _rows(background)
             if background is not None and column_names(X) != column_names(background):
                 raise ValueError(
@@ -151,6 +151,7 @@ class Game:
                     f"{column_names(X)}: give rows of one table."
                 )
         explained = explained_model(model, X, output)
+        encode = explained.encode if own else lambda rows: rows
         own_columns = players_of(list(explained.columns), players)
         columns = {
             name: [c for column in own for c in explained.columns[column]]
@@ -162,10 +163,12 @@ class Game:
                 "give background=, the training rows or some of them."
             )
         random = check_random_state(random_state)
-        separated, rest = _separated(explained, list(columns.values()))
-        found, rows = explained.background, explained.encode(X)
+        separated, rest = separated_summands(
+            explained.summands, explained.columns, list(columns.values())
+        )
+        found, rows = explained.background, encode(X)
         if background is not None:
-            kept = explained.encode(background)
+            kept = encode(background)
             f = separated[0] if separated else None
             found = standing(f, kept, kept if f is None else f.sum.encode(kept), random)
         assert found is not None
@@ -286,7 +289,7 @@ def separated_sum(model: Any, X: Any) -> tuple[Separated, Callable[[Any], Any]]:
     """The first kernel sum of a fitted model, with a player for each column of X, and how rows like
     X are encoded for it; a TypeError where there is none."""
     explained = explained_model(model, X, None)
-    separated, _ = _separated(explained, [list(own) for own in explained.columns.values()])
+    separated, _ = separated_summands(explained.summands, explained.columns)
     if not separated:
         raise TypeError(
             f"{type(model).__name__} is no sum of kernels of single columns: give an estimator "
@@ -294,21 +297,3 @@ def separated_sum(model: Any, X: Any) -> tuple[Separated, Callable[[Any], Any]]:
         )
     first = separated[0]
     return first, lambda rows: first.sum.encode(explained.encode(rows))
-
-
-def _separated(model: Explained, columns: list[list]) -> tuple[list[Separated], list[Function]]:
-    """The summands of which exact values are known, and the others."""
-    owner = {c: player for player, own in enumerate(columns) for c in own}
-    ordered = [c for own in model.columns.values() for c in own]
-    places = {place: owner[c] for place, c in enumerate(ordered)}
-    separated, rest = [], []
-    for each in model.summands:
-        if not isinstance(each, KernelSum):
-            rest.append(each)
-            continue
-        by = owner if each.kernel.reads.of_columns else places
-        try:
-            separated.append(Separated.of(each, by))
-        except NotSeparable:
-            rest.append(each)
-    return separated, rest

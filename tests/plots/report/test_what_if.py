@@ -161,18 +161,68 @@ def test_cells_are_read_as_the_model_reads_them(name, live):
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * size_of(model))
 
 
+def of_levels(n):
+    """Categories alone, and a rule on them, as of cars and games."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({f"c{j}": rng.choice(list("abcd"), n) for j in range(8)})
+    same = sum((X[f"c{j}"] == X["c0"]).astype(int) for j in range(1, 4))
+    return X, np.where(same + (X["c5"] == "a") > 1, "yes", "no")
+
+
+def of_texts(n):
+    """Short messages, of which some words tell the class, and a number."""
+    rng = np.random.default_rng(1)
+    plain, told = ["call", "me", "when", "home", "then"], ["win", "free", "cash", "prize", "claim"]
+    spam = rng.random(n) < 0.4
+    said = [" ".join(rng.choice(told if s else plain, 5)) + " " + rng.choice(plain) for s in spam]
+    return pd.DataFrame({"said": said, "hour": rng.integers(0, 24, n)}), np.where(spam, "b", "a")
+
+
+def with_gaps(n):
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(n, 6)), columns=list("uvwxyz"))
+    y = X["u"] * X["v"] + X["w"].abs()
+    return X.mask(rng.random(X.shape) < 0.3), y.to_numpy()
+
+
+def drawn(table, target):
+    rows = pd.DataFrame(table)
+    return rows, rows.pop(target).to_numpy()
+
+
+def made(generator, n, **options):
+    X, y = getattr(datasets, f"make_{generator}")(n, random_state=0, **options)
+    X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    return X, y if y.dtype.kind == "f" and len(np.unique(y)) > 2 else y.astype(str)
+
+
 def bundled(name):
-    if name == "mixed":
-        return table(400)
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
     return X, y.to_numpy(float if name == "diabetes" else str)
 
 
+#: of tables that are at hand everywhere, those that are like the ones of benchmarks/RESULTS.md
+TABLES = {
+    **{name: (lambda name=name: bundled(name))
+       for name in ("wine", "iris", "breast_cancer", "diabetes", "digits")},
+    "mixed": lambda: table(400), "levels": lambda: of_levels(400), "gaps": lambda: with_gaps(400),
+    "texts": lambda: of_texts(300),
+    "throws": lambda: drawn(mercer.datasets.throws(400, 0), "result"),
+    "friedman1": lambda: made("friedman1", 400, noise=0.5),
+    "friedman2": lambda: made("friedman2", 400, noise=20.0),
+    "friedman3": lambda: made("friedman3", 400, noise=0.1),
+    "moons": lambda: made("moons", 400, noise=0.2), "hastie": lambda: made("hastie_10_2", 400),
+    "circles": lambda: made("circles", 400, noise=0.1, factor=0.5),
+    "blobs": lambda: made("blobs", 400, centers=5, cluster_std=3.0),
+    "sparse": lambda: made("sparse_uncorrelated", 400), "swiss": lambda: made("swiss_roll", 400),
+}  # fmt: skip
+
+
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["wine", "iris", "breast_cancer", "diabetes", "mixed"])
+@pytest.mark.parametrize("name", TABLES)
 def test_winners_of_searches_predict_in_a_page(name, live):
-    X, y = bundled(name)
-    order = np.random.default_rng(0).permutation(len(y))
+    X, y = TABLES[name]()
+    order = np.random.default_rng(0).permutation(len(y))[:450]
     train, test = order[:-ROWS], order[-ROWS:]
     automatic = mercer.KernelRegressor if y.dtype.kind == "f" else mercer.KernelClassifier
     model = automatic(trials=4).fit(X.iloc[train], y[train])
@@ -340,5 +390,5 @@ def test_linear_machines_of_texts_predict_in_a_page(learner, count, live):
     model = mercer.KernelClassifier(machines=[given], kind={"said": "text"}).fit(X, y)
     new = pd.DataFrame({"said": [*SAID, "never seen zebra", *X["said"][:4]]})
     np.testing.assert_allclose(
-        values(live(model, new)), model.predict_proba(new), rtol=0, atol=1e-12
+        values(live(model, new)), model.predict_proba(new), rtol=0, atol=1e-6
     )

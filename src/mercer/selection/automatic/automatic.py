@@ -54,6 +54,7 @@ from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_o
 from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
 from mercer.selection.automatic.shown import (
     Reasons,
+    columns_of_sources,
     explained_as,
     find_reasons,
     fitted_html,
@@ -496,11 +497,12 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
 
     def _keep_background(self, M: EncodedColumns) -> None:
         """Keep the rows that explanations compare new rows with."""
-        sources = [feature.source for feature in self.encoder_.features_]
-        numbers = {source: p for p, source in enumerate(dict.fromkeys(sources))}
-        owner = {j: numbers[source] for j, source in enumerate(sources)}
         self.background_, self.background_weights_, self.background_nearer_ = kept_rows(
-            self.machine_.summands(), owner, M, self._seed, Place(self.memory).budget()
+            self.machine_.summands(),
+            columns_of_sources(self.encoder_.features_),
+            M,
+            self._seed,
+            Place(self.memory).budget(),
         )
 
     def code(self) -> str:

@@ -27,6 +27,7 @@ from mercer.machines import OneOutput, times
 from mercer.machines.candidates import Candidate, Recipe, machine_kind
 from mercer.samples import EncodedColumns, Samples
 from mercer.selection.automatic.kernel_machine import KernelMachine
+from mercer.tables import Feature
 
 BLOCK = 4_000_000  # numbers of the largest matrix of contributions
 
@@ -99,15 +100,21 @@ def explained_as(model: Any, output: str | None) -> Explained:
 def _explained(
     model: Any, summands: list, function: Callable, names: list | None, link: Callable | None = None
 ) -> Explained:
-    columns: defaultdict[Any, list[int]] = defaultdict(list)
-    for j, feature in enumerate(model.encoder_.features_):
-        columns[feature.source].append(j)
+    columns = columns_of_sources(model.encoder_.features_)
     background = None
     if model.background_ is not None:
         background = Background(
             model.background_, model.background_weights_, model.background_nearer_
         )
     return Explained(function, model.encode, columns, summands, link, names, background)
+
+
+def columns_of_sources(features: Sequence[Feature]) -> dict[Any, list[int]]:
+    """For each column of a table the columns that an encoder makes of it."""
+    columns: defaultdict[Any, list[int]] = defaultdict(list)
+    for j, feature in enumerate(features):
+        columns[feature.source].append(j)
+    return columns
 
 
 MOST = 5  # columns whose weights are shown

@@ -77,8 +77,9 @@ def _calibrated(part: Any, encoder: TableEncoder, inputs: Inputs) -> dict[str, A
     if "coef" in made:  # of the outputs that are shown
         made["coef"], made["offset"] = size * made["coef"][:, place], size * made["offset"][place]
     made = made | {"offset": np.asarray(made["offset"], float).tolist()}
-    if "coef" in made:
-        made["coef"] = packed(made["coef"])
+    if "coef" in made:  # those of texts are many, and their features in single precision
+        texts = any(part["of"] == "texts" for part in made.get("parts", ()))
+        made["coef"] = packed(made["coef"], "f4" if texts else "f8")
     bias = np.atleast_1d(np.asarray(finish.bias, float)).tolist()
     return made | {"slope": float(finish.slope), "bias": bias}
 
