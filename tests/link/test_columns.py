@@ -149,6 +149,20 @@ def test_kinds():
     assert judge(damaged) == "date"
 
 
+def test_letters_before_codes_are_those_of_a_country():
+    rng = np.random.default_rng(0)
+    plain = rng.integers(10**8, 10**9, 60).astype(str).tolist()
+    written = [f"GB {text[:3]} {text[3:7]} {text[7:]}" for text in plain]
+    assert judge(plain + written) == "digits"
+    sides = [cells_of(np.array(texts, object)) for texts in (plain, written)]
+    hints = [kinds.DIGITS.hint(cells.texts) for cells in sides]
+    assert hints == ["", "gb"]
+    both = coded("tax", kinds.DIGITS, sides, hints)
+    assert (both.codes[:60] == both.codes[60:]).all()
+    assert kinds.DIGITS.hint(["a1", "b2", "c3"]) == ""
+    assert kinds.DIGITS.read(["gb", "gb1"], "gb") == ["gb", "1"]
+
+
 def test_a_sample_tells_the_shares_of_all_records():
     often = ["12345678"] * 9000
     rare = [f"text {i}" for i in range(6000)]

@@ -8,6 +8,7 @@ and 7 that one of them is missing. `judged` says of which kind a column is.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,6 +30,8 @@ RUN, RUNS = 5, 4  # symbols of a run of a text without blanks, and how many of t
 FEW, OFTEN = 12, 20  # levels of a category, and records of each of them
 SHARE = 0.8  # of the records that have to be of a kind
 MOST_WEIGHT = 40.0  # bits of a word
+SAMPLE, LEADING = 1000, re.compile(r"\D*")  # values that tell how they are written
+LONG, LAST = 8, 5  # signs of a long code, and so many of its last ones
 
 #: what two codes of a column agree in, for lists of pairs
 Compare = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -59,9 +62,10 @@ class Shares:
     hashes : ndarray of uint64, ascending
         Those that more than one record has.
     shares : ndarray
-        Their shares of the records.
+        Their shares of the records, without one record of each: where two are compared, one is the
+        other one's.
     other : float
-        The share of any other value.
+        The share of any other value: one record.
     """
 
     hashes: np.ndarray
@@ -73,7 +77,7 @@ class Shares:
         hashes, place = np.unique(hashes, return_inverse=True)
         counts = np.bincount(place, counts, len(hashes))
         kept = counts > 1
-        return cls(hashes[kept], counts[kept] / max(total, 1), 1 / max(total, 1))
+        return cls(hashes[kept], (counts[kept] - 1) / max(total, 1), 1 / max(total, 1))
 
     def at(self, hashes: np.ndarray) -> np.ndarray:
         """The share of each."""
@@ -143,6 +147,10 @@ class LinkKind:
     stands = False
     counts = True
     levels: tuple[int, ...] = (1, 2, 3, 4)  # beside 0 and 5
+
+    def hint(self, texts: list[str]) -> str:
+        """How the values of one table are written."""
+        return ""
 
     def read(self, texts: list[str], hint: str) -> list[str]:
         """Cleaned texts as values that are compared; two ways of writing become one."""
@@ -262,14 +270,25 @@ class _Text(LinkKind):
 class _Digits(LinkKind):
     name, said, levels = "digits", "by edits of one or two signs", (1, 3, 4)
 
+    def hint(self, texts: list[str]) -> str:
+        """The letters before the digits, as of a country, where most values have the same."""
+        bare = Counter(re.sub(r"[\W_]+", "", text) for text in texts[:SAMPLE])
+        before = Counter(LEADING.match(text)[0] for text in bare)  # type: ignore[index]
+        letters, times = max(before.items(), key=lambda item: item[1], default=("", 0))
+        return letters if times > SHARE * len(bare) else ""
+
     def read(self, texts: list[str], hint: str) -> list[str]:
-        return [re.sub(r"[\W_]+", "", text) or text for text in texts]
+        bare = (re.sub(r"[\W_]+", "", text) for text in texts)
+        return [text.removeprefix(hint) or given for text, given in zip(bare, texts)]
 
     def parts(self, column: Coded) -> list[View]:
+        # of long ones the last signs, whatever stands before them
         halves = [
-            ["a" + text[: (len(text) + 1) // 2], "b" + text[len(text) // 2 :]] * (len(text) >= 4)
+            ["a" + text[: (len(text) + 1) // 2],
+             "b" + (text[-LAST:] if len(text) >= LONG else text[len(text) // 2 :])]
+            * (len(text) >= 4)
             for text in column.values
-        ]
+        ]  # fmt: skip
         return [View("~", _numbered(halves))]
 
     def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
@@ -278,6 +297,10 @@ class _Digits(LinkKind):
 
 class _Date(LinkKind):
     name, said = "date", "by year, month and day, and edits of digits"
+
+    def hint(self, texts: list[str]) -> str:
+        """How day, month and year follow each other."""
+        return order_of(texts[:1000])[0]
 
     def read(self, texts: list[str], hint: str) -> list[str]:
         found = [as_date(text, hint) for text in texts]
@@ -399,9 +422,16 @@ def numbers_in(text: str) -> str:
     return " ".join(sorted({run.lstrip("0") or "0" for run in re.findall(r"\d+", text)}))
 
 
-def order_in(texts: list[str]) -> str:
-    """How day, month and year follow each other in the texts of one table."""
-    return order_of(texts[:1000])[0]
+def is_code(text: str) -> bool:
+    """Whether a text is one word with digits, or has twice as many digits as letters.
+
+    Examples
+    --------
+    >>> [is_code(text) for text in ("ab-123", "gb 616 5481 23", "12 main st")]
+    [True, True, False]
+    """
+    digits = sum(map(str.isdigit, text))
+    return bool(CODE.fullmatch(text)) or (digits > 0 and digits >= 2 * sum(map(str.isalpha, text)))
 
 
 def judged(texts: list[str], weights: np.ndarray, different: int, known: int) -> LinkKind:
@@ -423,7 +453,7 @@ def judged(texts: list[str], weights: np.ndarray, different: int, known: int) ->
         return DIGITS
     if different < FEW and known > OFTEN * different:
         return CATEGORY
-    if share(CODE.fullmatch) > SHARE:
+    if share(is_code) > SHARE:
         return DIGITS
     words = np.diff(_native.link_words(*Symbols.of(texts))[3])
     return TEXT if (words * weights).sum() / total >= 1.8 else NAME

@@ -199,9 +199,13 @@ def _match_classes(tables: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return np.isin(np.arange(len(tables)), taken)
 
 
-def by_frequency(u: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Bits that equal values weigh more, because few records have them."""
-    return np.clip(np.log2(max(u[EQUAL], LEAST) / np.maximum(shares, LEAST)), -CUT, CUT)
+def by_frequency(u: np.ndarray, shares: np.ndarray, least: float) -> np.ndarray:
+    """Bits that equal values weigh more, because few records have them.
+
+    ``least`` is the share of one record: where values are equal by chance even less often, as
+    those of identifiers, this cannot be seen.
+    """
+    return np.clip(np.log2(max(u[EQUAL], least) / np.maximum(shares, LEAST)), -CUT, CUT)
 
 
 def random_table(

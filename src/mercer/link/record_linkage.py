@@ -329,7 +329,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             equal = np.flatnonzero(levels[:, k] == EQUAL)
             codes = column.codes[left[equal]]
             own = shares.at(column.hashes)[codes] if len(equal) else np.zeros(0)
-            parts[equal, k] += by_frequency(mixture.u[k], own)
+            parts[equal, k] += by_frequency(mixture.u[k], own, shares.other)
         return parts
 
     def _scored(

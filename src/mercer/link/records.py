@@ -6,14 +6,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.link.columns import Cells, Coded, alias_keys, cells_of, coded, sampled
 from mercer.link.kinds import (
-    DATE,
     ELSEWHERE,
     GIVEN,
     GONE,
@@ -25,7 +24,6 @@ from mercer.link.kinds import (
     is_blank,
     judged,
     numbers_in,
-    order_in,
 )
 from mercer.tables import ReadTable
 from mercer.threads import ordered_map
@@ -50,8 +48,9 @@ class LinkColumn:
         Its name in the second table.
     kind : str
         "category", "name", "text", "digits", "date", "number" or "numbers in a text".
-    dates : list of str
-        How day, month and year follow each other, in each table.
+    hints : list of str
+        How values are written in each table: the order of day, month and year, or the letters
+        before the digits.
     partner : str
         The column in which its values stand by mistake.
     source : str
@@ -63,7 +62,7 @@ class LinkColumn:
     name: str
     other: str
     kind: str = ""
-    dates: list[str] = None  # type: ignore[assignment]
+    hints: list[str] = field(default_factory=list)
     partner: str = ""
     source: str = ""
     reason: str = ""
@@ -241,7 +240,7 @@ class Records:
         def one(column: LinkColumn) -> tuple[LinkColumn, Coded | None]:
             sides = [cells_of(values) for values in _sides(column, tables, names)]
             if known:
-                hints = [*column.dates, *column.dates][: len(sides)]
+                hints = [*column.hints, *column.hints][: len(sides)]
                 return column, coded(column.name, KINDS[column.kind], sides, hints)
             if kinds.get(column.name) == "drop":
                 return replace(column, reason="as asked for"), None
@@ -254,7 +253,7 @@ class Records:
                 GIVEN[kinds[column.name]] if given
                 else judged(texts, weights, *_sizes(sides))
             )  # fmt: skip
-            hints = [order_in(cells.texts) if kind is DATE else "" for cells in sides]
+            hints = [kind.hint(cells.texts) for cells in sides]
             found = coded(column.name, kind, sides, hints)
             if is_blank(found.symbols):
                 return replace(column, reason="no value has a letter or a digit"), None
@@ -262,7 +261,7 @@ class Records:
                 return replace(column, reason="all its values are equal"), None
             if not given and _identifies(found):
                 return replace(column, reason="its values are all different"), None
-            return replace(column, kind=kind.name, dates=hints), found
+            return replace(column, kind=kind.name, hints=hints), found
 
         order = asked if known else sorted(asked, key=lambda column: column.name)
         made = list(ordered_map(one, order, n_jobs))
