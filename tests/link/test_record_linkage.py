@@ -9,9 +9,10 @@ import pytest
 from sklearn.base import clone
 
 import mercer
-from mercer import RecordLinkage
+from mercer import RecordLinkage, kernels
 from mercer.datasets import registers
-from mercer.link import Pairs, records
+from mercer.distances import Edit, Minkowski
+from mercer.link import Pairs, records, sample_columns
 
 TABLES = {}
 
@@ -430,3 +431,52 @@ def test_one_to_one(one_to_one):
     pairs = fitted(one_to_one=one_to_one).pairs_
     unique = len(np.unique(pairs.left)) == len(pairs) == len(np.unique(pairs.right))
     assert unique or not one_to_one
+
+
+# --- samples of any kind --------------------------------------------------------------------------
+
+
+def test_columns_of_any_kind_take_part_by_a_distance(tmp_path):
+    A, B, truth = tables(400, 2)
+    rng = np.random.default_rng(0)
+    A, B = A[["first_name", "last_name"]].copy(), B[["first_name", "last_name"]].copy()
+    places = rng.normal(size=(800, 2)) * 50
+    words = [frozenset(rng.choice([*"abcdefghijklmnop"], 6, replace=False)) for _ in range(800)]
+    own = {j: i for i, j in truth}
+    mine = [own.get(j, 400 + j) for j in range(len(B))]
+    A["at"] = [places[i].tolist() for i in range(len(A))]
+    B["at"] = [(places[i] + rng.normal(0, 0.5, 2)).tolist() for i in mine]
+    A["has"] = [set(words[i]) for i in range(len(A))]
+    B["has"] = [set(list(words[i])[: 5 + j % 2]) for j, i in enumerate(mine)]
+    plain = RecordLinkage(["first_name", "last_name"]).fit(A, B)
+    distances = {"at": Minkowski(), "has": kernels.Jaccard()}
+    model = RecordLinkage(distances=distances).fit(A, B)
+    assert f1(model.pairs_, truth) > max(0.95, f1(plain.pairs_, truth))
+    said = {column.name: column.said() for column in model.columns_}
+    assert said["at"] == "at: samples, by a distance"
+    order = np.random.default_rng(1).permutation(len(B))
+    moved = RecordLinkage(distances=distances).fit(A, B.iloc[order]).pairs_
+    assert {(i, order[j]) for i, j in found(moved)} == found(model.pairs_)
+    near = model.pairs_[:9]
+    for k, (i, j) in enumerate(zip(near.left, near.right)):
+        assert model.score_pairs([[0, 0]], A.iloc[[i]], B.iloc[[j]]).weight[0] == near.weight[k]
+    mercer.save(model, tmp_path / "m")
+    same(mercer.load(tmp_path / "m").predict(A, B), model.pairs_, 0)
+
+
+def test_wrong_distances():
+    A, B, _ = tables()
+    with pytest.raises(ValueError, match="distances: no column 'plac' is compared"):
+        RecordLinkage(distances={"plac": Minkowski()}).fit(A, B)
+    with pytest.raises(TypeError, match="distances: place='edit'; give a distance"):
+        RecordLinkage(distances={"place": "edit"}).fit(A, B)
+    model = RecordLinkage(distances={"place": Edit(), "number": Edit()}).fit(A, B)
+    assert f1(model.pairs_, tables()[2]) > 0.95
+
+
+def test_paired_distances_are_those_of_the_matrix():
+    X = np.random.default_rng(0).normal(size=(9, 3))
+    D, distance = Minkowski()(X), Minkowski()
+    a, b = np.random.default_rng(1).integers(0, 9, (2, 60))
+    np.testing.assert_allclose(sample_columns.paired(distance, X, a, b), D[a, b], atol=1e-7)
+    assert sample_columns.paired(distance, X, a[:0], b[:0]).shape == (0,)

@@ -228,6 +228,7 @@ class Coded:
     values: list[str]
     codes: np.ndarray
     first: int
+    samples: Any = None  # the values of a column that a distance compares
 
     @cached_property
     def symbols(self) -> Symbols:

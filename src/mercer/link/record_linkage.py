@@ -25,6 +25,7 @@ from mercer.link.records import (
     checked_kinds,
     matched_columns,
 )
+from mercer.link.sample_columns import checked_distances
 from mercer.persistence import KeepsRecords, fields, floats, number, unread, whole
 from mercer.samples import check_count, check_flag, is_number
 from mercer.tables import ReadTable
@@ -67,6 +68,9 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         means all that both tables have.
     kind : dict, optional
         What a column is: "category", "name", "text", "digits", "date", "number" or "drop".
+    distances : dict, optional
+        Distances or kernels of columns whose cells are samples of any kind: sets, vectors, series,
+        graphs, molecules, places. Two cells agree the more, the fewer random pairs are as near.
     threshold : float from 0 to 1, default=0.5
         The least probability of a match.
     one_to_one : bool, default=False
@@ -146,6 +150,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     columns: Mapping | Sequence | None = None
     _: KW_ONLY
     kind: Mapping | None = None
+    distances: Mapping | None = None
     threshold: float = 0.5
     one_to_one: bool = False
     relatives: int = 2
@@ -189,7 +194,8 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         asked = matched_columns(tables[0], tables[1] if len(tables) > 1 else None, self.columns)
         kinds = checked_kinds(self.kind, asked)
         known = labelled_pairs(pairs, labels, tables)
-        records = self._used(Records.read(tables, asked, kinds, self.n_jobs))
+        self._samples = checked_distances(self.distances, {column.name for column in asked})
+        records = self._used(Records.read(tables, asked, kinds, self.n_jobs, samples=self._samples))
         raise_if_stopped()
         views = Views(records.columns, self.max_block, self.n_jobs)
         ranks = records.ranks()
@@ -402,7 +408,8 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
 
     def _read_new(self, A: Any, B: Any = None) -> Records:
         tables = [ReadTable.of(table) for table in (A, B) if table is not None]
-        return Records.read(tables, self.columns_, {}, self.n_jobs, known=True)
+        columns, samples = self.columns_, self._samples
+        return Records.read(tables, columns, {}, self.n_jobs, known=True, samples=samples)
 
     # --- what was learnt --------------------------------------------------------------------------
 

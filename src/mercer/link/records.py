@@ -25,6 +25,7 @@ from mercer.link.kinds import (
     judged,
     numbers_in,
 )
+from mercer.link.sample_columns import SampleKind, read_samples
 from mercer.tables import ReadTable
 from mercer.threads import ordered_map
 
@@ -72,7 +73,8 @@ class LinkColumn:
         if self.reason:
             return f"{self.name}: left out, {self.reason}"
         more = f"; values may stand in {self.partner}" if self.partner else ""
-        return f"{self.name}: {self.kind}, {KINDS[self.kind].said}{more}"
+        kind = KINDS.get(self.kind, SampleKind)
+        return f"{self.name}: {self.kind}, {kind.said}{more}"
 
 
 # --- which columns --------------------------------------------------------------------------------
@@ -232,13 +234,22 @@ class Records:
         n_jobs: int | None,
         *,
         known: bool = False,
+        samples: Mapping[str, SampleKind] | None = None,
     ) -> Records:
-        """Read tables; with ``known`` columns are as in a fit, and are not judged again."""
+        """Read tables; with ``known`` columns are as in a fit, and are not judged again.
+
+        ``samples`` are the columns that distances compare.
+        """
+        by_distance = samples or {}
         names = [{str(name): name for name in table.names} for table in tables]
         asked = [column for column in columns if not column.source and not column.reason]
 
         def one(column: LinkColumn) -> tuple[LinkColumn, Coded | None]:
-            sides = [cells_of(values) for values in _sides(column, tables, names)]
+            arrays = _sides(column, tables, names)
+            if column.name in by_distance and kinds.get(column.name) != "drop":
+                read = read_samples(column.name, by_distance[column.name], arrays, known=known)
+                return replace(column, kind=read.kind.name), read
+            sides = [cells_of(values) for values in arrays]
             if known:
                 hints = [*column.hints, *column.hints][: len(sides)]
                 return column, coded(column.name, KINDS[column.kind], sides, hints)
