@@ -3,8 +3,8 @@ Who is in both registers?
 =========================
 
 Two registers hold people of the same town. There is no common key: names are misspelt, people
-have moved, first and last names are exchanged. We link them without rules and without labels, and look at
-how the model came to its weights.
+have moved, first and last names are exchanged. We link them without rules and without labels, and
+look at how the model came to its weights.
 """
 
 import matplotlib.pyplot as plt

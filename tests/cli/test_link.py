@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from cli.runner import command, printed
+from mercer.cli import link
 from mercer.datasets import registers
 
 NAMES = "first_name", "last_name", "born", "street", "number", "place"
@@ -56,6 +57,13 @@ def test_two_tables_are_linked(capsys):
     cluster = {(t, r): c for t, r, c in clusters.iter_rows()}
     for left, right, c in table.select("left_row", "right_row", "cluster").iter_rows():
         assert cluster["left", left] == cluster["right", right] == c
+
+
+def test_pairs_are_written_in_blocks(monkeypatch):
+    assert command("link", "old.csv", "new.csv", "--id", "id", "-o", "one.csv") == 0
+    monkeypatch.setattr(link, "BLOCK", 7)
+    assert command("link", "old.csv", "new.csv", "--id", "id", "-o", "two.csv") == 0
+    assert Path("one.csv").read_bytes() == Path("two.csv").read_bytes()
 
 
 def test_one_table_and_json(capsys):

@@ -1,8 +1,9 @@
 """Record linkage: which records of one or two tables are the same thing (`RecordLinkage`).
 
 columns.py cleans and codes the values of a column, kinds.py says what of them survives an error and
-how two agree (sample_columns.py by a distance), records.py which columns belong together; candidates.py finds pairs, model.py and
-learning.py learn what matches have in common, and pairs.py holds the result.
+how two agree (sample_columns.py by a distance), records.py which columns belong together;
+candidates.py finds pairs, model.py and learning.py learn what matches have in common, and pairs.py
+holds the result.
 """
 
 from mercer.link.learning import LevelWeight, PairClass
