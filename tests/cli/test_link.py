@@ -66,6 +66,26 @@ def test_pairs_are_written_in_blocks(monkeypatch):
     assert Path("one.csv").read_bytes() == Path("two.csv").read_bytes()
 
 
+def test_a_killed_run_goes_on(monkeypatch, capsys):
+    from mercer.link import record_linkage
+
+    learn = record_linkage.learn
+    asked = ("link", "old.csv", "new.csv", "--id", "id", "--quiet")
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(record_linkage, "learn", stopped)
+    assert command(*asked) == 130
+    assert not Path("links.csv").exists()
+    assert Path("links.csv.work/levels.npy").exists()
+    monkeypatch.setattr(record_linkage, "learn", learn)
+    monkeypatch.setattr(record_linkage, "choose_passes", stopped)  # it is not asked again
+    assert command(*asked) == 0
+    assert f1() > 0.9
+    assert not Path("links.csv.work").exists()
+
+
 def test_one_table_and_json(capsys):
     both = pl.concat([pl.read_csv("old.csv"), pl.read_csv("new.csv")], how="vertical_relaxed")
     both.write_parquet("both.parquet")

@@ -12,7 +12,7 @@ import mercer
 from mercer import RecordLinkage, kernels
 from mercer.datasets import registers
 from mercer.distances import Edit, Minkowski
-from mercer.link import Pairs, records, sample_columns
+from mercer.link import Pairs, record_linkage, records, sample_columns
 
 TABLES = {}
 
@@ -195,6 +195,52 @@ def test_a_pair_weighs_the_same_alone_as_among_others():
         assert (alone.levels[0] == near.levels[k]).all()
     turned = model.score_pairs(pairs[:, ::-1], B, A)
     assert (turned.levels >= 0).all()
+
+
+# --- a fit that was killed ------------------------------------------------------------------------
+
+
+def test_a_fit_that_was_killed_goes_on(tmp_path, monkeypatch):
+    A, B, _ = tables()
+    asked = []
+
+    def stopped(self, left, right):
+        raise KeyboardInterrupt
+
+    def counted(*arguments):
+        asked.append(arguments)
+        return choose(*arguments)
+
+    choose = record_linkage.choose_passes
+    monkeypatch.setattr(record_linkage, "choose_passes", counted)
+    whole = records.Comparer.levels
+    monkeypatch.setattr(records.Comparer, "levels", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        RecordLinkage().fit(A, B, work=tmp_path / "w")
+    monkeypatch.setattr(records.Comparer, "levels", whole)
+    names = {path.name for path in (tmp_path / "w").iterdir()}
+    assert names == {"plan.json", "passes.npy", "candidates.npy"}
+    model = RecordLinkage().fit(A, B, work=tmp_path / "w")
+    assert len(asked) == 1
+    same(model.near_, fitted().near_, 0)
+    assert model.passes_ == fitted().passes_
+    again = RecordLinkage().fit(A, B, work=tmp_path / "w")
+    same(again.near_, fitted().near_, 0)
+    for name in ("levels", "candidates", "passes"):  # what is damaged is made again
+        (tmp_path / "w" / f"{name}.npy").write_bytes(b"x")
+        same(RecordLinkage().fit(A, B, work=tmp_path / "w").near_, fitted().near_, 0)
+    np.save(tmp_path / "w" / "candidates.npy", np.array([2**63], np.uint64))
+    np.save(tmp_path / "w" / "levels.npy", np.full((1, 6), 9, np.uint8))
+    same(RecordLinkage().fit(A, B, work=tmp_path / "w").near_, fitted().near_, 0)
+    count = len(asked)
+    other = RecordLinkage(max_block=20).fit(A, B, work=tmp_path / "w")  # another job
+    assert len(asked) == count + 1
+    same(other.near_, RecordLinkage(max_block=20).fit(A, B).near_, 0)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(ValueError, match=r"holds 'letter.txt', which is not of a fit"):
+        RecordLinkage().fit(A, B, work=tmp_path / "mine")
+    assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
 
 
 # --- new tables, files ----------------------------------------------------------------------------

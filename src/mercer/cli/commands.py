@@ -167,7 +167,8 @@ def link(
 ) -> int:
     """Find records that are the same person, firm or thing, in two tables or within one.
 
-    No rules and no labels are needed. Writes left_row, right_row, probability, match_weight,
+    No rules and no labels are needed. A run that was killed goes on where it was when the same
+    command is given again. Writes left_row, right_row, probability, match_weight,
     cluster, and for each column its weight in bits and its level, 0 to 5 (6: in another column; 7:
     missing).
 

@@ -44,14 +44,17 @@ def link_tables(options: LinkOptions) -> int:
     given = [path for path in (options.left, options.right) if path is not None]
     tables = [Tables([path], options.read.reading()) for path in given]
     check_paths(
-        options.written, [path for table in tables for path in table.paths], force=options.force
+        options.written,
+        [path for table in tables for path in table.paths],
+        force=options.force,
+        folders=[("the work folder", options.folder)],
     )
     values = [read_columns(table.frame()) for table in tables]
     names = [[str(name) for name in columns] for columns in values]
     faults = _faults(options, tables, names)
     refuse(faults)
     read = [ReadTable(columns) for columns in values]
-    from mercer.link import RecordLinkage  # loads libraries
+    from mercer.link import RecordLinkage, forget_stages  # loads libraries
 
     model = RecordLinkage(
         _named(options, names) or None, kind=_kinds(options, names), threshold=options.threshold,
@@ -63,7 +66,7 @@ def link_tables(options: LinkOptions) -> int:
     with told(hidden=options.quiet) as tell, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         tell("Comparing records")
-        model.fit(*read, pairs=pairs, labels=labels)
+        model.fit(*read, pairs=pairs, labels=labels, work=options.folder)
         tell("Writing")
         _write(options, model, read)
         notes += [str(warning.message) for warning in warned]
@@ -72,6 +75,7 @@ def link_tables(options: LinkOptions) -> int:
 
             called = [table.paths[0].name if table.paths else table.label for table in tables]
             write_link_report(options.report, model, *read, names=called, notes=notes)
+    forget_stages(options.folder)
     _say(screen, options, model, read, notes)
     if options.json:
         print(json_text.dumps(_facts(options, model, read, notes)))

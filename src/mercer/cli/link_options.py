@@ -99,6 +99,11 @@ class LinkOptions:
         """The files that are read."""
         return [path for path in (self.left, self.right, self.labels) if path is not None]
 
+    @property
+    def folder(self) -> Path:
+        """Where stages are kept until the output is written."""
+        return self.output.with_name(f"{self.output.name}.work")
+
     def check(self) -> None:
         """Refuse, before any table is read, what no table could make right."""
         check_paths(self.written, self.inputs, force=self.force)

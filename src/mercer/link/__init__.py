@@ -12,3 +12,6 @@ from mercer.link.record_linkage import RecordLinkage
 from mercer.link.records import LinkColumn
 
 __all__ = ["LevelWeight", "LinkColumn", "PairClass", "Pairs", "RecordLinkage"]
+
+# what the command uses, and no user needs
+from mercer.link.kept_stages import forget_stages

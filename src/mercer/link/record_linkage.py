@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
@@ -11,8 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+import mercer
 from mercer.estimator import estimator
 from mercer.link.candidates import Pass, Views, choose_passes, room_of
+from mercer.link.kept_stages import KeptStages, are_levels, are_pairs
 from mercer.link.kinds import ELSEWHERE, EQUAL, GONE, LEVELS, Shares, word_shares
 from mercer.link.learning import LevelWeight, PairClass, learn
 from mercer.link.model import LEAST, Mixture, Patterns, by_frequency, learn_scales, probability
@@ -166,7 +169,9 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     # --- fit --------------------------------------------------------------------------------------
 
     @fitting
-    def fit(self, A: Any, B: Any = None, *, pairs: Any = None, labels: Any = None) -> Self:
+    def fit(
+        self, A: Any, B: Any = None, *, pairs: Any = None, labels: Any = None, work: Any = None
+    ) -> Self:
         """Link the records of a table A, or those of A with those of B.
 
         Parameters
@@ -176,6 +181,9 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             Rows of pairs whose truth is known.
         labels : array of shape (k,), optional
             Whether each of them is a match.
+        work : str or path, optional
+            A folder in which passes, candidates and levels are kept, so that a fit to the same
+            tables that was killed goes on.
 
         Raises
         ------
@@ -197,18 +205,34 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         self._samples = checked_distances(self.distances, {column.name for column in asked})
         records = self._used(Records.read(tables, asked, kinds, self.n_jobs, samples=self._samples))
         raise_if_stopped()
-        views = Views(records.columns, self.max_block, self.n_jobs)
-        ranks = records.ranks()
-        passes = choose_passes(
-            views, ranks, float(self.pairs_per_record), np.ones(len(records.columns))
+        ranks, kept = records.ranks(), KeptStages(work, self._plan(records))
+        made: list[Views] = []
+
+        def views() -> Views:
+            if not made:
+                made.append(Views(records.columns, self.max_block, self.n_jobs))
+            return made[0]
+
+        even = np.ones(len(records.columns))
+        told = kept.value(
+            "passes", lambda: choose_passes(views(), ranks, float(self.pairs_per_record), even)
         )
-        candidates = views.found_by(room_of(passes, records.n))
+        passes = [Pass(tuple(map(tuple, places)), *rest) for places, *rest in told]
+        candidates = kept.array(
+            "candidates", lambda: views().found_by(room_of(passes, records.n)),
+            lambda found: are_pairs(found, records.n),
+        )  # fmt: skip
         left, right = _sides(candidates)
-        del candidates, views
+        del candidates
+        made.clear()
         raise_if_stopped()
         shares = [word_shares(column) for column in records.columns]
         comparer = Comparer(records, shares, self.n_jobs)
-        levels = comparer.levels(left, right)
+        shape = len(left), len(records.columns)
+        levels = kept.array(
+            "levels", lambda: comparer.levels(left, right),
+            lambda found: are_levels(found, shape),
+        )  # fmt: skip
         used = np.array([
             spec.source != "" or not len(level) or _agrees(level)
             for spec, level in zip(records.specs, levels.T)
@@ -252,6 +276,18 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         self._finish(records)
         self._warn(records)
         return self
+
+    def _plan(self, records: Records) -> dict[str, Any]:
+        """All that candidates and their levels depend on."""
+        digest = hashlib.sha256()
+        for column in records.columns:
+            digest.update(column.codes.tobytes() + column.hashes.tobytes())
+        return {
+            "mercer": mercer.__version__, "columns": [vars(spec) for spec in records.specs],
+            "first": records.first, "max_block": int(self.max_block),
+            "pairs_per_record": float(self.pairs_per_record), "tables": digest.hexdigest(),
+            "distances": repr(self.distances),
+        }  # fmt: skip
 
     def _finish(self, records: Records) -> None:
         self.pairs_ = self._chosen(self.near_, records)
