@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.persistence import write_whole
+from mercer.persistence import read_json, write_whole
 
 PLAN = "plan.json"
 
@@ -66,11 +66,11 @@ class KeptStages:
         def as_bytes() -> np.ndarray:
             return np.frombuffer(json.dumps(make()).encode(), np.uint8)
 
-        return json.loads(self.array(name, as_bytes, _is_json).tobytes())
+        return read_json(self.array(name, as_bytes, _is_json).tobytes())
 
 
 def _is_json(array: np.ndarray) -> bool:
-    json.loads(array.tobytes())  # a ValueError where it is none
+    read_json(array.tobytes())  # a ValueError where it is none
     return True
 
 
