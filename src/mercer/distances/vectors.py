@@ -132,7 +132,10 @@ class Minkowski(Rooted):
     def term(self, X: Samples, Z: Samples, j: int) -> np.ndarray:
         if np.isinf(self.p):
             return super().term(X, Z, j)
-        gaps = np.abs(np.subtract.outer(*(_column(side, j) for side in (X, Z))))
+        gaps = np.subtract.outer(_column(X, j), _column(Z, j))
+        if self.p == 2:
+            return np.square(gaps, out=gaps)
+        gaps = np.abs(gaps, out=gaps)
         return (gaps != 0).astype(gaps.dtype) if self.p == 0 else gaps ** float(self.p)
 
     def weight_slopes(self, X: Any, Z: Any, coef: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from mercer.learners.base import KernelSum
 from mercer.samples import Samples
 from mercer.threads import ordered_map
 
-STRIP = 256  # stored rows of a task
+STRIP = 512  # stored rows of a task
 BLOCK = 500_000  # numbers of the factors of some new rows and a strip
 
 Function = Callable[[Any], np.ndarray]

@@ -41,8 +41,8 @@ def test_a_model_that_cannot_run_in_a_page_says_why():
     for reason, machines in names.items():
         model = fitted(machines, X, y, "numbers")
         assert said_of(model, X, y) == f"This model cannot predict in a page: {reason}."
-    texts = mercer.KernelRegressor(machines=[machine("linear")], kind={"said": "text"})
-    assert "are not written in JavaScript" in said_of(texts.fit(X, y), X, y)
+    sets = mercer.KernelRegressor(machines=[machine("linear")], kind={"said": "set"})
+    assert "it reads 'said', whose kind is set." in said_of(sets.fit(X, y), X, y)
     ridge = mercer.KernelRidge(kernel="rbf").fit(X[["size", "rooms"]], y)
     assert "only models of KernelClassifier" in said_of(ridge, X[["size", "rooms"]], y)
     ranks = fitted([machine("ridge", "gaussian")], X, y, "numbers", metric="mae",
