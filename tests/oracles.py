@@ -1006,11 +1006,13 @@ def gapped(k_, x, z, S):
         if k_.both_strands:
             s = bytes(s).decode() if isinstance(s, bytes) else "".join(s)
             partner = {"A": "T", "C": "G", "G": "C", "T": "A"}
-            strands = [list(s.upper()), [partner[c] for c in reversed(s.upper())]]
+            s = s.upper().replace("U", "T")
+            strands = [list(s), [partner.get(c, "N") for c in reversed(s)]]
         return collections.Counter(
             (places, tuple(strand[i + p] for p in places))
             for strand in strands
             for i in range(len(strand) - k_.l + 1)
+            if not k_.both_strands or set(strand[i : i + k_.l]) <= set("ACGT")
             for places in itertools.combinations(range(k_.l), k_.k)
         )
 

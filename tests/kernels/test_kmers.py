@@ -123,7 +123,17 @@ def test_weighted_degrees_of_any_strings(X, Z, length, degree, shift):
     agrees_with_its_oracle(WeightedDegree(degree, shift), X, Z, Z)
 
 
-@given(st.lists(st.text("ACGTacgt", max_size=12), min_size=1, max_size=4), LENGTHS, LENGTHS)
+def test_windows_with_a_letter_for_several_nucleotides_count_nothing():
+    kernel = GappedKmer(4, 3, both_strands=True)
+    assert_array_equal(kernel(["ACGTTNACGG"], ["ACGTT", "NNNNNN"])[0, 1:], [0])
+    for cut in "N-rR":
+        whole, parts = kernel([f"ACGTT{cut}CCGAG"], DNA), kernel(["ACGTT", "CCGAG"], DNA)
+        assert_array_equal(whole[0], parts.sum(axis=0))
+    rna = [s.replace("T", "U") for s in DNA]
+    assert_array_equal(kernel(rna, DNA), kernel(DNA))
+
+
+@given(st.lists(st.text("ACGTUNacgtn-", max_size=12), min_size=1, max_size=4), LENGTHS, LENGTHS)
 def test_both_strands_of_any_dna(X, l, k):
     kernel = GappedKmer(max(l, k), min(l, k), both_strands=True)
     agrees_with_its_oracle(kernel, X, X[::-1], X)
@@ -352,8 +362,8 @@ def test_choices_that_are_none():
 def test_strands_of_what_is_no_dna():
     kernel = GappedKmer(3, 2, both_strands=True)
     for X, symbol in (
-        (["ACGT", "", "ACNT"], "'N'"), ([b"ACGT", b"", b"AC-T"], "'-'"),
-        ([["A"], [], ["C", 7]], "7"), (["ACGT", "", "U"], "'U'"),
+        (["ACGT", "", "ACJT"], "'J'"), ([b"ACGT", b"", b"AC+T"], "'\\+'"),
+        ([["A"], [], ["C", 7]], "7"), (["ACGT", "", "E"], "'E'"),
     ):  # fmt: skip
         message = rf"X\[2\] holds {symbol}, but .*A, C, G, T.*both_strands=False"
         with pytest.raises(ValueError, match=message):

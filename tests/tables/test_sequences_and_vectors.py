@@ -152,7 +152,18 @@ def test_few_sequences_that_return_are_categories():
 def test_sequences_of_one_length_are_read_by_their_places_too():
     encoder = TableEncoder().fit(pd.DataFrame({"dna": DNA, "protein": PROTEINS}))
     views = [(f.label, f.kind) for f in encoder.features_]
-    assert views == [("dna", "sequences"), ("dna: places", "places"), ("protein", "sequences")]
+    assert views == [
+        ("dna", "sequences"), ("dna: places", "places"), ("dna: strands", "strands"),
+        ("protein", "sequences"),
+    ]  # fmt: skip
+
+
+def test_what_is_no_nucleotide_in_new_rows_may_be_any():
+    encoder = TableEncoder().fit(pd.DataFrame({"dna": [text[:20] for text in DNA] + DNA}))
+    new = encoder.transform(pd.DataFrame({"dna": [DNA[0] + "jé" + DNA[1]]}))
+    for samples in new.objects.values():
+        codes = samples.values.tolist()
+        assert "".join(samples.alphabet[c] for c in codes) == f"{DNA[0]}nn{DNA[1]}"
 
 
 def test_a_new_sequence_of_another_length_is_cut_or_filled():

@@ -16,6 +16,7 @@ from mercer.kernels.kmers import Counting, check_length
 from mercer.samples import Prepared, Samples, Strings
 
 NUCLEOTIDES = "ACGT"  # in this order x and 3 - x are complements
+SEVERAL = "NRYSWKMBDHV-.*"  # IUPAC's letters for several of them, gaps and ends
 
 
 class GappedKmer(Counting):
@@ -33,8 +34,10 @@ class GappedKmer(Counting):
     k : int in [1, l], default=6
         Number of places that are compared.
     both_strands : bool, default=False
-        Whether DNA is read along both strands: each sequence is counted together with its reverse
-        complement. Then only the symbols A, C, G, T and a, c, g, t are allowed; case is ignored.
+        Whether DNA or RNA is read along both strands: each sequence is counted together with its
+        reverse complement. Case is ignored, and U is T. A window with another letter of IUPAC for
+        nucleotides, such as N, or with a gap is left out; other symbols are refused. (LS-GKM reads
+        N as A.)
     vocabulary : samples, optional
         The strings whose gapped k-mers are the columns of ``features``. None means the strings
         that ``features`` is called with.
@@ -98,14 +101,16 @@ class GappedKmer(Counting):
             return super().windows(X)
         forward = _nucleotides(X)
         # backwards, the strings are also in reverse order
-        values, starts = 3 - forward[::-1], X.starts[-1] - X.starts[::-1]
+        values = np.where(forward < 4, 3 - forward, 4)[::-1].astype(np.uint8)
+        starts = X.starts[-1] - X.starts[::-1]
         n = len(X)
         both = Strings(
             np.concatenate([forward, values]),
             np.concatenate([X.starts, X.starts[-1] + starts[1:]]),
-            list(NUCLEOTIDES), "text", 4,
+            [*NUCLEOTIDES, "N"], "text", 4,
         )[np.stack([np.arange(n), 2 * n - 1 - np.arange(n)], axis=1).ravel()]  # fmt: skip
-        return Windows.of(both)._replace(owners=np.repeat(np.arange(n, dtype=np.int32), 2), size=n)
+        owners = np.repeat(np.arange(n, dtype=np.int32), 2)
+        return Windows.of(both, 4, strict=True)._replace(owners=owners, size=n)
 
     def prepare(self, X: Strings, like: Samples | None = None) -> Prepared:
         prepared = super().prepare(X, like)
@@ -114,7 +119,7 @@ class GappedKmer(Counting):
         # If two windows agree in some places, their partners on the other strands agree in the
         # mirrored places. The sum over all choices has both, so one strand of X is enough.
         _, both = prepared.parts
-        one = Windows.of(X, 4)._replace(values=_nucleotides(X))
+        one = Windows.of(X, 4, strict=True)._replace(values=_nucleotides(X))
         return Prepared((X, Counted.within_memory(one), both))
 
     def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
@@ -123,18 +128,19 @@ class GappedKmer(Counting):
 
 
 def _nucleotides(X: Strings) -> np.ndarray:
-    """The symbols as numbers 0 to 3; a symbol and its complement have the sum 3."""
+    """The symbols as numbers 0 to 3, of which complements have the sum 3; 4 is none of them."""
     symbols = [chr(s) if X.form == "bytes" else s for s in X.alphabet]
     code_of = {letter: code for code, letter in enumerate(NUCLEOTIDES)}
+    code_of |= {"U": code_of["T"]} | dict.fromkeys(SEVERAL, 4)
     code_of |= {letter.lower(): code for letter, code in code_of.items()}
-    codes = np.array([code_of.get(s, 4) for s in symbols], np.uint8)[X.values]
-    wrong = np.flatnonzero(codes == 4)
+    codes = np.array([code_of.get(s, 5) for s in symbols], np.uint8)[X.values]
+    wrong = np.flatnonzero(codes == 5)
     if len(wrong):
         row = int(np.searchsorted(X.starts, wrong[0], "right")) - 1
         raise ValueError(
             f"X[{row}] holds {symbols[X.values[wrong[0]]]!r}, but GappedKmer(both_strands=True) "
-            "reads only DNA: A, C, G, T. Remove or replace other symbols, or give "
-            "both_strands=False."
+            "reads only DNA or RNA: A, C, G, T, U, and letters such as N for several of them. "
+            "Remove or replace other symbols, or give both_strands=False."
         )
     return codes
 

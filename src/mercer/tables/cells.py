@@ -23,6 +23,7 @@ REPEATED = 5  # times at least that an item stands in a column of sets, on avera
 #: way, as their kind
 VIEWS = {
     "characters": "strings", "words": "strings", "sequences": "strings", "places": "strings",
+    "strands": "strings",
     "items": "sets", "directions": "vectors",
 }  # fmt: skip
 

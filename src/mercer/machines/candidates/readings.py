@@ -81,6 +81,10 @@ SEQUENCES: dict[str, Reading] = {
     "weighted degree 20 with shifts": {"places": lambda: WeightedDegree(20, 8).normalised()},
     "spectrum 3": {"sequences": lambda: Spectrum(3).normalised()},
     "gapped 6 of 8": {"sequences": lambda: GappedKmer(l=8, k=6).normalised()},
+    # a protein binds to DNA on either strand: of NFE2's 138 test sequences .957 right, else .942
+    "gapped 6 of 8, both strands": {
+        "strands": lambda: GappedKmer(l=8, k=6, both_strands=True).normalised()
+    },
     # of 48 splits of 80 promoters .973 right, where the best of the single ones has .962
     "all lengths": {
         "places": _together(WeightedDegree(3), WeightedDegree(8), WeightedDegree(20, 8)),
@@ -93,6 +97,9 @@ SEQUENCES: dict[str, Reading] = {
     "weighted degree 3": {"places": lambda: WeightedDegree(3).normalised()},
     "spectrum 4": {"sequences": lambda: Spectrum(4).normalised()},
     "gapped 6 of 10": {"sequences": lambda: GappedKmer(l=10, k=6).normalised()},
+    "gapped 6 of 10, both strands": {
+        "strands": lambda: GappedKmer(l=10, k=6, both_strands=True).normalised()
+    },
     "pairs in order": {"sequences": lambda: GapWeighted(2, 0.9).normalised()},
 }
 #: those of vectors
@@ -106,7 +113,8 @@ VECTORS: dict[str, Reading] = {
 }
 #: the readings of features that are not texts
 BY_VIEW = {
-    "sequences": SEQUENCES, "places": SEQUENCES, "vectors": VECTORS, "directions": VECTORS,
+    "sequences": SEQUENCES, "places": SEQUENCES, "strands": SEQUENCES, "vectors": VECTORS,
+    "directions": VECTORS,
 }  # fmt: skip
 AND = "; "  # between the readings of columns of different kinds
 
@@ -287,7 +295,9 @@ def spline_parts(features: list[Feature]) -> list[tuple[Kernel, list]]:
             parts.append((_words_of(1), [j]))
         elif feature.kind in ("characters", "sequences"):
             parts += [] if feature.source in spoken else [(_words_of(3), [j])]
-        elif feature.holds_objects and feature.kind != "places" and _is_counted(feature.samples):
+        elif feature.kind in ("places", "strands"):  # other views of sequences
+            continue
+        elif feature.holds_objects and _is_counted(feature.samples):
             parts.append((Counted(feature.samples.name), [j]))
     return parts + [(Linear(), [j]) for j in read_as(features, "directions", TREND)]
 

@@ -29,6 +29,7 @@ LETTERS = 0.9  # of the places hold letters
 REPEATS = 1.5  # how often the sequences hold each symbol, on average: its length / perplexity
 NUCLEOTIDES = set("ACGTUNRYSWKMBDHV-*.")  # bases, and the letters of IUPAC for several of them
 BASES = set("ACGTU")
+NO_NUCLEOTIDE = re.compile(f"[^{re.escape(''.join(sorted(NUCLEOTIDES)))}]")
 MOST_BASES = 0.5  # of the letters at least, in nucleotides
 FILLER = "-"  # what a shorter sequence ends with, where all others have one length
 
@@ -206,8 +207,9 @@ class SequenceColumns(TextColumns):
         texts = as_texts(values, column.name)
         if not column.order:
             return texts
-        # soft-masked parts are no other bases
-        return [text.upper() if column.order == "upper" else text.lower() for text in texts]
+        # soft-masked parts are no other bases, and what is no nucleotide in new rows may be any
+        texts = [NO_NUCLEOTIDE.sub("N", text.upper()) for text in texts]
+        return texts if column.order == "upper" else [text.lower() for text in texts]
 
     def cells(self, column: Any, values: np.ndarray) -> list:
         texts = self.texts(column, values)
@@ -220,6 +222,8 @@ class SequenceColumns(TextColumns):
         views = {str(column.name): "sequences"}
         if column.low == column.high:
             views[f"{column.name}: places"] = "places"
+        if column.order:  # nucleotides
+            views[f"{column.name}: strands"] = "strands"
         return views
 
 
