@@ -500,8 +500,8 @@ def main() -> None:
     section.note("papers are judged by their labelled pairs")
     section.note(
         "no fresh test: rules were mended after a look at the errors of Fodors-Zagats, and of "
-        "firms with seed 5 (letters of a country before a code) after a first run with seed 11, where "
-        "firms had .9025; constants were chosen on the generators of seed 0 to 5"
+        "firms with seed 5 (letters of a country before a code) after a first run with seed 11, "
+        "where firms had .9025; constants were chosen on the generators of seed 0 to 5"
     )
     section.note(f"measured beside a load of {os.getloadavg()[0]:.0f} on the cores")
     section.finish(chosen.write)
