@@ -608,9 +608,8 @@ void expect(Matrix<const uint8_t> levels, List<const double> counts, List<const 
     const size_t P = levels.shape(0), d = levels.shape(1), c = shares.shape(0);
     wants(counts.shape(0) == P && post.shape(0) == P && post.shape(1) == c,
           "counts and post must have a row for each pattern");
-    for (const auto* one : {&logs})
-        wants(one->shape(0) == c && one->shape(1) == d && one->shape(2) == 8,
-              "logs must be (classes, columns, 8)");
+    wants(logs.shape(0) == c && logs.shape(1) == d && logs.shape(2) == 8,
+          "logs must be (classes, columns, 8)");
     wants(sums.shape(0) == c && sums.shape(1) == d && sums.shape(2) == 8,
           "sums must be (classes, columns, 8)");
     check_aligned(levels, counts, shares, logs, post, sums);
@@ -723,7 +722,6 @@ void one_to_one(List<const int64_t> left, List<const int64_t> right, size_t n, s
     }
 }
 
-// Each value that stands for another one follows it; returns codes of the values and one row of each.
 template <class Symbol>
 void define(nb::module_& m) {
     m.def("link_words", words<Symbol>, nb::arg("symbols").noconvert(), nb::arg("starts"),

@@ -183,7 +183,7 @@ def test_tables_that_do_not_fit(capsys):
     assert "last_name=given_name" in said or "first_name=given_name" in said
     pl.read_csv("old.csv").head(9).write_csv("few.csv")
     code, said = printed(capsys, "link", "few.csv")
-    assert (code, "9 records together" in said) == (3, True)
+    assert (code, "9 records are given" in said) == (3, True)
     for wrong, expected, fault in (
         (("--columns", "frst_name"), 3, "Did you mean 'first_name'"),
         (("--id", "ids"), 3, "--id ids"), (("--kind", "born"), 2, "write column"),

@@ -13,6 +13,7 @@ from mercer import RecordLinkage, kernels
 from mercer.datasets import registers
 from mercer.distances import Edit, Minkowski
 from mercer.link import Pairs, record_linkage, records, sample_columns
+from mercer.link.kept_stages import forget_stages
 
 TABLES = {}
 
@@ -236,11 +237,85 @@ def test_a_fit_that_was_killed_goes_on(tmp_path, monkeypatch):
     other = RecordLinkage(max_block=20).fit(A, B, work=tmp_path / "w")  # another job
     assert len(asked) == count + 1
     same(other.near_, RecordLinkage(max_block=20).fit(A, B).near_, 0)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter.txt").write_text("dear")
-    with pytest.raises(ValueError, match=r"holds 'letter.txt', which is not of a fit"):
-        RecordLinkage().fit(A, B, work=tmp_path / "mine")
-    assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize("name", ["letter.txt", "mine.npy", ".secret", "levels.npy"])
+def test_a_folder_of_other_files_is_left_as_it_is(tmp_path, name):
+    A, B, _ = tables()
+    (tmp_path / name).write_text("dear")
+    with pytest.raises(ValueError, match=rf"holds '{name}', which is not of a fit"):
+        RecordLinkage().fit(A, B, work=tmp_path)
+    forget_stages(tmp_path)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["dear"]
+
+
+def test_a_folder_that_is_forgotten_keeps_what_others_put_there(tmp_path):
+    A, B, _ = tables(40)
+    RecordLinkage().fit(A, B, work=tmp_path)
+    (tmp_path / ".mercer-1.tmp").write_text("half of a file")
+    (tmp_path / "mine.npy").write_text("dear")
+    forget_stages(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.npy"]
+
+
+def test_one_table_has_no_pairs_one_to_one():
+    both, _ = one_table(40)
+    with pytest.raises(ValueError, match="one_to_one=True is for two tables: give B"):
+        RecordLinkage(one_to_one=True).fit(both)
+    A, B, _ = tables(40)
+    with pytest.raises(ValueError, match="one_to_one=True is for two tables: give B"):
+        RecordLinkage(one_to_one=True).fit(A, B).predict(both)
+
+
+def test_a_column_is_compared_once():
+    A, B, _ = tables(40)
+    A = A.assign(Last_Name=A["last_name"])
+    model = RecordLinkage().fit(A, B)
+    assert [column.name for column in model.columns_ if column.other == "last_name"] == [
+        "last_name"
+    ]
+
+
+def test_a_column_with_the_name_of_numbers_in_another():
+    A, B, _ = tables(200)
+    street = [f"{'ash' if i % 2 else 'oak'} road {i}" for i in range(len(A))]
+    A = A.assign(street=street, **{"numbers in street": A["last_name"]})
+    B = B.assign(street=street[: len(B)], **{"numbers in street": B["last_name"]})
+    model = RecordLinkage(kind={"street": "text"}).fit(A, B)
+    names = [column.name for column in model.columns_]
+    assert len(set(names)) == len(names)
+    same(model.score_pairs([[0, 0]], A, B), model.score_pairs([[0, 0]], A, B))
+
+
+def test_digits_of_any_length_and_blocks_of_any_size():
+    A, B, _ = tables(40)
+    long = ["7" * 4400 + str(i) for i in range(len(A))]
+    A, B = A.assign(code=long), B.assign(code=long[: len(B)])
+    assert RecordLinkage(max_block=2**70).fit(A, B).n_candidates_
+
+
+def test_a_column_of_samples_without_values():
+    A, B, _ = tables(40)
+    empty = [None] * len(A)
+    A, B = A.assign(tags=empty), B.assign(tags=empty[: len(B)])
+    model = RecordLinkage(distances={"tags": Edit()}).fit(A, B)
+    assert "no value" in next(c.reason for c in model.left_out_ if c.name == "tags")
+    full = A.assign(tags=A["last_name"]), B.assign(tags=B["last_name"])
+    model = RecordLinkage(distances={"tags": Edit()}).fit(*full)
+    assert len(model.predict(A, B).left)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kind": ["x"]}, r"kind=\['x'\]: give a dict"),
+        ({"columns": 5}, "columns=5: give a list"),
+    ],
+)
+def test_options_of_other_types_are_refused(options, said):
+    A, B, _ = tables(40)
+    with pytest.raises(TypeError, match=said):
+        RecordLinkage(**options).fit(A, B)
 
 
 # --- new tables, files ----------------------------------------------------------------------------
@@ -417,7 +492,7 @@ def test_tables_without_a_common_column():
 
 def test_few_records_one_column_and_no_match():
     A, B, _ = tables()
-    with pytest.raises(ValueError, match="19 records together, while a minimum of 20"):
+    with pytest.raises(ValueError, match="19 records are given, while a minimum of 20"):
         RecordLinkage().fit(A[:10], B[:9])
     with pytest.warns(UserWarning, match="Only 'last_name' is compared"):
         RecordLinkage(["last_name"]).fit(A, B)

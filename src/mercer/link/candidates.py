@@ -72,7 +72,8 @@ class Views:
     """All views of the columns of some records, and the pairs that they find."""
 
     def __init__(self, columns: list[Coded], cap: int, n_jobs: int | None):
-        self.columns, self.cap, self.n_jobs = columns, cap, n_jobs
+        self.columns, self.n_jobs = columns, n_jobs
+        self.cap = min(cap, len(columns[0].codes) + 2)  # no block is larger
         made = ordered_map(lambda column: column.kind.views(column), columns, n_jobs)
         self.of: dict[Place, View] = {
             (k, view.label): view for k, views in enumerate(made) for view in views

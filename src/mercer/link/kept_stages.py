@@ -18,6 +18,8 @@ import numpy as np
 from mercer.persistence import read_json, write_whole
 
 PLAN = "plan.json"
+STAGES = ("passes", "candidates", "levels")
+OURS = {PLAN, *(f"{stage}.npy" for stage in STAGES)}
 
 
 class KeptStages:
@@ -30,15 +32,16 @@ class KeptStages:
         self.folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(plan, sort_keys=True)
         path = self.folder / PLAN
-        others = [file.name for file in self.folder.iterdir() if not _is_ours(file.name)]
+        there = [file.name for file in self.folder.iterdir()]
+        ours = _is_ours if path.exists() else _is_new
+        others = [name for name in there if not ours(name)]
         if others:
             raise ValueError(
                 f"work: the folder {self.folder} holds {others[0]!r}, which is not of a fit; give "
                 "a new one."
             )
         if not path.exists() or path.read_text("utf-8") != text:
-            for file in self.folder.iterdir():
-                file.unlink()
+            _remove_ours(self.folder)
             write_whole(path, text.encode())
 
     def array(
@@ -74,8 +77,19 @@ def _is_json(array: np.ndarray) -> bool:
     return True
 
 
+def _is_new(name: str) -> bool:
+    """Whether a file was being written when a fit was killed."""
+    return name.startswith(".mercer-") and name.endswith(".tmp")
+
+
 def _is_ours(name: str) -> bool:
-    return name == PLAN or name.endswith(".npy") or name.startswith(".")
+    return name in OURS or _is_new(name)
+
+
+def _remove_ours(folder: Path) -> None:
+    for file in folder.iterdir():
+        if _is_ours(file.name):
+            file.unlink()
 
 
 def are_pairs(array: np.ndarray, n: int) -> bool:
@@ -92,9 +106,8 @@ def are_levels(array: np.ndarray, shape: tuple[int, int]) -> bool:
 
 
 def forget_stages(folder: Path) -> None:
-    """Remove the folder of a job that is done."""
-    if folder.is_dir():
-        for file in folder.iterdir():
-            if _is_ours(file.name):
-                file.unlink()
-        folder.rmdir()
+    """Remove the folder of a job that is done, but for what others put there."""
+    if (folder / PLAN).is_file():
+        _remove_ours(folder)
+        if not any(folder.iterdir()):
+            folder.rmdir()

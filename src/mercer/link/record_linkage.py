@@ -192,12 +192,13 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             other, or name rows that are not there.
         """
         self._check_parameters()
-        tables = [ReadTable.of(table) for table in (A, B) if table is not None]
+        tables = read_tables(A, B)
+        self._check_sides(tables)
         rows = sum(map(len, tables))
         if rows < FEWEST:
             raise ValueError(
-                f"A and B have {rows} records together, while a minimum of {FEWEST} is required: "
-                "what matches have in common is learnt from many pairs. Give more records."
+                f"{rows} records are given, while a minimum of {FEWEST} is required: what matches "
+                "have in common is learnt from many pairs. Give more records."
             )
         asked = matched_columns(tables[0], tables[1] if len(tables) > 1 else None, self.columns)
         kinds = checked_kinds(self.kind, asked)
@@ -327,18 +328,25 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         if not (is_number(budget) and 0 < budget < np.inf):
             raise ValueError(f"pairs_per_record={budget!r}: give a number > 0.")
 
+    def _check_sides(self, tables: list[ReadTable]) -> None:
+        if self.one_to_one and len(tables) == 1:
+            raise ValueError(
+                "one_to_one=True is for two tables: give B, or one_to_one=False for the groups of "
+                "records within one table."
+            )
+
     def _warn(self, records: Records) -> None:
         own = [spec for spec in records.specs if not spec.source]
         said = ""
         if len(own) == 1:
             said = (
-                f"Only {own[0].name!r} is compared: one column tells alike records from the same "
-                "ones by how alike they are and nothing else. Give more columns."
+                f"Only {own[0].name!r} is compared. With one column, similar records cannot be "
+                "told from identical ones: give more columns."
             )
         elif self.missed_ > MISSED:
             said = (
                 f"About {self.missed_:.0%} of the matches may not be among the pairs that were "
-                "compared, for few columns are damaged independently. Give more columns, a larger "
+                "compared, because few columns differ independently. Give more columns, a larger "
                 "max_block or more pairs_per_record."
             )
         if said:
@@ -423,7 +431,9 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         pairs : Pairs
         """
         check_is_fitted(self)
-        records = self._read_new(A, B)
+        tables = read_tables(A, B)
+        self._check_sides(tables)
+        records = self._read_new(tables)
         views = Views(records.columns, self.max_block, self.n_jobs)
         room = [(one.views, records.n) for one in self._all_passes]
         left, right = _sides(views.found_by(room))
@@ -434,16 +444,15 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     def score_pairs(self, pairs: Any, A: Any, B: Any = None) -> Pairs:
         """Probabilities and weights of given pairs of rows, (k, 2), candidates or not."""
         check_is_fitted(self)
-        tables = [ReadTable.of(table) for table in (A, B) if table is not None]
+        tables = read_tables(A, B)
         rows = pairs_given(pairs, tables)
-        records = self._read_new(*tables)
+        records = self._read_new(tables)
         left, right = rows[:, 0], rows[:, 1] + records.first
         comparer = Comparer(records, self._words, self.n_jobs, self._aliases)
         levels = comparer.levels(left, right)
         return self._scored(records, levels, left, right, least=-1.0)
 
-    def _read_new(self, A: Any, B: Any = None) -> Records:
-        tables = [ReadTable.of(table) for table in (A, B) if table is not None]
+    def _read_new(self, tables: list[ReadTable]) -> Records:
         columns, samples = self.columns_, self._samples
         return Records.read(tables, columns, {}, self.n_jobs, known=True, samples=samples)
 
@@ -490,6 +499,11 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     def _all_passes(self) -> list[Pass]:
         kept: Any = self._passes
         return [Pass(*one) for one in kept]
+
+
+def read_tables(A: Any, B: Any) -> list[ReadTable]:
+    """One or two tables."""
+    return [ReadTable.of(table) for table in (A, B) if table is not None]
 
 
 def _sides(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

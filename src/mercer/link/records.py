@@ -26,7 +26,7 @@ from mercer.link.kinds import (
     numbers_in,
 )
 from mercer.link.sample_columns import SampleKind, read_samples
-from mercer.tables import ReadTable
+from mercer.tables import ReadTable, missing_values
 from mercer.threads import ordered_map
 
 LEAST = 20  # records
@@ -34,6 +34,7 @@ STRIP = 2**16  # pairs that are compared at a time
 SHARED = 0.01  # of the values of a column that stand in another one, where values are swapped
 WITH_NUMBERS = 0.3  # of the values of a text
 ALIKE = range(2, 5)  # levels of a text beside which its numbers tell something
+LONGEST = 18  # signs of the number of a record
 COUNTING = 1.1  # numbers of records reach up to so many times their number
 
 
@@ -90,10 +91,10 @@ def matched_columns(
         return _given(columns, names, others)
     if B is None:
         return [LinkColumn(name, name) for name in names]
-    plain = {_bare(name): name for name in reversed(others)}
+    plain = {_bare(name): name for name in reversed(others) if name not in names}
     found = []
     for name in names:
-        other = name if name in others else plain.get(_bare(name))
+        other = name if name in others else plain.pop(_bare(name), None)  # each once
         if other is not None:
             found.append(LinkColumn(name, other))
     if not found:
@@ -121,7 +122,7 @@ def _listed(names: Mapping[str, Any]) -> str:
 
 
 def _given(columns: Any, names: Mapping[str, Any], others: Mapping[str, Any]) -> list[LinkColumn]:
-    if isinstance(columns, str):
+    if isinstance(columns, str) or not isinstance(columns, (Mapping, Sequence, np.ndarray)):
         raise TypeError(
             f"columns={columns!r}: give a list of names, or a dict of those of the first table and "
             "the second one."
@@ -145,15 +146,16 @@ def _given(columns: Any, names: Mapping[str, Any], others: Mapping[str, Any]) ->
 
 def checked_kinds(kind: Mapping | None, columns: list[LinkColumn]) -> dict[str, str]:
     """The kinds that a user gives, by the name of the column."""
-    known = {column.name for column in columns}
+    if not isinstance(kind, (Mapping, type(None))):
+        raise TypeError(f"kind={kind!r}: give a dict of names of columns and their kinds.")
+    known = dict.fromkeys(column.name for column in columns)
     found = {}
-    for name, given in dict(kind or {}).items():
+    for name, given in (kind or {}).items():
         if str(name) not in known:
             close = difflib.get_close_matches(str(name), list(known), 1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ValueError(
-                f"kind: no column {name!r} is compared; there are {_listed(dict.fromkeys(known))}."
-                f"{hint}"
+                f"kind: no column {name!r} is compared; there are {_listed(known)}.{hint}"
             )
         if given != "drop" and given not in GIVEN:
             raise ValueError(f"kind: {name}={given!r}; give {', '.join(GIVEN)} or drop.")
@@ -179,11 +181,15 @@ def _sides(
     return found
 
 
+def _no_value(sides: Sequence) -> str:
+    return "it has no value" if len(sides) == 1 else "it has no value in one of the tables"
+
+
 def _why_not(sides: list[Cells], different: int) -> str:
     """Why a column tells nothing of a pair; empty if it may."""
     known = [int((cells.codes >= 0).sum()) for cells in sides]
     if min(known) == 0:
-        return "it has no value" if len(sides) == 1 else "it has no value in one of the tables"
+        return _no_value(sides)
     if different < 2:
         return "all its values are equal"
     single = all(len(cells.texts) == count for cells, count in zip(sides, known))
@@ -200,7 +206,9 @@ def _identifies(column: Coded) -> bool:
 
 def _counts(cells: Cells) -> bool:
     """Whether the values are numbers of records: 1, 2, 3 ..."""
-    if len(cells.texts) < LEAST or not all(text.isdecimal() for text in cells.texts):
+    if len(cells.texts) < LEAST:
+        return False
+    if not all(text.isdecimal() and len(text) <= LONGEST for text in cells.texts):
         return False
     numbers = [int(text) for text in cells.texts]
     return max(numbers) - min(numbers) < COUNTING * len(numbers)
@@ -247,6 +255,8 @@ class Records:
         def one(column: LinkColumn) -> tuple[LinkColumn, Coded | None]:
             arrays = _sides(column, tables, names)
             if column.name in by_distance and kinds.get(column.name) != "drop":
+                if not known and any(missing_values(cells).all() for cells in arrays):
+                    return replace(column, reason=_no_value(arrays)), None
                 read = read_samples(column.name, by_distance[column.name], arrays, known=known)
                 return replace(column, kind=read.kind.name), read
             sides = [cells_of(values) for values in arrays]
@@ -286,15 +296,15 @@ class Records:
             for spec in derived:
                 source = next(c for c in found if c.name == spec.source)
                 specs.append(spec)
-                found.append(_numbers_of(source))
+                found.append(_numbers_of(source, spec.name))
             return cls(specs, found, left, first)
         for column in list(found):
             if column.kind.name == "text" and _has_numbers(column):
-                numbers = _numbers_of(column)
-                found.append(numbers)
-                specs.append(
-                    LinkColumn(numbers.name, numbers.name, NUMBERS.name, [], source=column.name)
-                )
+                name = f"numbers in {column.name}"
+                while any(name == spec.name for spec in specs):  # a user's own column
+                    name += "'"
+                found.append(_numbers_of(column, name))
+                specs.append(LinkColumn(name, name, NUMBERS.name, [], source=column.name))
         return cls(_with_partners(specs, found), found, left, first)
 
     def keep(self, used: np.ndarray, reason: str) -> Records:
@@ -337,14 +347,14 @@ def _has_numbers(column: Coded) -> bool:
     return sum(map(bool, map(numbers_in, column.values))) > WITH_NUMBERS * len(column.values)
 
 
-def _numbers_of(column: Coded) -> Coded:
-    """The numbers in a text, as a column of their own."""
+def _numbers_of(column: Coded, name: str) -> Coded:
+    """The numbers in a text, as a column of their own with this name."""
     texts = [numbers_in(value) for value in column.values]
     place = {text: k for k, text in enumerate(dict.fromkeys(text for text in texts if text))}
     codes = np.array([place.get(text, -1) for text in texts] + [-1], np.int32)[column.codes]
     cells = Cells(list(place), codes, list(place))
-    made = coded(f"numbers in {column.name}", NUMBERS, [cells], [""])
-    return Coded(made.name, made.kind, made.values, made.codes, column.first)
+    made = coded(name, NUMBERS, [cells], [""])
+    return Coded(name, made.kind, made.values, made.codes, column.first)
 
 
 def _with_partners(specs: list[LinkColumn], columns: list[Coded]) -> list[LinkColumn]:

@@ -70,6 +70,9 @@ def read_samples(name: str, kind: SampleKind, sides: list[np.ndarray], *, known:
     """A column of samples; unless it is ``known``, the kind learns from it."""
     cells = np.concatenate([np.asarray(side, object) for side in sides])
     gone = missing_values(cells)
+    size = len(sides[0]) if len(sides) > 1 else 0
+    if gone.all():  # of new records
+        return Coded(name, kind, [], np.full(len(cells), -1, np.int32), size)
     X: Any = kind.distance.encode(cells[~gone].tolist())
     if not known:
         kind.distance = kind.distance.bind(X)
@@ -77,7 +80,7 @@ def read_samples(name: str, kind: SampleKind, sides: list[np.ndarray], *, known:
     codes = np.full(len(cells), -1, np.int32)
     codes[~gone] = place
     values = [str(row) for row in range(len(hashes))]
-    column = Coded(name, kind, values, codes, len(sides[0]) if len(sides) > 1 else 0)
+    column = Coded(name, kind, values, codes, size)
     vars(column)["hashes"] = hashes
     column.samples = X[first]
     if kind.cuts is None:
