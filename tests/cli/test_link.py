@@ -10,7 +10,10 @@ import pytest
 
 from cli.runner import command, printed
 from mercer.cli import link
+from mercer.cli.link_options import LinkOptions
 from mercer.datasets import registers
+from mercer.link.records import matched_columns
+from mercer.tables import ReadTable
 
 NAMES = "first_name", "last_name", "born", "street", "number", "place"
 
@@ -49,9 +52,13 @@ def test_two_tables_are_linked(capsys):
     ]  # fmt: skip
     assert {f"weight_{name}" for name in NAMES} <= set(table.columns)
     assert table["left_id"][0] == f"a{table['left_row'][0] - 1:04d}x"
-    assert "Left out: id (as asked for)" in said
+    assert "Left out: id (by --id)" in said
     assert "born: date, by year, month and day" in said
     assert re.search(r"pairs of 600 records were compared; about \d+ matches are expected", said)
+    assert re.search(
+        r"\d+ matches with a probability of at least 0\.5; the model estimates that [\d.]+% of "
+        r"them are right\.", said,
+    )  # fmt: skip
     clusters = pl.read_csv("c.csv")
     assert clusters.height == 600
     cluster = {(t, r): c for t, r, c in clusters.iter_rows()}
@@ -109,6 +116,66 @@ def test_columns_of_other_names_add_to_those_in_common(capsys):
     assert list(facts["compared"]) == ["born", "last_name", "street"]
 
 
+def test_headers_that_differ_by_case_and_marks_stay_in_common(capsys):
+    old = pl.read_csv("old.csv")
+    old.rename({"born": "Born", "place": "PLACE", "first_name": "First name"}).write_csv("old.csv")
+    other = pl.read_csv("new.csv").rename({"last_name": "surname"})
+    other.write_csv("new.csv")
+    asked = ("link", "old.csv", "new.csv", "--id", "id", "--columns", "last_name=surname")
+    assert command(*asked, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    compared = {"Born", "PLACE", "First name", "last_name", "street", "number"}
+    assert set(facts["compared"]) == compared
+    assert f1() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["A", "b c", "d", "é"], ["a", "B_C", "D.", "É"]),
+        (["a", "A", "x"], ["A", "a.", "y"]),
+        (["a", "A"], ["a"]),
+        (["a_b", "ab"], ["A B", "ab", "x"]),
+        (["straße", "Nr."], ["STRASSE", "nr"]),
+    ],
+)
+def test_columns_in_common_are_those_of_the_library(first, second):
+    tables = [ReadTable({name: np.zeros(1) for name in names}) for names in (first, second)]
+    expected = {column.name: column.other for column in matched_columns(*tables, None)}
+    assert link._compared(LinkOptions(), [first, second]) == expected
+    with_more = [[*first, "mine"], [*second, "theirs"]]
+    options = LinkOptions(columns=("mine=theirs",))
+    assert link._compared(options, with_more) == expected | {"mine": "theirs"}
+
+
+def test_a_column_that_is_given_is_joined_once():
+    options = LinkOptions(columns=("name=Given",))
+    names = [["name", "Given", "given", "born"], ["name", "Given", "Born"]]
+    assert link._compared(options, names) == {"name": "Given", "born": "Born"}
+
+
+@pytest.mark.parametrize("table", ["old.csv", "new.csv"])
+def test_a_column_of_one_table_alone_may_be_dropped(table):
+    pl.read_csv(table).with_columns(note=pl.lit("x")).write_csv(table)
+    assert command("link", "old.csv", "new.csv", "--id", "id", "--drop", "note", "--quiet") == 0
+    assert f1() > 0.9
+
+
+def test_a_column_may_be_dropped_by_each_of_its_names(capsys):
+    pl.read_csv("new.csv").rename({"place": "Place"}).write_csv("new.csv")
+    for name in ("place", "Place"):
+        asked = ("--id", "id", "--drop", name, "--kind", "number=drop", "--force", "--json")
+        assert command("link", "old.csv", "new.csv", *asked) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["left_out"] == {"id": "by --id", "number": "by --kind", "place": "by --drop"}
+
+
+def test_a_kind_of_a_column_that_is_not_compared(capsys):
+    given = ("--columns", "born", "--columns", "street", "--kind", "place=category")
+    code, said = printed(capsys, "link", "old.csv", "new.csv", *given)
+    assert (code, "--kind: no column 'place' is compared" in said) == (3, True)
+
+
 def test_labels_by_rows_and_by_ids(capsys):
     link = ("link", "old.csv", "new.csv", "--id", "id", "--force")
     assert command(*link) == 0
@@ -136,10 +203,23 @@ def test_labels_by_rows_and_by_ids(capsys):
     ("content", "said"),
     [
         ("a,b\n1,2\n", "it has the columns"), ("left_row,right_row,match\n1,2,x\n", "match is 'x'"),
-        ("left_row,right_row,match\n1.5,2,1\n", "give numbers of rows"),
-        ("left_row,right_row,match\n1,999,1\n", "row 998 of table B"),
-        ("left_row,right_row,match\n0,1,1\n", "row -1 of table A"),
-        ("left_row,right_row,match\n1,1,1\n1,1,0\n", "is no match, but others"),
+        (
+            "left_row,right_row,match\n1,1,1\n2,2.5,1\n3,0,1\n",
+            "right_row is '2.5' in row 2; give a row of new.csv, from 1 to 300, without the header",
+        ),
+        ("left_row,right_row,match\n1,1,1\nx,2,1\n", "left_row is 'x' in row 2"),
+        ("left_row,right_row,match\n1,1,1\n,2,1\n", "left_row is '' in row 2"),
+        ("left_row,right_row,match\n1,301,1\n", "right_row is '301' in row 1"),
+        ("left_row,right_row,match\n1,1e300,1\n", "right_row is '1e+300' in row 1"),
+        ("left_row,right_row,match\n0,1,1\n", "left_row is '0' in row 1; give a row of old.csv"),
+        (
+            "left_row,right_row,match\n1,2,1\n1,2,0\n",
+            "row 2 says that row 1 of old.csv and row 2 of new.csv are no match, but other",
+        ),
+        (
+            "left_id,right_id,match\na0000x,b0001x,1\na0000x,b0001x,0\n",
+            "row 2 says that 'a0000x' and 'b0001x' are no match, but other rows say",
+        ),
         ("left_id,right_id,match\na0001x,zz,1\n", "no record has the right_id 'zz'"),
     ],
 )  # fmt: skip
@@ -151,6 +231,14 @@ def test_wrong_labels(content, said, capsys):
     assert code == 3
     assert said in told
     assert not Path("links.csv").exists()
+
+
+def test_the_last_row_has_a_label_and_no_row_is_its_own_partner(capsys):
+    Path("labels.csv").write_text("left_row,right_row,match\n300,300,0\n")
+    asked = ("--labels", "labels.csv", "--quiet")
+    assert command("link", "old.csv", "new.csv", "--id", "id", *asked) == 0
+    code, said = printed(capsys, "link", "old.csv", "--id", "id", *asked, "--force")
+    assert (code, "row 1 pairs row 300 of old.csv with itself" in said) == (3, True)
 
 
 def test_repeated_ids_in_labels(capsys):
@@ -168,7 +256,7 @@ def test_no_match_is_no_error(capsys):
     odd.write_csv("odd.csv")
     code, said = printed(capsys, "link", "old.csv", "odd.csv", "--threshold", "0.999")
     assert code == 0
-    assert "No pair is a match with a probability of 0.999" in said
+    assert "No pair has a probability of 0.999 or more." in said
     assert pairs().height == 0
     assert pairs().columns[:2] == ["left_row", "right_row"]
     code, said = printed(capsys, "link", "old.csv", "new.csv", "--fail", "--force")
@@ -179,16 +267,29 @@ def test_tables_that_do_not_fit(capsys):
     pl.DataFrame({"x": range(40), "given_name": ["a"] * 40}).write_csv("odd.csv")
     code, said = printed(capsys, "link", "old.csv", "odd.csv")
     assert code == 3
-    assert "no column in common" in said
+    assert "--columns: the tables have no column in common" in said
+    assert "such as --columns name=full_name." in said
     assert "last_name=given_name" in said or "first_name=given_name" in said
     pl.read_csv("old.csv").head(9).write_csv("few.csv")
     code, said = printed(capsys, "link", "few.csv")
     assert (code, "9 records are given" in said) == (3, True)
+    Path("links.csv.work").mkdir()
+    Path("links.csv.work/mine.txt").touch()
+    code, said = printed(capsys, "link", "old.csv", "new.csv")
+    assert (code, "--output: the folder links.csv.work holds 'mine.txt'" in said) == (3, True)
+    assert "move it away, or give another output" in said
+    Path("links.csv.work/mine.txt").unlink()
+    given = ("--columns", "born", "--columns", "place", "--kind", "born=drop", "--id", "place")
+    code, said = printed(capsys, "link", "old.csv", "new.csv", *given)
+    assert code == 3
+    assert "(born: left out by --kind; place: left out by --id)" in said
+    assert "say what a column is by --kind." in said
     for wrong, expected, fault in (
         (("--columns", "frst_name"), 3, "Did you mean 'first_name'"),
         (("--id", "ids"), 3, "--id ids"), (("--kind", "born"), 2, "write column"),
         (("--kind", "born=dat"), 2, "born='dat'; kinds are"),
         (("--columns", "born", "--drop", "born"), 2, "leave one out"),
+        (("--columns", "first_name=last_name", "--drop", "last_name"), 2, "leave one out"),
         (("-o", "l.xlsx"), 2, "must end in"), (("--report", "r.csv"), 2, "must end in .html"),
     ):  # fmt: skip
         code, said = printed(capsys, "link", "old.csv", "new.csv", *wrong)
@@ -204,7 +305,14 @@ def test_a_column_is_what_it_is_said_to_be(capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["compared"]["place"] == "category"
     assert facts["compared"]["street"] == "text"
-    assert facts["left_out"] == {"id": "as asked for", "number": "as asked for"}
+    assert facts["left_out"] == {"id": "by --id", "number": "by --drop"}
+
+
+def test_notices_name_options(capsys):
+    given = ("--columns", "first_name", "--columns", "place", "--pairs-per-record", "0.1")
+    code, said = printed(capsys, "link", "old.csv", "new.csv", *given)
+    assert code == 0
+    assert "a larger --max-block or more --pairs-per-record." in said
 
 
 def test_the_report(capsys):

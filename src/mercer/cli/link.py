@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json as json_text
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +36,15 @@ BEST = 5  # pairs that are told where none is a match
 YES = {"1", "1.0", "true", "yes", "match", "y"}
 NO = {"0", "0.0", "false", "no", "non-match", "n", "distinct"}
 BLOCK = 100_000  # pairs that are written at a time
-WRITTEN = ("left_row", "right_row", "left_id", "right_id", "probability", "match_weight", "cluster")
+#: what the library says of its arguments, and the command of its options
+WORDS = {
+    'columns={"name": "full_name"}': "--columns name=full_name",
+    "what a column is by kind": "what a column is by --kind",
+    "a larger max_block": "a larger --max-block",
+    "more pairs_per_record": "more --pairs-per-record",
+    "work: the folder": "--output: the folder",
+    "is not of a fit; give a new one": "is not of a fit; move it away, or give another output",
+}
 
 
 def link_tables(options: LinkOptions) -> int:
@@ -51,34 +61,41 @@ def link_tables(options: LinkOptions) -> int:
     )
     values = [read_columns(table.frame()) for table in tables]
     names = [[str(name) for name in columns] for columns in values]
-    faults = _faults(options, tables, names)
-    refuse(faults)
+    refuse(_faults(options, tables, names))
+    compared = _compared(options, names)
+    dropped = _dropped(options, compared)
+    kinds = {name: kind for name, kind in options.kinds().items() if kind != "drop"}
     read = [ReadTable(columns) for columns in values]
     from mercer.link import RecordLinkage, forget_stages  # loads libraries
 
     model = RecordLinkage(
-        _named(options, names) or None, kind=_kinds(options, names), threshold=options.threshold,
-        one_to_one=options.one_to_one, relatives=options.relatives, max_block=options.max_block,
-        pairs_per_record=options.pairs_per_record,
+        compared if options.columns else None, kind=kinds | dict.fromkeys(dropped, "drop"),
+        threshold=options.threshold, one_to_one=options.one_to_one, relatives=options.relatives,
+        max_block=options.max_block, pairs_per_record=options.pairs_per_record,
     )  # fmt: skip
-    pairs, labels = _labels(options, read) if options.labels is not None else (None, None)
+    pairs, labels = _labels(options, tables, read) if options.labels else (None, None)
     notes = list(dict.fromkeys(note for table in tables for note in table.notes))
     with told(hidden=options.quiet) as tell, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         tell("Comparing records")
-        model.fit(*read, pairs=pairs, labels=labels, work=options.folder)
+        with _in_options(dropped):
+            model.fit(*read, pairs=pairs, labels=labels, work=options.folder)
         tell("Writing")
         _write(options, model, read)
-        notes += [str(warning.message) for warning in warned]
+        notes += [_worded(str(warning.message)) for warning in warned]
         if options.report is not None:
             from mercer.plots.report import write_link_report
 
             called = [table.paths[0].name if table.paths else table.label for table in tables]
             write_link_report(options.report, model, *read, names=called, notes=notes)
     forget_stages(options.folder)
-    _say(screen, options, model, read, notes)
+    left_out = {
+        column.name: f"by {dropped[column.name]}" if column.name in dropped else column.reason
+        for column in model.left_out_
+    }
+    _say(screen, options, model, read, left_out, notes)
     if options.json:
-        print(json_text.dumps(_facts(options, model, read, notes)))
+        print(json_text.dumps(_facts(options, model, read, left_out, notes)))
     return DUPLICATES if options.fail and len(model.pairs_) else OK
 
 
@@ -97,19 +114,64 @@ def _faults(options: LinkOptions, tables: list[Tables], names: list[list[str]]) 
     return faults
 
 
-def _kinds(options: LinkOptions, names: list[list[str]]) -> dict[str, str]:
-    """The kinds of columns that are compared."""
-    compared = _named(options, names) or dict.fromkeys(names[0])
-    return {name: kind for name, kind in options.kinds().items() if name in compared}
+def _compared(options: LinkOptions, names: list[list[str]]) -> dict[str, str]:
+    """The columns to compare: those of the first table, and what the second one calls them.
 
-
-def _named(options: LinkOptions, names: list[list[str]]) -> dict[str, str]:
-    """The columns to compare, if any are given; NAME=OTHER alone comes to those in common."""
+    Those in common are the ones that a fit without ``columns`` joins.
+    """
     given = options.named
-    if not given or any("=" not in name for name in options.columns):
+    if any("=" not in name for name in options.columns):
         return given
-    common = [name for name in names[0] if name in names[-1] and name not in given.values()]
-    return {name: name for name in common} | given
+    first = dict.fromkeys(name for name in names[0] if name not in given)
+    second = dict.fromkeys(name for name in names[-1] if name not in given.values())
+    plain = {_bare(name): name for name in reversed(second) if name not in first}
+    common = {name: name if name in second else plain.pop(_bare(name), None) for name in first}
+    return {name: other for name, other in common.items() if other is not None} | given
+
+
+def _bare(name: str) -> str:
+    """A header without case, blanks and marks, as `mercer.link` compares headers."""
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _dropped(options: LinkOptions, compared: dict[str, str]) -> dict[str, str]:
+    """The compared columns that are left out after all, each with the option that says so.
+
+    An option may name a column as the second table does, unless the first one uses that name for
+    another column.
+    """
+    asked = {name: "--kind" for name, kind in options.kinds().items() if kind == "drop"}
+    asked |= dict.fromkeys(options.drop, "--drop")
+    if options.id is not None:
+        asked[options.id] = "--id"
+    found = {}
+    for name, other in compared.items():
+        own = name if name in asked or other in compared else other
+        if own in asked:
+            found[name] = asked[own]
+    return found
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def _worded(said: str) -> str:
+    """What the library says, with the options of the command in place of its arguments."""
+    for argument, option in WORDS.items():
+        said = said.replace(argument, option)
+    return re.sub("^(columns|kind):", r"--\1:", said)
+
+
+@contextmanager
+def _in_options(dropped: dict[str, str]) -> Iterator[None]:
+    """Errors of a fit in the words of the command."""
+    try:
+        yield
+    except ValueError as error:
+        said = _worded(str(error))
+        for name, option in dropped.items():
+            said = said.replace(f"{name}: left out, as asked for", f"{name}: left out by {option}")
+        raise TableError(said) from error
 
 
 def _ids(options: LinkOptions, table: ReadTable) -> list[str]:
@@ -120,7 +182,9 @@ def _ids(options: LinkOptions, table: ReadTable) -> list[str]:
 # --- labels ---------------------------------------------------------------------------------------
 
 
-def _labels(options: LinkOptions, read: list[ReadTable]) -> tuple[np.ndarray, np.ndarray]:
+def _labels(
+    options: LinkOptions, tables: list[Tables], read: list[ReadTable]
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows of labelled pairs, from 0 on, and whether they match."""
     assert options.labels is not None
     table = Tables([options.labels])
@@ -141,20 +205,71 @@ def _labels(options: LinkOptions, read: list[ReadTable]) -> tuple[np.ndarray, np
             "or 0."
         )
     sides = []
-    for side, records in zip(("left", "right"), (read[0], read[-1])):
+    for side, own, records in zip(("left", "right"), (tables[0], tables[-1]), (read[0], read[-1])):
         if by_id:
             sides.append(_rows_of(options, records, level_texts(columns[f"{side}_id"]), side))
         else:
-            sides.append(_row_numbers(options, columns[f"{side}_row"], side))
-    return np.column_stack(sides), np.array([text in YES for text in said])
+            cells = columns[f"{side}_row"]
+            sides.append(_row_numbers(options, cells, f"{side}_row", own.label, len(records)))
+    rows, same = np.column_stack(sides), np.array([text in YES for text in said])
+
+    def called(side: int, k: int) -> str:
+        if by_id:
+            return repr(level_texts(columns[("left_id", "right_id")[side]][[k]])[0])
+        return f"row {rows[k, side] + 1} of {tables[-side].label}"
+
+    shift = len(read[0]) if len(read) > 1 else 0
+    _check_labels(options, rows + [0, shift], same, called)
+    return rows, same
 
 
-def _row_numbers(options: LinkOptions, cells: np.ndarray, side: str) -> np.ndarray:
-    numbers = np.asarray(cells)
-    if numbers.dtype.kind != "f" or not (numbers == np.floor(numbers)).all():
+def _check_labels(
+    options: LinkOptions, pairs: np.ndarray, same: np.ndarray, called: Callable[[int, int], str]
+) -> None:
+    """Refuse a record beside itself, and labels that contradict others."""
+    wrong = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
+    if len(wrong):
+        k = int(wrong[0])
         raise TableError(
-            f"--labels {options.labels}: {side}_row holds {level_texts(cells)[0]!r}; give numbers "
-            "of rows, from 1 on, without the header."
+            f"--labels {options.labels}: row {k + 1} pairs {called(0, k)} with itself; give two "
+            "different records."
+        )
+    wrong = _contradictions(pairs, same)
+    if len(wrong):
+        k = int(wrong[0])
+        raise TableError(
+            f"--labels {options.labels}: row {k + 1} says that {called(0, k)} and {called(1, k)} "
+            "are no match, but other rows say that they are the same. Rows that contradict others: "
+            f"{len(wrong)}. Take out the wrong ones."
+        )
+
+
+def _contradictions(pairs: np.ndarray, same: np.ndarray) -> np.ndarray:
+    """The pairs that are no match, while others join their records."""
+    from scipy.sparse import coo_array  # takes a while to load
+    from scipy.sparse.csgraph import connected_components
+
+    left, right = pairs.T
+    n = pairs.max() + 1
+    joined = coo_array((np.ones(same.sum()), (left[same], right[same])), shape=(n, n))
+    group = connected_components(joined, directed=False)[1]
+    return np.flatnonzero(~same & (group[left] == group[right]))
+
+
+def _row_numbers(
+    options: LinkOptions, cells: np.ndarray, column: str, table: str, n: int
+) -> np.ndarray:
+    numbers = cells
+    if cells.dtype.kind != "f":
+        texts = pl.Series(level_texts(cells), dtype=pl.String)
+        numbers = texts.cast(pl.Float64, strict=False).to_numpy()
+    right = (numbers >= 1) & (numbers <= n) & (numbers == np.floor(numbers))
+    if not right.all():
+        k = int(np.flatnonzero(~right)[0])
+        cell = level_texts(cells[[k]])[0]
+        raise TableError(
+            f"--labels {options.labels}: {column} is {cell!r} in row {k + 1}; give a row of "
+            f"{table}, from 1 to {n}, without the header."
         )
     return numbers.astype(np.int64) - 1
 
@@ -229,32 +344,33 @@ def _say(
     options: LinkOptions,
     model: RecordLinkage,
     read: list[ReadTable],
+    left_out: dict[str, str],
     notes: list[str],
 ) -> None:
     for note in notes:
         screen.print(f"• {note}", soft_wrap=True)
     compared = [column.said() for column in model.columns_]
     screen.print(f"Compared: {'. '.join(compared)}.", soft_wrap=True)
-    if model.left_out_:
-        screen.print(
-            f"Left out: {'; '.join(f'{c.name} ({c.reason})' for c in model.left_out_)}.",
-            soft_wrap=True,
-        )
+    if left_out:
+        reasons = "; ".join(f"{name} ({reason})" for name, reason in left_out.items())
+        screen.print(f"Left out: {reasons}.", soft_wrap=True)
     records, pairs = sum(map(len, read)), model.pairs_
     screen.print(
         f"{model.n_candidates_:,} pairs of {counted(records, 'record')} were compared; about "
         f"{model.expected_matches_:,.0f} matches are expected.", soft_wrap=True,
     )  # fmt: skip
     if len(pairs):
+        share = f"{pairs.probability.mean():.1%}"
+        found, right = (
+            ("1 match", f"it is right with a probability of {share}") if len(pairs) == 1
+            else (f"{len(pairs):,} matches", f"{share} of them are right")
+        )  # fmt: skip
         screen.print(
-            f"{len(pairs):,} {'match' if len(pairs) == 1 else 'matches'} "
-            f"with a probability of {options.threshold:g} at least, {pairs.probability.mean():.1%} "
-            "of them right as the model estimates.", soft_wrap=True,
+            f"{found} with a probability of at least {options.threshold:g}; the model estimates "
+            f"that {right}.", soft_wrap=True,
         )  # fmt: skip
     else:
-        screen.print(
-            f"No pair is a match with a probability of {options.threshold:g}.", soft_wrap=True
-        )
+        screen.print(f"No pair has a probability of {options.threshold:g} or more.", soft_wrap=True)
         for said in _best(model):
             screen.print(f"  {said}", soft_wrap=True)
     for _, path in options.written:
@@ -272,7 +388,11 @@ def _best(model: RecordLinkage) -> list[str]:
 
 
 def _facts(
-    options: LinkOptions, model: RecordLinkage, read: list[ReadTable], notes: list[str]
+    options: LinkOptions,
+    model: RecordLinkage,
+    read: list[ReadTable],
+    left_out: dict[str, str],
+    notes: list[str],
 ) -> dict[str, Any]:
     pairs = model.pairs_
     return {
@@ -281,7 +401,7 @@ def _facts(
         "expected_precision": round(float(pairs.probability.mean()), 4) if len(pairs) else None,
         "clusters": len(np.unique(model.labels_)), "missed": round(model.missed_, 5),
         "compared": {column.name: column.kind for column in model.columns_},
-        "left_out": {column.name: column.reason for column in model.left_out_},
+        "left_out": left_out,
         "best": [] if len(pairs) else _best(model),
         "notices": notes, "output": str(options.output),
     }  # fmt: skip

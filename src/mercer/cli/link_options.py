@@ -123,7 +123,7 @@ class LinkOptions:
             raise OptionError(f"--pairs-per-record {self.pairs_per_record:g}: give a number > 0.")
         if self.one_to_one and self.right is None:
             raise OptionError("--one-to-one: it is about two tables; give a second one.")
-        both = sorted({*self.named} & {*self.drop})
+        both = sorted({*self.named, *self.named.values()} & {*self.drop})
         if both:
             raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")
         self.kinds()
