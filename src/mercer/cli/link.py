@@ -122,16 +122,10 @@ def _compared(options: LinkOptions, names: list[list[str]]) -> dict[str, str]:
     given = options.named
     if any("=" not in name for name in options.columns):
         return given
-    first = dict.fromkeys(name for name in names[0] if name not in given)
-    second = dict.fromkeys(name for name in names[-1] if name not in given.values())
-    plain = {_bare(name): name for name in reversed(second) if name not in first}
-    common = {name: name if name in second else plain.pop(_bare(name), None) for name in first}
-    return {name: other for name, other in common.items() if other is not None} | given
+    from mercer.link import names_in_common
 
-
-def _bare(name: str) -> str:
-    """A header without case, blanks and marks, as `mercer.link` compares headers."""
-    return re.sub(r"[\W_]+", "", name).casefold()
+    first = [name for name in names[0] if name not in given]
+    return names_in_common(first, [n for n in names[-1] if n not in given.values()]) | given
 
 
 def _dropped(options: LinkOptions, compared: dict[str, str]) -> dict[str, str]:

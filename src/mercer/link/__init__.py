@@ -15,3 +15,4 @@ __all__ = ["LevelWeight", "LinkColumn", "PairClass", "Pairs", "RecordLinkage"]
 
 # what the command uses, and no user needs
 from mercer.link.kept_stages import forget_stages
+from mercer.link.records import names_in_common

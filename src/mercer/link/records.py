@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -91,12 +91,7 @@ def matched_columns(
         return _given(columns, names, others)
     if B is None:
         return [LinkColumn(name, name) for name in names]
-    plain = {_bare(name): name for name in reversed(others) if name not in names}
-    found = []
-    for name in names:
-        other = name if name in others else plain.pop(_bare(name), None)  # each once
-        if other is not None:
-            found.append(LinkColumn(name, other))
+    found = [LinkColumn(*both) for both in names_in_common(names, others).items()]
     if not found:
         close = [
             f"{name}={match[0]}"
@@ -110,6 +105,22 @@ def matched_columns(
             f'columns={{"name": "full_name"}}.{near}'
         )
     return found
+
+
+def names_in_common(first: Iterable[str], second: Iterable[str]) -> dict[str, str]:
+    """The names of columns that two tables share, and what the second one calls each.
+
+    Case, blanks and marks do not count, and no name serves twice.
+
+    Examples
+    --------
+    >>> names_in_common(["Last name", "born", "#"], ["last_name", "born", "%"])
+    {'Last name': 'last_name', 'born': 'born'}
+    """
+    first, second = dict.fromkeys(first), dict.fromkeys(second)
+    plain = {_bare(name): name for name in reversed(second) if name not in first and _bare(name)}
+    found = {name: name if name in second else plain.pop(_bare(name), None) for name in first}
+    return {name: other for name, other in found.items() if other is not None}
 
 
 def _bare(name: str) -> str:
