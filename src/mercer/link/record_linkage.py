@@ -29,7 +29,7 @@ from mercer.link.records import (
     matched_columns,
 )
 from mercer.link.sample_columns import checked_distances
-from mercer.persistence import KeepsRecords, fields, floats, number, unread, whole
+from mercer.persistence import KeepsRecords, each, fields, floats, number, unread, whole
 from mercer.samples import check_count, check_flag, is_number
 from mercer.tables import ReadTable
 from mercer.threads import fitting, raise_if_stopped
@@ -49,7 +49,8 @@ def _columns(model: RecordLinkage) -> int:
 @fields(
     m_=floats(2, _columns), u_=floats(2, _columns), labels_=whole(),
     _tables=floats(3), _shares=floats(1), _matches=unread, _scales=floats(1), _passes=unread,
-    expected_matches_=number(), missed_=number(),
+    expected_matches_=number(), missed_=number(), _aliases=each(whole()),
+    _examples=each(whole(axes=2)),
 )  # fmt: skip
 class RecordLinkage(KeepsRecords, BaseEstimator):
     r"""Link tables: which records are the same person, firm or paper, without rules and labels.
