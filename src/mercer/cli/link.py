@@ -221,6 +221,8 @@ def _check_labels(
     options: LinkOptions, pairs: np.ndarray, same: np.ndarray, called: Callable[[int, int], str]
 ) -> None:
     """Refuse a record beside itself, and labels that contradict others."""
+    from mercer.link import contradictions  # loads libraries
+
     wrong = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if len(wrong):
         k = int(wrong[0])
@@ -228,7 +230,7 @@ def _check_labels(
             f"--labels {options.labels}: row {k + 1} pairs {called(0, k)} with itself; give two "
             "different records."
         )
-    wrong = _contradictions(pairs, same)
+    wrong = contradictions(pairs[:, 0], pairs[:, 1], same)
     if len(wrong):
         k = int(wrong[0])
         raise TableError(
@@ -236,18 +238,6 @@ def _check_labels(
             "are no match, but other rows say that they are the same. Rows that contradict others: "
             f"{len(wrong)}. Take out the wrong ones."
         )
-
-
-def _contradictions(pairs: np.ndarray, same: np.ndarray) -> np.ndarray:
-    """The pairs that are no match, while others join their records."""
-    from scipy.sparse import coo_array  # takes a while to load
-    from scipy.sparse.csgraph import connected_components
-
-    left, right = pairs.T
-    n = pairs.max() + 1
-    joined = coo_array((np.ones(same.sum()), (left[same], right[same])), shape=(n, n))
-    group = connected_components(joined, directed=False)[1]
-    return np.flatnonzero(~same & (group[left] == group[right]))
 
 
 def _row_numbers(

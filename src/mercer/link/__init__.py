@@ -15,4 +15,5 @@ __all__ = ["LevelWeight", "LinkColumn", "PairClass", "Pairs", "RecordLinkage"]
 
 # what the command uses, and no user needs
 from mercer.link.kept_stages import forget_stages
+from mercer.link.pairs import contradictions
 from mercer.link.records import names_in_common

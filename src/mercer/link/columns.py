@@ -206,6 +206,50 @@ def sampled(sides: Iterable[Cells]) -> tuple[list[str], np.ndarray]:
     return [texts[i] for i in chosen], np.append(counts[often], counts[drawn] * share)
 
 
+class Words(NamedTuple):
+    """The words of all values of a column.
+
+    Attributes
+    ----------
+    hashes : ndarray of uint64, ascending
+    symbols : Symbols
+        How they are spelled.
+    numbers : ndarray of uint8
+        Whether a word is made of digits.
+    words, starts : ndarray
+        The words of each value, ascending and each once.
+    """
+
+    hashes: np.ndarray
+    symbols: Symbols
+    numbers: np.ndarray
+    words: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, values: Symbols) -> Words:
+        found, begins, lengths, firsts = _native.link_words(
+            values.symbols, values.starts, values.classes
+        )
+        hashes, first, place = np.unique(found, return_index=True, return_inverse=True)
+        sizes = lengths[first].astype(np.int64)
+        starts = np.append(np.int64(0), np.cumsum(sizes))
+        inside = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+        symbols = values.symbols[np.repeat(begins[first], sizes) + inside]
+        numbers = (values.classes[symbols[starts[:-1]]] == DIGIT).astype(np.uint8)
+        value = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
+        both = np.unique(value.astype(np.uint64) << np.uint64(32) | place.astype(np.uint64))
+        owner = (both >> np.uint64(32)).astype(np.int64)
+        each = np.searchsorted(owner, np.arange(len(firsts)))
+        words = both.astype(np.uint32).astype(np.int32)
+        return cls(hashes, Symbols(symbols, starts, values.classes), numbers, words, each)
+
+    def counts(self, records: np.ndarray) -> np.ndarray:
+        """How many records have each word."""
+        value = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return np.bincount(self.words, records[value], len(self.hashes))
+
+
 @dataclass(eq=False)
 class Coded:
     """A column of all records of one or two tables.
@@ -241,6 +285,10 @@ class Coded:
     @cached_property
     def bits(self) -> np.ndarray:
         return self.symbols.bits()
+
+    @cached_property
+    def words(self) -> Words:
+        return Words.of(self.symbols)
 
     @cached_property
     def counts(self) -> np.ndarray:

@@ -8,6 +8,7 @@ and 7 that one of them is missing. `judged` says of which kind a column is.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer import _native
-from mercer.link.columns import ALONE, DIGIT, NONE, Coded, Symbols
+from mercer.link.columns import ALONE, NONE, Coded, Symbols, Words
 from mercer.persistence import fields, floats, whole
 from mercer.tables import as_dates, order_of, spelled_number
 
@@ -87,55 +88,11 @@ class Shares:
         return np.where(self.hashes[place] == hashes, self.shares[place], self.other)
 
 
-class Words(NamedTuple):
-    """The words of all values of a column.
-
-    Attributes
-    ----------
-    hashes : ndarray of uint64, ascending
-    symbols : Symbols
-        How they are spelled.
-    numbers : ndarray of uint8
-        Whether a word is made of digits.
-    words, starts : ndarray
-        The words of each value, ascending and each once.
-    """
-
-    hashes: np.ndarray
-    symbols: Symbols
-    numbers: np.ndarray
-    words: np.ndarray
-    starts: np.ndarray
-
-    @classmethod
-    def of(cls, values: Symbols) -> Words:
-        found, begins, lengths, firsts = _native.link_words(
-            values.symbols, values.starts, values.classes
-        )
-        hashes, first, place = np.unique(found, return_index=True, return_inverse=True)
-        sizes = lengths[first].astype(np.int64)
-        starts = np.append(np.int64(0), np.cumsum(sizes))
-        inside = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
-        symbols = values.symbols[np.repeat(begins[first], sizes) + inside]
-        numbers = (values.classes[symbols[starts[:-1]]] == DIGIT).astype(np.uint8)
-        value = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
-        both = np.unique(value.astype(np.uint64) << np.uint64(32) | place.astype(np.uint64))
-        owner = (both >> np.uint64(32)).astype(np.int64)
-        each = np.searchsorted(owner, np.arange(len(firsts)))
-        words = both.astype(np.uint32).astype(np.int32)
-        return cls(hashes, Symbols(symbols, starts, values.classes), numbers, words, each)
-
-    def counts(self, records: np.ndarray) -> np.ndarray:
-        """How many records have each word."""
-        value = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        return np.bincount(self.words, records[value], len(self.hashes))
-
-
 # --- kinds ----------------------------------------------------------------------------------------
 
 
-class LinkKind:
-    """A kind of column: how values are read, found and compared.
+class LinkKind(ABC):
+    """Abstract: a kind of column: how values are read, found and compared.
 
     ``swaps``: values may stand in another column by mistake; ``stands``: one value may stand for
     another one; ``counts``: a value that few records have weighs more than others that are equal.
@@ -169,9 +126,9 @@ class LinkKind:
         """The words by which values are compared, if they are."""
         return None
 
+    @abstractmethod
     def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
         """A function of two lists of codes, which returns levels."""
-        raise NotImplementedError
 
 
 def _by_texts(loop: Callable[..., None], column: Coded) -> Compare:
@@ -244,7 +201,7 @@ class _Text(LinkKind):
     name, said, swaps, stands = "text", "by its words, rare ones first", True, True
 
     def parts(self, column: Coded) -> list[View]:
-        words = Words.of(column.symbols)
+        words = column.words
         rare = _rare(column, words.hashes[words.words], words.starts, RARE)
         pairs = []
         for i, j in ((0, 1), (0, 2), (1, 2)):
@@ -258,7 +215,7 @@ class _Text(LinkKind):
         ]
 
     def words_of(self, column: Coded) -> Words | None:
-        return Words.of(column.symbols)
+        return column.words
 
     def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
         assert words is not None
@@ -350,7 +307,7 @@ class _Numbers(LinkKind):
         return []  # those of the text hold them
 
     def words_of(self, column: Coded) -> Words | None:
-        return Words.of(column.symbols)
+        return column.words
 
     def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
         assert words is not None

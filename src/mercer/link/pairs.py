@@ -126,6 +126,14 @@ def pairs_given(pairs: Any, tables: list[ReadTable]) -> np.ndarray:
     return rows.astype(np.int64)
 
 
+def contradictions(left: np.ndarray, right: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The numbers of the pairs that are no match, while others join their records."""
+    n = int(max(left.max(initial=-1), right.max(initial=-1))) + 1
+    joined = coo_array((np.ones(truth.sum()), (left[truth], right[truth])), shape=(n, n))
+    group = connected_components(joined, directed=False)[1]
+    return np.flatnonzero(~truth & (group[left] == group[right]))
+
+
 def labelled_pairs(
     pairs: Any, labels: Any, tables: list[ReadTable]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -144,9 +152,7 @@ def labelled_pairs(
     left, right = rows[:, 0], rows[:, 1] + shift
     left, right = np.minimum(left, right), np.maximum(left, right)
     n = sum(map(len, tables))
-    joined = coo_array((np.ones(truth.sum()), (left[truth], right[truth])), shape=(n, n))
-    group = connected_components(joined, directed=False)[1]
-    wrong = np.flatnonzero(~truth & (group[left] == group[right]))
+    wrong = contradictions(left, right, truth)
     if len(wrong):
         i, j = rows[wrong[0]]
         raise ValueError(

@@ -240,9 +240,9 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             for spec, level in zip(records.specs, levels.T)
         ])  # fmt: skip
         if not used.all():
-            kept = [spec.name for spec in records.specs]
+            names = [spec.name for spec in records.specs]
             records = self._used(records.keep(used, "none of the pairs that were compared agrees"))
-            stay = [kept.index(spec.name) for spec in records.specs]
+            stay = [names.index(spec.name) for spec in records.specs]
             shares = [shares[k] for k in stay]
             numbers = {old: new for new, old in enumerate(stay)}
             passes = [

@@ -12,8 +12,8 @@ import numpy as np
 
 from mercer.distances import Distance, KernelDistance
 from mercer.kernels import Kernel
-from mercer.link.columns import Coded
-from mercer.link.kinds import EQUAL, GONE, Compare, LinkKind, Shares, Words
+from mercer.link.columns import Coded, Words
+from mercer.link.kinds import EQUAL, GONE, Compare, LinkKind, Shares
 from mercer.persistence import fields, floats
 from mercer.samples import row_marks
 from mercer.tables import missing_values
