@@ -9,7 +9,7 @@ EDITABLE := --no-build-isolation --editable
 NATIVE := CMakeLists.txt $(wildcard src/native/*)
 
 .PHONY: help build demo test quick quick-lane test-all test-torch test-oldest wheel bench docs
-.PHONY: trapped asan fuzz soak mutants clean
+.PHONY: explore trapped asan fuzz soak mutants clean
 help:
 	@echo "make demo    fit, explain and use a model of throws at a basket"
 	@echo "make test    lint, spelling, types, import direction, doctests, and the tests of the quick lane"
@@ -25,6 +25,7 @@ help:
 	@echo "make asan    native tests under address and undefined-behaviour sanitizers"
 	@echo "make fuzz    strings, sets and files nobody thought of, FUZZ=120 seconds each, and once more"
 	@echo "             under sanitizers"
+	@echo "make explore   generated tests with other examples each time, 300 of each"
 	@echo "make soak    random trials of everything, for SOAK=600 seconds from SEED=1, to be continued"
 	@echo "make mutants ROOM=learners/ridge COUNT=100 SEED=1   faults at random, and which of them no test saw"
 	@echo "make build   the package in .venv, ready for use; make clean removes it"
@@ -77,6 +78,10 @@ quick: build $(VENV)/.test
 # What the quick lane leaves out (tests/lanes.py), and generated tests with all their examples.
 test-all: test
 	$(PYTEST) -m "full or hypothesis" --hypothesis-profile=full
+
+# What it finds becomes a test of its own, for the lanes draw the same examples in each run.
+explore: build $(VENV)/.test
+	$(PYTEST) -m hypothesis --hypothesis-profile=explore
 
 # Not in the lanes: torch is large. PyPI has it with CUDA; to get the one for CPUs alone, give
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu. Where torch is installed, the lanes run these too.

@@ -1,6 +1,8 @@
 """For all tests: the lanes, and the number of examples of generated tests in each.
 
-Generated tests have no deadline, since a busy machine may take long for a step.
+Generated tests have no deadline, since a busy machine may take long for a step. In the lanes their
+examples are the same in each run of the same code, so that a commit that passed once passes again;
+the profile "explore" draws other ones each time (``make explore``).
 """
 
 import gc
@@ -13,8 +15,9 @@ from hypothesis import settings
 
 from lanes import QUICK, leave_to_the_full_lane
 
-settings.register_profile("quick", deadline=None, max_examples=20)
-settings.register_profile("full", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=20, derandomize=True)
+settings.register_profile("full", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=300)
 settings.load_profile("quick")
 
 

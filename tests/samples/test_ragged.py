@@ -68,12 +68,22 @@ def test_an_alphabet_beyond_a_byte_and_beyond_the_surrogates():
     assert len(set(many)) == 60_000
 
 
-@given(st.lists(st.lists(st.integers(0, 9) | st.text(max_size=1)), min_size=1))
+@given(st.lists(st.lists(st.integers(2, 9) | st.text(max_size=1)), min_size=1))
 def test_sets_come_back_from_their_codes(lists):
     A = as_samples(lists, "sets")
     found = [[A.universe[c] for c in A.values[s:e]] for s, e in zip(A.starts[:-1], A.starts[1:])]
     assert [set(items) for items in found] == [set(items) for items in lists]
     assert all((np.diff(A[i : i + 1].values) > 0).all() for i in range(len(lists)))
+
+
+def test_lists_of_marks_are_sets_beside_training_sets_of_items():
+    """Three 0s and 1s are a row of a matrix, unless the sets they are compared with are lists."""
+    train = as_samples([[0, 0, 0], [5]], "sets")
+    assert train.universe == [0, 5]
+    alone = as_samples([[0, 0, 0]], "sets", like=train)
+    assert alone.values.tolist() == [0]
+    rows = as_samples([[1, 0, 1]], "sets")
+    assert as_samples([[1, 0, 1]], "sets", like=rows).values.tolist() == [0, 2]
 
 
 def test_a_matrix_of_indicators_is_sets():

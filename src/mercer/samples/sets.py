@@ -85,7 +85,9 @@ class SetsKind(Kind):
 
     def rows(self, X: SamplesLike, reader: str) -> Any:
         """One collection of items for each set, or a 0/1 matrix."""
-        X = _as_indicators(X)
+        return self._rows(_as_indicators(X), reader)
+
+    def _rows(self, X: SamplesLike, reader: str) -> Any:
         if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"):
             return X
         rows = as_objects(X, self.name, reader)
@@ -110,7 +112,8 @@ class SetsKind(Kind):
         return items if self.holds(first) or isinstance(first, LISTED) else None
 
     def encode(self, X: SamplesLike, like: Sets | None, reader: str) -> Sets:
-        rows = self.rows(X, reader)
+        of_items = like is not None and like.universe[: like.known] != list(range(like.known))
+        rows = self._rows(X, reader) if of_items else self.rows(X, reader)
         if not isinstance(rows, list):
             return _from_matrix(rows, like, reader)
         codes, universe = code_objects(rows, [] if like is None else like.universe, "items", reader)
