@@ -999,25 +999,58 @@ def of_length(k_, x, z, S, length):
 
 
 def gapped(k_, x, z, S):
-    """Features one by one: k of l places and the symbols that stand there."""
+    """All pairs of windows of both strands."""
 
-    def counts(s):
-        strands = [list(s)]
+    def windows(s):
+        strands = [tuple(s)]
         if k_.both_strands:
             s = bytes(s).decode() if isinstance(s, bytes) else "".join(s)
             partner = {"A": "T", "C": "G", "G": "C", "T": "A"}
             s = s.upper().replace("U", "T")
-            strands = [list(s), [partner.get(c, "N") for c in reversed(s)]]
-        return collections.Counter(
-            (places, tuple(strand[i + p] for p in places))
-            for strand in strands
-            for i in range(len(strand) - k_.l + 1)
-            if not k_.both_strands or set(strand[i : i + k_.l]) <= set("ACGT")
-            for places in itertools.combinations(range(k_.l), k_.k)
-        )
+            strands = [tuple(s), tuple(partner.get(c, "N") for c in reversed(s))]
+        places = range(len(s) - k_.l + 1)
+        middle, found = len(places) // 2, []
+        for turned, strand in enumerate(strands):
+            for i in places:
+                gap = abs((len(places) - 1 - i if turned else i) - middle)
+                weight = min(k_.peak, math.floor(k_.peak * 2 ** (-gap / k_.half_life) + 1))
+                found.append((strand[i : i + k_.l], 1 if k_.weights is None else weight))
+        known = set("ACGT") if k_.both_strands else set(s)
+        return [(window, weight) for window, weight in found if set(window) <= known]
 
-    ours, theirs = counts(x), counts(z)
-    return float(sum(count * theirs[u] for u, count in ours.items()))
+    symbols = 4 if k_.both_strands else len({c for s in S for c in s})
+    g = window_values(k_.l, k_.k, max(symbols, 1) if k_.filter else 0, k_.filter)
+    most = k_.l - k_.k if k_.mismatches is None else k_.mismatches
+    total = 0.0
+    for a, w in windows(x):
+        for b, v in windows(z):
+            h = sum(p != q for p, q in zip(a, b))
+            total += w * v * g[h] if h <= most else 0.0
+    return total
+
+
+@functools.cache
+def window_values(l, k, symbols, filter):
+    """g(h): products of counts of all words, estimated from the counts of gapped k-mers."""
+    if filter is None:
+        return [math.comb(l - h, k) for h in range(l + 1)]
+    words = list(itertools.product(range(symbols), repeat=l))
+    places = list(itertools.combinations(range(l), k))
+    rows = {pair: i for i, pair in enumerate(
+        itertools.product(places, itertools.product(range(symbols), repeat=k)))}  # fmt: skip
+    A = np.zeros((len(rows), len(words)))
+    for j, word in enumerate(words):
+        for chosen in places:
+            A[rows[chosen, tuple(word[p] for p in chosen)], j] = 1
+    estimates = np.linalg.pinv(A) @ A  # of the words, from one window each
+    distance = np.array([[sum(p != q for p, q in zip(u, v)) for v in words] for u in words])
+    if filter == "truncated":
+        first = [next((w for h, w in zip(distance[0], estimates[0]) if h == m), 0)
+                 for m in range(l + 1)]  # fmt: skip
+        end = next((m for m, w in enumerate(first) if w < 1e-9), l + 1)
+        estimates[distance >= end] = 0
+    products = estimates[0] @ estimates
+    return [next((p for h, p in zip(distance[0], products) if h == m), 0) for m in range(l + 1)]
 
 
 def mismatch(k_, x, z, S):

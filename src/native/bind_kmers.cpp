@@ -98,7 +98,8 @@ void check_sorted(const Vector<const uint64_t>& keys, const Vector<const int32_t
 void bind_kmers(nb::module_& m) {
     bind_strings<uint8_t>(m);
     bind_strings<int32_t>(m);
-    const auto count = [](Vector<uint64_t> keys, Vector<int32_t> rows, Vector<double> counts) {
+    const auto count = [](Vector<uint64_t> keys, Vector<int32_t> rows, Vector<double> counts,
+                          bool weighted) {
         check_aligned(keys, rows, counts);
         const size_t n = keys.shape(0);
         if (rows.shape(0) != n || counts.shape(0) != n)
@@ -109,7 +110,9 @@ void bind_kmers(nb::module_& m) {
         nb::gil_scoped_release release;
         std::vector<uint64_t> spare_keys(n);
         std::vector<int32_t> spare_rows(n);
-        return loops->kmer_counts.count(k, r, c, n, spare_keys.data(), spare_rows.data());
+        std::vector<double> spare_counts(weighted ? n + 1 : 0);  // of any n there is an address
+        return loops->kmer_counts.count(k, r, c, n, spare_keys.data(), spare_rows.data(),
+                                        weighted ? spare_counts.data() : nullptr);
     };
     const auto join = [](Vector<const uint64_t> keys_x, Vector<const int32_t> rows_x,
                          Vector<const double> counts_x, Vector<const uint64_t> keys_z,
@@ -127,7 +130,7 @@ void bind_kmers(nb::module_& m) {
         loops->kmer_counts.join(kx, rx, cx, n_x, kz, rz, cz, n_z, weight, upper, values, columns);
     };
     m.def("kmer_count", count, nb::arg("keys").noconvert(), nb::arg("rows").noconvert(),
-          nb::arg("counts").noconvert());
+          nb::arg("counts").noconvert(), nb::arg("weighted") = false);
     m.def("kmer_join", join, nb::arg("keys_x").noconvert(), nb::arg("rows_x").noconvert(),
           nb::arg("counts_x").noconvert(), nb::arg("keys_z").noconvert(),
           nb::arg("rows_z").noconvert(), nb::arg("counts_z").noconvert(), nb::arg("weight"),

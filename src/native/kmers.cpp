@@ -87,8 +87,9 @@ void runs(const S* X, const S* Z, size_t n, size_t m, size_t stride, size_t leng
 }
 
 // Least significant digit first: every pass is stable, so that rows stay ascending within a key.
-size_t count(uint64_t* keys, int32_t* rows, double* counts, size_t n, uint64_t* spare_keys,
-             int32_t* spare_rows) {
+template <bool weighted>
+size_t sorted_counts(uint64_t* keys, int32_t* rows, double* counts, size_t n, uint64_t* spare_keys,
+                     int32_t* spare_rows, double* spare_counts) {
     uint64_t seen = 0;
     for (size_t i = 0; i < n; ++i) seen |= keys[i];
     int bits = 0;
@@ -97,9 +98,12 @@ size_t count(uint64_t* keys, int32_t* rows, double* counts, size_t n, uint64_t* 
     const int width = passes == 0 ? 0 : (bits + passes - 1) / passes;
     const uint64_t* from = keys;
     const int32_t* from_rows = rows;
+    const double* from_counts = counts;
     for (int pass = 0; pass < passes; ++pass) {
-        uint64_t* to = pass % 2 == 0 ? spare_keys : keys;
-        int32_t* to_rows = pass % 2 == 0 ? spare_rows : rows;
+        const bool away = pass % 2 == 0;
+        uint64_t* to = away ? spare_keys : keys;
+        int32_t* to_rows = away ? spare_rows : rows;
+        double* to_counts = away ? spare_counts : counts;
         const int shift = pass * width;
         const uint64_t mask = (uint64_t(1) << width) - 1;
         size_t places[size_t(1) << digit_bits] = {};
@@ -114,22 +118,34 @@ size_t count(uint64_t* keys, int32_t* rows, double* counts, size_t n, uint64_t* 
             const size_t place = places[from[i] >> shift & mask]++;
             to[place] = from[i];
             to_rows[place] = from_rows[i];
+            if constexpr (weighted) to_counts[place] = from_counts[i];
         }
         from = to;
         from_rows = to_rows;
+        from_counts = to_counts;
     }
     size_t size = 0;
     for (size_t i = 0; i < n;) {
         const uint64_t key = from[i];
         const int32_t row = from_rows[i];
-        size_t next = i + 1;
-        while (next < n && from[next] == key && from_rows[next] == row) ++next;
+        double sum = 0;
+        size_t next = i;
+        do {
+            if constexpr (weighted) sum += from_counts[next];
+            ++next;
+        } while (next < n && from[next] == key && from_rows[next] == row);
         keys[size] = key;  // size <= i: entries that are still to be read are not overwritten
         rows[size] = row;
-        counts[size++] = double(next - i);
+        counts[size++] = weighted ? sum : double(next - i);
         i = next;
     }
     return size;
+}
+
+size_t count(uint64_t* keys, int32_t* rows, double* counts, size_t n, uint64_t* spare_keys,
+             int32_t* spare_rows, double* spare_counts) {
+    auto* sorted = spare_counts ? sorted_counts<true> : sorted_counts<false>;
+    return sorted(keys, rows, counts, n, spare_keys, spare_rows, spare_counts);
 }
 
 void join(const uint64_t* keys_x, const int32_t* rows_x, const double* counts_x, size_t n_x,

@@ -28,9 +28,10 @@ constexpr size_t run_strip = 128;  // positions at a time, so that long strings 
 struct KmerCountLoops {
     // Sorts pairs (key, row) by key and then row; in the input, rows must ascend. Keeps each pair
     // once, with the number of times that it occurs. Returns the number of different pairs; the
-    // spare arrays have n numbers too.
+    // spare arrays have n numbers too. With spare_counts, `counts` holds the weights of the pairs
+    // before and their sums after.
     size_t (*count)(uint64_t* keys, int32_t* rows, double* counts, size_t n, uint64_t* spare_keys,
-                    int32_t* spare_rows);
+                    int32_t* spare_rows, double* spare_counts);
     // out[i, j] += weight * sum of count_x count_z over the keys of row i of X and row j of Z, both
     // sorted as by `count`; out has m columns. With `upper`, only j >= i.
     void (*join)(const uint64_t* keys_x, const int32_t* rows_x, const double* counts_x, size_t n_x,

@@ -141,6 +141,24 @@ def test_counts_of_keys_of_any_size(bits):
             assert_guarded(A)
 
 
+@pytest.mark.parametrize("bits", [0, 7, 12, 13, 30, 64])
+def test_sums_of_weights(bits):
+    """Weights that are whole numbers, so that sums in any order are equal."""
+    rng = np.random.default_rng(0)
+    for n in [0, 1, 2, 100, 4097]:
+        pool = rng.integers(0, 2**bits, 40, np.uint64) if bits else np.zeros(1, np.uint64)
+        keys, rows = place(rng.choice(pool, n)), np.sort(rng.integers(0, 5, n)).astype(np.int32)
+        rows, weights = place(rows), place(rng.integers(1, 9, n).astype(float))
+        sums = collections.Counter()
+        for key, row, weight in zip(keys.tolist(), rows.tolist(), weights.tolist()):
+            sums[key, row] += weight
+        size = _native.kmer_count(keys, rows, weights, True)
+        found = zip(keys[:size].tolist(), rows[:size].tolist(), weights[:size].tolist())
+        assert list(found) == [(*pair, total) for pair, total in sorted(sums.items())]
+        for A in (keys, rows, weights):
+            assert_guarded(A)
+
+
 def test_counts_of_arrays_that_are_not_alike():
     keys, rows, counts = np.zeros(3, np.uint64), np.zeros(3, np.int32), np.zeros(3)
     for k, wrong in itertools.product(range(3), (np.repeat, np.delete)):

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 
 from mercer import _native
 from mercer.distances import mirrored
-from mercer.persistence import fields, number, offsets, whole
+from mercer.persistence import fields, floats, number, offsets, optional, whole
 from mercer.samples import Ragged, Strings
 from mercer.threads import raise_if_stopped
 
@@ -41,13 +41,14 @@ class Pattern(NamedTuple):
     starts=offsets(lambda windows: len(windows.values)),
     owners=whole(lambda windows: windows.size, length=lambda windows: len(windows.starts) - 1),
     size=number(lambda windows: len(windows.starts) - 1),
+    weights=optional(floats(1, lambda windows: len(windows.values))),
 )
 class Windows(NamedTuple):
     """Strings whose windows are counted: their ``values`` one after the other.
 
     ``owners`` are the rows that the strings belong to, in ascending order, below ``size``. A window
     is left out if one of the symbols that are read (with ``strict``: any of its symbols) is not
-    below ``base``.
+    below ``base``. ``weights``, if given, are those of the windows that begin at each symbol.
     """
 
     values: np.ndarray
@@ -56,6 +57,7 @@ class Windows(NamedTuple):
     size: int
     base: int
     strict: bool = False
+    weights: np.ndarray | None = None
 
     @classmethod
     def of(cls, X: Strings, base: int | None = None, *, strict: bool = False) -> Windows:
@@ -71,12 +73,16 @@ class Windows(NamedTuple):
         owners = np.repeat(np.arange(len(chosen), dtype=np.int32), counts)
         ends = np.cumsum(counts)
         which = np.arange(len(owners)) + np.repeat(first - ends + counts, counts)
-        strings = Ragged(self.values, self.starts)
         one_run = len(which) and which[-1] - which[0] + 1 == len(which) and isinstance(rows, slice)
-        found = strings[which[0] : which[-1] + 1] if one_run else strings[which]
+        strings = slice(which[0], which[-1] + 1) if one_run else which
+        found = Ragged(self.values, self.starts)[strings]
+        weights = self.weights
+        if weights is not None:
+            weights = Ragged(weights, self.starts)[strings].values
         return self._replace(
-            values=found.values, starts=found.starts, owners=owners, size=len(chosen)
-        )
+            values=found.values, starts=found.starts, owners=owners, size=len(chosen),
+            weights=weights,
+        )  # fmt: skip
 
     def places(self, window: int) -> np.ndarray:
         """Where each window begins."""
@@ -222,9 +228,13 @@ def count(pattern: Pattern, *samples: Windows) -> list[Counts]:
     found = []
     for sample, numbers in zip(samples, windows):
         raise_if_stopped()
-        rows, counts = sample.rows(pattern), np.empty(len(numbers))
-        size = _native.kmer_count(numbers, rows, counts)
-        keys, rows, counts = (array[:size].copy() for array in (numbers, rows, counts))
+        rows, weights = sample.rows(pattern), sample.weights
+        if weights is None:
+            counts = np.empty(len(numbers))
+        else:
+            counts = weights[sample.places(pattern.window)[sample.kept(pattern)]]
+        size = _native.kmer_count(numbers, rows, counts, weights is not None)
+        keys, rows, counts = (array[:size] for array in (numbers, rows, counts))
         largest = float(counts.max(initial=0))
         found.append(Counts(keys, rows, counts, sample.size, limit, largest))
     return found

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations, product
 from math import comb, factorial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning
-from mercer.kernels.kmer_counts import Counted, Pattern, Windows, columns, count, numbered
+from mercer.kernels.kmer_counts import Pattern, Windows, columns, count, numbered
 from mercer.kernels.kmers import Counting, check_length
-from mercer.samples import Prepared, Samples, Strings
+from mercer.samples import Ragged, Samples, Strings, check_positive, is_whole
 
 NUCLEOTIDES = "ACGT"  # in this order x and 3 - x are complements
 SEVERAL = "NRYSWKMBDHV-.*"  # IUPAC's letters for several of them, gaps and ends
 
 
 class GappedKmer(Counting):
-    r"""Gapped k-mer kernel: number of pairs of windows of l symbols that agree in k chosen places,
-    :math:`k(s, t) = \sum_{a \in s} \sum_{b \in t} \binom{l - h(a, b)}{k}`, where h is the number of
-    places in which two windows differ.
+    r"""Gapped k-mer kernel: the sum over all pairs of windows of l symbols of a value g that
+    depends on the number h of places in which the two windows differ,
+    :math:`k(s, t) = \sum_{a \in s} \sum_{b \in t} w_a w_b \, g(h(a, b))`.
 
-    Each feature is a choice of k of the l places, with a symbol for each; it counts the windows
-    that have these symbols in these places.
+    With the default g(h) = :math:`\binom{l - h}{k}`, each feature is a choice of k of the l places,
+    with a symbol for each; it counts the windows that have these symbols in these places.
 
     Parameters
     ----------
@@ -41,44 +43,98 @@ class GappedKmer(Counting):
     vocabulary : samples, optional
         The strings whose gapped k-mers are the columns of ``features``. None means the strings
         that ``features`` is called with.
+    mismatches : int in [0, l], optional
+        Windows that differ in more places than these do not count: g(h) = 0. None means l - k.
+    filter : {None, "full", "truncated"}, default=None
+        With a filter, k(s, t) is the inner product of *estimated* counts of windows, which are less
+        noisy than the counts. The estimate is the orthogonal projection of the counts of all words
+        of l symbols on the functions of at most k places. A word that differs from a window in h
+        places gets :math:`w(h) = b^{-l} \sum_{j \le k} K_j(h)`, with the Krawtchouk polynomials
+        K_j of b symbols. "full" has g = w. "truncated" sets w(h) to 0 from the first h on for which
+        it is not positive, and g(h) is the sum of the products of both estimates over all words. b
+        is 4 for both strands, and else the number of symbols of the training sample.
+    weights : {None, "centre"}, default=None
+        "centre" weighs windows by the distance D of their place to the middle window of the
+        sequence: :math:`w = \min(M, \lfloor M \, 2^{-D / H} + 1 \rfloor)`. It suits peaks of
+        ChIP-seq, whose binding site is near the middle. None means w = 1.
+    half_life : float > 0, default=50
+        H: the distance at which the weight is half.
+    peak : int >= 1, default=50
+        M: the weight of the middle window.
 
     Raises
     ------
     ValueError
         If ``both_strands`` is True and a symbol is not a nucleotide; the message names the symbol.
 
+    See Also
+    --------
+    Layered : ``Layered(RBF(g / 2), base=GappedKmer(...).normalised())`` is gkmrbf, exp(g (k - 1)).
+
     Notes
     -----
-    ``GappedKmer(...).normalised()`` is equal to the kernel of gkm-SVM, and to that of LS-GKM with
-    ``-t 0`` and ``-d`` at least l - k. Without the norm, LS-GKM gives half of k(s, t) for both
-    strands, because it reads both strands of only one of the two sequences.
-    The C(l, k) choices of places are counted one after the other (Blakely et al. 2020), each like a
-    spectrum kernel: by sorting, and one operation for each pair of strings that share a feature.
-    For long windows with k near l / 2 there are many choices: C(10, 6) = 210, C(20, 10) = 184,756.
+    ``GappedKmer(l, k, both_strands=True, mismatches=d).normalised()`` is equal to LS-GKM's kernel
+    with the same ``-l``, ``-k`` and ``-d`` and ``-t 0``; with ``filter="full"`` to ``-t 1``, with
+    ``filter="truncated"`` to ``-t 2``, and with ``weights="centre"`` too to ``-t 4``, where ``-M``
+    is ``peak`` and ``-H`` is ``half_life``. `Layered` makes ``-t 3`` and ``-t 5`` of them. Without
+    the norm, LS-GKM gives half of k(s, t) for both strands, because it reads both strands of only
+    one of the two sequences.
+
+    g is written as :math:`\sum_j a_j \binom{l - h}{j}`. Each choice of j places is counted by
+    itself (Blakely et al. 2020), like a spectrum kernel: by sorting, and one operation for each
+    pair of strings that share a feature. Without filter, and with ``mismatches`` of at least l - k,
+    only j = k is needed: C(10, 6) = 210 choices, C(20, 10) = 184,756. Otherwise j is at least
+    l - ``mismatches``: 176 choices for l = 10 and 3 mismatches. Of both strands, a choice counts
+    for its mirror image too.
+
+    It is positive semidefinite if no g is cut off. If ``mismatches`` cut it off, it is so for both
+    strands exactly if :math:`\sum_h g(h) K_h(j) \ge 0` for all j, which ``positive_definite``
+    computes: true for l, k and mismatches of 10, 6, 4 and 11, 7, 4 with the truncated filter, not
+    for 10, 6, 3 and 11, 7, 3 (LS-GKM's defaults).
 
     References
     ----------
     Ghandi, Lee, Mohammad-Noori & Beer, "Enhanced regulatory sequence prediction using gapped k-mer
-    features", PLoS Computational Biology 10, 2014. Blakely et al., "FastSK: fast sequence analysis
-    with gapped string kernels", Bioinformatics 36, 2020.
+    features", PLoS Computational Biology 10, 2014. Lee, "LS-GKM: a new gkm-SVM for large-scale
+    datasets", Bioinformatics 32, 2016. Blakely et al., "FastSK: fast sequence analysis with gapped
+    string kernels", Bioinformatics 36, 2020. Delsarte, "An algebraic approach to the association
+    schemes of coding theory", 1973: Krawtchouk polynomials.
 
     Examples
     --------
     >>> GappedKmer(3, 2)(["GATTACA", "GATCACA"])
     array([[15., 10.],
            [10., 17.]])
+    >>> lsgkm = GappedKmer(11, 7, both_strands=True, mismatches=3, filter="truncated")
+    >>> lsgkm.normalised()(["GGATTACAGGATC", "GGATTTCAGGATC"]).round(3)
+    array([[1.   , 0.275],
+           [0.275, 1.   ]])
     """
 
-    meaning = Meaning(
-        "Σᵤ #ᵤ(x) #ᵤ(z), u of {k} of {l} symbols",
-        "how many patterns two strings share, of {k} symbols at fixed places among {l}",
-    )
-
-    def __init__(self, l: int = 10, k: int = 6, both_strands: bool = False, vocabulary: Any = None):
+    def __init__(
+        self, l: int = 10, k: int = 6, both_strands: bool = False, vocabulary: Any = None,
+        mismatches: int | None = None, filter: str | None = None, weights: str | None = None,
+        half_life: float = 50, peak: int = 50,
+    ):  # fmt: skip
         self.l = l
         self.k = k
         self.both_strands = both_strands
         self.vocabulary = vocabulary
+        self.mismatches = mismatches
+        self.filter = filter
+        self.weights = weights
+        self.half_life = half_life
+        self.peak = peak
+
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        words = "how many patterns two strings share, of {k} symbols at fixed places among {l}"
+        if self.filter is None and self.most_mismatches >= self.l - self.k:
+            formula = "Σᵤ #ᵤ(x) #ᵤ(z), u of {k} of {l} symbols"
+        else:
+            formula = "Σ g(h), h mismatches of two windows of {l} symbols"
+            words += f", of windows with up to {self.most_mismatches} mismatches"
+        return Meaning(formula, words)
 
     def validate(self) -> None:
         check_length(self.l, "l", "GappedKmer")
@@ -87,10 +143,81 @@ class GappedKmer(Counting):
             raise ValueError(
                 f"k={self.k!r} places cannot be chosen of l={self.l!r}: give 1 <= k <= l."
             )
+        if self.mismatches is not None and not (
+            is_whole(self.mismatches) and 0 <= self.mismatches <= self.l
+        ):
+            raise ValueError(
+                f"mismatches={self.mismatches!r}: give an integer from 0 to l={self.l}, or None "
+                "for l - k."
+            )
+        for name, value, known in (
+            ("filter", self.filter, ("full", "truncated")), ("weights", self.weights, ("centre",)),
+        ):  # fmt: skip
+            if value is not None and value not in known:
+                raise ValueError(f"{name}={value!r}: give {' or '.join(map(repr, known))} or None.")
+        check_positive("half_life", self.half_life)
+        check_length(self.peak, "peak", "GappedKmer")
+
+    @property
+    def most_mismatches(self) -> int:
+        """In how many places two windows that count may differ."""
+        return self.l - self.k if self.mismatches is None else int(self.mismatches)
+
+    @property
+    def positive_definite(self) -> bool | None:  # type: ignore[override]
+        if self.most_mismatches >= (self.l if self.filter else self.l - self.k):
+            return True
+        if not self.both_strands:
+            return None  # it depends on the number of symbols
+        g, _ = self._values(4)
+        K = _krawtchouk(self.l, 4)
+        return all(sum(value * x for value, x in zip(g, row)) >= 0 for row in K)
+
+    def window_values(self, symbols: int = 4) -> np.ndarray:
+        """g(h) for h = 0 to l mismatches, (l + 1,), of an alphabet of so many symbols."""
+        g, divisor = self._values(symbols)
+        return np.array([value / divisor for value in g])
+
+    def _values(self, symbols: int) -> tuple[list[int], int]:
+        """g(h) as whole numbers, and what they are divided by."""
+        g, divisor = _window_values(self.l, self.k, self.filter, symbols)
+        return [v if h <= self.most_mismatches else 0 for h, v in enumerate(g)], divisor
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
-        for positions in combinations(range(self.l), self.k):
-            yield Pattern(self.l, positions)
+        g, divisor = self._values(self.symbols(X))
+        for j, weight in enumerate(_place_weights(g)):
+            for positions in combinations(range(self.l), j) if weight else ():
+                times = self._times(positions)
+                if times:
+                    yield Pattern(self.l, positions, times * weight / divisor)
+
+    def _times(self, positions: tuple[int, ...]) -> int:
+        """How many choices of places count as these do, which is 0 if others count for them.
+
+        If two windows agree in some places, their partners on the other strands agree in the
+        mirrored places.
+        """
+        mirrored = tuple(self.l - 1 - p for p in reversed(positions))
+        return 1 if mirrored == positions or not self.both_strands else 2 * (positions < mirrored)
+
+    def symbols(self, X: Strings) -> int:
+        """The number of symbols in the alphabet."""
+        return 4 if self.both_strands else max(X.known, 1)
+
+    @available_if(lambda kernel: kernel.positive_places)
+    def features(self, X: Strings) -> sp.csr_array:
+        """Counts of the choices of places times the root of their weight, sparse, (n, p).
+
+        There is one column for each gapped k-mer of the vocabulary, in the order of its alphabet.
+        """
+        return super().features(X)
+
+    @property
+    def positive_places(self) -> bool:
+        """Whether g is a sum of binomials with positive weights, so that there are features."""
+        return self.filter is None and (
+            self.most_mismatches >= self.l - self.k or self.most_mismatches == 0
+        )
 
     def check(self, X: Strings, like: Samples | None = None) -> None:
         if self.both_strands:
@@ -98,33 +225,39 @@ class GappedKmer(Counting):
 
     def windows(self, X: Strings) -> Windows:
         if not self.both_strands:
-            return super().windows(X)
+            return super().windows(X)._replace(weights=self._weights(X))
         forward = _nucleotides(X)
         # backwards, the strings are also in reverse order
         values = np.where(forward < 4, 3 - forward, 4)[::-1].astype(np.uint8)
         starts = X.starts[-1] - X.starts[::-1]
         n = len(X)
-        both = Strings(
-            np.concatenate([forward, values]),
-            np.concatenate([X.starts, X.starts[-1] + starts[1:]]),
-            [*NUCLEOTIDES, "N"], "text", 4,
-        )[np.stack([np.arange(n), 2 * n - 1 - np.arange(n)], axis=1).ravel()]  # fmt: skip
+        order = np.stack([np.arange(n), 2 * n - 1 - np.arange(n)], axis=1).ravel()
+        bounds = np.concatenate([X.starts, X.starts[-1] + starts[1:]])
+        both = Strings(np.concatenate([forward, values]), bounds, [*NUCLEOTIDES, "N"], "text", 4)[
+            order
+        ]
         owners = np.repeat(np.arange(n, dtype=np.int32), 2)
-        return Windows.of(both, 4, strict=True)._replace(owners=owners, size=n)
+        weights = self._weights(X, both=True)
+        if weights is not None:
+            weights = Ragged(weights, bounds)[order].values
+        windows = Windows.of(both, 4, strict=True)
+        return windows._replace(owners=owners, size=n, weights=weights)
 
-    def prepare(self, X: Strings, like: Samples | None = None) -> Prepared:
-        prepared = super().prepare(X, like)
-        if not self.both_strands or isinstance(X, Prepared):
-            return prepared
-        # If two windows agree in some places, their partners on the other strands agree in the
-        # mirrored places. The sum over all choices has both, so one strand of X is enough.
-        _, both = prepared.parts
-        one = Windows.of(X, 4, strict=True)._replace(values=_nucleotides(X))
-        return Prepared((X, Counted.within_memory(one), both))
+    def _weights(self, X: Strings, both: bool = False) -> np.ndarray | None:
+        """The weight of the window that begins at each symbol; None if all are 1.
 
-    def block(self, X: Prepared, Z: Prepared) -> np.ndarray:
-        K = super().block(X, Z)
-        return np.multiply(K, 2, out=K) if self.both_strands else K
+        With ``both``, also those of the other strands, in reverse order.
+        """
+        if self.weights is None:
+            return None
+        lengths = np.repeat(X.lengths, X.lengths)
+        place = np.arange(len(lengths)) - np.repeat(X.starts[:-1], X.lengths)
+        windows = np.maximum(lengths - self.l + 1, 0)
+        gaps = place - windows // 2
+        if both:  # a window of the other strand has the weight of its partner
+            gaps = np.concatenate([gaps, (gaps + windows - lengths)[::-1]])
+        weights = np.floor(self.peak * 2.0 ** (-np.abs(gaps) / self.half_life) + 1)
+        return np.minimum(weights, self.peak)
 
 
 def _nucleotides(X: Strings) -> np.ndarray:
@@ -205,7 +338,8 @@ class Mismatch(Counting):
         return Windows.of(X, X.known, strict=True)
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
-        for j, weight in enumerate(_place_weights(self.k, self.m, X.known)):
+        f = [_common_neighbours(self.k, self.m, X.known, h) for h in range(self.k + 1)]
+        for j, weight in enumerate(_place_weights(f)):
             for positions in combinations(range(self.k), j) if weight else ():
                 yield Pattern(self.k, positions, weight)
 
@@ -263,13 +397,40 @@ def _common_neighbours(k: int, m: int, a: int, h: int) -> int:
     return total
 
 
-def _place_weights(k: int, m: int, a: int) -> list[int]:
-    """The weights c_0 .. c_k with f(h) = Σ_j c_j C(k - h, j) for every h.
+def _place_weights(f: list[int]) -> list[int]:
+    """The weights c_0 .. c_k with f(h) = Σ_j c_j C(k - h, j) for every h from 0 to k.
 
-    f(h) = 0 for h > 2m, so c_j = 0 for j < k - 2m.
+    If f(h) = 0 for h > d, c_j = 0 for j < k - d.
     """
-    c = [0] * (k + 1)
-    for agree in range(k + 1):  # places in which two strings agree
-        below = sum(c[j] * comb(agree, j) for j in range(agree))
-        c[agree] = _common_neighbours(k, m, a, k - agree) - below
+    c: list[int] = []
+    for agree, value in enumerate(reversed(f)):  # places in which two strings agree
+        c.append(value - sum(c[j] * comb(agree, j) for j in range(agree)))
     return c
+
+
+@cache
+def _krawtchouk(l: int, b: int) -> list[list[int]]:
+    """K_j(h) as the entry [h][j], 0 to l: the eigenvalues of the relation of words of l of b
+    symbols that differ in j places (Delsarte 1973, section 4.2)."""
+    return [
+        [
+            sum((-1) ** s * (b - 1) ** (j - s) * comb(h, s) * comb(l - h, j - s)
+                for s in range(min(h, j) + 1))
+            for j in range(l + 1)
+        ]
+        for h in range(l + 1)
+    ]  # fmt: skip
+
+
+@cache
+def _window_values(l: int, k: int, filter: str | None, b: int) -> tuple[list[int], int]:
+    """g(h) of `GappedKmer` as whole numbers, and what they are divided by."""
+    if filter is None:
+        return [comb(l - h, k) for h in range(l + 1)], 1
+    K = _krawtchouk(l, b)
+    w = [sum(row[: k + 1]) for row in K]  # times b^l
+    if filter == "full":  # a projection: its square is itself
+        return w, b**l
+    end = next((h for h, value in enumerate(w) if value <= 0), l + 1)
+    spectrum = [sum(w[h] * row[h] for h in range(end)) for row in K]  # the eigenvalues of w
+    return [sum(e * e * x for e, x in zip(spectrum, row)) for row in K], b ** (3 * l)
