@@ -77,6 +77,12 @@ def sets():
             {*range(50, 99)}, set()]  # fmt: skip
 
 
+def baskets():
+    """Counts of items, with an empty one, twins, and one of many items."""
+    return [{"tea": 2, "milk": 1}, ["milk", "tea", "tea"], {}, {1, ("a", 2), "tea"}, ["rum"] * 70,
+            {i: 1 + i % 4 for i in range(90)}, [*range(50, 99), *range(60)], set()]  # fmt: skip
+
+
 def names():
     """With an empty one, twins, NUL, a surrogate, and lengths about 64."""
     return ["kitten", "sitting", "", "kitten", "ca\0t", "é\ud800", "ac", "ab" * 31 + "c",
@@ -258,6 +264,7 @@ DISTANCES = [
     (d.Jaccard(), indicators()),
     (d.Jaccard(), sets()),
     (d.Dice(), sets()),
+    *[(d.Tanimoto(*formula), X) for formula in ((), ("dot",)) for X in (counts(), baskets())],
     *[(d.Edit(variant), names()) for variant in VARIANTS],
     *[(d.Edit(variant, normalised=True), names()) for variant in VARIANTS],
     *[(d.Edit(variant), phrases()) for variant in ("indel", "damerau")],
@@ -331,6 +338,7 @@ KERNELS = [
         for kernel in (k.Intersection(), k.DerivedSubsets(), k.Jaccard(), k.Dice())
         for samples in (sets(), indicators())
     ],
+    *[(k.Tanimoto(*formula), X) for formula in ((), ("dot",)) for X in (counts(), baskets())],
     (k.Intersection().normalised(), sets()),
     (k.DerivedSubsets().normalised(), sets()),
     *[(k.EditRBF(0.3, variant), names()) for variant in VARIANTS],

@@ -167,6 +167,18 @@ def jaccard(x, z):
     return len(a & b) / len(a | b) if a | b else 1.0
 
 
+def tanimoto(k_, x, z, S):
+    """By counters, of items that may repeat, of a dict, or of a row of floats."""
+    rows = (dict(enumerate(a)) if isinstance(next(iter(a), 0), float) else a for a in (x, z))
+    A, B = map(collections.Counter, rows)
+    both = A.keys() | B.keys()
+    if k_.formula == "dot":
+        xz, xx, zz = (sum(a[i] * b[i] for i in both) for a, b in ((A, B), (A, A), (B, B)))
+        return xz / (xx + zz - xz) if xx + zz else 1.0
+    whole = sum(max(A[i], B[i]) for i in both)
+    return sum(min(A[i], B[i]) for i in both) / whole if whole else 1.0
+
+
 def dice(x, z):
     a, b = items(x), items(z)
     return 2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0
@@ -784,6 +796,7 @@ DISTANCES = {
     d.Mahalanobis: mahalanobis,
     d.MappedMinkowski: mapped_minkowski,
     d.Cosine: angle,
+    d.Tanimoto: lambda *given: 1 - tanimoto(*given),
     d.Dice: lambda rho, x, z, S: 1 - dice(x, z),
     d.Edit: edit,
     d.Jaccard: lambda rho, x, z, S: 1 - jaccard(x, z),
@@ -1333,6 +1346,7 @@ KERNELS = {
     k.Intersection: lambda k_, x, z, S: len(items(x) & items(z)),
     k.DerivedSubsets: lambda k_, x, z, S: 2.0 ** len(items(x) & items(z)),
     k.Jaccard: lambda k_, x, z, S: jaccard(x, z),
+    k.Tanimoto: tanimoto,
     k.Dice: lambda k_, x, z, S: dice(x, z),
     k.Convolutions: convolutions,
     k.GlobalAlignment: functools.partial(alignment_sum, alignment_log),

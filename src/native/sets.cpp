@@ -1,5 +1,6 @@
-// Shared items of every pair of a tile of sets (see sets.hpp). Lanes run over the columns of the
-// tile, so that compilers vectorise plain loops for every instruction set.
+// Shared items of every pair of a tile of sets (see sets.hpp). Bits are counted in lanes that run over
+// the columns of the tile, so that compilers vectorise plain loops for every instruction set. For
+// each item that a row lists, the columns that have it are counted one by one.
 #include "loops.hpp"
 
 namespace mercer {
@@ -18,44 +19,105 @@ inline uint64_t bytes_of_nibbles(uint64_t v) {
     return (v & 0x0f0f0f0f0f0f0f0fu) + ((v >> 4) & 0x0f0f0f0f0f0f0f0fu);
 }
 
-template <class T>
-void shared_bits(const uint64_t* A, const uint64_t* Bt, T* out, size_t n, size_t m, size_t words) {
+// total[j] <- the number of bits that a (words) and column j of B (words, m) share.
+void count_bits(const uint64_t* a, const uint64_t* B, size_t m, size_t width, size_t words,
+                uint32_t* total) {
     uint64_t bytes[strip];
-    uint32_t total[strip];
-    for (size_t i = 0; i < n; ++i) {
-        const uint64_t* a = A + i * words;
-        for (size_t s = 0; s < m; s += strip) {
-            const size_t width = m - s < strip ? m - s : strip;
-            for (size_t j = 0; j < width; ++j) total[j] = 0;
-            for (size_t k0 = 0; k0 < words; k0 += run) {
-                const size_t end = words - k0 < run ? words : k0 + run;
-                for (size_t j = 0; j < width; ++j) bytes[j] = 0;
-                size_t k = k0;
-                for (; k + 3 <= end; k += 3) {  // three counts of up to 4 fit 4 bits
-                    const uint64_t a0 = a[k], a1 = a[k + 1], a2 = a[k + 2];
-                    const uint64_t *b0 = Bt + k * m + s, *b1 = b0 + m, *b2 = b1 + m;
-                    for (size_t j = 0; j < width; ++j)
-                        bytes[j] += bytes_of_nibbles(bits_of_nibbles(bits_of_pairs(a0 & b0[j])) +
-                                                     bits_of_nibbles(bits_of_pairs(a1 & b1[j])) +
-                                                     bits_of_nibbles(bits_of_pairs(a2 & b2[j])));
-                }
-                for (; k < end; ++k) {
-                    const uint64_t a0 = a[k];
-                    const uint64_t* b0 = Bt + k * m + s;
-                    for (size_t j = 0; j < width; ++j)
-                        bytes[j] += bytes_of_nibbles(bits_of_nibbles(bits_of_pairs(a0 & b0[j])));
-                }
-                for (size_t j = 0; j < width; ++j) {
-                    uint64_t sum = (bytes[j] & 0x00ff00ff00ff00ffu) +
-                                   ((bytes[j] >> 8) & 0x00ff00ff00ff00ffu);
-                    sum += sum >> 32;
-                    sum += sum >> 16;
-                    total[j] += static_cast<uint32_t>(sum & 0xffff);
-                }
+    for (size_t s = 0; s < width; s += strip) {
+        const size_t wide = width - s < strip ? width - s : strip;
+        uint32_t* counts = total + s;
+        for (size_t j = 0; j < wide; ++j) counts[j] = 0;
+        for (size_t k0 = 0; k0 < words; k0 += run) {
+            const size_t end = words - k0 < run ? words : k0 + run;
+            for (size_t j = 0; j < wide; ++j) bytes[j] = 0;
+            size_t k = k0;
+            for (; k + 3 <= end; k += 3) {  // three counts of up to 4 fit 4 bits
+                const uint64_t a0 = a[k], a1 = a[k + 1], a2 = a[k + 2];
+                const uint64_t *b0 = B + k * m + s, *b1 = b0 + m, *b2 = b1 + m;
+                for (size_t j = 0; j < wide; ++j)
+                    bytes[j] += bytes_of_nibbles(bits_of_nibbles(bits_of_pairs(a0 & b0[j])) +
+                                                 bits_of_nibbles(bits_of_pairs(a1 & b1[j])) +
+                                                 bits_of_nibbles(bits_of_pairs(a2 & b2[j])));
             }
-            T* row = out + i * m + s;
-            for (size_t j = 0; j < width; ++j) row[j] = static_cast<T>(total[j]);
+            for (; k < end; ++k) {
+                const uint64_t a0 = a[k];
+                const uint64_t* b0 = B + k * m + s;
+                for (size_t j = 0; j < wide; ++j)
+                    bytes[j] += bytes_of_nibbles(bits_of_nibbles(bits_of_pairs(a0 & b0[j])));
+            }
+            for (size_t j = 0; j < wide; ++j) {
+                uint64_t sum =
+                    (bytes[j] & 0x00ff00ff00ff00ffu) + ((bytes[j] >> 8) & 0x00ff00ff00ff00ffu);
+                sum += sum >> 32;
+                sum += sum >> 16;
+                counts[j] += static_cast<uint32_t>(sum & 0xffff);
+            }
         }
+    }
+}
+
+// Lists the columns of a tile from their items: those of item e are columns[first] and so on.
+void index_items(const int64_t* starts, const int32_t* items, size_t width, Holders* holders,
+                 int32_t* columns) {
+    const int64_t begin = starts[0], end = starts[width];
+    for (int64_t p = begin; p < end; ++p) ++holders[items[p]].count;
+    int32_t next = 0;
+    for (int64_t p = begin; p < end; ++p) {
+        Holders& h = holders[items[p]];
+        if (h.count > 0) {  // a first visit: from now on -count, until its columns are listed
+            h.first = next;
+            next += h.count;
+            h.count = -h.count;
+        }
+    }
+    for (size_t j = 0; j < width; ++j)
+        for (int64_t p = starts[j]; p < starts[j + 1]; ++p) {
+            Holders& h = holders[items[p]];
+            columns[h.first++] = static_cast<int32_t>(j);
+        }
+    for (int64_t p = begin; p < end; ++p) {
+        Holders& h = holders[items[p]];
+        if (h.count < 0) {
+            h.count = -h.count;
+            h.first -= h.count;
+        }
+    }
+}
+
+template <class T>
+inline T tversky_of(T shared, T x, T z, T share, bool apart) {
+    const T differ = share * (x + z - 2 * shared), whole = shared + differ;
+    return whole > 0 ? (apart ? differ : shared) / whole : (apart ? T(0) : T(1));
+}
+
+template <class T>
+void compare(Packed A, Packed B, size_t n, size_t m, size_t words, const T* xx, const T* zz, T share,
+             Shared what, Holders* holders, int32_t* columns, T* out) {
+    uint32_t total[set_tile];
+    for (size_t t = 0; t < m; t += set_tile) {
+        const size_t width = m - t < set_tile ? m - t : set_tile;
+        const int64_t* starts = B.starts + t;
+        const bool listed = starts[width] > starts[0];
+        if (listed) index_items(starts, B.items, width, holders, columns);
+        for (size_t i = 0; i < n; ++i) {
+            count_bits(A.bits + i * words, B.bits + t, m, width, words, total);
+            for (int64_t p = A.starts[i]; listed && p < A.starts[i + 1]; ++p) {
+                const Holders h = holders[A.items[p]];
+                const int32_t* who = columns + h.first;
+                for (int32_t q = 0; q < h.count; ++q) ++total[who[q]];
+            }
+            T* row = out + i * m + t;
+            const T x = xx[i], *z = zz + t;
+            if (what == Shared::count)
+                for (size_t j = 0; j < width; ++j) row[j] = static_cast<T>(total[j]);
+            else if (what == Shared::index)
+                for (size_t j = 0; j < width; ++j)
+                    row[j] = tversky_of(static_cast<T>(total[j]), x, z[j], share, false);
+            else
+                for (size_t j = 0; j < width; ++j)
+                    row[j] = tversky_of(static_cast<T>(total[j]), x, z[j], share, true);
+        }
+        for (int64_t p = starts[0]; listed && p < starts[width]; ++p) holders[B.items[p]].count = 0;
     }
 }
 
@@ -63,14 +125,7 @@ template <class T>
 void tversky(T* G, const T* xx, const T* zz, size_t n, size_t m, T share, bool apart) {
     for (size_t i = 0; i < n; ++i) {
         T* row = G + i * m;
-        const T x = xx[i];
-        for (size_t j = 0; j < m; ++j) {
-            const T differ = share * (x + zz[j] - 2 * row[j]);
-            const T whole = row[j] + differ;
-            const T part = apart ? differ : row[j];
-            const T equal = apart ? T(0) : T(1);
-            row[j] = whole > 0 ? part / whole : equal;
-        }
+        for (size_t j = 0; j < m; ++j) row[j] = tversky_of(row[j], xx[i], zz[j], share, apart);
     }
 }
 
@@ -78,8 +133,8 @@ void tversky(T* G, const T* xx, const T* zz, size_t n, size_t m, T share, bool a
 
 extern const SetLoops<float> sets32;
 extern const SetLoops<double> sets64;
-constinit const SetLoops<float> sets32 = {shared_bits<float>, tversky<float>};
-constinit const SetLoops<double> sets64 = {shared_bits<double>, tversky<double>};
+constinit const SetLoops<float> sets32 = {compare<float>, tversky<float>};
+constinit const SetLoops<double> sets64 = {compare<double>, tversky<double>};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -1,19 +1,42 @@
-// Loops over pairs of sets, which are bits packed in words; called by distances/sets.py.
+// Loops over pairs of sets, whose frequent items are bits and whose other items are listed; called by
+// distances/sets.py.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace mercer {
 
+// The rows of one side: row i has the bits of words k, bits[i, k], and the items from
+// items[starts[i]] on. Columns have their bits the other way round: bits[k, j].
+struct Packed {
+    const uint64_t* bits;
+    const int64_t* starts;
+    const int32_t* items;
+};
+
+// Where the columns of a tile that have an item begin in a list of them, and how many there are.
+struct Holders {
+    int32_t first, count;
+};
+
+// What is written for each pair of sets A and B.
+enum class Shared : int {
+    count,  // c = #(A ∩ B)
+    index,  // Tversky's index c / (c + share (#A + #B - 2 c)); two empty sets are equal
+    apart,  // 1 minus the index
+};
+
+constexpr size_t set_tile = 1024;  // columns whose items are looked up together
+
 template <class T>
 struct SetLoops {
-    // out (n, m): the number of bits that row i of A (n, words) and column j of Bt (words, m)
-    // share.
-    void (*shared_bits)(const uint64_t* A, const uint64_t* Bt, T* out, size_t n, size_t m,
-                        size_t words);
-    // From G = #(A ∩ B), and the sizes of the sets, Tversky's index c / (c + share (a + b - 2 c))
-    // in place: Jaccard for share 1, Dice for 1/2; with `apart`, 1 minus it. Two empty sets are
-    // equal.
+    // out (n, m) for the rows of A (n, words) and the columns of B (words, m), of the sizes xx and
+    // zz. For the items listed in B there are `holders`, all of whose counts are 0 before and
+    // after, and `columns`, one for each item listed in a tile.
+    void (*compare)(Packed A, Packed B, size_t n, size_t m, size_t words, const T* xx, const T* zz,
+                    T share, Shared what, Holders* holders, int32_t* columns, T* out);
+    // From G = <x, z>, and the squares of both sides, Tversky's index as above, in place; or with
+    // `apart`, 1 minus it.
     void (*tversky)(T* G, const T* xx, const T* zz, size_t n, size_t m, T share, bool apart);
 };
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from mercer import kernels
-from mercer.distances import Dice, Jaccard
+from mercer.distances import Dice, Jaccard, Tanimoto
 
 
 @pytest.mark.parametrize(("distance", "name"), [(Jaccard(), "jaccard"), (Dice(), "dice")])
@@ -38,6 +38,14 @@ def test_who_is_a_metric():
     assert not Dice().metric
     D = Dice()([{"a"}, {"b"}, {"a", "b"}])
     assert D[0, 1] > D[0, 2] + D[2, 1]
+
+
+def test_tanimoto_is_a_metric_of_minima_and_maxima_alone():
+    assert Tanimoto().metric
+    assert not Tanimoto("dot").metric
+    D = Tanimoto("dot")([{"a": 1}, {"a": 2}, {"a": 4}])
+    assert_allclose(D[0], [0, 1 / 3, 9 / 13])
+    assert D[0, 2] > D[0, 1] + D[1, 2]
 
 
 def test_float32():

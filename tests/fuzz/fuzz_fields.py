@@ -128,6 +128,7 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("vectors", lambda: mercer.KernelCCA()),
     ("vectors", lambda: mercer.KernelDiscriminant()),
     ("sets", lambda: mercer.KernelRidge(kernel=k.Jaccard())),
+    ("sets", lambda: mercer.SVR(kernel=k.Tanimoto("dot"))),
     ("vectors", lambda: mercer.MultipleKernelClassifier()),
     ("vectors", lambda: mercer.MultipleKernelRegressor()),
     ("graphs", lambda: mercer.SVC(kernel=k.WeisfeilerLehman(2))),

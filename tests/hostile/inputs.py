@@ -465,6 +465,9 @@ OF_KIND: dict[str, Callable[[Any], Inputs]] = {
     "matrix": of_numbers,
     "strings": lambda good: of_objects(good) | of_strings(good),
     "sets": lambda good: of_objects(good) | of_sets(good),
+    "counts": lambda good: (
+        of_numbers(good) if isinstance(good, np.ndarray) else of_objects(good) | of_sets(good)
+    ),
     "objects": of_objects,
     "series": lambda good: of_objects(good) | of_arrays(good),
     "bags": lambda good: of_objects(good) | of_arrays(good),

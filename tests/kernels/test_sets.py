@@ -1,4 +1,5 @@
-"""Kernels on sets: against Python's sets, beyond the floating range, from strings; bad input."""
+"""Kernels on sets and counts: against Python's sets and counters, beyond the floating range, from
+strings; bad input."""
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from mercer.kernels import (
     HistogramIntersection,
     Intersection,
     Jaccard,
+    Tanimoto,
     as_kernel,
 )
 
@@ -137,6 +139,85 @@ def test_learners_take_sets(kernel):
     assert cross_val_score(mercer.SVC(kernel=kernel, C=10.0), lists, y, cv=3).min() > 0.8
 
 
+COUNTS = st.lists(st.dictionaries(ITEMS, st.integers(0, 9), max_size=40), min_size=1, max_size=6)
+
+
+@given(COUNTS, COUNTS, st.sampled_from(["minmax", "dot"]))
+def test_counts_agree_with_counters(old, new, formula):
+    kernel = Tanimoto(formula)
+    X = kernel.encode(old)
+    Z = kernel.encode(new, like=X)
+    assert_allclose(
+        kernel.block(Z, X), oracles.block(oracles.kernel, kernel, new, old, old), rtol=1e-15
+    )
+    assert_array_equal(kernel.block(Z, Z).diagonal(), 1)
+    single = kernel.block(X.astype(np.float32), Z.astype(np.float32))
+    assert single.dtype == np.float32
+    assert_allclose(single, kernel.block(X, Z), rtol=1e-6)
+
+
+@pytest.mark.parametrize("formula", ["minmax", "dot"])
+@pytest.mark.parametrize("width", [1, 9, 700, 40_000])
+def test_matrices_of_counts(formula, width):
+    """Few items and many, of which some are packed and others listed, dense and sparse."""
+    rng = np.random.default_rng(width)
+    shares = np.minimum(1, 8.0 / np.arange(1, width + 1))
+    M = rng.poisson(2 * shares, (30, width))
+    low, high = (f(M[:, None], M[None]).sum(-1) for f in (np.minimum, np.maximum))
+    G = M @ M.T
+    high = high if formula == "minmax" else G.diagonal()[:, None] + G.diagonal() - G
+    with np.errstate(invalid="ignore"):
+        wanted = np.where(high > 0, (low if formula == "minmax" else G) / high, 1.0)
+    K = Tanimoto(formula)(M)
+    assert_allclose(K, wanted, rtol=1e-14)
+    for form in (
+        sp.csr_array(M),
+        sp.csc_matrix(M),
+        M.tolist(),
+        M.astype(np.uint8),
+        pd.DataFrame(M),
+    ):
+        assert_array_equal(Tanimoto(formula)(form), K)
+    items = [dict(zip(np.flatnonzero(row).tolist(), row[row > 0].tolist())) for row in M]
+    assert_array_equal(Tanimoto(formula)(items), K)
+    lists = [[f"item {j}" for j, n in row.items() for _ in range(n)] for row in items]
+    assert_array_equal(Tanimoto(formula)(lists), K)
+
+
+@pytest.mark.parametrize("formula", ["minmax", "dot"])
+def test_sets_are_counts_of_1(formula):
+    X = [{"tea", "milk"}, {"tea"}, set(), {"rum", "milk", "gin"}]
+    assert_array_equal(Tanimoto(formula)(X), Jaccard()(X))
+    new = {"tea": 3, "gin": 2, "port": 1}
+    K = Tanimoto(formula)([new], [{"tea": 2}])
+    assert_allclose(K, [[2 / 6 if formula == "minmax" else 6 / (14 + 4 - 6)]])
+
+
+def test_forms_of_counts_are_not_mixed():
+    X = Tanimoto().encode(np.eye(3))
+    with pytest.raises(ValueError, match=r"X has items, but .* 3 columns: give both in one form"):
+        Tanimoto().encode([{"a"}], like=X)
+    with pytest.raises(ValueError, match="X has 2 columns, but"):
+        Tanimoto().encode(np.eye(2), like=X)
+
+
+def test_counts_read_fingerprints_of_rdkit():
+    pytest.importorskip("rdkit")
+    from rdkit import Chem, DataStructs
+    from rdkit.Chem import rdFingerprintGenerator
+
+    molecules = [Chem.MolFromSmiles(s) for s in ("CCO", "CCCO", "c1ccccc1", "O")]
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2)
+    for made in (
+        morgan.GetSparseCountFingerprint,
+        morgan.GetCountFingerprint,
+        morgan.GetFingerprint,
+    ):
+        prints = list(map(made, molecules))
+        wanted = [DataStructs.BulkTanimotoSimilarity(each, prints) for each in prints]
+        assert_allclose(Tanimoto()(prints), wanted, rtol=1e-6)
+
+
 def test_names():
     assert isinstance(as_kernel("intersection"), Intersection)
     assert isinstance(as_kernel("jaccard"), Jaccard)
@@ -157,6 +238,18 @@ def test_names():
         (Intersection(), np.array([[0.5, 1.0]]), ValueError, "0.5.*HistogramIntersection"),
         (Intersection(), np.array([[np.nan, 1.0]]), ValueError, "nan"),
         (Intersection(), [[["a"]]], TypeError, "cannot be hashed"),
+        (Tanimoto("max"), [{1}], ValueError, 'formula=\'max\': give "minmax" or "dot"'),
+        (Tanimoto(), [{"a": 1.5}], ValueError, r"X\[0\] counts an item 1.5 times"),
+        (Tanimoto(), [{"b": 1}, {"a": -1}], ValueError, r"X\[1\] counts an item -1 times"),
+        (Tanimoto(), [{"b": 1}, {"a": 70_000}], ValueError, r"X\[1\] has an item 70000 times"),
+        (Tanimoto(), [{"b": 1}, None], TypeError, r"X\[1\] is missing"),
+        (Tanimoto(), [{"b": 1}, "tea"], TypeError, r"X\[1\] is a str, but Tanimoto"),
+        (Tanimoto(), [{"b"}, np.array([2.5, 1.0])], TypeError, r"X\[1\] holds an item that"),
+        (Tanimoto(), [{"b"}, {2.5}], TypeError, r"X\[1\] holds an item that is 2.5"),
+        (Tanimoto(), np.array([[0.5, 1.0]]), ValueError, "X holds 0.5.*HistogramIntersection"),
+        (Tanimoto(), np.array([[-1, 1]]), ValueError, "X holds -1"),
+        (Tanimoto(), [], ValueError, "X is empty"),
+        (Tanimoto(), {"a": 2}, TypeError, "a dict"),
     ],
 )
 def test_what_is_no_set(kernel, X, error, message):

@@ -163,7 +163,7 @@ def test_no_function_is_missing():
     tested |= {"smo_solve_many"}  # test_hostile_machines.py
     tested |= {*LINEAR_PRODUCTS, *LINEAR_DESCENTS, "linear_nearest", "linear_along"}
     tested |= {"all_subsequences", "all_subsequences_scaled", "gap_weighted"}  # ..._strings.py
-    tested |= {"pack_sets", "shared_bits", "tversky", "keep_nearest"}  # test_hostile_sets.py
+    tested |= {"pack_sets", "shared_items", "tversky", "keep_nearest"}  # test_hostile_sets.py
     tested |= {name for name in vars(_native) if name.startswith("link_")}  # ..._link.py
     tested |= {"perceptron_visit", "perceptron_visit_rows"}  # test_hostile_perceptron.py
     tested |= {"perceptron_epoch", "perceptron_votes"}

@@ -1,6 +1,8 @@
 """The loops on sets and on nearest neighbours with hostile arrays: sizes about the widths of
 vectors, words and strips, strange items, and arrays that the bindings must refuse."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,32 +20,92 @@ def some_bits(rng, shape, full):
     return np.full(shape, 2**64 - 1, np.uint64) if full else bits
 
 
-def popcounts(A, Bt):
+def some_lists(rng, n, items, longest):
+    """Rows of different items, ascending, one after another, and where each starts."""
+    lists = [
+        np.sort(rng.choice(items, rng.integers(0, longest + 1), replace=False)) for _ in range(n)
+    ]
+    starts = np.concatenate(([0], np.cumsum([len(row) for row in lists]))).astype(np.int64)
+    return starts, np.concatenate([np.empty(0, np.int32), *lists]).astype(np.int32)
+
+
+def compared(A, a, Bt, b, items, out, what=0, share=1.0, sizes=None):
+    xx, zz = sizes or (np.zeros(len(A), out.dtype), np.zeros(Bt.shape[1], out.dtype))
+    _native.shared_items(A, *a, Bt, *b, items, xx, zz, share, what, out)
+
+
+def twin(A, a, Bt, b):
     out = np.zeros((len(A), Bt.shape[1]), int)
-    for a, b in zip(A.T, Bt):
-        out += np.bitwise_count(a[:, None] & b).astype(int)
-    return out
+    for bits, others in zip(A.T, Bt):
+        out += np.bitwise_count(bits[:, None] & others).astype(int)
+    rows, columns = (
+        [set(items[s:e].tolist()) for s, e in pairwise(starts)] for starts, items in (a, b)
+    )
+    return out + np.array([len(x & z) for x in rows for z in columns], int).reshape(out.shape)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("full", [False, True], ids=["random", "all bits"])
-def test_shared_bits_of_every_size(dtype, full):
+def test_shared_items_of_every_size(dtype, full):
     rng = np.random.default_rng(0)
     for words in WORDS:
-        for m in WIDTHS:
+        for m in [*WIDTHS, 1023, 1024, 1025] if words == 3 else WIDTHS:
             A, Bt = some_bits(rng, (3, words), full), some_bits(rng, (words, m), full)
+            a, b = some_lists(rng, 3, 40, 9), some_lists(rng, m, 40, words % 4 * 3)
             guarded = np.full((5, m), -7, dtype)
-            _native.shared_bits(A, Bt, guarded[1:4])
-            assert_array_equal(guarded[1:4], popcounts(A, Bt))
+            compared(A, a, Bt, b, 40, guarded[1:4])
+            assert_array_equal(guarded[1:4], twin(A, a, Bt, b))
             assert (guarded[[0, 4]] == -7).all()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_an_index_is_that_of_the_shared_items(dtype, share):
+    rng = np.random.default_rng(1)
+    A, Bt = some_bits(rng, (3, 2), False), some_bits(rng, (2, 2050), False)
+    a, b = some_lists(rng, 3, 9, 5), some_lists(rng, 2050, 9, 5)
+    A[0], Bt[:, 7] = 0, 0
+    a[0][1:] -= a[0][1]  # the first set is empty, and one of the others
+    a = a[0], a[1][len(a[1]) - a[0][-1] :]
+    sizes = [
+        np.bitwise_count(A).sum(1) + np.diff(a[0]),
+        np.bitwise_count(Bt).sum(0) + np.diff(b[0]),
+    ]
+    sizes = tuple(size.astype(dtype) for size in sizes)
+    for what in (1, 2):
+        out, wanted = np.empty((3, 2050), dtype), twin(A, a, Bt, b).astype(dtype)
+        compared(A, a, Bt, b, 9, out, what, share, sizes)
+        _native.tversky(wanted, *sizes, share, what == 2)
+        assert_array_equal(out, wanted)
+
+
 def test_counts_beyond_many_bytes():
-    """More than 2^16 shared items, which no field of a word may hold."""
+    """More than 2^16 shared items, which no field of a word may hold, and as many listed."""
     A = np.full((1, 5000), 2**64 - 1, np.uint64)
     out = np.empty((1, 1))
-    _native.shared_bits(A, A.T.copy(), out)
-    assert out[0, 0] == 320_000
+    listed = np.array([0, 70_000]), np.arange(70_000, dtype=np.int32)
+    compared(A, listed, A.T.copy(), listed, 70_000, out)
+    assert out[0, 0] == 390_000
+
+
+@pytest.mark.parametrize(
+    ("starts", "items", "said"),
+    [
+        ([0, 4, 4], [0, 1, 2], "starts must ascend"), ([0, 2, 1], [0, 1, 2], "starts must ascend"),
+        ([-1, 2, 3], [0, 1, 2], "starts must ascend"), ([0, LAST, 3], [0, 1, 2], "starts must"),
+        ([0, 1, 3], [0, 5, 2], "from 0 to items"), ([0, 1, 3], [0, -1, 2], "from 0 to items"),
+    ],
+)  # fmt: skip
+def test_lists_that_are_none(starts, items, said):
+    good = np.array([0, 1, 3]), np.array([0, 1, 2], np.int32)
+    bad = np.array(starts), np.array(items, np.int32)
+    for a, b in ((good, bad), (bad, good)):
+        with pytest.raises(ValueError, match=said):
+            compared(words(2, 1), a, words(1, 2), b, 5, np.empty((2, 2)))
+    with pytest.raises(ValueError, match="what must be"):
+        compared(words(2, 1), good, words(1, 2), good, 5, np.empty((2, 2)), what=3)
+    with pytest.raises(ValueError, match="items must be below"):
+        compared(words(2, 1), good, words(1, 2), good, 2**31, np.empty((2, 2)))
 
 
 @pytest.mark.parametrize("words", [0, 1, 2, 5])
@@ -113,9 +175,17 @@ def words(n, m):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_wrong_shapes_are_refused(dtype):
     out = np.empty((2, 3), dtype)
-    for A, Bt in [((2, 4), (5, 3)), ((1, 4), (4, 3)), ((2, 4), (4, 2))]:
+    none = [(np.zeros(n, np.int64), np.empty(0, np.int32)) for n in range(5)]
+    for A, Bt, a, b in [
+        ((2, 4), (5, 3), 3, 4), ((1, 4), (4, 3), 3, 4), ((2, 4), (4, 2), 3, 4),
+        ((2, 4), (4, 3), 2, 4), ((2, 4), (4, 3), 3, 3),
+    ]:  # fmt: skip
         with pytest.raises(ValueError, match="shapes must be"):
-            _native.shared_bits(words(*A), words(*Bt), out)
+            compared(words(*A), none[a], words(*Bt), none[b], 1, out)
+    for sizes in ((3, 3), (2, 2)):
+        both = tuple(np.zeros(n, dtype) for n in sizes)
+        with pytest.raises(ValueError, match="shapes must be"):
+            compared(words(2, 4), none[3], words(4, 3), none[4], 1, out, sizes=both)
     for a, b in ((2, 2), (3, 3), (0, 3)):
         with pytest.raises(ValueError, match="shapes must be"):
             _native.tversky(out, np.ones(a, dtype), np.ones(b, dtype), 1.0, True)
@@ -133,12 +203,13 @@ def test_wrong_shapes_are_refused(dtype):
 
 
 def test_matrices_are_taken_as_they_are_or_refused():
-    out = np.empty((2, 2))
+    out, none = np.empty((2, 2)), (np.zeros(3, np.int64), np.empty(0, np.int32))
     refused = [
-        lambda: _native.shared_bits(words(2, 2).astype(np.int64), words(2, 2), out),
-        lambda: _native.shared_bits(words(2, 4)[:, ::2], words(2, 2), out),
-        lambda: _native.shared_bits(words(2, 2), np.asfortranarray(words(2, 2)), out),
-        lambda: _native.shared_bits(words(2, 2), words(2, 2), np.empty((2, 2), int)),
+        lambda: compared(words(2, 2).astype(np.int64), none, words(2, 2), none, 1, out),
+        lambda: compared(words(2, 4)[:, ::2], none, words(2, 2), none, 1, out),
+        lambda: compared(words(2, 2), none, np.asfortranarray(words(2, 2)), none, 1, out),
+        lambda: compared(words(2, 2), none, words(2, 2), none, 1, np.empty((2, 2), int)),
+        lambda: compared(words(2, 2), (none[0], none[1].astype(float)), words(2, 2), none, 1, out),
         lambda: _native.pack_sets(np.zeros(1, np.int32), np.zeros(3, np.int64), out),
         lambda: _native.tversky(out[:, ::-1], np.ones(2), np.ones(2), 1.0, False),
         lambda: _native.keep_nearest(

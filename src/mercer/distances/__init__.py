@@ -13,7 +13,7 @@ from mercer.distances.meaning import Meaning
 from mercer.distances.mixed import Mixed, NanEuclidean
 from mercer.distances.products import dense_rows
 from mercer.distances.series import DTW, ERP, MSM, TWED, SoftDTW
-from mercer.distances.sets import Dice, Jaccard
+from mercer.distances.sets import Dice, Jaccard, Tanimoto
 from mercer.distances.sphere import Haversine
 from mercer.distances.strings import Edit, JaroWinkler, WeightedEdit
 from mercer.distances.sums import Sum
@@ -27,7 +27,7 @@ __all__ = [
     "Haversine", "Jaccard", "JaroWinkler", "KernelDistance", "LogFrequency", "Mahalanobis",
     "MappedMinkowski", "Match", "Meaning", "Minkowski", "Mixed", "NanEuclidean", "Norm",
     "PairDifferences", "Sinkhorn", "SlicedWasserstein", "SmoothedMatch", "SoftDTW",
-    "SquaredEuclidean", "Sum", "WeightedEdit", "correlation_weights", "dense_rows",
+    "SquaredEuclidean", "Sum", "Tanimoto", "WeightedEdit", "correlation_weights", "dense_rows",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
@@ -51,7 +51,7 @@ from mercer.distances.products import (
     unit_rows,
 )
 from mercer.distances.series import all_pairs, own_pairs, path_sums, signature_sums
-from mercer.distances.sets import ReadsSets, overlaps, shared_items
+from mercer.distances.sets import INDEX, ReadsCounts, ReadsSets
 from mercer.distances.sphere import CorrelationGap, CosineGap
 from mercer.distances.sums import OnSameSamples
 from mercer.distances.tiles import EDGE, WORK, by_strips, fill, mirrored, tile_edge

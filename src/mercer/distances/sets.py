@@ -1,11 +1,15 @@
-"""Distances between sets, and the counts of shared items, which the kernels use too.
+"""Distances between sets and between counts of items, and what they share, which kernels use too.
 
-If there are few different items, sets are compared as packed bits by a native loop. If there are
-many, they are compared as sparse rows of 0 and 1 by one sparse product.
+Counts are compared as sets: who has an item three times has the elements (item, 1), (item, 2) and
+(item, 3), so that Σ min(x, z) is the number of elements that two samples share. Elements are
+numbered by falling frequency. The first are packed as bits, which a native loop compares 64 at a
+time; of the others, the loop counts one by one those that two samples share. How many are bits is
+what takes the least time by the frequencies in the training sample.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Set
 from typing import Any
 
@@ -16,13 +20,133 @@ from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison
 from mercer.distances.meaning import Meaning
-from mercer.samples import SamplesLike, Sets, as_samples, read, split_items
+from mercer.persistence import fields, number, optional, whole
+from mercer.samples import (
+    Counts,
+    Prepared,
+    Ragged,
+    SamplesLike,
+    Sets,
+    as_samples,
+    read,
+    split_items,
+)
+
+#: what a native loop writes for a pair of sets: how many elements they share, Tversky's index, or 1
+#: minus this
+COUNT, INDEX, APART = range(3)
+BIT = 0.2  # time that a word of 64 bits takes for a pair; an element that is listed takes 1
+WORDS = 512  # most words of bits
+COLUMN = 0.015  # time that a column of a dense matrix takes for a pair; one of a sparse matrix 1
+COLUMNS = 1024  # most columns of a dense matrix
+MANY = 2**16  # most times that a sample can have an item
 
 
-class ReadsSets(Comparison):
+class SharesItems(Comparison):
+    """Abstract: a comparison of samples by the items that they share. Define ``elements``."""
+
+    @abstractmethod
+    def elements(self, X: Any, ranks: Ranks | None) -> tuple[Ragged, np.ndarray, dict]:
+        """The elements of each sample as numbers, how many it has in all, and how they are numbered
+        (fields of `Ranks`). With ``ranks`` elements are numbered so, and others are left out."""
+
+    def prepare(self, X: Any, like: Prepared | None = None) -> Prepared:
+        if isinstance(X, Prepared):
+            return X
+        ranks = None if like is None else like.common
+        own, sizes, numbered = self.elements(X, ranks)
+        ranks = ranks or Ranks.of(own, **numbered)
+        return Prepared((X, *ranks.packed(own), sizes.astype(X.dtype)), ranks)
+
+    def sizes(self, X: Any) -> np.ndarray:
+        """How many elements each sample has, (n,)."""
+        return self.prepare(X).parts[-1].copy()
+
+    def shared(self, X: Any, Z: Any, what: int = COUNT, share: float = 0.0) -> np.ndarray:
+        """#(A ∩ B) for every pair of samples; or Tversky's index, c / (c + share (a + b - 2 c)) for
+        c = #(A ∩ B), a = #A and b = #B, or 1 minus it: (n, m). Share 1 is Jaccard's index, 1/2 is
+        Dice's."""
+        X, Z = self.sides(X, Z)
+        dtype = np.result_type(X.dtype, Z.dtype)
+        (_, A, a, xx), (_, B, b, zz) = X.parts, Z.parts
+        out = np.empty((len(A), len(B)), dtype)
+        xx, zz = xx.astype(dtype, copy=False), zz.astype(dtype, copy=False)
+        _native.shared_items(
+            np.ascontiguousarray(A), a.starts, a.values, np.ascontiguousarray(B.T), b.starts,
+            b.values, Z.common.listed, xx, zz, share, what, out,
+        )  # fmt: skip
+        return out
+
+
+@fields(
+    places=whole(least=-1), words=number(lambda _: COLUMNS), listed=number(lambda _: 2**31 - 1),
+    keys=optional(whole()), firsts=optional(whole()),
+)  # fmt: skip
+class Ranks:
+    """The order of elements by frequency, and how they are packed.
+
+    Parameters
+    ----------
+    places : ndarray of int32
+        The rank of each element, by its number; -1 for those that no training sample has.
+    words : int
+        The first 64 ``words`` elements are bits; or of items that are columns of a matrix, the
+        first ``words`` are dense.
+    listed : int
+        How many others there are.
+    keys : ndarray of uint64, optional
+        The items that training samples have, ascending, if they are counted.
+    firsts : ndarray of int64, optional
+        The number of the first element of each of these items, and of their end.
+    """
+
+    def __init__(
+        self, places: np.ndarray, words: int, listed: int, keys: np.ndarray | None = None,
+        firsts: np.ndarray | None = None,
+    ):  # fmt: skip
+        self.places = places
+        self.words = words
+        self.listed = listed
+        self.keys = keys
+        self.firsts = firsts
+
+    @classmethod
+    def of(cls, elements: Ragged, **numbered: Any) -> Ranks:
+        """The ranks in a training sample."""
+        counts = np.bincount(elements.values)
+        found = np.flatnonzero(counts)
+        order = found[np.argsort(-counts[found], kind="stable")]
+        places = np.full(len(counts), -1, np.int32)
+        places[order] = np.arange(len(order))
+        words = cheapest(counts[order] / max(len(elements), 1), BIT, WORDS, 64)
+        return cls(places, words, max(len(order) - 64 * words, 0), **numbered)
+
+    def packed(self, elements: Ragged) -> tuple[np.ndarray, Ragged]:
+        """The bits of each sample, (n, words), and the ranks of its other elements, from 0 on."""
+        ranks = np.append(self.places, np.int32(-1))[np.minimum(elements.values, len(self.places))]
+        bits = np.empty((len(elements), self.words), np.uint64)
+        _native.pack_sets(ranks, np.ascontiguousarray(elements.starts), bits)
+        rare = ranks >= 64 * self.words
+        starts = np.concatenate(([0], np.cumsum(rare)))[elements.starts]
+        return bits, Ragged(ranks[rare] - np.int32(64 * self.words), starts)
+
+
+def cheapest(shares: np.ndarray, cost: float, most: int, each: int = 1) -> int:
+    """How many groups of ``each`` elements to compare as a whole, at a ``cost`` for a group, where
+    each of the others costs 1 for a pair that shares it. ``shares`` are the parts of the samples
+    that have each element, falling."""
+    later = np.append(np.cumsum(np.square(shares)[::-1])[::-1], 0.0)
+    groups = np.arange(most + 1)
+    return int(np.argmin(cost * groups + later[np.minimum(groups * each, len(shares))]))
+
+
+class ReadsSets(SharesItems):
     """Abstract: a comparison of sets. A set may be a string of items with a separator."""
 
     kind = "sets"
+
+    def elements(self, X: Sets, ranks: Ranks | None) -> tuple[Ragged, np.ndarray, dict]:
+        return X, X.lengths, {}
 
     def __init__(self, separator: str | None = None):
         self.separator = separator
@@ -64,6 +188,97 @@ class ReadsSets(Comparison):
             _, rows = read(X, "strings", reader=reader)
             X = [split_items(r, self.separator) if isinstance(r, str) else r for r in rows]
         return X
+
+
+class ReadsCounts(SharesItems):
+    """Abstract: Tanimoto's coefficient of counts, by minima and maxima or by products."""
+
+    kind = "counts"
+
+    def __init__(self, formula: str = "minmax"):
+        self.formula = formula
+
+    def validate(self) -> None:
+        if self.formula not in ("minmax", "dot"):
+            raise ValueError(f'formula={self.formula!r}: give "minmax" or "dot".')
+
+    def check(self, X: Any, like: Any = None) -> None:
+        if self.formula == "minmax":
+            large = np.flatnonzero(X.values[:, 1] >= MANY)
+            if len(large):
+                i = int(np.searchsorted(X.starts, large[0], "right")) - 1
+                raise ValueError(
+                    f"X[{i}] has an item {int(X.values[large[0], 1])} times, but {self!r} reads a "
+                    f'count as so many elements, at most {MANY - 1}: give formula="dot", or for a '
+                    "matrix kernels.HistogramIntersection()."
+                )
+
+    def counts(self, X: Any) -> Counts:
+        """The counts of encoded samples."""
+        return X
+
+    def elements(self, X: Any, ranks: Ranks | None) -> tuple[Ragged, np.ndarray, dict]:
+        found = self.counts(X)
+        keys, times = found.values[:, 0], found.values[:, 1].astype(np.int64)
+        known, at = placed(keys, ranks)
+        firsts: Any = None if ranks is None else ranks.firsts
+        if firsts is None:
+            most = np.zeros(len(known), np.int64)
+            np.maximum.at(most, at, times)
+            firsts = np.concatenate(([0], np.cumsum(most)))
+        held = np.minimum(times, np.diff(firsts, append=0)[at]) * (at >= 0)
+        ends = np.concatenate(([0], np.cumsum(held)))
+        first = firsts[at] - ends[:-1]
+        values = np.arange(ends[-1]) + np.repeat(first, held)
+        sizes = np.diff(np.concatenate(([0], np.cumsum(times)))[found.starts])
+        return Ragged(values, ends[found.starts]), sizes, {"keys": known, "firsts": firsts}
+
+    def prepare(self, X: Any, like: Prepared | None = None) -> Prepared:
+        if isinstance(X, Prepared) or self.formula == "minmax":
+            return super().prepare(X, like)
+        found = self.counts(X)
+        keys, times = found.values[:, 0], found.values[:, 1].astype(X.dtype)
+        ranks = None if like is None else like.common
+        numbers, at = placed(keys, ranks)
+        if ranks is None:
+            shares = np.bincount(at, minlength=len(numbers)) / max(len(found), 1)
+            order = np.argsort(-shares, kind="stable")
+            dense = cheapest(shares[order], COLUMN, min(COLUMNS, len(order)))
+            ranks = Ranks(np.argsort(order), dense, len(order) - dense, numbers)
+        squares = np.bincount(
+            np.repeat(np.arange(len(found)), found.lengths), np.square(times), len(found)
+        )
+        known = at >= 0
+        starts = np.concatenate(([0], np.cumsum(known)))[found.starts]
+        columns = ranks.places[at[known]]
+        F = sp.csr_array((times[known], columns, starts), (len(found), len(numbers)))
+        dense, others = F[:, : ranks.words].toarray(), F[:, ranks.words :]
+        return Prepared((X, dense, others, squares.astype(X.dtype)), ranks)
+
+    def compared(self, X: Any, Z: Any, what: int) -> np.ndarray:
+        """Tanimoto's coefficient of every pair, or 1 minus it: (n, m)."""
+        if self.formula == "minmax":
+            return self.shared(X, Z, what, 1.0)
+        X, Z = self.sides(X, Z)
+        dtype = np.result_type(X.dtype, Z.dtype)
+        (_, A, a, xx), (_, B, b, zz) = X.parts, Z.parts
+        G = np.ascontiguousarray(A @ B.T + (a @ b.T).toarray(), dtype)
+        xx, zz = xx.astype(dtype, copy=False), zz.astype(dtype, copy=False)
+        _native.tversky(G, xx, zz, 1.0, what == APART)
+        return G
+
+
+def placed(keys: np.ndarray, ranks: Ranks | None) -> tuple[np.ndarray, np.ndarray]:
+    """Different keys, ascending, and the place of each key among them; with ``ranks`` those that
+    are known then, and -1 for others."""
+    if ranks is None or ranks.keys is None:
+        return np.unique(keys, return_inverse=True)
+    known = ranks.keys
+    at = np.searchsorted(known, keys)
+    at[at == len(known)] = -1
+    if len(known):
+        at[known[at] != keys] = -1
+    return known, at
 
 
 class Jaccard(ReadsSets, Distance):
@@ -118,7 +333,52 @@ class Jaccard(ReadsSets, Distance):
     definite_up_to = 1.0  # 1 - k for a positive semidefinite k, which is 1 for twins
 
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
-        return overlaps(X, Z, 1.0, apart=True)
+        return self.shared(X, Z, APART, 1.0)
+
+
+class Tanimoto(ReadsCounts, Distance):
+    r"""Tanimoto distance of counts, :math:`\rho(x, z) = 1 - T(x, z)`.
+
+    T is :math:`\sum_j \min(x_j, z_j) / \sum_j \max(x_j, z_j)`, or by ``formula="dot"``
+    :math:`\langle x, z \rangle / (\langle x, x \rangle + \langle z, z \rangle - \langle x, z
+    \rangle)`. Two samples without any items are at distance 0.
+
+    Parameters
+    ----------
+    formula : {"minmax", "dot"}, default="minmax"
+        Both are the Jaccard distance of sets, where no item comes twice.
+
+    See Also
+    --------
+    mercer.kernels.Tanimoto : The similarity, which says what samples look like and what they cost.
+
+    Notes
+    -----
+    With minima and maxima it is a metric. With products it is none: the distances between 1, 2 and
+    4 times the same item are 1/3, 1/3 and 9/13.
+
+    References
+    ----------
+    Kosub, "A note on the triangle inequality for the Jaccard distance", Pattern Recognition
+    Letters 120, 2019.
+
+    Examples
+    --------
+    >>> Tanimoto()([{"C": 2, "O": 1}, {"C": 3}]).round(4)
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+
+    meaning = Meaning("(1 − T(x, z))", "the share of counted items that only one of two has")
+
+    definite_up_to = 1.0  # 1 - k for a positive semidefinite k, which is 1 for twins
+
+    @property
+    def metric(self) -> bool:  # type: ignore[override]
+        return self.formula == "minmax"
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return self.compared(X, Z, APART)
 
 
 class Dice(ReadsSets, Distance):
@@ -159,58 +419,9 @@ class Dice(ReadsSets, Distance):
     definite_up_to = 1.0  # as for Jaccard
 
     def block(self, X: Sets, Z: Sets) -> np.ndarray:
-        return overlaps(X, Z, 0.5, apart=True)
+        return self.shared(X, Z, APART, 0.5)
 
 
 def is_matrix(X: SamplesLike) -> bool:
     """Whether raw data are numbers, the indicators of items."""
     return sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "OUS")
-
-
-def overlaps(X: Sets, Z: Sets, share: float, *, apart: bool) -> np.ndarray:
-    """Tversky's index c / (c + share (a + b - 2 c)) of every pair, or 1 minus it; (n, m).
-
-    c = #(A ∩ B), a = #A, b = #B. Share 1 is Jaccard's index, 1/2 is Dice's. ``apart`` says whether
-    to return 1 minus the index.
-    """
-    G = shared_items(X, Z)
-    _native.tversky(G, X.lengths.astype(G.dtype), Z.lengths.astype(G.dtype), share, apart)
-    return G
-
-
-def shared_items(X: Sets, Z: Sets) -> np.ndarray:
-    """#(A ∩ B) for every pair of sets; a new array (n, m) in the precision of the samples."""
-    dtype = np.result_type(X.dtype, Z.dtype)
-    # items above the last item of the other side are shared by no pair
-    width = int(min(A.values.max(initial=-1) for A in (X, Z))) + 1
-    words = -(-width // 64)
-    if words <= _words_in_the_time_of_a_product(X, Z, width):
-        A = _packed(X, words)
-        B = A if Z is X else _packed(Z, words)
-        out = np.empty((len(X), len(Z)), dtype)
-        _native.shared_bits(A, np.ascontiguousarray(B.T), out)
-        return out
-    width = max(len(A.universe) for A in (X, Z))
-    A = X.astype(dtype).indicators(width)
-    product = A @ (A if Z is X else Z.astype(dtype).indicators(width)).T
-    return np.ascontiguousarray(product.toarray())
-
-
-def _words_in_the_time_of_a_product(X: Sets, Z: Sets, width: int) -> float:
-    """How many words of 64 bits can be compared in the time that a sparse product takes for a pair.
-
-    Measured: each item that two sets share takes the time of 8 words, and each value of the product
-    that is not 0 takes the time of 120. More than 512 words are never used.
-    """
-    if width > 2**15 or not (len(X) and len(Z)):
-        return 0 if width else 1
-    counts = [np.bincount(A.values, minlength=width)[:width].astype(float) for A in (X, Z)]
-    shared = float(counts[0] @ counts[1]) / (len(X) * len(Z))
-    return 8 * shared + 120 * min(shared, 1)
-
-
-def _packed(X: Sets, words: int) -> np.ndarray:
-    """The first 64 · ``words`` items as bits; (n, words)."""
-    out = np.empty((len(X), words), np.uint64)
-    _native.pack_sets(X.values, X.starts, out)
-    return out

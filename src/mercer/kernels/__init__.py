@@ -26,7 +26,7 @@ from mercer.kernels.nodes import Diffusion, PStepWalk, RegularisedLaplacian
 from mercer.kernels.query_key import QueryKey
 from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, RationalQuadratic
 from mercer.kernels.separable import OnCoordinates, OneTerm, product_of_columns, sum_of_columns
-from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard
+from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard, Tanimoto
 from mercer.kernels.signatures import Signature
 from mercer.kernels.subsequences import AllSubsequences, FixedLengthSubsequences, GapWeighted
 from mercer.kernels.tables import Match, On, TableKernel
@@ -49,7 +49,7 @@ __all__ = [
     "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed", "Product",
     "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian",
     "Scaled", "ShortestPath", "Sigmoid", "Signature", "SoftDTWRBF", "Spectrum", "SubsetTree",
-    "Subtree", "Sum", "TableKernel", "Term", "VertexHistogram", "WLOptimalAssignment",
+    "Subtree", "Sum", "TableKernel", "Tanimoto", "Term", "VertexHistogram", "WLOptimalAssignment",
     "WeightedDegree", "WeisfeilerLehman", "as_kernel", "check_mercer",
     "product_of_columns", "repair", "sum_of_columns",
 ]  # fmt: skip

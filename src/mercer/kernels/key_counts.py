@@ -18,15 +18,9 @@ from numpy.typing import DTypeLike
 from mercer import _native
 from mercer.distances import mirrored
 from mercer.kernels.base import Kernel
-from mercer.persistence import fields, whole
-from mercer.samples import Prepared, Ragged, Samples, SamplesLike, is_whole, mixed
+from mercer.samples import Counts, Prepared, Samples, SamplesLike, is_whole, mixed
 
 STRIP = 2**14  # samples whose counts are made at a time, where counts need not be kept
-
-
-@fields(values=whole(axes=2))
-class Counts(Ragged):
-    """What was counted in each sample: rows (number, how often, ...), ascending, as uint64."""
 
 
 class KeyCounts(Kernel):

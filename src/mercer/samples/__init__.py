@@ -4,11 +4,11 @@ Every comparison (a distance or a kernel) names the kind of sample that it compa
 `as_samples` encodes raw data as that kind, once per fit. All raw data enter by `read`, whatever
 form they have (reading.py). The type `Samples` says what all encoded samples have in common.
 Vectors are plain C-ordered arrays and sparse rows are ``scipy.sparse.csr_array``; the other kinds
-are `Categories`, `Strings`, `Sets`, `Series`, `Bags`, `Graphs`, `Trees`, `Objects`, `Table` and, if
-K itself is given, `MatrixRows`. `Prepared` holds encoded samples together with what a comparison
-has computed once for each of their rows. What learners, tables and reports need to know of a kind
-is one `Kind` object: kind.py says what it answers, strings.py is an example, and `register_kind`
-adds one from outside.
+are `Categories`, `Strings`, `Sets`, `Counts`, `Series`, `Bags`, `Graphs`, `Trees`, `Objects`,
+`Table` and, if K itself is given, `MatrixRows`. `Prepared` holds encoded samples together with what
+a comparison has computed once for each of their rows. What learners, tables and reports need to
+know of a kind is one `Kind` object: kind.py says what it answers, strings.py is an example, and
+`register_kind` adds one from outside.
 """
 
 from mercer.samples.bags import Bags
@@ -20,6 +20,7 @@ from mercer.samples.columns import (
     refuse_missing,
     select_columns,
 )
+from mercer.samples.counts import Counts
 from mercer.samples.graphs import Graphs, graphs_of
 from mercer.samples.kind import (
     Drawing,
@@ -48,13 +49,13 @@ from mercer.samples.trees import Trees
 from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
-    "Bags", "Categories", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "NodeGraph", "Objects",
-    "Prepared", "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Trees", "Vectors",
-    "all_kinds", "as_samples", "column_names", "columns_by_kind", "describe", "encode_matrices",
-    "float_array", "graphs_of", "is_number", "is_whole", "joined", "joined_rows", "kind_in_cells",
-    "kind_named", "kind_of", "kind_that_holds", "largest_column", "number_columns", "read",
-    "refuse_missing", "refuse_objects", "register_kind", "select_columns",
-    "series_of", "split_items",
+    "Bags", "Categories", "Counts", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "NodeGraph",
+    "Objects", "Prepared", "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Trees",
+    "Vectors", "all_kinds", "as_samples", "column_names", "columns_by_kind", "describe",
+    "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "joined", "joined_rows",
+    "kind_in_cells", "kind_named", "kind_of", "kind_that_holds", "largest_column",
+    "number_columns", "read", "refuse_missing", "refuse_objects", "register_kind",
+    "select_columns", "series_of", "split_items",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from mercer.samples.bags import BagsKind
 from mercer.samples.categories import CategoriesKind
+from mercer.samples.counts import CountsKind
 from mercer.samples.graph_kind import GraphsKind
 from mercer.samples.kind import (
     Kind,
@@ -51,8 +52,8 @@ from mercer.samples.vectors import VectorsKind, are_numbers, plain_vectors
 # The latest is asked first: what is surely a graph, a tree or a text; then series and vectors in
 # the cells of a column; then sets, as which all other lists count.
 for _kind in (
-    CategoriesKind(), TableKind(), SetsKind(), VectorsKind(), SeriesKind(), StringsKind(),
-    BagsKind(), GraphsKind(), TreesKind(), ObjectsKind(), PrecomputedKind(),
+    CountsKind(), CategoriesKind(), TableKind(), SetsKind(), VectorsKind(), SeriesKind(),
+    StringsKind(), BagsKind(), GraphsKind(), TreesKind(), ObjectsKind(), PrecomputedKind(),
 ):  # fmt: skip
     register_kind(_kind)
 
