@@ -15,6 +15,7 @@ WRITES = {
     "predict": {"output": "p.csv"},
     "report": {"output": "r.html"},
     "check": {},
+    "variants": {"output": "v.csv", "picture": "v.png"},
     "neighbors": {"output": "n.csv"},
     "map": {"output": "m.html", "points": "p.csv"},
     "link": {"output": "l.csv", "clusters": "c.csv", "report": "r.html"},
@@ -28,6 +29,7 @@ READS = {
     "predict": ["model", "table", "more"],
     "report": ["model", "table", "more"],
     "check": ["table", "more", "test"],
+    "variants": ["model", "sequences", "more", "variants"],
     "neighbors": ["items", "query"],
     "map": ["table", "more"],
     "link": ["left", "right", "labels"],
@@ -38,7 +40,7 @@ MEANT = {
     ("fit", "output", "resume"),  # a search is gone on with in the place of the model that it left
     ("denoise", "output", "more"),  # several recordings go to a folder, see below
 }
-OPTIONAL = ("more", "test", "resume", "query", "against", "right", "labels")
+OPTIONAL = ("more", "test", "resume", "query", "against", "right", "labels", "variants")
 NEEDED = {"fit": ["--target", "y"], "report": ["--target", "y"]}
 
 

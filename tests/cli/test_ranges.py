@@ -12,6 +12,7 @@ NEEDED = {
     "predict": ["m.mercer", "t.csv", "-o", "p.csv"],
     "report": ["m.mercer", "t.csv"],
     "check": ["t.csv"],
+    "variants": ["m.mercer", "t.csv", "-o", "v.csv"],
     "neighbors": ["t.csv"],
     "map": ["t.csv"],
     "link": ["t.csv"],

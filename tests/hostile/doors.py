@@ -301,6 +301,11 @@ def functions() -> Iterator[Door]:
                lambda X: distances.correlation_weights(X, y_of(X)))  # fmt: skip
     yield Door("RecordLinkage", "table", data["table"],
                lambda X: mercer.RecordLinkage().fit(X).near_.weight)  # fmt: skip
+    reader = mercer.SVC(kernel=kernels.Spectrum(2)).fit(words, y_of(words))
+    yield Door("explain.letters", "strings", words, lambda X: np.concatenate(
+        explain.letters(reader, X).values))  # fmt: skip
+    yield Door("explain.variants", "strings", words[:3], lambda X: explain.variants(
+        reader, X, [(0, 0, "", "A")]).changes)  # fmt: skip
     yield Door("deduplicate", "strings", words, lambda X: vars_of(mercer.deduplicate(X)))
     yield Door("dedup.deduplicate against", "strings", words,
                lambda X: vars_of(dedup.deduplicate(words, against=X)))  # fmt: skip
@@ -352,7 +357,7 @@ NO_DATA = {
          Leaves LocalGram LowRankGram MatrixPart Means MultipliedGram Place ScaledGram ShiftedGram
          TiledGram TriangleGram grow_leaves held_for_products low_rank_gram pivoted_cholesky
          register require"""),
-        ("explain", "results", "ShapleyInteractions ShapleyValues"),
+        ("explain", "results", "LetterValues ShapleyInteractions ShapleyValues VariantScores"),
         ("kernels", "interfaces, results and factories", """Formula Kernel Layer Meaning
          GramProducts MercerCheck NotSeparable Radial Term as_kernel product_of_columns
          sum_of_columns"""),

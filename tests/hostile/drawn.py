@@ -152,6 +152,9 @@ def of_models() -> Iterator[Way]:
         data["series"][:6],
         drawing(lambda X: plots.StretchDisplay.from_estimator(series, one_of(X))),
     )
+    reader = model(lambda: mercer.SVC(kernel=kernels.Spectrum(2)), "strings")
+    yield ("plots.SequenceDisplay of a model", "strings", data["strings"][:2],
+           drawing(lambda X: plots.SequenceDisplay.from_estimator(reader, X)))  # fmt: skip
     known = mercer.LSHIndex(distances.Minkowski()).fit(data["vectors"][:24])
     yield (
         "plots.HashingDisplay of queries",

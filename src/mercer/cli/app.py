@@ -27,6 +27,7 @@ from mercer.cli.commands import (
     neighbors,
     predict,
     report,
+    variants,
 )
 from mercer.cli.errors import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE, OptionError
 from mercer.cli.libraries import check_room
@@ -113,7 +114,7 @@ def demo(*, folder: Path = Path("mercer-demo")) -> int:
     return run_demo(folder, run)
 
 
-commands = fit, predict, report, check, neighbors, map_, link, denoise, dedup, demo
+commands = fit, predict, report, check, variants, neighbors, map_, link, denoise, dedup, demo
 for place, command in enumerate(commands):
     app.command(command, name=command.__name__.rstrip("_"), sort_key=place)
 

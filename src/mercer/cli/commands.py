@@ -1,4 +1,4 @@
-"""The commands on tables and documents: fit, predict, report, check, neighbors, map, link, dedup.
+"""The commands on tables and documents: fit, predict, report, check, variants, neighbors ...
 
 Each is a thin function that imports its own module on use, so that ``mercer --help`` is fast; the
 work is in files of the same names beside this one.
@@ -18,7 +18,7 @@ from mercer.cli.fit_options import FitOptions
 from mercer.cli.libraries import foreseen, is_short
 from mercer.cli.link_options import LinkOptions
 from mercer.cli.options import CheckOptions, More, PredictOptions, ReportOptions
-from mercer.cli.search_options import DedupOptions, MapOptions, NeighborOptions
+from mercer.cli.search_options import DedupOptions, MapOptions, NeighborOptions, VariantOptions
 from mercer.limits import seconds
 
 
@@ -87,6 +87,23 @@ def report(
     from mercer.cli.report import report_table
 
     return report_table(replace(options, model=model, tables=(table, *more)))
+
+
+def variants(model: Path, sequences: Path, /, *more: More, options: VariantOptions) -> int:
+    """Say what a model of sequences predicts if letters are replaced.
+
+    Writes each variant with what the model says before and after it.
+
+    Parameters
+    ----------
+    model
+        A model file from mercer fit, of FASTA files or of a table with a column of sequences.
+    sequences
+        FASTA, FASTQ or a table with the columns that the model reads.
+    """
+    from mercer.cli.variants import score_variants
+
+    return score_variants(replace(options, model=model, tables=(sequences, *more)))
 
 
 def check(

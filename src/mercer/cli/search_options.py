@@ -1,4 +1,4 @@
-"""The options of ``mercer neighbors``, ``mercer map`` and ``mercer dedup``, and what they mean."""
+"""The options of ``mercer neighbors``, ``map``, ``variants`` and ``dedup``, and what they mean."""
 
 from __future__ import annotations
 
@@ -126,6 +126,47 @@ class NeighborOptions:
                 )
         inputs = [self.items] if self.query is None else [self.items, self.query]
         check_paths(self.written, inputs, force=self.force)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class VariantOptions:
+    """The options of ``mercer variants``.
+
+    Parameters
+    ----------
+    output
+        A CSV, TSV or Parquet file of the variants: id, position, reference, alternative, before,
+        after and change.
+    variants
+        A table of variants with the columns id, position (from 1), reference and alternative, or a
+        .vcf file whose CHROM is the id. A - stands for no letter. Without it all other letters are
+        tried in each place.
+    picture
+        A .png, .svg or .pdf file: the letters of the sequences, as high as what they add, and what
+        the variants change, of the 6 sequences that change most.
+    of
+        The class whose output is told. Default: of two classes the second one, of more each.
+    column
+        The column of sequences that changes, where the model reads several.
+    keep
+        A column of the sequences to copy beside their variants. May be repeated.
+    force
+        Replace existing output files.
+    """
+
+    model: Given = STDIN
+    tables: GivenFiles = ()
+    output: Output
+    variants: Path | None = None
+    picture: Path | None = None
+    of: str | None = None
+    column: str | None = None
+    keep: Names = ()
+    read: ReadingOptions = ReadingOptions()  # noqa: RUF009 - it cannot change
+    force: Flag = False
+    json: Json = False
+    quiet: Quiet = False
 
 
 @Parameter(name="*")

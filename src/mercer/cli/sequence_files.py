@@ -1,4 +1,4 @@
-"""Biological sequences from FASTA and FASTQ files, as the columns ``id`` and ``sequence``.
+"""Biological sequences from FASTA and FASTQ files, as columns ``id`` and ``sequence``; and VCF.
 
 A record of FASTA begins with ``>`` and its name; all lines until the next one are its letters. One
 of FASTQ has four lines: ``@`` and the name, the letters, ``+``, and the qualities, which are not
@@ -96,6 +96,26 @@ class SequenceFile(Lines):
         columns["sequence"] = [letters or None for _, _, letters in records]
         frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
         return frame.with_columns(pl.lit(self.of_class).alias("class")) if self.of_class else frame
+
+
+class VariantFile(Lines):
+    """The columns chrom, position, reference and alternative of a .vcf file."""
+
+    def _data(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        for i, line in lines:
+            if line and not line.startswith("#"):
+                if line.count("\t") < 4:
+                    raise TableError(
+                        f"{self.source.label}, line {i}: it is {line[:SHOWN]!r}, but a variant of "
+                        "VCF has CHROM, POS, ID, REF and ALT, with tabs between them."
+                    )
+                yield i, line
+
+    def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
+        rows = [line.split("\t")[:5] for _, line in lines]
+        names = ("chrom", "position", "", "reference", "alternative")
+        columns = {name: [row[j] for row in rows] for j, name in enumerate(names) if name}
+        return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
 
 
 def tell_classes(files: Sequence[Any]) -> bool:

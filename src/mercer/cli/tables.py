@@ -23,7 +23,7 @@ from mercer.cli.formats import ExcelFile, Lines, SvmlightFile, Typed
 from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
 from mercer.cli.headed_files import ArffFile, TimeSeriesFile
 from mercer.cli.json_tables import JsonFile, JsonLines
-from mercer.cli.sequence_files import SequenceFile, tell_classes
+from mercer.cli.sequence_files import SequenceFile, VariantFile, tell_classes
 from mercer.cli.text_types import TextTypes
 from mercer.samples import are_series
 from mercer.spoken import first_of
@@ -37,7 +37,7 @@ FORMATS: dict[str, Any] = {
     ".ipc": ArrowFile, ".jsonl": JsonLines, ".ndjson": JsonLines, ".json": JsonFile,
     ".svm": SvmlightFile, ".svmlight": SvmlightFile, ".libsvm": SvmlightFile, ".xlsx": ExcelFile,
     ".graphml": GraphmlFile, ".ts": TimeSeriesFile, ".arff": ArffFile,
-    **dict.fromkeys(SEQUENCES, SequenceFile),
+    **dict.fromkeys(SEQUENCES, SequenceFile), ".vcf": VariantFile,
 }  # fmt: skip
 SUFFIXES = (
     "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx), ARFF, GraphML, "

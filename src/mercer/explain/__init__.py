@@ -1,5 +1,6 @@
-"""Why a prediction is what it is: Shapley values of columns, exact for kernel machines."""
+"""Why a prediction is what it is: Shapley values of columns, and letters of sequences."""
 
+from mercer.explain.sequences import LetterValues, VariantScores, letters, variants
 from mercer.explain.values import (
     ShapleyInteractions,
     ShapleyValues,
@@ -8,7 +9,8 @@ from mercer.explain.values import (
 )
 
 __all__ = [
-    "ShapleyInteractions", "ShapleyValues", "shapley_interactions", "shapley_values",
+    "LetterValues", "ShapleyInteractions", "ShapleyValues", "VariantScores", "letters",
+    "shapley_interactions", "shapley_values", "variants",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

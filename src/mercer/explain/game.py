@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,16 +88,18 @@ def explained_model(model: Any, X: Any, output: str | None) -> Explained:
     if isinstance(model, Explainable):
         return model.explained(output)
     columns = {name: [name] for name in column_names(X)}
-    function, outputs = _answers(model, output)
-    summands: list = [function]
+    function, outputs = model_function(model, output)
+    return Explained(function, _rows, columns, [function], None, outputs)
+
+
+def model_function(model: Any, output: str | None) -> tuple[Function, list[str] | None]:
+    """What a model that does not say what it is made of answers for a user's rows, a `KernelSum`
+    where it is one; and the names of several outputs."""
     if isinstance(model, KernelLearner) and output is None:
-        try:
-            summands = [model.kernel_sum()]
-            function = summands[0]
-            outputs = _names_of(model, function.coef.shape[1])
-        except TypeError:
-            pass  # then it is a function of which nothing more is known
-    return Explained(function, _rows, columns, summands, None, outputs)
+        with suppress(TypeError):  # then it is a function of which nothing more is known
+            function = model.kernel_sum()
+            return function, _names_of(model, function.coef.shape[1])
+    return _answers(model, output)
 
 
 def _rows(X: Any) -> Any:

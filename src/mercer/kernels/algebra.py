@@ -90,6 +90,11 @@ def feature_products(F: np.ndarray, G: np.ndarray) -> np.ndarray:
     return (F[:, :, None] * G[:, None, :]).reshape(len(F), -1)
 
 
+def _added(parts: list[list[np.ndarray]]) -> list[np.ndarray]:
+    """The sums of what several kernels give to the symbols of each string."""
+    return [reduce(np.add, each) for each in zip(*parts)]
+
+
 class Sum(Node):
     """Sum of two kernels: k(x, z) = left(x, z) + right(x, z).
 
@@ -123,6 +128,9 @@ class Sum(Node):
 
     def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
         return terms[0] + terms[1]
+
+    def symbol_parts(self, X: Samples, Z: Samples, coef: np.ndarray) -> list[np.ndarray]:
+        return _added([k.symbol_parts(X, Z, coef) for k in (self.left, self.right)])
 
     def diag(self, X: Samples) -> np.ndarray:
         x, x_right = self.prepare(X).parts
@@ -228,6 +236,9 @@ class Scaled(Unary):
 
     def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
         return scaled(terms[0], float(self.factor))
+
+    def symbol_parts(self, X: Samples, Z: Samples, coef: np.ndarray) -> list[np.ndarray]:
+        return self.kernel.symbol_parts(X, Z, coef * self.factor)
 
     def diag(self, X: Prepared) -> np.ndarray:
         return self.inner_diag(X) * X.dtype.type(self.factor)
@@ -392,6 +403,10 @@ class Convex(Node):
 
     def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
         return [t for mu, each in zip(self._weights(), terms) for t in scaled(each, float(mu))]
+
+    def symbol_parts(self, X: Samples, Z: Samples, coef: np.ndarray) -> list[np.ndarray]:
+        pairs = zip(self._weights(), self.kernels, strict=True)
+        return _added([k.symbol_parts(X, Z, coef * mu) for mu, k in pairs])
 
     def diag(self, X: Samples) -> np.ndarray:
         X = self.prepare(X)

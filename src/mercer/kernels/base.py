@@ -25,7 +25,8 @@ NODES: dict[str, Callable[..., Kernel]] = {}
 
 
 class NotSeparable(ValueError):
-    """A kernel is no sum of products in which each factor reads the columns of one player."""
+    """A kernel is no sum of products whose factors read the columns of one player, or no sum over
+    substrings."""
 
 
 class Term(NamedTuple):
@@ -108,6 +109,31 @@ class Kernel(Comparison):
             f"{type(self).__name__} compares {len(players)} columns at once, and is no product or "
             "sum of kernels of single columns."
         )
+
+    def symbol_parts(self, X: Samples, Z: Samples, coef: np.ndarray) -> list[np.ndarray]:
+        r"""What each symbol of encoded strings X adds to :math:`f(x) = \sum_i k(x, z_i) c_i`.
+
+        Kernels that count substrings have it: a substring that x and z_i share is divided among its
+        symbols that are compared, so that the parts of the symbols of x sum to f(x).
+
+        Parameters
+        ----------
+        X, Z : samples
+            Encoded; the bound kernel compares X with Z. Of a table the kernel reads one column.
+        coef : ndarray of shape (len(Z), outputs)
+            The numbers :math:`c_i`.
+
+        Returns
+        -------
+        list of ndarray of shape (symbols, outputs)
+            One for each string of X.
+
+        Raises
+        ------
+        NotSeparable
+            If the kernel is no sum over substrings.
+        """
+        raise NotSeparable(f"{type(self).__name__} is no sum over substrings of strings.")
 
     @available_if(lambda kernel: hasattr(kernel, "scaled_block"))
     def log(self, X: SamplesLike, Z: SamplesLike | None = None) -> np.ndarray:

@@ -107,6 +107,11 @@ class Windows(NamedTuple):
         rows = np.repeat(self.owners, np.maximum(np.diff(self.starts) - pattern.window + 1, 0))
         return rows[self.kept(pattern)]
 
+    def weights_of(self, pattern: Pattern) -> np.ndarray:
+        """The weight of each window that is counted."""
+        kept = self.places(pattern.window)[self.kept(pattern)]
+        return np.ones(len(kept)) if self.weights is None else self.weights[kept]
+
     def numbers(self, pattern: Pattern, digits: slice, base: int) -> np.ndarray:
         """Some of the symbols of each window that is counted, as the digits of a number."""
         total = np.maximum(np.diff(self.starts) - pattern.window + 1, 0).sum()
@@ -228,12 +233,8 @@ def count(pattern: Pattern, *samples: Windows) -> list[Counts]:
     found = []
     for sample, numbers in zip(samples, windows):
         raise_if_stopped()
-        rows, weights = sample.rows(pattern), sample.weights
-        if weights is None:
-            counts = np.empty(len(numbers))
-        else:
-            counts = weights[sample.places(pattern.window)[sample.kept(pattern)]]
-        size = _native.kmer_count(numbers, rows, counts, weights is not None)
+        rows, counts = sample.rows(pattern), sample.weights_of(pattern)
+        size = _native.kmer_count(numbers, rows, counts, sample.weights is not None)
         keys, rows, counts = (array[:size] for array in (numbers, rows, counts))
         largest = float(counts.max(initial=0))
         found.append(Counts(keys, rows, counts, sample.size, limit, largest))

@@ -20,10 +20,12 @@ from mercer.kernels.kmer_counts import (
     Windows,
     columns,
     count,
+    numbered,
     products,
 )
 from mercer.persistence import fields
 from mercer.samples import Prepared, Strings
+from mercer.threads import raise_if_stopped
 
 # Counts of k-mers as searches of texts weigh them: logarithms of counts, and rare k-mers more.
 
@@ -182,6 +184,38 @@ class Counting(Kernel):
         for pattern in self.patterns(strings):
             total += pattern.weight * counted.counts(pattern).squares()
         return total.astype(strings.dtype, copy=False)
+
+    def symbols_read(self, X: Strings) -> np.ndarray:
+        """The number of the symbol of X that each symbol of ``windows`` is."""
+        return np.arange(len(X.values))
+
+    def symbol_parts(self, X: Strings, Z: Strings, coef: np.ndarray) -> list[np.ndarray]:
+        if self.sublinear or self.idf:
+            return super().symbol_parts(X, Z, coef)
+        known = self.windows(Z)
+        new = self.windows(X)._replace(base=known.base)  # others are in no string of Z
+        parts = np.zeros((len(new.values), coef.shape[1]))
+        for pattern in self.patterns(X):
+            raise_if_stopped()
+            (ours, theirs), _ = numbered(pattern, new, known)
+            kmers, number = np.unique(ours, return_inverse=True)
+            if not len(kmers):
+                continue
+            at = np.minimum(np.searchsorted(kmers, theirs), len(kmers) - 1)
+            shared = kmers[at] == theirs
+            at, rows = at[shared], known.rows(pattern)[shared]
+            weights = pattern.weight * known.weights_of(pattern)[shared]
+            sums = np.stack(
+                [np.bincount(at, weights * c, len(kmers)) for c in coef[rows].T], axis=1
+            )
+            places = pattern.positions or range(pattern.window)
+            share = sums[number] * (new.weights_of(pattern) / len(places))[:, None]
+            starts = new.places(pattern.window)[new.kept(pattern)]
+            for place in places:
+                parts[starts + place] += share
+        found = np.zeros((len(X.values), coef.shape[1]))
+        np.add.at(found, self.symbols_read(X), parts)
+        return np.split(found, X.starts[1:-1]) if len(X) else []
 
     def features(self, X: Strings) -> sp.csr_array:
         """Counts times the square root of the weight, sparse, (n, p).

@@ -227,27 +227,19 @@ class GappedKmer(Counting):
         if not self.both_strands:
             return super().windows(X)._replace(weights=self._weights(X))
         forward = _nucleotides(X)
-        # backwards, the strings are also in reverse order
-        values = np.where(forward < 4, 3 - forward, 4)[::-1].astype(np.uint8)
-        starts = X.starts[-1] - X.starts[::-1]
-        n = len(X)
-        order = np.stack([np.arange(n), 2 * n - 1 - np.arange(n)], axis=1).ravel()
-        bounds = np.concatenate([X.starts, X.starts[-1] + starts[1:]])
-        both = Strings(np.concatenate([forward, values]), bounds, [*NUCLEOTIDES, "N"], "text", 4)[
-            order
-        ]
-        owners = np.repeat(np.arange(n, dtype=np.int32), 2)
-        weights = self._weights(X, both=True)
-        if weights is not None:
-            weights = Ragged(weights, bounds)[order].values
+        values = _strands(X, forward, np.where(forward < 4, 3 - forward, 4))
+        both = Strings(values.values, values.starts, [*NUCLEOTIDES, "N"], "text", 4)
+        owners = np.repeat(np.arange(len(X), dtype=np.int32), 2)
         windows = Windows.of(both, 4, strict=True)
-        return windows._replace(owners=owners, size=n, weights=weights)
+        return windows._replace(owners=owners, size=len(X), weights=self._weights(X, both=True))
+
+    def symbols_read(self, X: Strings) -> np.ndarray:
+        symbols = super().symbols_read(X)
+        return _strands(X, symbols, symbols).values if self.both_strands else symbols
 
     def _weights(self, X: Strings, both: bool = False) -> np.ndarray | None:
-        """The weight of the window that begins at each symbol; None if all are 1.
-
-        With ``both``, also those of the other strands, in reverse order.
-        """
+        """The weight of the window that begins at each symbol of one strand or ``both``; None if
+        all are 1."""
         if self.weights is None:
             return None
         lengths = np.repeat(X.lengths, X.lengths)
@@ -255,9 +247,18 @@ class GappedKmer(Counting):
         windows = np.maximum(lengths - self.l + 1, 0)
         gaps = place - windows // 2
         if both:  # a window of the other strand has the weight of its partner
-            gaps = np.concatenate([gaps, (gaps + windows - lengths)[::-1]])
+            gaps = _strands(X, gaps, gaps + windows - lengths).values
         weights = np.floor(self.peak * 2.0 ** (-np.abs(gaps) / self.half_life) + 1)
         return np.minimum(weights, self.peak)
+
+
+def _strands(X: Strings, forward: np.ndarray, other: np.ndarray) -> Ragged:
+    """Values of the symbols of each string, and then those of its other strand, from its end."""
+    n, last = len(X), X.starts[-1]
+    values = np.concatenate([forward, other[::-1].astype(forward.dtype)])
+    starts = np.concatenate([X.starts, 2 * last - X.starts[-2::-1]])  # also in reverse order
+    order = np.stack([np.arange(n), 2 * n - 1 - np.arange(n)], axis=1).ravel()
+    return Ragged(values, starts)[order]
 
 
 def _nucleotides(X: Strings) -> np.ndarray:

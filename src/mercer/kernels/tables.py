@@ -204,6 +204,9 @@ class On(Composite, Kernel):
             for weight, factors in self.kernel.separated(self._columns_of(X), own)
         ]
 
+    def symbol_parts(self, X: Table, Z: Table, coef: np.ndarray) -> list[np.ndarray]:
+        return self.kernel.symbol_parts(self._columns_of(X), self._columns_of(Z), coef)
+
     @available_if(lambda self: hasattr(self.kernel, "features"))
     def features(self, X: Table) -> Any:
         """The features of the columns; sparse where those of the kernel are."""

@@ -94,6 +94,11 @@ class Normalised(Unary):
         factors = terms[0][0].factors.items()
         return [Term(1.0, {p: tuple(map(Normalised, kernels)) for p, kernels in factors})]
 
+    def symbol_parts(self, X: Samples, Z: Samples, coef: np.ndarray) -> list[np.ndarray]:
+        scale, other = (side.parts[1] for side in self.sides(X, Z))
+        parts = self.kernel.symbol_parts(X, Z, coef * other[:, None])
+        return [part * each for part, each in zip(parts, scale)]
+
     def diag(self, X: Prepared) -> np.ndarray:
         X = self.prepare(X)
         return (X.parts[1] > 0).astype(X.dtype)  # a root is 0 if k(x, x) is 0

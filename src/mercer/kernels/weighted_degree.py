@@ -15,6 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.kmer_counts import Pattern, Windows, columns, count
 from mercer.kernels.kmers import check_length
 from mercer.samples import Strings
+from mercer.threads import raise_if_stopped
 
 
 class WeightedDegree(Kernel):
@@ -107,6 +108,26 @@ class WeightedDegree(Kernel):
         length, D = _common_length(X, X), int(self.degree)
         r = np.minimum(np.arange(1, length + 1), D).astype(np.float64)
         return np.full(len(X), (r * (2 * D + 1 - r)).sum() / (D * (D + 1)), X.dtype)
+
+    def symbol_parts(self, X: Strings, Z: Strings, coef: np.ndarray) -> list[np.ndarray]:
+        length, D = _common_length(X, Z), int(self.degree)
+        A, B = (S.values.reshape(len(S), length) for S in (X, Z))
+        steps = np.zeros((len(A), length + 1, coef.shape[1]))  # of the parts, place by place
+        shifts = range(-min(self.shift, length - 1), min(self.shift, length - 1) + 1)
+        for x, step in zip(A, steps):
+            raise_if_stopped()
+            for r in shifts if length else ():
+                first, last = max(r, 0), length + min(r, 0)
+                agree = B[:, first - r : last - r] == x[first:last]
+                equal, near = agree, 1 / (2 * (abs(r) + 1)) if r else 1.0
+                for d in range(1, min(D, last - first) + 1):
+                    equal = equal[:, : last - first - d + 1] & agree[:, d - 1 :] if d > 1 else equal
+                    if not equal.any():
+                        break
+                    part = equal.T @ coef * (near * 2 * (D - d + 1) / (D * (D + 1) * d))
+                    step[first : last - d + 1] += part
+                    step[first + d : last + 1] -= part
+        return list(steps.cumsum(axis=1)[:, :-1])
 
     @available_if(lambda self: self.shift == 0)
     def features(self, X: Strings) -> sp.csr_array:

@@ -102,6 +102,17 @@ class KernelContract:
                 total += product
             assert_allclose(total, K, rtol=1e-9, atol=1e-9 * np.abs(K).max())
 
+    def test_its_symbols_have_parts_that_sum_to_it(self, bound, encoded):
+        """Values of letters rest on these."""
+        coef = np.linspace(-1, 1, 2 * encoded.shape[0]).reshape(-1, 2)
+        try:
+            parts = bound.symbol_parts(encoded, encoded, coef)
+        except NotSeparable:
+            pytest.skip("the kernel is no sum over substrings")
+        expected = bound.block(encoded, encoded) @ coef
+        sums = np.array([part.sum(axis=0) for part in parts])
+        assert_allclose(sums, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
     def test_diag_is_the_diagonal(self, bound, encoded):
         K = bound.block(encoded, encoded)
         diag = bound.diag(encoded)

@@ -18,6 +18,7 @@ _NAMES = {
     "pictures": "AttentionDisplay SpectrogramDisplay",
     "relevance": "RelevanceDisplay",
     "reliance": "RelianceDisplay",
+    "sequences": "SequenceDisplay",
     "shapes": "ShapeDisplay",
     "shapley": "ShapleyDisplay",
     "spectral": "EmbeddingDisplay RankErrorDisplay SpectrumDisplay",
