@@ -35,6 +35,8 @@ MODULES = [
 
 assert all((ROOT / each).exists() for each in MODULES)
 collect_ignore = [] if find_spec("torch") else MODULES
+if not find_spec("rdkit"):
+    collect_ignore += ["src/mercer/kernels/molecules.py"]
 if not find_spec("dask"):
     collect_ignore += ["docs/cluster.rst", "tests/cluster"]
 

@@ -7,6 +7,7 @@ hold duplicates, a constant column, zeros and a zero row.
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -495,6 +496,31 @@ KERNELS = [
     (k.Convex([k.Linear(), k.RBF("scale")], [0.25, 0.75]), vectors()),
     (k.Convex([k.Linear(), k.Polynomial(2)]), vectors()),
 ]
+
+
+def molecules():
+    """Twins in three spellings, without atoms, a salt, mirror images, without rings or torsions."""
+    return ["CCO", "OCC", "InChI=1S/C2H6O/c1-2-3/h3H,2H2,1H3", "", "O", "CC(=O)[O-].[Na+]",
+            "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", "c1ccccc1", "CC(C)Cc1ccc(cc1)C(C)C(=O)O",
+            "CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "CCCCCCCCO"]  # fmt: skip
+
+
+ON_MOLECULES = [
+    *[(k.Morgan(*radius), molecules()) for radius in ((), (0,), (3, "dot"))],
+    (k.Morgan(roles=True, stereo=True), molecules()),
+    *[(k.AtomPairs(*formula), molecules()) for formula in ((), ("dot", True))],
+    *[(k.Torsions(*formula), molecules()) for formula in ((), ("dot", True))],
+    *[(k.Descriptors(*gamma), molecules()) for gamma in ((), (0.7,))],
+]
+BETWEEN_MOLECULES = [
+    (d.Tanimoto(fingerprint="morgan"), molecules()),
+    (d.Tanimoto("dot", "paths"), molecules()),
+]
+#: kernels without a case, where RDKit is not installed
+LACKING = set() if find_spec("rdkit") else {type(kernel) for kernel, _ in ON_MOLECULES}
+if not LACKING:
+    KERNELS += ON_MOLECULES
+    DISTANCES += BETWEEN_MOLECULES
 
 
 def of_each_class(some):

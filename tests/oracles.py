@@ -179,6 +179,64 @@ def tanimoto(k_, x, z, S):
     return sum(min(A[i], B[i]) for i in both) / whole if whole else 1.0
 
 
+def molecule(text):
+    """Of RDKit; the largest part of a salt."""
+    from rdkit import Chem
+
+    whole = Chem.MolFromInchi(text) if text.startswith("InChI") else Chem.MolFromSmiles(text)
+    parts = Chem.GetMolFrags(whole, asMols=True)
+    return max(parts, key=lambda part: part.GetNumHeavyAtoms()) if parts else whole
+
+
+def fragments(k_, text):
+    from rdkit.Chem import rdFingerprintGenerator as g
+
+    name = getattr(k_, "fingerprint", "")
+    name = name if isinstance(name, str) and name else type(k_).__name__
+    stereo = {"includeChirality": getattr(k_, "stereo", False)}
+    if name == "paths":
+        made = g.GetRDKitFPGenerator(maxPath=6)
+    elif name in ("AtomPairs", "Torsions"):
+        make = g.GetAtomPairGenerator if name == "AtomPairs" else g.GetTopologicalTorsionGenerator
+        made = make(**stereo)
+    else:
+        roles = g.GetMorganFeatureAtomInvGen() if getattr(k_, "roles", False) else None
+        radius = getattr(k_, "radius", 2)
+        made = g.GetMorganGenerator(radius=radius, atomInvariantsGenerator=roles, **stereo)
+    return made.GetSparseCountFingerprint(molecule(text)).GetNonzeroElements()
+
+
+def by_fragments(k_, x, z, S):
+    return tanimoto(k_, fragments(k_, x), fragments(k_, z), S)
+
+
+@functools.cache
+def measures(text):
+    """Descriptors, by the functions of RDKit that have their names."""
+    from rdkit.Chem import rdMolDescriptors as r
+
+    mol = molecule(text)
+    some = r.Properties().ComputeProperties(mol)
+    found = [*some, *r.SlogP_VSA_(mol), *r.SMR_VSA_(mol), *r.PEOE_VSA_(mol)]
+    return [float(f"{v:.8g}") for v in found]
+
+
+def descriptors(k_, x, z, S):
+    total, known = (
+        0.0,
+        [[v for v in column if math.isfinite(v)] for column in zip(*map(measures, S))],
+    )
+
+    def rank(v, column):
+        if len(set(column)) < 2 or not math.isfinite(v):
+            return 0.5
+        return sum((a < v) + (a == v) / 2 for a in column) / len(column)
+
+    for a, b, column in zip(measures(x), measures(z), known):
+        total += (rank(a, column) - rank(b, column)) ** 2
+    return math.exp(-total * (12 / len(known) if k_.gamma == "scale" else k_.gamma))
+
+
 def dice(x, z):
     a, b = items(x), items(z)
     return 2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0
@@ -796,7 +854,9 @@ DISTANCES = {
     d.Mahalanobis: mahalanobis,
     d.MappedMinkowski: mapped_minkowski,
     d.Cosine: angle,
-    d.Tanimoto: lambda *given: 1 - tanimoto(*given),
+    d.Tanimoto: lambda rho, *given: (
+        1 - (by_fragments if rho.fingerprint else tanimoto)(rho, *given)
+    ),
     d.Dice: lambda rho, x, z, S: 1 - dice(x, z),
     d.Edit: edit,
     d.Jaccard: lambda rho, x, z, S: 1 - jaccard(x, z),
@@ -1347,6 +1407,10 @@ KERNELS = {
     k.DerivedSubsets: lambda k_, x, z, S: 2.0 ** len(items(x) & items(z)),
     k.Jaccard: lambda k_, x, z, S: jaccard(x, z),
     k.Tanimoto: tanimoto,
+    k.Morgan: by_fragments,
+    k.AtomPairs: by_fragments,
+    k.Torsions: by_fragments,
+    k.Descriptors: descriptors,
     k.Dice: lambda k_, x, z, S: dice(x, z),
     k.Convolutions: convolutions,
     k.GlobalAlignment: functools.partial(alignment_sum, alignment_log),

@@ -16,6 +16,7 @@ import signal
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,15 @@ import mercer
 import mercer.kernels as k
 from fuzz.driver import Source, fuzz
 from mercer import deep
-from mercer.distances import Cosine, Edit, Jaccard, Match, Minkowski, SlicedWasserstein
+from mercer.distances import (
+    Cosine,
+    Edit,
+    Jaccard,
+    Match,
+    Minkowski,
+    SlicedWasserstein,
+    Tanimoto,
+)
 from mercer.learners.additive import TwoStageRegressor
 from mercer.learners.metrics import CoordinateDescentWeights
 from mercer.persistence import ModelFileError
@@ -73,6 +82,7 @@ def samples() -> dict[str, Any]:
     return {
         "vectors": X, "sparse": sp.csr_array(X * (X > 0)), "strings": words,
         "sets": [{*row} for row in rng.integers(0, 12, (N, 4)).tolist()],
+        "molecules": [("C" * (1 + i % 9)) + "ON"[i % 2] for i in range(N)],
         "graphs": small_graphs(rng),
         "trees": [(word[0], (word, *word), word) for word in words],
         "series": [rng.normal(size=9 + i % 7) for i in range(N)],
@@ -172,6 +182,12 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("sets", lambda: mercer.MinHash(8)),
     ("sets", lambda: mercer.MinHash(2, permutations=[[*range(12)], [*range(12)][::-1]])),
 ]
+if find_spec("rdkit"):
+    MODELS += [
+        ("molecules", lambda: mercer.SVC(kernel=k.Morgan())),
+        ("molecules", lambda: mercer.KernelRidge(kernel=k.Descriptors() + k.Torsions("dot"))),
+        ("molecules", lambda: mercer.KNeighborsClassifier(metric=Tanimoto(fingerprint="pairs"))),
+    ]
 
 
 @functools.cache

@@ -365,9 +365,9 @@ NO_DATA = {
         ("learners", "interfaces",
          "FitPath FitsInParts KernelLearner PartFit Survey Training"),
         ("samples", "encoded samples, and what reads them", """Bags Categories Counts EncodedColumns
-         Graphs Kind MatrixRows NodeGraph Objects Prepared Ragged Samples Series Sets Strings Table
-         Trees Vectors all_kinds graphs_of joined joined_rows kind_named refuse_missing
-         register_kind select_columns split_items"""),
+         Graphs Kind MatrixRows Molecules NodeGraph Objects Prepared Ragged Samples Series Sets
+         Strings Table Trees Vectors all_kinds graphs_of joined joined_rows kind_named
+         refuse_missing register_kind select_columns split_items"""),
         ("search", "interfaces and values", """ALGORITHMS HashFamily Hyperplanes Index
          Sensitivity StableProjections"""),
         ("solvers", "reads operators", """AlignmentWeights CholeskyFactor CholeskySolver

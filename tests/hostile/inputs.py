@@ -464,6 +464,7 @@ OF_KIND: dict[str, Callable[[Any], Inputs]] = {
     "sparse": lambda good: of_numbers(good.toarray()),
     "matrix": of_numbers,
     "strings": lambda good: of_objects(good) | of_strings(good),
+    "molecules": lambda good: of_objects(good) | of_strings(good),
     "sets": lambda good: of_objects(good) | of_sets(good),
     "counts": lambda good: (
         of_numbers(good) if isinstance(good, np.ndarray) else of_objects(good) | of_sets(good)

@@ -33,4 +33,4 @@ def test_every_public_kernel_has_a_case():
     public = [getattr(mercer.kernels, name) for name in mercer.kernels.__all__]
     kernels = {c for c in public if inspect.isclass(c) and issubclass(c, Kernel)}
     concrete = {c for c in kernels if not inspect.isabstract(c)}
-    assert concrete == {type(kernel) for kernel, _ in cases.KERNELS}
+    assert concrete == {type(kernel) for kernel, _ in cases.KERNELS} | cases.LACKING

@@ -31,14 +31,14 @@ def graph(text):
     return tuple(text), tuple((i, i + 1) for i in range(len(text) - 1))
 
 
-def molecule(letters):
+def structure(letters):
     return graph(rng.choice(list(letters), rng.integers(1, 7)))
 
 
-GRAPHS = [molecule("aab" if i % 2 else "bcc") for i in range(60)]
+GRAPHS = [structure("aab" if i % 2 else "bcc") for i in range(60)]
 ACID = np.array(["acid" if i % 2 else "base" for i in range(60)])
 AGE = rng.normal(size=60) + 0.5 * (ACID == "acid")
-TABLE = pd.DataFrame({"molecule": GRAPHS, "age": AGE})
+TABLE = pd.DataFrame({"structure": GRAPHS, "age": AGE})
 CLASSES = [SharedParts, Graphs]
 kernel = SharedParts().normalised()
 
@@ -140,30 +140,32 @@ def test_other_learners(check):
 
 
 def test_it_is_known_by_its_name_its_samples_and_their_code():
-    assert isinstance(kind_named("molecules"), GraphKind)
-    assert kind_that_holds(GRAPHS[0]).name == "molecules"
-    assert kind_of(as_samples(GRAPHS, "molecules")).name == "molecules"
+    assert isinstance(kind_named("structures"), GraphKind)
+    assert kind_that_holds(GRAPHS[0]).name == "structures"
+    assert kind_of(as_samples(GRAPHS, "structures")).name == "structures"
     assert kind_of(GRAPHS) is None
 
 
 def test_what_is_no_graph_is_named():
-    with pytest.raises(TypeError, match=r"X\[1\] is a str, but SharedParts compares molecules"):
+    with pytest.raises(TypeError, match=r"X\[1\] is a str, but SharedParts compares structures"):
         SharedParts()([GRAPHS[0], "ab"])
-    with pytest.raises(TypeError, match=r"X is a tuple; SharedParts compares molecules\. Give a"):
+    with pytest.raises(TypeError, match=r"X is a tuple; SharedParts compares structures\. Give a"):
         SharedParts()(GRAPHS[0])
-    with pytest.raises(TypeError, match="encoded as strings, but SharedParts compares molecules"):
+    with pytest.raises(TypeError, match="encoded as strings, but SharedParts compares structures"):
         SharedParts().encode(as_samples(["a"], "strings"))
 
 
 def test_graphs_in_place_of_vectors_are_told_what_suits_them():
     suiting = r"kernel=Normalised\(kernel=SharedParts\(\)\) or metric=PartsApart\(\)"
     for model in (mercer.SVC(), mercer.KNeighborsClassifier()):
-        with pytest.raises(TypeError, match=f"compares vectors. Give a .* molecules, .* {suiting}"):
+        with pytest.raises(
+            TypeError, match=f"compares vectors. Give a .* structures, .* {suiting}"
+        ):
             model.fit(GRAPHS, ACID)
 
 
 def test_names_and_types_of_samples_are_taken_once():
-    with pytest.raises(ValueError, match="the kind 'molecules' has the same name"):
+    with pytest.raises(ValueError, match="the kind 'structures' has the same name"):
         register_kind(GraphKind())
     with pytest.raises(TypeError, match="give an object of a class that is derived from Kind"):
         register_kind(GraphKind)
@@ -172,7 +174,7 @@ def test_names_and_types_of_samples_are_taken_once():
         name = "maps"
         column = "map"
 
-    with pytest.raises(ValueError, match=r"'molecules' has the same name, .* or the same type"):
+    with pytest.raises(ValueError, match=r"'structures' has the same name, .* or the same type"):
         register_kind(Others())
     before = all_kinds()
     Others.encoded = ()
@@ -209,47 +211,54 @@ def test_a_table_kernel_finds_its_kernel():
 
 def test_columns_of_a_table_by_kind():
     table = TABLE.assign(size=1.0, sex="f")
-    found = [("vectors", ("age", "size")), ("molecules", ("molecule",)), ("categories", ("sex",))]
+    found = [("vectors", ("age", "size")), ("structures", ("structure",)), ("categories", ("sex",))]
     assert columns_by_kind(table) == found
     names = [kind.name for kind in column_kinds()]
     assert len(set(names)) == len(names)
-    assert "molecule" in names
+    assert "structure" in names
 
 
 def test_a_column_in_a_kernel_on_a_table():
-    mixed = RBF(0.5).on("age") + kernel.on("molecule")
+    mixed = RBF(0.5).on("age") + kernel.on("structure")
     assert_allclose(mixed(TABLE), RBF(0.5)(AGE[:, None]) + kernel(GRAPHS))
 
 
 def test_columns_are_found():
-    cells = TABLE["molecule"].to_numpy().copy()
+    cells = TABLE["structure"].to_numpy().copy()
     cells[3] = None
-    (column,) = infer_columns({"molecule": cells})
+    (column,) = infer_columns({"structure": cells})
     different = len(set(GRAPHS[:3] + GRAPHS[4:]))
     assert column == Column(
-        "molecule", "molecule", f"{different} different molecules", 1, different, 1.0, 6.0, rows=60
+        "structure",
+        "structure",
+        f"{different} different structures",
+        1,
+        different,
+        1.0,
+        6.0,
+        rows=60,
     )
-    (given,) = infer_columns({"molecule": cells}, {"molecule": "molecule"})
-    assert given.kind == "molecule"
-    with pytest.raises(ValueError, match=r"kind: a='molecule', but .* other values: .* 1.*ive a"):
-        infer_columns({"a": np.array([1.0, 2.0])}, {"a": "molecule"})
+    (given,) = infer_columns({"structure": cells}, {"structure": "structure"})
+    assert given.kind == "structure"
+    with pytest.raises(ValueError, match=r"kind: a='structure', but .* other values: .* 1.*ive a"):
+        infer_columns({"a": np.array([1.0, 2.0])}, {"a": "structure"})
 
 
 def test_a_column_of_graphs_and_others_is_no_column_of_graphs():
     cells = np.array([None, "C"] * 3, object)
     cells[0] = GRAPHS[0]
-    (column,) = infer_columns({"molecule": cells})
-    assert column.kind != "molecule"
+    (column,) = infer_columns({"structure": cells})
+    assert column.kind != "structure"
 
 
 def test_missing_graphs_of_a_kind_without_an_empty_one(monkeypatch):
-    gaps = TABLE.astype({"molecule": object})
-    gaps.at[4, "molecule"] = None
-    notice = "A missing molecule counts as the empty one: molecule."
+    gaps = TABLE.astype({"structure": object})
+    gaps.at[4, "structure"] = None
+    notice = "A missing structure counts as the empty one: structure."
     model = mercer.KernelRegressor(trials=1).fit(gaps, AGE)
     assert notice in model.notices_
     monkeypatch.setattr(GraphKind, "empty", None)
-    with pytest.raises(ValueError, match="column 'molecule': the molecule in row 4 is missing"):
+    with pytest.raises(ValueError, match="column 'structure': the structure in row 4 is missing"):
         mercer.KernelRegressor(trials=1).fit(gaps, AGE)
 
 
@@ -259,15 +268,15 @@ def automatic():
 
 
 def test_the_automatic_estimator_on_a_table(automatic):
-    assert [column.kind for column in automatic.columns_] == ["molecule", "number"]
+    assert [column.kind for column in automatic.columns_] == ["structure", "number"]
     assert accuracy_score(ACID, automatic.predict(TABLE)) > 0.9
     names = {row["name"] for row in automatic.leaderboard_}
     assert "linear (spline)" in names
     assert not any("missing" in notice.lower() for notice in automatic.notices_)
     gaps = TABLE.copy()
-    gaps.loc[2, "molecule"] = None
+    gaps.loc[2, "structure"] = None
     filled = TABLE.copy()
-    filled.at[2, "molecule"] = ((), ())
+    filled.at[2, "structure"] = ((), ())
     assert_allclose(automatic.predict_proba(gaps), automatic.predict_proba(filled))
 
 
@@ -284,7 +293,7 @@ def test_the_report(automatic, tmp_path):
     save_report(tmp_path / "report.html", automatic, TABLE, ACID)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "1 to 6 vertices" in page
-    assert "different molecules" in page
+    assert "different structures" in page
     save_report(tmp_path / "report.html", automatic, TABLE, ACID, values=False)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "vertices" not in page

@@ -51,7 +51,7 @@ from mercer.distances.products import (
     unit_rows,
 )
 from mercer.distances.series import all_pairs, own_pairs, path_sums, signature_sums
-from mercer.distances.sets import INDEX, ReadsCounts, ReadsSets
+from mercer.distances.sets import INDEX, ReadsCounts, ReadsSets, molecule_distance
 from mercer.distances.sphere import CorrelationGap, CosineGap
 from mercer.distances.sums import OnSameSamples
 from mercer.distances.tiles import EDGE, WORK, by_strips, fill, mirrored, tile_edge

@@ -22,12 +22,14 @@ from mercer.distances.comparison import Comparison
 from mercer.distances.meaning import Meaning
 from mercer.persistence import fields, number, optional, whole
 from mercer.samples import (
+    FINGERPRINTS,
     Counts,
     Prepared,
     Ragged,
     SamplesLike,
     Sets,
     as_samples,
+    check_format,
     read,
     split_items,
 )
@@ -193,17 +195,14 @@ class ReadsSets(SharesItems):
 class ReadsCounts(SharesItems):
     """Abstract: Tanimoto's coefficient of counts, by minima and maxima or by products."""
 
-    kind = "counts"
-
-    def __init__(self, formula: str = "minmax"):
-        self.formula = formula
+    formula: str
 
     def validate(self) -> None:
         if self.formula not in ("minmax", "dot"):
             raise ValueError(f'formula={self.formula!r}: give "minmax" or "dot".')
 
     def check(self, X: Any, like: Any = None) -> None:
-        if self.formula == "minmax":
+        if self.formula == "minmax" and self.kind == "counts":
             large = np.flatnonzero(X.values[:, 1] >= MANY)
             if len(large):
                 i = int(np.searchsorted(X.starts, large[0], "right")) - 1
@@ -219,7 +218,8 @@ class ReadsCounts(SharesItems):
 
     def elements(self, X: Any, ranks: Ranks | None) -> tuple[Ragged, np.ndarray, dict]:
         found = self.counts(X)
-        keys, times = found.values[:, 0], found.values[:, 1].astype(np.int64)
+        keys = found.values[:, 0]
+        times = np.minimum(found.values[:, 1], MANY - 1).astype(np.int64)  # more are in no file
         known, at = placed(keys, ranks)
         firsts: Any = None if ranks is None else ranks.firsts
         if firsts is None:
@@ -252,6 +252,7 @@ class ReadsCounts(SharesItems):
         starts = np.concatenate(([0], np.cumsum(known)))[found.starts]
         columns = ranks.places[at[known]]
         F = sp.csr_array((times[known], columns, starts), (len(found), len(numbers)))
+        check_format(F)  # for ranks may be those of a file
         dense, others = F[:, : ranks.words].toarray(), F[:, ranks.words :]
         return Prepared((X, dense, others, squares.astype(X.dtype)), ranks)
 
@@ -347,6 +348,10 @@ class Tanimoto(ReadsCounts, Distance):
     ----------
     formula : {"minmax", "dot"}, default="minmax"
         Both are the Jaccard distance of sets, where no item comes twice.
+    fingerprint : {"morgan", "morgan 3", "functional", "pairs", "torsions", "paths"}, optional
+        Compare molecules by the fragments of a fingerprint, as the kernels `Morgan`, `AtomPairs`
+        and `Torsions` do; "functional" are the neighbourhoods of "morgan" by the roles of atoms,
+        and "paths" those of RDKit of up to 6 bonds. None means that samples are counts.
 
     See Also
     --------
@@ -373,12 +378,36 @@ class Tanimoto(ReadsCounts, Distance):
 
     definite_up_to = 1.0  # 1 - k for a positive semidefinite k, which is 1 for twins
 
+    def __init__(self, formula: str = "minmax", fingerprint: str | None = None):
+        self.formula = formula
+        self.fingerprint = fingerprint
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "counts" if self.fingerprint is None else "molecules"
+
+    def validate(self) -> None:
+        super().validate()
+        if self.fingerprint is not None and self.fingerprint not in FINGERPRINTS:
+            raise ValueError(
+                f"fingerprint={self.fingerprint!r}: give one of {', '.join(FINGERPRINTS)}, or None "
+                "for counts."
+            )
+
+    def counts(self, X: Any) -> Counts:
+        return X if self.fingerprint is None else X.counts(FINGERPRINTS[self.fingerprint])
+
     @property
     def metric(self) -> bool:  # type: ignore[override]
         return self.formula == "minmax"
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self.compared(X, Z, APART)
+
+
+def molecule_distance() -> Tanimoto:
+    """The distance that suits molecules first."""
+    return Tanimoto(fingerprint="morgan")
 
 
 class Dice(ReadsSets, Distance):

@@ -157,6 +157,13 @@ class Jaccard(ReadsSets, Kernel):
         return np.ones(X.shape[0], X.dtype)
 
 
+#: Tanimoto's coefficient in mathematics
+FORMULAS = {
+    "minmax": "Σⱼ min(xⱼ, zⱼ) / Σⱼ max(xⱼ, zⱼ)",
+    "dot": "⟨x, z⟩ / (⟨x, x⟩ + ⟨z, z⟩ − ⟨x, z⟩)",
+}
+
+
 class Tanimoto(ReadsCounts, Kernel):
     r"""Tanimoto kernel of counts,
     :math:`k(x, z) = \sum_j \min(x_j, z_j) / \sum_j \max(x_j, z_j)`, x, z >= 0; 1 for two samples
@@ -211,7 +218,14 @@ class Tanimoto(ReadsCounts, Kernel):
     array([1. , 0.5])
     """
 
-    meaning = Meaning("Σⱼ min(xⱼ, zⱼ) / Σⱼ max(xⱼ, zⱼ)", "the share of counted items in common")
+    kind = "counts"
+
+    def __init__(self, formula: str = "minmax"):
+        self.formula = formula
+
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        return Meaning(FORMULAS[self.formula], "the share of counted items in common")
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         return self.compared(X, Z, INDEX)

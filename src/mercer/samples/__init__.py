@@ -4,11 +4,11 @@ Every comparison (a distance or a kernel) names the kind of sample that it compa
 `as_samples` encodes raw data as that kind, once per fit. All raw data enter by `read`, whatever
 form they have (reading.py). The type `Samples` says what all encoded samples have in common.
 Vectors are plain C-ordered arrays and sparse rows are ``scipy.sparse.csr_array``; the other kinds
-are `Categories`, `Strings`, `Sets`, `Counts`, `Series`, `Bags`, `Graphs`, `Trees`, `Objects`,
-`Table` and, if K itself is given, `MatrixRows`. `Prepared` holds encoded samples together with what
-a comparison has computed once for each of their rows. What learners, tables and reports need to
-know of a kind is one `Kind` object: kind.py says what it answers, strings.py is an example, and
-`register_kind` adds one from outside.
+are `Categories`, `Strings`, `Sets`, `Counts`, `Series`, `Bags`, `Graphs`, `Molecules`, `Trees`,
+`Objects`, `Table` and, if K itself is given, `MatrixRows`. `Prepared` holds encoded samples
+together with what a comparison has computed once for each of their rows. What learners, tables and
+reports need to know of a kind is one `Kind` object: kind.py says what it answers, strings.py is an
+example, and `register_kind` adds one from outside.
 """
 
 from mercer.samples.bags import Bags
@@ -34,6 +34,7 @@ from mercer.samples.kind import (
     register_kind,
 )
 from mercer.samples.matrix_rows import MatrixRows, encode_matrices
+from mercer.samples.molecules import Molecules
 from mercer.samples.node_graph import NodeGraph
 from mercer.samples.numbers import float_array, is_number, is_whole
 from mercer.samples.objects import Objects
@@ -49,21 +50,23 @@ from mercer.samples.trees import Trees
 from mercer.samples.vectors import Vectors, largest_column, refuse_objects
 
 __all__ = [
-    "Bags", "Categories", "Counts", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "NodeGraph",
-    "Objects", "Prepared", "Ragged", "Samples", "Series", "Sets", "Strings", "Table", "Trees",
-    "Vectors", "all_kinds", "as_samples", "column_names", "columns_by_kind", "describe",
-    "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "joined", "joined_rows",
-    "kind_in_cells", "kind_named", "kind_of", "kind_that_holds", "largest_column",
+    "Bags", "Categories", "Counts", "EncodedColumns", "Graphs", "Kind", "MatrixRows", "Molecules",
+    "NodeGraph", "Objects", "Prepared", "Ragged", "Samples", "Series", "Sets", "Strings", "Table",
+    "Trees", "Vectors", "all_kinds", "as_samples", "column_names", "columns_by_kind", "describe",
+    "encode_matrices", "float_array", "graphs_of", "is_number", "is_whole", "joined",
+    "joined_rows", "kind_in_cells", "kind_named", "kind_of", "kind_that_holds", "largest_column",
     "number_columns", "read", "refuse_missing", "refuse_objects", "register_kind",
     "select_columns", "series_of", "split_items",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
+from mercer.samples.chemistry import FINGERPRINTS, Fingerprint, descriptor_names
 from mercer.samples.columns import as_amounts, in_numbers, plain_targets
 from mercer.samples.copies import copies_of, row_marks, row_numbers
 from mercer.samples.graph_forms import graph_of_fields
 from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
+from mercer.samples.molecules import are_molecules
 from mercer.samples.node_graph import LAPLACIANS, scaled_rows
 from mercer.samples.numbers import check_count, check_flag, check_not_negative, check_positive
 from mercer.samples.protocol import SamplesLike

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from mercer.samples.categories import Categories
 from mercer.samples.graphs import Graphs
-from mercer.samples.label_hashes import mixed
+from mercer.samples.label_hashes import hash_labels, mixed
 from mercer.samples.matrix_rows import MatrixRows
+from mercer.samples.molecules import Molecules
 from mercer.samples.objects import Objects
 from mercer.samples.ragged import Ragged
 from mercer.samples.table import EncodedColumns, Table
@@ -154,6 +155,12 @@ def _(X: Graphs) -> np.ndarray:
 def _(X: MatrixRows) -> np.ndarray:
     """By the values of k, which are all that is known of the samples."""
     return np.arange(X.shape[0], dtype=U64) if X.matrix is None else _marks(X.matrix)[X.rows]
+
+
+@_marks.register
+def _(X: Molecules) -> np.ndarray:
+    """By the largest parts without stereochemistry, which most kernels compare."""
+    return hash_labels(X.smiles())
 
 
 @_marks.register

@@ -4,7 +4,7 @@ those of this library, and those that users register."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -83,6 +83,8 @@ class Kind(ABC):
         Whether samples are groups of columns of a table, each encoded by what reads it.
     coded : bool
         Whether encoded samples hold codes, whose precision is set by their method ``astype``.
+    learns : bool
+        Whether new samples are encoded by what the training samples have, such as their symbols.
     discrete : bool
         Whether samples consist of symbols that are equal or not, such as strings do.
     counted : bool
@@ -114,6 +116,7 @@ class Kind(ABC):
     pairwise: ClassVar[bool] = False
     of_columns: ClassVar[bool] = False
     coded: ClassVar[bool] = False
+    learns: ClassVar[bool] = True
     discrete: ClassVar[bool] = False
     counted: ClassVar[bool] = False
     column: ClassVar[str] = ""
@@ -204,6 +207,10 @@ class Kind(ABC):
 
     def drawing(self, item: object) -> Drawing | None:
         """A sample as nodes and edges, or None if it is nothing of the sort."""
+        return None
+
+    def picture(self, item: object, weights: Iterable[float] | None = None) -> str | None:
+        """A sample as a picture in SVG, or None; ``weights`` colour its parts."""
         return None
 
     def curves(self, item: Any) -> np.ndarray | None:

@@ -26,6 +26,7 @@ from mercer.samples.kind import (
     register_kind,
 )
 from mercer.samples.matrix_rows import PrecomputedKind
+from mercer.samples.molecules import MoleculesKind
 from mercer.samples.numbers import is_number
 from mercer.samples.objects import ObjectsKind
 from mercer.samples.protocol import SamplesLike
@@ -53,7 +54,8 @@ from mercer.samples.vectors import VectorsKind, are_numbers, plain_vectors
 # the cells of a column; then sets, as which all other lists count.
 for _kind in (
     CountsKind(), CategoriesKind(), TableKind(), SetsKind(), VectorsKind(), SeriesKind(),
-    StringsKind(), BagsKind(), GraphsKind(), TreesKind(), ObjectsKind(), PrecomputedKind(),
+    StringsKind(), BagsKind(), MoleculesKind(), GraphsKind(), TreesKind(), ObjectsKind(),
+    PrecomputedKind(),
 ):  # fmt: skip
     register_kind(_kind)
 

@@ -118,7 +118,9 @@ def encode_cells(view: str, cells: Any, like: SamplesLike | None = None) -> Any:
 
 def known_cells(view: str, cells: Any) -> Any:
     """What to encode new cells by: the centre of vectors, or the symbols of the training cells."""
-    return cells.mean(axis=0) if view == "vectors" else encode_cells(view, cells)[:0]
+    if view == "vectors":
+        return cells.mean(axis=0)
+    return encode_cells(view, cells if kind_of_view(view).learns else cells[:1])[:0]
 
 
 def kind_of_view(view: str) -> Kind:

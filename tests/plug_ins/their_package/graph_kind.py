@@ -19,7 +19,7 @@ class Graphs(Ragged):
 class SharedParts(Kernel):
     """k(g, h) = the number of pairs of equal parts of g and h: vertices of one label, or edges."""
 
-    kind = "molecules"
+    kind = "structures"
 
     def block(self, X, Z):
         X, Z = counts(X, Z)
@@ -29,7 +29,7 @@ class SharedParts(Kernel):
 class PartsApart(Distance):
     """The number of parts that one graph has, and the other one has not."""
 
-    kind = "molecules"
+    kind = "structures"
 
     def block(self, X, Z):
         A, B = (dense_rows(side) for side in counts(X, Z))
@@ -39,11 +39,11 @@ class PartsApart(Distance):
 class GraphKind(Kind):
     """Graphs with a label at each vertex, without a direction of edges."""
 
-    name = "molecules"
-    looks = "a list of molecules such as (('C', 'O'), ((0, 1),))"
+    name = "structures"
+    looks = "a list of structures such as (('C', 'O'), ((0, 1),))"
     encoded = (Graphs,)
     coded = discrete = True
-    column = "molecule"
+    column = "structure"
     empty = ((), ())
     size_of = "vertices"
     distance = PartsApart

@@ -1,0 +1,164 @@
+"""Molecules as samples: what is read, salts, faults of all rows, files, and texts that look like
+molecules."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import cases
+import mercer
+from mercer.distances import Tanimoto
+from mercer.kernels import AtomPairs, Descriptors, Morgan, Torsions, molecules
+from mercer.samples import as_samples, chemistry, joined, read, row_numbers
+
+Chem = pytest.importorskip("rdkit.Chem")
+
+ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
+ALL = [Morgan(), AtomPairs(), Torsions(), Descriptors(), Tanimoto(fingerprint="morgan")]
+
+
+def test_smiles_inchi_and_objects_are_one_molecule():
+    mol = Chem.MolFromSmiles(ASPIRIN)
+    rows = [ASPIRIN, "O=C(C)Oc1ccccc1C(O)=O", Chem.MolToInchi(mol), mol, f" {ASPIRIN} "]
+    for comparison in ALL:
+        values = comparison(rows, [ASPIRIN])
+        assert_array_equal(values, values[0, 0])
+    X = as_samples(rows, "molecules")
+    assert_array_equal(row_numbers(X), 0)
+    assert read([mol, mol])[0].name == "molecules"
+    assert read([ASPIRIN])[0].name == "strings"  # a list of texts is not judged
+
+
+def test_a_salt_is_its_largest_part():
+    X = as_samples(
+        ["CC(=O)[O-].[Na+]", "[Na+].CC(=O)[O-]", "CC(=O)[O-]", "[Na+].[Cl-]"], "molecules"
+    )
+    assert row_numbers(X).tolist() == [0, 0, 0, 1]
+    assert X.found[0].parts == 2
+    assert X.smiles()[3] == "[Na+]"
+    assert_array_equal(Morgan()(["CC(=O)[O-].[Na+]"], ["CC(=O)[O-]"]), 1)
+
+
+def test_molecules_are_forgotten_where_they_are_many(monkeypatch):
+    monkeypatch.setattr(chemistry, "KEPT", 4)
+    monkeypatch.setattr(chemistry, "_known", {})
+    rows = ["C" * n for n in range(1, 12)]
+    K = Morgan()(rows)
+    assert len(chemistry._known) <= 4
+    assert_array_equal(Morgan()(rows[::-1]), K[::-1, ::-1])
+
+
+def test_ranks_between_many_different_values(monkeypatch):
+    rows = [("C" * (1 + i % 9)) + "ONS"[i % 3] + "C" * (i // 9) for i in range(80)]
+    whole = Descriptors()(rows)
+    monkeypatch.setattr(molecules, "KNOTS", 16)
+    assert np.abs(Descriptors()(rows) - whole).max() < 0.1
+
+
+def test_mirror_images_are_equal_unless_stereo_is_read():
+    left, right = "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O"
+    assert row_numbers(as_samples([left, right], "molecules")).tolist() == [0, 0]
+    for kernel in (Morgan, AtomPairs, Torsions):
+        assert kernel()([left], [right]) == 1
+        assert kernel(stereo=True)([left], [right]) < 1
+
+
+def test_all_faults_are_in_one_message():
+    rows = ["CCO", "CC(C)(C)(C)C", "C1CC", "c1ccccc1", "CC(=O"]
+    with pytest.raises(ValueError, match="3 of 5 molecules cannot be read") as told:
+        Morgan()(rows)
+    said = str(told.value)
+    assert "X[1], 'CC(C)(C)(C)C': Explicit valence for atom # 1 C, 5, is greater than perm" in said
+    assert "X[2], 'C1CC': no SMILES" in said
+    assert "X[4], 'CC(=O': no SMILES" in said
+
+
+def test_nothing_is_written_to_the_terminal(capfd):
+    with pytest.raises(ValueError, match="cannot be read"):
+        Morgan()(["CC(C)(C)(C)C", "C1CC"])
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "message"),
+    [
+        (["CC", None], TypeError, r"X\[1\] is missing \(None\), but Morgan compares molecules"),
+        (["CC", 3], TypeError, r"X\[1\] is 3, but Morgan"),
+        ([b"CC"], TypeError, r"X\[0\] is .*bytes"),
+        ([], ValueError, "X is empty"),
+        ("CCO", TypeError, "a single string"),
+        (["InChI=1S/nonsense"], ValueError, "no InChI that RDKit reads"),
+    ],
+)
+def test_what_is_no_molecule(rows, error, message):
+    with pytest.raises(error, match=message):
+        Morgan()(rows)
+
+
+@pytest.mark.parametrize("radius", [-1, 1.5, "2", 11])
+def test_a_wrong_radius(radius):
+    with pytest.raises((TypeError, ValueError), match="radius="):
+        Morgan(radius)(["CC"])
+
+
+def test_wrong_parameters():
+    with pytest.raises(ValueError, match="formula='max'"):
+        AtomPairs("max")(["CC"])
+    with pytest.raises((TypeError, ValueError), match="stereo="):
+        Torsions(stereo="yes")(["CC"])
+    with pytest.raises(ValueError, match="fingerprint='ecfp': give one of morgan, morgan 3,"):
+        Tanimoto(fingerprint="ecfp")(["CC"])
+    with pytest.raises((TypeError, ValueError), match="gamma="):
+        Descriptors(-1.0)(["CC"])
+
+
+def test_molecules_are_sliced_joined_and_pickled():
+    X = as_samples(cases.molecules(), "molecules")
+    K = Morgan().block(X, X)
+    some = [3, 1, 8]
+    assert_array_equal(Morgan().block(X[some], X[2:5]), K[some][:, 2:5])
+    assert_array_equal(Morgan().block(joined(X[:4], X[4:]), X), K)
+    again = pickle.loads(pickle.dumps(X))
+    assert len(pickle.dumps(X)) < 2000  # texts alone
+    assert_array_equal(Morgan().block(again, X), K)
+    assert Morgan().block(X.astype(np.float32), X.astype(np.float32)).dtype == np.float32
+
+
+def test_new_fragments_count_in_the_union():
+    K = Morgan()(["CCCCBr"], ["CCCC"])
+    assert 0 < K[0, 0] < 1
+    assert_array_equal(K, Morgan()(["CCCC"], ["CCCCBr"]))
+
+
+@pytest.mark.parametrize("kernel", [Morgan(), Descriptors(), AtomPairs("dot") + Descriptors()])
+def test_learners_search_and_files(kernel, tmp_path):
+    rows = [f"{'C' * n}{end}" for n in range(1, 16) for end in ("O", "N", "Br", "C(=O)O")]
+    y = np.array([len(row) for row in rows], float)
+    model = mercer.KernelRidge(kernel=kernel, alpha=1e-6).fit(rows, y)
+    assert np.abs(model.predict(rows) - y).max() < 1
+    mercer.save(model, tmp_path / "model.mercer")
+    loaded = mercer.load(tmp_path / "model.mercer")
+    assert_array_equal(loaded.predict(rows), model.predict(rows))
+    low = mercer.Nystroem(kernel=kernel, n_components=20, random_state=0).fit(rows)
+    assert low.transform(rows).shape == (60, 20)
+
+
+def test_neighbours_of_molecules():
+    rows = cases.molecules()
+    model = mercer.NearestNeighbors(n_neighbors=1, metric=Tanimoto(fingerprint="pairs")).fit(rows)
+    assert model.kneighbors(rows)[1].ravel().tolist()[:2] == [0, 0]
+    assert_array_equal(model.kneighbors(["CC(=O)[O-]"])[1], [[5]])
+
+
+def test_drawings():
+    kind = read(Chem.MolFromSmiles("CCO") and [Chem.MolFromSmiles("CCO")])[0]
+    drawing = kind.drawing("CC(=O)[O-].[Na+]")
+    assert drawing.labels == ["", "", "O", "O"]
+    assert drawing.places.shape == (4, 2)
+    assert drawing.edges.tolist() == [[0, 1], [1, 2], [1, 3]]
+    picture = kind.picture("CCO", [1.0, 0.0, -1.0])
+    assert picture.startswith("<svg")
+    assert picture.rstrip().endswith("</svg>")
+    assert kind.picture("").startswith("<svg")
