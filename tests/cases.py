@@ -67,6 +67,14 @@ def dna(n=9, length=30):
     return [*strings, strings[0], strings[1][3:] + "ACG", "A" * length]
 
 
+def proteins(n=8):
+    """Relatives, with letters that are no amino acid, and an empty one."""
+    rng = np.random.default_rng(5)
+    first = rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 24)
+    rows = [np.where(rng.random(24) < 0.3, rng.permutation(first), first) for _ in range(n)]
+    return [*("".join(row) for row in rows), "MKVXBZ*U", "", "".join(rows[0][5:])]
+
+
 def tokens():
     words = ["the", "cat", "sat", "on", "the", "mat", "and", "the", "dog", "sat", "on", "the"]
     return [words[i : 3 * i] for i in range(6)]
@@ -379,6 +387,10 @@ KERNELS = [
     (k.GappedKmer(4, 2, True, mismatches=1, filter="truncated"), dna()),
     (k.GappedKmer(4, 3, mismatches=0, weights="centre", half_life=3), texts()),
     (k.GappedKmer(4, 2, mismatches=3, filter="truncated"), dna()),
+    (k.LocalAlignment(), proteins()),
+    (k.LocalAlignment(beta=0.05, open=3), [s.lower().encode() for s in proteins()]),
+    (k.LocalAlignment((5, -4), 4, 0.5, 0.3), texts()),
+    (k.LocalAlignment((1.0, -1.0), 2, 2, 1.0), tokens()),
     *[(k.WeightedDegree(degree), dna()) for degree in (1, 3, 8, 40)],
     *[(k.WeightedDegree(3, shift), dna()) for shift in (1, 4, 50)],
     (k.WeightedDegree(2, 1), ["", "", "", ""]),

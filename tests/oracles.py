@@ -1126,6 +1126,33 @@ def window_values(l, k, symbols, filter):
     return [next((p for h, p in zip(distance[0], products) if h == m), 0) for m in range(l + 1)]
 
 
+def local_alignment(k_, x, z, S):
+    """All ways to align some letters of both, by the last pair before each pair."""
+    from mercer.kernels.local_alignment import BLOSUM62, LETTERS
+
+    table = np.array(BLOSUM62.split(), float).reshape(24, 24)
+
+    def score(a, b):
+        if isinstance(k_.substitution, tuple):
+            return k_.substitution[a != b]
+        if isinstance(k_.substitution, dict):
+            return k_.substitution.get(a + b, k_.substitution.get(b + a))
+        return table[tuple(LETTERS.find(c.upper()) % 25 if c.upper() in LETTERS else 22
+                           for c in (a, b))]  # fmt: skip
+
+    def factors(n):  # of gaps of 0 to n letters
+        cost = np.where(np.arange(n) > 0, k_.open + k_.extend * (np.arange(n) - 1.0), 0.0)
+        return np.exp(-k_.beta * cost)
+
+    x, z = ([chr(c) for c in s] if isinstance(s, bytes) else list(s) for s in (x, z))
+    sums, gaps = np.zeros((len(x), len(z))), factors(len(x) + len(z) + 1)
+    for i, a in enumerate(x):
+        for j, b in enumerate(z):
+            before = gaps[:i][::-1] @ sums[:i, :j] @ gaps[:j][::-1]
+            sums[i, j] = math.exp(k_.beta * score(a, b)) * (1 + before)
+    return math.log(1 + sums.sum()) / k_.beta
+
+
 def mismatch(k_, x, z, S):
     alphabet = tuple(sorted({c for s in S for c in s}))
     ours, theirs = (near_counts(tuple(s), alphabet, k_.k, k_.m) for s in (x, z))
@@ -1445,6 +1472,7 @@ KERNELS = {
     k.Spectrum: spectrum,
     k.GappedKmer: gapped,
     k.Mismatch: mismatch,
+    k.LocalAlignment: local_alignment,
     k.WeightedDegree: weighted_degree,
     k.Sum: lambda k_, x, z, S: kernel(k_.left, x, z, S) + kernel(k_.right, x, z, S),
     k.Product: lambda k_, x, z, S: kernel(k_.left, x, z, S) * kernel(k_.right, x, z, S),

@@ -2,6 +2,7 @@
 // one list are put side by side, as texts or as patterns, and meet each string of the other one. All
 // numbers that could lead to a wrong address are checked first.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
@@ -241,6 +242,30 @@ void weighted_edit_distances(const StringList<Code>& X, const StringList<Code>& 
     }
 }
 
+// The logarithms of sums over local alignments.
+void local_alignments(const StringList<uint8_t>& X, const StringList<uint8_t>& Z,
+                      const AlignmentFactors& factors, bool same, double* out) {
+    const AlignmentLoops& loop = loops->alignments;
+    const Groups<uint8_t> texts(Z, loop.lanes);
+    std::vector<double> work(3 * (texts.longest + 1) * loop.lanes), sums(loop.lanes);
+    std::vector<int64_t> times(loop.lanes);
+    for (size_t k = 0; k < X.count; ++k) {
+        const size_t i = same ? texts.order[k] : k;
+        for (size_t g = same ? k / loop.lanes : 0; g < texts.count(); ++g) {
+            loop.sums(X.at(i), X.length(i), texts.codes.data() + texts.first[g],
+                      (texts.first[g + 1] - texts.first[g]) / loop.lanes, factors, work.data(),
+                      sums.data(), times.data());
+            const size_t filled = std::min(loop.lanes, Z.count - g * loop.lanes);
+            for (size_t l = 0; l < filled; ++l) {
+                const size_t j = texts.order[g * loop.lanes + l];
+                const double value = std::log(sums[l]) + double(times[l]) * std::log(1e150);
+                out[i * Z.count + j] = value;
+                if (same) out[j * Z.count + i] = value;
+            }
+        }
+    }
+}
+
 inline void check_lists(bool same, const void* x, const void* z, const void* x_starts,
                         const void* z_starts, size_t n, size_t m, const Table& out) {
     if (n != out.shape(0) + 1 || m != out.shape(1) + 1)
@@ -300,6 +325,32 @@ void bind_edit_as(nb::module_& m) {
 }  // namespace
 
 void bind_edit(nb::module_& m) {
+    const auto alignments = [](List<const uint8_t> x, List<const int64_t> x_starts,
+                               List<const uint8_t> z, List<const int64_t> z_starts,
+                               nb::ndarray<const double, nb::ndim<2>, nb::c_contig> pairs,
+                               double open, double extend, bool same, Table out) {
+        check_aligned(x, x_starts, z, z_starts, pairs, out);
+        check_lists(same, x.data(), z.data(), x_starts.data(), z_starts.data(), x_starts.shape(0),
+                    z_starts.shape(0), out);
+        const size_t symbols = pairs.shape(0);
+        wants(symbols > 0 && symbols <= 256 && pairs.shape(1) == symbols,
+              "pairs must be square, of 1 to 256 symbols");
+        for (size_t k = 0; k < symbols * symbols; ++k)
+            wants(pairs.data()[k] >= 0 && pairs.data()[k] <= 1e100 &&
+                      (k % symbols || pairs.data()[k] == 0),
+                  "pairs must be in 0 .. 1e100, and 0 for the symbol 0");
+        wants(open >= 0 && open <= 1 && extend >= 0 && extend <= 1,
+              "open and extend must be in 0 .. 1");
+        const StringList<uint8_t> X(x, x_starts, static_cast<int64_t>(symbols));
+        const StringList<uint8_t> Z(z, z_starts, static_cast<int64_t>(symbols));
+        double* values = out.data();
+        const AlignmentFactors factors{pairs.data(), symbols, open, extend};
+        nb::gil_scoped_release release;
+        local_alignments(X, Z, factors, same, values);
+    };
+    m.def("local_alignments", alignments, nb::arg("x").noconvert(), nb::arg("x_starts"),
+          nb::arg("z").noconvert(), nb::arg("z_starts"), nb::arg("pairs").noconvert(),
+          nb::arg("open"), nb::arg("extend"), nb::arg("same"), nb::arg("out").noconvert());
     bind_edit_as<uint8_t>(m);
     bind_edit_as<int32_t>(m);
 }

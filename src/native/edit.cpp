@@ -269,8 +269,59 @@ void weighted(const double* pattern, size_t n, const EditColumns& texts, const E
     (costs.count > 1 ? least_costs<true> : least_costs<false>)(pattern, n, texts, costs, row, out);
 }
 
+constexpr double large = 1e150;
+
+// Saigo et al. 2004, section 3.1: row by row, for all lanes at once. A cell has the sums over the
+// alignments that end there with a pair, with a symbol of the pattern in a gap, and all together;
+// of a row of the pattern what ends with a symbol of the text in a gap is known from the left.
+void alignment_sums(const uint8_t* pattern, size_t n, const uint8_t* texts, size_t longest,
+                    const AlignmentFactors& factors, double* work, double* sums, int64_t* times) {
+    const size_t size = (longest + 1) * lanes;
+    double* __restrict pairs = work;
+    double* __restrict gaps = work + size;
+    double* __restrict whole = work + 2 * size;
+    for (size_t k = 0; k < 3 * size; ++k) work[k] = 0;
+    double unit[lanes], total[lanes];
+    for (size_t l = 0; l < lanes; ++l) {
+        unit[l] = 1;
+        total[l] = 0;
+        times[l] = 0;
+    }
+    const double open = factors.open, extend = factors.extend;
+    for (size_t i = 0; i < n; ++i) {
+        const double* row = factors.pairs + size_t(pattern[i]) * factors.symbols;
+        double diagonal[lanes] = {}, left[lanes] = {}, left_gap[lanes] = {}, most[lanes] = {};
+        for (size_t j = lanes; j < size; j += lanes) {
+            double factor[lanes];
+            for (size_t l = 0; l < lanes; ++l) factor[l] = row[texts[j - lanes + l]];
+            for (size_t l = 0; l < lanes; ++l) {
+                const double pair = factor[l] * (unit[l] + diagonal[l]);
+                const double gap = open * pairs[j + l] + extend * gaps[j + l];
+                left_gap[l] = open * left[l] + extend * left_gap[l];
+                left[l] = pair + gap;
+                diagonal[l] = whole[j + l];
+                pairs[j + l] = pair;
+                gaps[j + l] = gap;
+                whole[j + l] = left[l] + left_gap[l];
+                total[l] += pair;
+                most[l] = most[l] < whole[j + l] ? whole[j + l] : most[l];
+            }
+        }
+        for (size_t l = 0; l < lanes; ++l) {
+            if (most[l] < large && total[l] < large) continue;
+            for (size_t k = l; k < 3 * size; k += lanes) work[k] /= large;
+            unit[l] /= large;
+            total[l] /= large;
+            ++times[l];
+        }
+    }
+    for (size_t l = 0; l < lanes; ++l) sums[l] = unit[l] + total[l];
+}
+
 }  // namespace
 
+extern const AlignmentLoops alignments;
+constinit const AlignmentLoops alignments = {lanes, alignment_sums};
 extern const EditLoops<uint8_t> edit8;
 extern const EditLoops<int32_t> edit32;
 constinit const EditLoops<uint8_t> edit8 = {

@@ -1,5 +1,6 @@
 // Edit distances of one string, the pattern, to a group of strings, the texts, one in each lane;
-// called by distances/strings.py through bind_edit.cpp. For common subsequences the patterns are in
+// called by distances/strings.py through bind_edit.cpp. Sums over local alignments of the same, for
+// kernels/local_alignment.py. For common subsequences the patterns are in
 // the lanes: all lanes then read the words of one symbol, which follow each other in memory.
 //
 // The cells of the pattern's rows are the bits of words (Myers 1999), and a block of 64 rows goes
@@ -77,6 +78,24 @@ struct EditLoops {
     // row (longest + 1, lanes) is memory for the cells of a row.
     void (*weighted)(const double* pattern, size_t n, const EditColumns& texts,
                      const EditCosts& costs, double* row, double* out);
+};
+
+// Local alignments: a pair of aligned symbols a and b multiplies by pairs[a * symbols + b], the
+// first symbol of a gap by `open`, each further one by `extend`. Texts end with symbols 0, for which
+// `pairs` has 0.
+struct AlignmentFactors {
+    const double* pairs;
+    size_t symbols;
+    double open, extend;
+};
+
+struct AlignmentLoops {
+    size_t lanes;  // texts of a group
+    // sums[l] 1e150^times[l] <- the sum over all local alignments of the pattern's n symbols and
+    // text l of the products of their factors, with 1 for the empty one. Codes of the texts are as
+    // in EditTexts; work (3, longest + 1, lanes) is memory. No factor is above 1e100.
+    void (*sums)(const uint8_t* pattern, size_t n, const uint8_t* texts, size_t longest,
+                 const AlignmentFactors& factors, double* work, double* sums, int64_t* times);
 };
 
 }  // namespace mercer

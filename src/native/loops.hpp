@@ -63,6 +63,7 @@ struct RadialLoops {
 // would be code of the table's instruction set, and would run on every machine.
 struct Loops {
     const char* isa;
+    const AlignmentLoops& alignments;
     const ArcCosineLoops<float>& arc_cosine32;
     const ArcCosineLoops<double>& arc_cosine64;
     const BinSearchLoops<float>& bin_search32;

@@ -8,6 +8,7 @@
 
 namespace mercer {
 namespace MERCER_ISA {
+extern const AlignmentLoops alignments;
 extern const ArcCosineLoops<float> arc_cosine32;
 extern const ArcCosineLoops<double> arc_cosine64;
 extern const BinSearchLoops<float> bin_search32;
@@ -66,6 +67,7 @@ extern const WalkLoops walks;
 extern const Loops CONCAT(table_, MERCER_ISA);
 constinit const Loops CONCAT(table_, MERCER_ISA) = {
     STRING(MERCER_ISA),
+    MERCER_ISA::alignments,
     MERCER_ISA::arc_cosine32,
     MERCER_ISA::arc_cosine64,
     MERCER_ISA::bin_search32,

@@ -62,6 +62,12 @@ def string_comparisons(s: Source):
         lambda: k.AllSubsequences(number(s, *decays)),
         lambda: k.FixedLengthSubsequences(number(s, *length, 60, 300)),
         lambda: k.GapWeighted(number(s, *length, 60), number(s, *decays), s.below(2) == 1),
+        lambda: k.LocalAlignment(
+            s.one_of(("BLOSUM62", (5, -4), (1, -1.5), {"aa": 2.0}, "PAM")),
+            number(s, 11, 0, 0.5),
+            number(s, 1, 0, 3.5),
+            number(s, 0.5, 1e-3, 3),
+        ),
         lambda: k.EditRBF(number(s, 0.1, 1.0, 10, 1e-9, 1e9), s.one_of(EDITS)),
         lambda: d.Edit(s.one_of(EDITS), s.below(2) == 1),
         lambda: d.WeightedEdit(number(s, 0.5, 1, 2, 1e-9, 1e9), number(s, 0.5, 1, 3, 1e9)),

@@ -168,6 +168,7 @@ def test_no_function_is_missing():
     tested |= {"perceptron_visit", "perceptron_visit_rows"}  # test_hostile_perceptron.py
     tested |= {"perceptron_epoch", "perceptron_votes"}
     tested |= {"edit_distances", "weighted_edit_distances"}  # test_hostile_edits.py
+    tested |= {"local_alignments"}
     tested |= {"hash_keys", "hash_tables", "least_hashes", "least_ranks"}  # test_hostile_hashing.py
     tested |= {"least_in_parts", "hash_items", "hash_rows", "split_rows"}
     tested |= {"sign_documents", "shingle_documents", "walk_documents"}  # ..._documents.py

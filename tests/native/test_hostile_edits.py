@@ -180,3 +180,83 @@ def test_costs_of_classes():
 def test_costs_that_are_refused(changes, error, message):
     with pytest.raises(error, match=message):
         with_costs(**changes)
+
+
+# --- local alignments -----------------------------------------------------------------------------
+
+
+def aligned_call(lengths=(3, 0, 5), others=(2, 4), symbols=4, **more):
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(symbols, symbols))
+    pairs = np.exp(pairs + pairs.T)
+    pairs[:, 0] = 0
+    X, Z = ([rng.integers(1, symbols, n).tolist() for n in each] for each in (lengths, others))
+    (x, x_starts), (z, z_starts) = flat(X, np.uint8), flat(Z, np.uint8)
+    given = {
+        "x": x, "x_starts": x_starts, "z": z, "z_starts": z_starts, "pairs": pairs, "open": 0.1,
+        "extend": 0.5, "same": False, "out": np.zeros((len(X), len(Z))),
+    }  # fmt: skip
+    return {**given, **more}, X, Z
+
+
+def sum_of_alignments(x, z, pairs, open, extend):
+    """Each pair after any earlier one, with the gaps between them."""
+    sums = np.zeros((len(x), len(z)))
+    gaps = np.append(1.0, open * extend ** np.arange(len(x) + len(z)))
+    for i, a in enumerate(x):
+        for j, b in enumerate(z):
+            sums[i, j] = pairs[a, b] * (1 + gaps[:i][::-1] @ sums[:i, :j] @ gaps[:j][::-1])
+    return np.log(1 + sums.sum())
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 8, 9, 16, 17, 33])
+def test_sums_over_alignments_of_any_number_of_texts(count):
+    """Texts about the number of lanes, of every length from 0 on, also longer than the pattern."""
+    for symbols in (2, 25, 256):
+        given, X, Z = aligned_call((0, 1, 7), tuple(range(count)), symbols)
+        guarded = np.full((len(X) + 2, len(Z)), -7.0)
+        _native.local_alignments(**{**given, "out": guarded[1:-1]})
+        assert (guarded[[0, -1]] == -7).all()
+        expected = [[sum_of_alignments(x, z, given["pairs"], 0.1, 0.5) for z in Z] for x in X]
+        np.testing.assert_allclose(
+            guarded[1:-1].reshape(len(X), -1), np.reshape(expected, (len(X), -1)), rtol=1e-12
+        )
+    same = aligned_call((4,) * count, (4,) * count)[0]
+    same |= {"z": same["x"], "z_starts": same["x_starts"], "same": True}
+    whole = same | {"out": np.zeros((count, count)), "same": False}
+    _native.local_alignments(**same)
+    _native.local_alignments(**whole)
+    np.testing.assert_allclose(same["out"], whole["out"], rtol=1e-12)
+
+
+def test_sums_that_are_too_large_for_floats():
+    for factor, n in ((1e100, 9), (1e40, 100), (1.0, 300), (0.0, 5)):
+        pairs = np.array([[0, 1], [0, factor]])
+        x = np.ones(n, np.uint8)
+        out, starts = np.zeros((1, 1)), np.array([0, n])
+        _native.local_alignments(x, starts, x, starts, pairs, 0.0, 0.0, True, out)
+        assert np.isfinite(out).all()
+        if factor > 1:
+            np.testing.assert_allclose(out, n * np.log(factor), rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("x", np.full(8, 4, np.uint8), IndexError), ("z", np.full(6, 255, np.uint8), IndexError),
+        ("x_starts", np.array([0, 5, 3, 8]), IndexError),
+        ("x_starts", np.array([0, 1]), ValueError),
+        ("z_starts", np.array([0, 2, 7]), IndexError), ("pairs", np.zeros((4, 3)), ValueError),
+        ("pairs", np.zeros((0, 0)), ValueError), ("pairs", np.ones((4, 4)), ValueError),
+        ("pairs", np.full((4, 4), np.nan), ValueError),
+        ("pairs", np.full((4, 4), -1.0), ValueError),
+        ("open", 1.5, ValueError), ("open", np.nan, ValueError), ("extend", -0.1, ValueError),
+        ("out", np.zeros((2, 2)), ValueError), ("same", True, ValueError),
+        ("x", np.zeros(8, np.int32), TypeError), ("out", np.zeros((3, 2), np.float32), TypeError),
+    ],
+)  # fmt: skip
+def test_alignments_that_are_refused(name, value, error):
+    given, _, _ = aligned_call()
+    _native.local_alignments(**given)
+    with pytest.raises((error, ValueError) if error is IndexError else error):
+        _native.local_alignments(**given | {name: value})

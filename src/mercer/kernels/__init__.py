@@ -18,6 +18,7 @@ from mercer.kernels.graph_parts import Graphlets, Propagation, ShortestPath
 from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.kmers import Spectrum
 from mercer.kernels.layered import Layered, NormalisedGaussian
+from mercer.kernels.local_alignment import LocalAlignment
 from mercer.kernels.matern import Matern
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
@@ -44,14 +45,14 @@ __all__ = [
     "FixedLengthSubsequences", "Formula", "FromDistance", "FromFunction", "GapWeighted",
     "GappedKmer", "GaussianMeanMap", "GlobalAlignment", "GramProducts", "Graphlets",
     "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered",
-    "Linear", "Mapped", "Match", "Matern", "MeanMap", "Meaning", "MercerCheck", "Mismatch",
-    "Modulated", "Morgan", "NeuralNetworkGP", "NeuralTangent", "Normalised", "NormalisedGaussian",
-    "NotSeparable", "On", "PStepWalk", "PartialTree", "Polynomial", "Power", "Precomputed",
-    "Product", "Propagation", "QueryKey", "Radial", "RandomWalk", "RationalQuadratic",
-    "RegularisedLaplacian", "Scaled", "ShortestPath", "Sigmoid", "Signature", "SoftDTWRBF",
-    "Spectrum", "SubsetTree", "Subtree", "Sum", "TableKernel", "Tanimoto", "Term", "Torsions",
-    "VertexHistogram", "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman", "as_kernel",
-    "check_mercer", "product_of_columns", "repair", "sum_of_columns",
+    "Linear", "LocalAlignment", "Mapped", "Match", "Matern", "MeanMap", "Meaning", "MercerCheck",
+    "Mismatch", "Modulated", "Morgan", "NeuralNetworkGP", "NeuralTangent", "Normalised",
+    "NormalisedGaussian", "NotSeparable", "On", "PStepWalk", "PartialTree", "Polynomial", "Power",
+    "Precomputed", "Product", "Propagation", "QueryKey", "Radial", "RandomWalk",
+    "RationalQuadratic", "RegularisedLaplacian", "Scaled", "ShortestPath", "Sigmoid", "Signature",
+    "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree", "Sum", "TableKernel", "Tanimoto", "Term",
+    "Torsions", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman",
+    "as_kernel", "check_mercer", "product_of_columns", "repair", "sum_of_columns",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

@@ -31,6 +31,13 @@ NUCLEOTIDES = set("ACGTUNRYSWKMBDHV-*.")  # bases, and the letters of IUPAC for 
 BASES = set("ACGTU")
 NO_NUCLEOTIDE = re.compile(f"[^{re.escape(''.join(sorted(NUCLEOTIDES)))}]")
 MOST_BASES = 0.5  # of the letters at least, in nucleotides
+#: the amino acids of proteins in UniProt, in per cent
+AMINO_ACIDS = dict(zip("ALGVESIKRDTPNQFYMHCW", (
+    8.25, 9.66, 7.07, 6.86, 6.72, 6.65, 5.91, 5.80, 5.53, 5.46, 5.36, 4.74, 4.06, 3.93, 3.86, 2.92,
+    2.41, 2.27, 1.38, 1.10)))  # fmt: skip
+MOSTLY_CAPITAL, NEARLY_AMINO = 0.95, 0.98  # of the texts, and of the letters of proteins
+SHORT_PROTEIN, KINDS_OF_AMINO = 20, 18  # letters on average, and different ones, at least
+UNLIKE = 0.25  # nats
 FILLER = "-"  # what a shorter sequence ends with, where all others have one length
 
 
@@ -232,7 +239,7 @@ def are_sequences(counts: Counter) -> bool:
 
     They have no blanks, letters of one case (those of nucleotides may have both), few symbols, and
     are long for the number of these: DNA repeats its symbols about 14 times, a name of a person a
-    quarter of a time.
+    quarter of a time. Proteins may be shorter, if they have amino acids about as often as others.
 
     Examples
     --------
@@ -255,9 +262,27 @@ def are_sequences(counts: Counter) -> bool:
         return False
     shares = np.array([c for _, c in frequent]) / len(whole)
     perplexity = float(np.exp(-(shares * np.log(shares)).sum()))
-    return (len(cased) == 1 or _are_nucleotides(symbols)) and len(whole) / len(
-        texts
-    ) >= REPEATS * perplexity
+    long = len(whole) / len(texts) >= REPEATS * perplexity
+    return ((len(cased) == 1 or _are_nucleotides(symbols)) and long) or _are_proteins(
+        texts, symbols
+    )
+
+
+def _are_proteins(texts: list[str], symbols: Counter) -> bool:
+    """Whether capital letters are amino acids in about the shares that they have in proteins.
+
+    Words and random letters have others: what is measured is how many nats a letter the shares in
+    UniProt lose beside their own.
+    """
+    found = np.array([symbols[letter] for letter in AMINO_ACIDS], float)
+    total, whole = found.sum(), sum(symbols.values())
+    capital = sum(text.isupper() for text in texts) >= MOSTLY_CAPITAL * len(texts)
+    if not capital or total < NEARLY_AMINO * whole or whole < SHORT_PROTEIN * len(texts):
+        return False
+    usual, found = np.array(list(AMINO_ACIDS.values())), found / total
+    some = found > 0
+    lost = (found[some] * np.log(found[some] / (usual / usual.sum())[some])).sum()
+    return len(symbols) >= KINDS_OF_AMINO and lost < UNLIKE
 
 
 def _are_nucleotides(letters: Counter) -> bool:
