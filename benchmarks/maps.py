@@ -36,6 +36,7 @@ from sklearn.impute import KNNImputer as TheirImputer
 from sklearn.metrics import adjusted_rand_score
 from sklearn.semi_supervised import LabelSpreading as Theirs
 
+from graphs import gin
 from harness import Section, data_folder, options
 from mercer import (
     HDBSCAN,
@@ -46,7 +47,8 @@ from mercer import (
     NearestNeighbors,
     NeighbourEmbedding,
 )
-from mercer.distances import DTW, Minkowski
+from mercer.distances import DTW, Edit, Jaccard, Minkowski
+from mercer.kernels import TableKernel, WeisfeilerLehman
 from mercer.plots import MapDisplay
 from mercer.search import NeighbourGraph, SampleDescentIndex
 
@@ -207,6 +209,7 @@ def main() -> None:
     peers.note(section, "umap-learn", "openTSNE")
     section.finish(args.write)
     beside_peers(args, large, peers)
+    maps_of_kinds(args, peers)
     spread_labels(args, sets)
     fill_cells(args)
     draw_page(args)
@@ -256,6 +259,69 @@ def beside_peers(args: Any, large: Any, peers: Peers) -> None:
             section.row(task, f"{len(X):,}", name, *cells)
     peers.note(section, "pynndescent", "fast-hdbscan", "hdbscan", "scikit-learn", "kmedoids")
     section.finish(args.write)
+
+
+def kinds(folder: Path, quick: bool) -> dict[str, tuple[Any, Any, Any]]:
+    """Samples of five kinds with a distance or a kernel, and labels where there are any."""
+    few = 500 if quick else 20_000
+    names = pd.read_csv(folder / "strings/names_by_language.csv", keep_default_na=False)
+    names = names.drop_duplicates("name").sample(min(few, 9_000), random_state=0)
+    adult = pd.read_csv(folder / "categorical/adult_train.csv.gz").sample(few // 2, random_state=0)
+    with (folder / "sets/groceries.csv").open() as lines:
+        baskets = [set(line.strip().split(",")) for line in lines]
+    power = [pd.read_csv(folder / f"timeseries/italypowerdemand_{part}.csv")
+             for part in ("train", "test")]  # fmt: skip
+    series = pd.concat(power)
+    proteins, classes = gin(folder / "graphs/proteins.txt.gz")
+    return {
+        "names": (names["name"].tolist(), Edit(), names["language"].to_numpy()),
+        "census": (adult.drop(columns="income"), TableKernel(), adult["income"].to_numpy()),
+        "baskets": ([items for items in baskets if len(items) > 2][:few], Jaccard(), None),
+        "series": ([*series.iloc[:, 1:].to_numpy()], DTW(), series.iloc[:, 0].to_numpy()),
+        "graphs": (proteins, WeisfeilerLehman(3).normalised(), classes),
+    }
+
+
+def maps_of_kinds(args: Any, peers: Peers) -> None:
+    """Maps of other kinds than vectors, from the same graph for all."""
+    section = Section(
+        "maps of any kind",
+        "Maps from a graph of 15 neighbours by a distance of each kind, which is given to all.",
+        ["data", "rows", "seconds for the graph", "method", "processor seconds",
+         "neighbours kept", "accuracy"],
+    )  # fmt: skip
+    folder = data_folder()
+    if folder is None:
+        section.note("left out: they need MERCER_DATA")
+        return
+    for data, (X, distance, labels) in kinds(Path(folder), args.quick).items():
+        took, _, found = timed(NeighbourGraph(distance, K).fit, X)
+        near, far = found.indices_, found.distances_
+        n = len(near)
+        X, m = np.random.default_rng(0).normal(size=(n, 2)), min(n, 500)  # umap asks for vectors
+        few = {"X": X[:m], "near": np.minimum(near[:m], m - 1), "far": far[:m]}
+        given = {"X": X, "near": near, "far": far}
+        model = NeighbourEmbedding(K, metric="precomputed", random_state=0)
+        runs = {"NeighbourEmbedding": timed(model.fit_transform, found.to_sparse())}
+        if peers.python:
+            runs["umap-learn"] = peers.run("umap-learn", few, given)
+        for name, (processor, _, Y) in runs.items():
+            share, accuracy = kept_of_graph(near, Y, labels)
+            section.row(data, f"{n:,}", f"{took:.1f}", name, f"{processor:.1f}", f"{share:.3f}",
+                        "" if labels is None else f"{accuracy:.3f}")  # fmt: skip
+    peers.note(section, "umap-learn")
+    section.finish(args.write)
+
+
+def kept_of_graph(near: np.ndarray, Y: np.ndarray, labels: Any) -> tuple[float, float]:
+    """The share of the neighbours that a map keeps, and how often they vote for the right label."""
+    flat = NearestNeighbors(n_neighbors=K).fit(Y.astype(np.float64)).kneighbors()[1]
+    share = np.mean([len({*a} & {*b}) / K for a, b in zip(near, flat)])
+    if labels is None:
+        return float(share), 0.0
+    codes = np.unique(labels, return_inverse=True)[1]
+    votes = [np.bincount(codes[row]).argmax() for row in flat]
+    return float(share), float((votes == codes).mean())
 
 
 def take_costly_distances(args: Any, large: Any) -> None:
