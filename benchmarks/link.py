@@ -24,7 +24,7 @@ from mercer.datasets import registers
 
 PEERS = Path(__file__).with_name("link_peers.py")
 BEST = 0.05, 0.2, 0.8, 0.95, 0.99, 0.999, 0.9999, 0.99999  # thresholds of the peers
-FRESH = (11, 12, 13)  # seeds of the generators, which nobody looked at before
+FRESH = (51, 52, 53)  # seeds of the generators, which nobody looked at before
 
 
 class Task(NamedTuple):
@@ -499,9 +499,8 @@ def main() -> None:
         section.note("no restaurants and papers: MERCER_LINK_TABLES names no folder")
     section.note("papers are judged by their labelled pairs")
     section.note(
-        "no fresh test: rules were mended after a look at the errors of Fodors-Zagats, and of "
-        "firms with seed 5 (letters of a country before a code) after a first run with seed 11, "
-        "where firms had .9025; constants were chosen on the generators of seed 0 to 5"
+        "rules and constants were chosen after a look at the errors of Fodors-Zagats, and on other "
+        "seeds of the generators: 0 to 13 and 30 to 41"
     )
     section.note(f"measured beside a load of {os.getloadavg()[0]:.0f} on the cores")
     section.finish(chosen.write)

@@ -203,17 +203,19 @@ void sort_by_key(std::vector<Entry>& a) {  // stable: rows of a key ascend
 // pairs are of a record before `first` and one from there on. Blocks of more than `cap` records are
 // left out. `out` takes as many pairs as it has room for, (left << 32) + right; of `parts` of the keys,
 // a power of 2, one is looked at. Returns the number of pairs, times `parts`, and the share of the
-// records with a key that have one in a small enough block.
+// records with a key that have one in a small enough block. `seen` (n), if it is not empty, says of
+// each record whether it has a key (1), also in a small enough block (3).
 nb::tuple block_pairs(List<const int32_t> x, Matrix<const int32_t> x_parts, List<const int32_t> y,
                       Matrix<const int32_t> y_parts, int64_t first, int64_t cap, int64_t parts,
-                      List<uint64_t> out) {
+                      List<uint64_t> out, List<uint8_t> told) {
     const size_t n = x.shape(0), kx = x_parts.shape(1), ky = y_parts.shape(1);
     wants(n < most_rows, "there must be fewer than 2^31 records");
     wants(ky == 0 || y.shape(0) == n, "both views must have a code for each record");
     wants(first >= 0 && first <= static_cast<int64_t>(n), "first must be a number of records");
     wants(cap >= 1, "cap must be at least 1");
     wants(parts >= 1 && (parts & (parts - 1)) == 0, "parts must be a power of 2");
-    check_aligned(x, x_parts, y, y_parts, out);
+    wants(told.shape(0) == 0 || told.shape(0) == n, "seen must have a place for each record");
+    check_aligned(x, x_parts, y, y_parts, out, told);
     int64_t pairs = 0;
     double share = 0;
     {
@@ -260,6 +262,7 @@ nb::tuple block_pairs(List<const int32_t> x, Matrix<const int32_t> x_parts, List
         }
         size_t known = 0, good = 0;
         for (const uint8_t one : seen) known += one > 0, good += one == 3;
+        std::copy_n(seen.begin(), told.shape(0), told.data());
         share = known ? static_cast<double>(good) / static_cast<double>(known) : 0;
     }
     return nb::make_tuple(pairs * parts, share);
@@ -774,7 +777,7 @@ void bind_link(nb::module_& m) {
           nb::arg("out").noconvert());
     m.def("link_pairs", block_pairs, nb::arg("x"), nb::arg("x_parts").noconvert(), nb::arg("y"),
           nb::arg("y_parts").noconvert(), nb::arg("first"), nb::arg("cap"), nb::arg("parts"),
-          nb::arg("out").noconvert());
+          nb::arg("out").noconvert(), nb::arg("seen").noconvert());
     m.def("link_patterns", patterns, nb::arg("levels").noconvert(), nb::arg("place").noconvert());
     m.def("link_expect", expect, nb::arg("levels").noconvert(), nb::arg("counts"), nb::arg("shares"),
           nb::arg("logs").noconvert(), nb::arg("post").noconvert(), nb::arg("sums").noconvert());

@@ -12,7 +12,7 @@ from cli.runner import command, printed
 from mercer.cli import link
 from mercer.cli.link_options import LinkOptions
 from mercer.datasets import registers
-from mercer.link.records import matched_columns
+from mercer.link.link_columns import matched_columns
 from mercer.tables import ReadTable
 
 NAMES = "first_name", "last_name", "born", "street", "number", "place"
@@ -52,9 +52,11 @@ def test_two_tables_are_linked(capsys):
     ]  # fmt: skip
     assert {f"weight_{name}" for name in NAMES} <= set(table.columns)
     assert table["left_id"][0] == f"a{table['left_row'][0] - 1:04d}x"
-    assert "Left out: id (by --id)" in said
+    assert "Left out: id (as you asked)" in said
     assert "born: date, by year, month and day" in said
-    assert re.search(r"pairs of 600 records were compared; about \d+ matches are expected", said)
+    assert re.search(
+        r"pairs of 600 records were compared; the model expects about \d+ matches", said
+    )
     assert re.search(
         r"\d+ matches with a probability of at least 0\.5; the model estimates that [\d.]+% of "
         r"them are right\.", said,
@@ -74,7 +76,7 @@ def test_pairs_are_written_in_blocks(monkeypatch):
 
 
 def test_a_killed_run_goes_on(monkeypatch, capsys):
-    from mercer.link import record_linkage
+    from mercer.link import candidates, record_linkage
 
     learn = record_linkage.learn
     asked = ("link", "old.csv", "new.csv", "--id", "id", "--quiet")
@@ -87,7 +89,7 @@ def test_a_killed_run_goes_on(monkeypatch, capsys):
     assert not Path("links.csv").exists()
     assert Path("links.csv.work/levels.npy").exists()
     monkeypatch.setattr(record_linkage, "learn", learn)
-    monkeypatch.setattr(record_linkage, "choose_passes", stopped)  # it is not asked again
+    monkeypatch.setattr(candidates, "choose_passes", stopped)  # it is not asked again
     assert command(*asked) == 0
     assert f1() > 0.9
     assert not Path("links.csv.work").exists()
@@ -141,17 +143,34 @@ def test_headers_that_differ_by_case_and_marks_stay_in_common(capsys):
 )
 def test_columns_in_common_are_those_of_the_library(first, second):
     tables = [ReadTable({name: np.zeros(1) for name in names}) for names in (first, second)]
-    expected = {column.name: column.other for column in matched_columns(*tables, None)}
-    assert link._compared(LinkOptions(), [first, second]) == expected
-    with_more = [[*first, "mine"], [*second, "theirs"]]
+    found = matched_columns(*tables, None)
+    expected = {column.name: column.other for column in found if not column.reason}
+    assert link._compared(LinkOptions(), tables) is None
+    more = [ReadTable(table.columns | {name: np.zeros(1)})
+            for table, name in zip(tables, ("mine", "theirs"))]  # fmt: skip
     options = LinkOptions(columns=("mine=theirs",))
-    assert link._compared(options, with_more) == expected | {"mine": "theirs"}
+    assert link._compared(options, more) == expected | {"mine": "theirs"}
 
 
 def test_a_column_that_is_given_is_joined_once():
     options = LinkOptions(columns=("name=Given",))
     names = [["name", "Given", "given", "born"], ["name", "Given", "Born"]]
-    assert link._compared(options, names) == {"name": "Given", "born": "Born"}
+    tables = [ReadTable({name: np.zeros(1) for name in some}) for some in names]
+    assert link._compared(options, tables) == {"name": "Given", "born": "Born"}
+
+
+def test_columns_with_the_same_values_are_joined_and_said(capsys):
+    names = {"born": "Tag", "last_name": "surname", "place": "Ort"}
+    days = pl.col("born").str.to_date("%d.%m.%Y", strict=False).dt.to_string("%Y/%m/%d")
+    new = pl.read_csv("new.csv").with_columns(days.fill_null(pl.col("born")))
+    new.rename(names).with_columns(flag=pl.lit("x")).write_csv("new.csv")
+    assert command("link", "old.csv", "new.csv", "--id", "id", "--drop", "Ort") == 0
+    said = capsys.readouterr().out
+    assert "born with Tag: date" in said
+    assert "last_name with surname: name" in said
+    assert "place (as you asked)" in said
+    assert "flag (the first table has no such column)" in said
+    assert f1() > 0.9
 
 
 @pytest.mark.parametrize("table", ["old.csv", "new.csv"])
@@ -167,7 +186,11 @@ def test_a_column_may_be_dropped_by_each_of_its_names(capsys):
         asked = ("--id", "id", "--drop", name, "--kind", "number=drop", "--force", "--json")
         assert command("link", "old.csv", "new.csv", *asked) == 0
         facts = json.loads(capsys.readouterr().out)
-        assert facts["left_out"] == {"id": "by --id", "number": "by --kind", "place": "by --drop"}
+        assert facts["left_out"] == {
+            "id": "as you asked",
+            "number": "as you asked",
+            "place": "as you asked",
+        }
 
 
 def test_a_kind_of_a_column_that_is_not_compared(capsys):
@@ -282,7 +305,7 @@ def test_tables_that_do_not_fit(capsys):
     given = ("--columns", "born", "--columns", "place", "--kind", "born=drop", "--id", "place")
     code, said = printed(capsys, "link", "old.csv", "new.csv", *given)
     assert code == 3
-    assert "(born: left out by --kind; place: left out by --id)" in said
+    assert "(born: left out, as you asked; place: left out, as you asked)" in said
     assert "say what a column is by --kind." in said
     for wrong, expected, fault in (
         (("--columns", "frst_name"), 3, "Did you mean 'first_name'"),
@@ -305,7 +328,7 @@ def test_a_column_is_what_it_is_said_to_be(capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["compared"]["place"] == "category"
     assert facts["compared"]["street"] == "text"
-    assert facts["left_out"] == {"id": "by --id", "number": "by --drop"}
+    assert facts["left_out"] == {"id": "as you asked", "number": "as you asked"}
 
 
 def test_notices_name_options(capsys):
@@ -321,7 +344,7 @@ def test_the_report(capsys):
     facts = json.loads(re.search(r'id="mercer-report">(.*?)</script>', page, re.S)[1])
     assert facts["pairs"] == pairs().height
     assert facts["tables"] == ["old.csv", "new.csv"]
-    assert facts["left_out"] == ["id: left out, as asked for"]
+    assert facts["left_out"] == ["id: left out, as you asked"]
     assert any(one["matches"] for one in facts["classes"])
     family = [one for one in facts["classes"] if not one["matches"] and not one["random"]]
     assert any("street" in one["said"] for one in family)

@@ -151,15 +151,17 @@ def test_pairs_of_passes(first, two):
         for rows in blocks.values() if len(rows) <= cap
         for i, j in itertools.combinations(rows, 2) if not first or i < first <= j
     )  # fmt: skip
-    out = np.empty(200, np.uint64)
-    count, share = _native.link_pairs(x, x_parts, y_given, y_table, first, cap, 1, out)
+    out, seen = np.empty(200, np.uint64), np.empty(n, np.uint8)
+    given = x, x_parts, y_given, y_table, first, cap, 1
+    count, share = _native.link_pairs(*given, out, seen)
     found = sorted((int(p >> np.uint64(32)), int(p & np.uint64(2**32 - 1))) for p in out[:count])
     assert found == wanted
     has = {i for i in range(n) if keys(i)}
     good = {i for rows in blocks.values() if len(rows) <= cap for i in rows}
     assert share == pytest.approx(len(good) / len(has))
-    short = np.full(2, 7, np.uint64)
-    assert _native.link_pairs(x, x_parts, y_given, y_table, first, cap, 1, short)[0] == count
+    assert seen.tolist() == [3 if i in good else int(i in has) for i in range(n)]
+    short, none = np.full(2, 7, np.uint64), np.empty(0, np.uint8)
+    assert _native.link_pairs(*given, short, none)[0] == count
 
 
 def test_words_are_compared():
@@ -283,11 +285,11 @@ def test_wrong_parts_and_pairs_are_refused():
     right = {
         "x": one, "x_parts": np.zeros((1, 2), np.int32), "y": one,
         "y_parts": np.zeros((1, 1), np.int32), "first": 0, "cap": 5, "parts": 1,
-        "out": np.empty(9, np.uint64),
+        "out": np.empty(9, np.uint64), "seen": np.empty(4, np.uint8),
     }  # fmt: skip
     wrong = [
         {"x": one + 1}, {"y": one - 2}, {"y": one[:2]}, {"first": 5}, {"first": -1}, {"cap": 0},
-        {"parts": 3}, {"parts": 0},
+        {"parts": 3}, {"parts": 0}, {"seen": np.empty(3, np.uint8)},
     ]  # fmt: skip
     refused(_native.link_pairs, right, wrong)
     pairs = {

@@ -74,6 +74,6 @@ def of_option(kind: type[TableError] = TableError) -> Iterator[None]:
         raise kind(f"--{error}") from error
 
 
-def counted(n: int, noun: str) -> str:
+def counted(n: int, noun: str, several: str | None = None) -> str:
     """1 row, 2 rows, 35,039 rows."""
-    return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"
+    return f"{n} {noun}" if n == 1 else f"{n:,} {several or f'{noun}s'}"

@@ -41,6 +41,7 @@ WORDS = {
     'columns={"name": "full_name"}': "--columns name=full_name",
     "what a column is by kind": "what a column is by --kind",
     "a larger max_block": "a larger --max-block",
+    "than max_block=": "than --max-block ",
     "more pairs_per_record": "more --pairs-per-record",
     "work: the folder": "--output: the folder",
     "is not of a fit; give a new one": "is not of a fit; move it away, or give another output",
@@ -62,14 +63,12 @@ def link_tables(options: LinkOptions) -> int:
     values = [read_columns(table.frame()) for table in tables]
     names = [[str(name) for name in columns] for columns in values]
     refuse(_faults(options, tables, names))
-    compared = _compared(options, names)
-    dropped = _dropped(options, compared)
-    kinds = {name: kind for name, kind in options.kinds().items() if kind != "drop"}
     read = [ReadTable(columns) for columns in values]
+    compared = _compared(options, read)
     from mercer.link import RecordLinkage, forget_stages  # loads libraries
 
     model = RecordLinkage(
-        compared if options.columns else None, kind=kinds | dict.fromkeys(dropped, "drop"),
+        compared, kind=_kinds(options, compared),
         threshold=options.threshold, one_to_one=options.one_to_one, relatives=options.relatives,
         max_block=options.max_block, pairs_per_record=options.pairs_per_record,
     )  # fmt: skip
@@ -78,7 +77,7 @@ def link_tables(options: LinkOptions) -> int:
     with told(hidden=options.quiet) as tell, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         tell("Comparing records")
-        with _in_options(dropped):
+        with _in_options():
             model.fit(*read, pairs=pairs, labels=labels, work=options.folder)
         tell("Writing")
         _write(options, model, read)
@@ -89,10 +88,7 @@ def link_tables(options: LinkOptions) -> int:
             called = [table.paths[0].name if table.paths else table.label for table in tables]
             write_link_report(options.report, model, *read, names=called, notes=notes)
     forget_stages(options.folder)
-    left_out = {
-        column.name: f"by {dropped[column.name]}" if column.name in dropped else column.reason
-        for column in model.left_out_
-    }
+    left_out = {column.name: column.reason for column in model.left_out_}
     _say(screen, options, model, read, left_out, notes)
     if options.json:
         print(json_text.dumps(_facts(options, model, read, left_out, notes)))
@@ -114,36 +110,26 @@ def _faults(options: LinkOptions, tables: list[Tables], names: list[list[str]]) 
     return faults
 
 
-def _compared(options: LinkOptions, names: list[list[str]]) -> dict[str, str]:
-    """The columns to compare: those of the first table, and what the second one calls them.
-
-    Those in common are the ones that a fit without ``columns`` joins.
-    """
+def _compared(options: LinkOptions, read: list[ReadTable]) -> dict[str, str] | None:
+    """The columns to compare, and what the second table calls them; None for all in common."""
     given = options.named
-    if any("=" not in name for name in options.columns):
-        return given
-    from mercer.link import names_in_common
+    if not given or any("=" not in name for name in options.columns):
+        return given or None
+    from mercer.link import joined_columns
 
-    first = [name for name in names[0] if name not in given]
-    return names_in_common(first, [n for n in names[-1] if n not in given.values()]) | given
+    rest = [
+        ReadTable({str(name): cells for name, cells in table.columns.items() if name not in known})
+        for table, known in zip(read, (given, given.values()))
+    ]
+    return joined_columns(*rest) | given
 
 
-def _dropped(options: LinkOptions, compared: dict[str, str]) -> dict[str, str]:
-    """The compared columns that are left out after all, each with the option that says so.
-
-    An option may name a column as the second table does, unless the first one uses that name for
-    another column.
-    """
-    asked = {name: "--kind" for name, kind in options.kinds().items() if kind == "drop"}
-    asked |= dict.fromkeys(options.drop, "--drop")
-    if options.id is not None:
-        asked[options.id] = "--id"
-    found = {}
-    for name, other in compared.items():
-        own = name if name in asked or other in compared else other
-        if own in asked:
-            found[name] = asked[own]
-    return found
+def _kinds(options: LinkOptions, compared: dict[str, str] | None) -> dict[str, str]:
+    """What columns are; "drop" for those that are left out, if they would be compared."""
+    dropped = {*options.drop, options.id} - {None}
+    kinds = options.kinds() | dict.fromkeys(sorted(map(str, dropped)), "drop")
+    known = None if compared is None else {*compared, *compared.values()}
+    return {n: kind for n, kind in kinds.items() if known is None or kind != "drop" or n in known}
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -157,15 +143,12 @@ def _worded(said: str) -> str:
 
 
 @contextmanager
-def _in_options(dropped: dict[str, str]) -> Iterator[None]:
+def _in_options() -> Iterator[None]:
     """Errors of a fit in the words of the command."""
     try:
         yield
     except ValueError as error:
-        said = _worded(str(error))
-        for name, option in dropped.items():
-            said = said.replace(f"{name}: left out, as asked for", f"{name}: left out by {option}")
-        raise TableError(said) from error
+        raise TableError(_worded(str(error))) from error
 
 
 def _ids(options: LinkOptions, table: ReadTable) -> list[str]:
@@ -340,8 +323,9 @@ def _say(
         screen.print(f"Left out: {reasons}.", soft_wrap=True)
     records, pairs = sum(map(len, read)), model.pairs_
     screen.print(
-        f"{model.n_candidates_:,} pairs of {counted(records, 'record')} were compared; about "
-        f"{model.expected_matches_:,.0f} matches are expected.", soft_wrap=True,
+        f"{model.n_candidates_:,} pairs of {counted(records, 'record')} were compared; the model "
+        f"expects about {counted(round(model.expected_matches_), 'match', 'matches')}.",
+        soft_wrap=True,
     )  # fmt: skip
     if len(pairs):
         share = f"{pairs.probability.mean():.1%}"

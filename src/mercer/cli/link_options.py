@@ -41,7 +41,8 @@ class LinkOptions:
         A CSV, TSV or Parquet file of the pairs.
     columns
         A column to compare: its name, or NAME=OTHER where the second table calls it otherwise.
-        Default: all that both tables have; NAME=OTHER alone adds to them. May be repeated.
+        Default: all that both tables have, by name or by their values; NAME=OTHER alone adds to
+        them. May be repeated.
     id
         A column that names the records: it is written beside their rows, and not compared.
     threshold
@@ -56,7 +57,7 @@ class LinkOptions:
     report
         An HTML file that shows what was found, and why.
     relatives
-        Classes of pairs that have something in common and are no matches.
+        Classes of pairs that have something in common and may be no matches.
     max_block
         A part that more records share finds no pairs.
     pairs_per_record
@@ -79,7 +80,7 @@ class LinkOptions:
     labels: Path | None = None
     clusters: Path | None = None
     report: Path | None = None
-    relatives: Whole = 2
+    relatives: Whole = 4
     max_block: Whole = 50
     pairs_per_record: float = 40.0
     fail: Flag = False
@@ -123,6 +124,12 @@ class LinkOptions:
             raise OptionError(f"--pairs-per-record {self.pairs_per_record:g}: give a number > 0.")
         if self.one_to_one and self.right is None:
             raise OptionError("--one-to-one: it is about two tables; give a second one.")
+        joined = next((name for name in self.columns if "=" in name), None)
+        if joined is not None and self.right is None:
+            raise OptionError(
+                f"--columns {joined}: the name after = is one of a second table; give that table, "
+                f"or {joined.partition('=')[0]} alone."
+            )
         both = sorted({*self.named, *self.named.values()} & {*self.drop})
         if both:
             raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")

@@ -8,18 +8,21 @@ number of errors, and the passes that find most of them per pair are taken first
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from mercer import _native
 from mercer.link.columns import Coded
+from mercer.link.kept_stages import KeptStages, are_pairs
 from mercer.link.kinds import View
+from mercer.link.records import Records
 from mercer.threads import ordered_map
 
 SIMULATED = 4000  # matches
 ERRORS = 0.05, 0.6  # a simulated match differs in each column with one probability of this range
-PART_LEFT = 0.5  # of the errors leave a part of the value
+MATCHED = 4  # one of so many records of the smaller table has a match, at least
 UNCAUGHT = 1e-3  # share of simulated matches that no pass finds, at which no more are added
 #: from how many records on, and below which share, a pass is worth its pairs if it finds so large a
 #: share of the matches for each pair of a record
@@ -27,14 +30,9 @@ MANY, FEW_LEFT, WORTH = 50_000, 5e-3, 5e-4
 #: of fewer records simulated matches are found by two passes, where these are so many pairs in all
 TWICE = 20.0
 CHEAP = 0.05  # pairs for each record that a pass costs beside its own
-ALONE = (
-    0.1,
-    0.99,
-)  # a view that costs less, and keeps more of the records, is not paired with others
-PARTS = (
-    (100_000, 1),
-    (400_000, 8),
-)  # up to so many records one of so many parts of the keys is counted
+#: a view that costs less, and keeps more of the records, is not paired with others
+ALONE = 0.1, 0.99
+PARTS = (100_000, 1), (400_000, 8)  # up to so many records one of so many keys is counted
 MOST_PARTS = 32
 ROOM = 1.2, 100_000  # of an estimated number of pairs
 SEED = 0x5EED
@@ -82,43 +80,52 @@ class Views:
         self.first = columns[0].first
 
     def pairs(
-        self, views: tuple[Place, ...], parts: int = 1, room: int = 0
+        self,
+        views: tuple[Place, ...],
+        parts: int = 1,
+        room: int = 0,
+        seen: np.ndarray | None = None,
     ) -> tuple[int, float, np.ndarray]:
         """How many pairs a pass finds, the share of the records that are in a small enough block,
-        and ``room`` of the pairs."""
+        and ``room`` of the pairs; ``seen`` gets 1 for a record in any block, and 3 in a small one.
+        """
         x, y = views[0], views[-1]
         codes = [self.columns[k].codes for k, _ in (x, y)]
         second = self.of[y].parts if len(views) > 1 else np.empty((0, 0), np.int32)
         if len(views) == 1:
             codes[1] = np.empty(0, np.int32)
         out = np.empty(room, np.uint64)
+        seen = np.empty(0, np.uint8) if seen is None else seen
         count, share = _native.link_pairs(
-            codes[0], self.of[x].parts, codes[1], second, self.first, self.cap, parts, out
+            codes[0], self.of[x].parts, codes[1], second, self.first, self.cap, parts, out, seen
         )
         return count, share, out[: min(count, room)]
 
-    def found_by(self, passes: Sequence[tuple[tuple[Place, ...], int]]) -> np.ndarray:
-        """All pairs that passes find, each once, as (left << 32) + right, ascending.
+    def found_by(self, passes: Sequence[tuple[tuple[Place, ...], int]]) -> tuple[np.ndarray, float]:
+        """All pairs that passes find, each once, as (left << 32) + right, ascending; and the share
+        of the records whose blocks are all too large.
 
         With each pass comes about how many pairs it will find.
         """
 
-        def emit(asked: tuple[tuple[Place, ...], int]) -> np.ndarray:
+        def emit(asked: tuple[tuple[Place, ...], int]) -> tuple[np.ndarray, np.ndarray]:
             views, about = asked
+            seen = np.zeros(self.n, np.uint8)
             if any(place not in self.of for place in views):
-                return np.empty(0, np.uint64)
-            count, _, pairs = self.pairs(views, room=about)
+                return np.empty(0, np.uint64), seen
+            count, _, pairs = self.pairs(views, room=about, seen=seen)
             if count > about:  # the estimate was too low
                 pairs = self.pairs(views, room=count)[2]
-            return _each_once(pairs)
+            return _each_once(pairs), seen
 
-        merged = np.empty(0, np.uint64)
+        merged, seen = np.empty(0, np.uint64), np.zeros(self.n, np.uint8)
         waiting: list[np.ndarray] = []
-        for pairs in ordered_map(emit, passes, self.n_jobs):
+        for pairs, own in ordered_map(emit, passes, self.n_jobs):
+            seen |= own
             waiting.append(pairs)
             if sum(map(len, waiting)) > max(len(merged), 2**20):  # repeats go soon
                 merged, waiting = _each_once(np.concatenate([merged, *waiting])), []
-        return _each_once(np.concatenate([merged, *waiting]))
+        return _each_once(np.concatenate([merged, *waiting])), float((seen == 1).mean())
 
 
 def _each_once(pairs: np.ndarray) -> np.ndarray:
@@ -143,13 +150,42 @@ def asked_passes(views: Views, costs: dict[tuple[Place, ...], tuple[int, float]]
                 yield x, y
 
 
-def choose_passes(
-    views: Views, ranks: np.ndarray, per_record: float, weights: np.ndarray
-) -> list[Pass]:
+def find_candidates(
+    records: Records,
+    ranks: np.ndarray,
+    kept: KeptStages,
+    *,
+    cap: int,
+    per_record: float,
+    n_jobs: int | None,
+) -> tuple[list[Pass], np.ndarray, np.ndarray, float]:
+    """The passes, the records of the pairs that they find, (pairs,) each, and the share of all
+    records whose blocks are all too large."""
+
+    @cache  # and not made where all was kept
+    def views() -> Views:
+        return Views(records.columns, cap, n_jobs)
+
+    @cache
+    def found() -> tuple[np.ndarray, float]:
+        return views().found_by(room_of(passes, records.n))
+
+    told = kept.value("passes", lambda: choose_passes(views(), ranks, per_record))
+    passes = [Pass(tuple(map(tuple, places)), *rest) for places, *rest in told]
+    pairs = kept.array("candidates", lambda: found()[0], lambda kept: are_pairs(kept, records.n))
+    crowded = kept.value("crowded", lambda: found()[1])
+    return passes, *sides_of(pairs), crowded
+
+
+def sides_of(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The records of pairs that are numbers, (left << 32) + right."""
+    return (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
+
+
+def choose_passes(views: Views, ranks: np.ndarray, per_record: float) -> list[Pass]:
     """The passes that find most of simulated matches per pair.
 
-    ``ranks`` are the records in an order that does not depend on that of the table, and ``weights``
-    (columns,) how many simulated errors in a column there are, in parts of those in others.
+    ``ranks`` are the records in an order that does not depend on that of the table.
     """
     parts = next((part for most, part in PARTS if views.n < most), MOST_PARTS)
 
@@ -163,7 +199,7 @@ def choose_passes(
     asked = list(costs)
     rng = np.random.default_rng(SEED)
     chosen_records = ranks[rng.integers(0, views.n, SIMULATED)]
-    catch = _simulated(views, asked, costs, chosen_records, weights, rng)
+    catch = _simulated(views, asked, costs, chosen_records, rng)
     caught, chosen, spent = np.zeros(SIMULATED, np.int64), [], 0.0
     room, wanted = per_record * views.n, 1
     price = np.array([costs[places][0] for places in asked], float)
@@ -191,22 +227,26 @@ def _simulated(
     asked: list[tuple[Place, ...]],
     costs: dict[tuple[Place, ...], tuple[int, float]],
     records: np.ndarray,
-    weights: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Which simulated matches each pass finds, (passes, matches)."""
     columns = views.columns
-    rate = np.minimum(rng.uniform(*ERRORS, SIMULATED) * weights[:, None], 0.9)
+    rate = rng.uniform(*ERRORS, SIMULATED)
     equal = rng.random((len(columns), SIMULATED)) >= rate
-    rough = equal | (rng.random((len(columns), SIMULATED)) < PART_LEFT)
+    left = rng.random((len(columns), SIMULATED))  # of a value, where it differs
     survives = {}
     for (k, label), view in views.of.items():
         codes = columns[k].codes[records]
         has = np.append((view.parts >= 0).any(axis=1), False)[codes]
-        survives[k, label] = (equal if label == "=" else rough)[k] & has
+        part = rng.random(SIMULATED) < (0 if label == "=" else left[k])
+        survives[k, label] = (equal[k] | part) & has
+    smaller = min(views.first or views.n, (views.n - views.first) or views.n)
+    chances = [
+        share * min(1.0, pairs * MATCHED / smaller) for pairs, share in map(costs.get, asked)
+    ]
     return np.array([
-        (rng.random(SIMULATED) < costs[places][1]) & survives[places[0]] & survives[places[-1]]
-        for places in asked
+        (rng.random(SIMULATED) < chance) & survives[places[0]] & survives[places[-1]]
+        for places, chance in zip(asked, chances)
     ])  # fmt: skip
 
 

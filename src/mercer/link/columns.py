@@ -206,6 +206,12 @@ def sampled(sides: Iterable[Cells]) -> tuple[list[str], np.ndarray]:
     return [texts[i] for i in chosen], np.append(counts[often], counts[drawn] * share)
 
 
+def sizes_of(sides: list[Cells]) -> tuple[int, int]:
+    """Different values, and records that have one."""
+    different = len(set().union(*(cells.texts for cells in sides)))
+    return different, sum(int((cells.codes >= 0).sum()) for cells in sides)
+
+
 class Words(NamedTuple):
     """The words of all values of a column.
 

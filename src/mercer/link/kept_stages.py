@@ -18,7 +18,7 @@ import numpy as np
 from mercer.persistence import read_json, write_whole
 
 PLAN = "plan.json"
-STAGES = ("passes", "candidates", "levels")
+STAGES = ("passes", "candidates", "crowded", "levels")
 OURS = {PLAN, *(f"{stage}.npy" for stage in STAGES)}
 
 

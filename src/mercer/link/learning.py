@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from mercer.link.columns import learn_aliases
-from mercer.link.model import Mixture, Patterns, learn_mixture, random_table
+from mercer.link.model import Mixture, Patterns, agreement, learn_mixture, random_table, split_class
 from mercer.link.records import Comparer, Records
 
 RANDOM_PAIRS = 300_000
@@ -16,6 +18,12 @@ SEED = 0xA11
 START = 4  # one of so many records of the smaller table has a match, to begin with
 SURE, CLOSE = 7.0, 3  # bits of all other columns; levels at which values are different
 EXAMPLES = 3  # pairs of each class
+#: a class is one of matches if so large a share of its columns agree mostly; and if its pairs join
+#: two records that both have another match, of at least this probability, less than so many times
+#: as often as random pairs do; or if matches link more than this share of its pairs, and so many
+THIRD, MATCHED, TAKEN, LINKED, ENOUGH = 1 / 3, 0.9, 0.5, 0.2, 5
+#: its records have so many times the partners that matches have: the class is split, or is none
+CROWDED = 1.15, 1.4
 
 
 class LevelWeight(NamedTuple):
@@ -82,16 +90,22 @@ def learn(
 ) -> Learnt:
     """Learn from the levels of candidates; ``comparer`` gets the aliases that are found."""
 
-    def mixed(levels: np.ndarray) -> tuple[Patterns, Mixture]:
+    def mixed(levels: np.ndarray, begin: Mixture | None = None) -> tuple[Patterns, Mixture]:
         patterns, u = Patterns.of(levels), _by_chance(records, comparer, ranks)
-        return patterns, learn_mixture(patterns, u, records.pairs, _start(records), relatives)
+        found = learn_mixture(patterns, u, records.pairs, _start(records), relatives, begin)
+        found, mixed = _with_more_matches(found, patterns, left, right, records)
+        if len(mixed):  # of those who have moved, and their relatives
+            found = split_class(found, int(mixed[0]), patterns, records.pairs)
+            found, _ = _with_more_matches(found, patterns, left, right, records)
+        return patterns, found
 
     patterns, mixture = mixed(levels)
     aliases = _aliases(records, mixture, left, right, patterns)
     if any(map(len, aliases)):
         comparer.aliases = aliases
-        levels = comparer.levels(left, right)
-        patterns, mixture = mixed(levels)
+        changed = comparer.of_aliases(levels, left, right)
+        levels[changed] = comparer.levels(left[changed], right[changed])
+        patterns, mixture = mixed(levels, mixture)
     examples = _examples(records, mixture, left, right, patterns)
     return Learnt(mixture, levels, patterns, aliases, examples)
 
@@ -100,6 +114,57 @@ def _start(records: Records) -> float:
     """The share of the matches among all pairs, to begin with."""
     smaller = min(records.first or records.n, (records.n - records.first) or records.n)
     return smaller / START / records.pairs
+
+
+def _with_more_matches(
+    mixture: Mixture, patterns: Patterns, left: np.ndarray, right: np.ndarray, records: Records
+) -> tuple[Mixture, np.ndarray]:
+    """Takes classes for matches that the matches of their records show to be so.
+
+    Also returns those whose records have more partners than matches have.
+
+    People who have moved agree in no part of the address and may form a class of their own, as the
+    members of a household do who agree in nothing else. But two records that both have a match
+    elsewhere are two things: so it is with relatives, whose records have matches as often as
+    others, and several relatives at a time, and hardly ever with matches. Where no record has two
+    matches, one of them has none. And where records have several, these link the two of a pair.
+    """
+    post = mixture.posterior(patterns.levels)
+    sure = (post[:, mixture.matches].sum(axis=1) > MATCHED)[patterns.place]
+    rows, ones = (left[sure], right[sure]), np.ones(sure.sum(), bool)
+    cluster = connected_components(coo_array((ones, rows), (records.n, records.n)), False)[1]
+    has = np.zeros(records.n, bool)
+    has[left[sure]] = has[right[sure]] = True
+    mine, theirs = (has[: records.first], has[records.first :]) if records.first else (has, has)
+    p, q = mine.mean(), theirs.mean()
+    usual = _partners(*rows, records)
+    matches, mixed = mixture.matches.copy(), np.zeros_like(mixture.matches)
+    for c in np.flatnonzero(~matches[:-1]):
+        own = (post[:, c] > 0.5)[patterns.place]
+        i, j, n = left[own], right[own], own.sum()
+        both, either = (has[i] & has[j]).sum(), (has[i] | has[j]).sum()
+        alone = _fewer(both, n * p * q) or _fewer(either, n * (p + q - p * q))
+        linked = (cluster[i] == cluster[j]).sum() > max(LINKED * n, ENOUGH)
+        agree = (agreement(mixture.tables[c], mixture.u) >= 0.5).mean() >= THIRD
+        times = _partners(i, j, records) / max(usual, 1.0)
+        matches[c] = agree and ((alone and times <= CROWDED[1]) or linked)
+        mixed[c] = agree and alone and times > CROWDED[0]
+    return mixture._replace(matches=matches), np.flatnonzero(mixed)
+
+
+def _partners(left: np.ndarray, right: np.ndarray, records: Records) -> float:
+    """How many partners the records of some pairs have, on average; of two tables, those of the
+    table with the fewer records among them."""
+    if not len(left):
+        return 0.0
+    if not records.first:
+        return 2 * len(left) / len(np.unique([left, right]))
+    return len(left) / min(len(np.unique(left)), len(np.unique(right)))
+
+
+def _fewer(seen: float, expected: float) -> bool:
+    """Whether something is seen much less often than expected, by two standard deviations."""
+    return seen < min(TAKEN * expected, expected - 2 * np.sqrt(expected))
 
 
 def _by_chance(records: Records, comparer: Comparer, ranks: np.ndarray) -> np.ndarray:

@@ -22,8 +22,11 @@ FLOOR = 0.5  # columns agree in at least this share of the matches: errors are t
 #: of the pairs each column speaks for a match, where classes are joined to the matches: of all of
 #: these; in parts of what it does in the matches; of the class alone, in this share of the columns
 JOINED, OWN, ALONE, COLUMNS = 0.7, 0.85, 0.5, 0.75
+STARTS, TRIED = 5, 10**6  # of EM, and about how many pairs they are tried on
+DEBUG = False
 ROUNDS, CLOSE = 200, 1e-5  # of EM, and when shares stay as they are
 SMOOTH, SMOOTH_U = 0.3, 5.0  # pairs that are added to each level
+SOME = 0.1  # of the pairs of a class that is split agree in a column, or do not
 LEAST = 1e-12
 CUT = 6.0  # bits by which the frequency of a value counts more or less
 MOST_BITS = 500.0
@@ -111,6 +114,16 @@ class Patterns(NamedTuple):
         counts = np.bincount(place, minlength=len(order)).astype(float)
         return cls(np.ascontiguousarray(some[order]), counts, place)
 
+    def some(self, most: int) -> tuple[Patterns, float]:
+        """About so many of the pairs, and their share; ``place`` is not of them."""
+        share = min(1.0, most / max(self.counts.sum(), 1))
+        if share == 1:
+            return self, 1.0
+        rng = np.random.default_rng(RELATIVES_SEED)
+        counts = rng.binomial(self.counts.astype(np.int64), share).astype(float)
+        kept = counts > 0
+        return Patterns(self.levels[kept], counts[kept], self.place), share
+
 
 def _expect(
     levels: np.ndarray, counts: np.ndarray, tables: np.ndarray, shares: np.ndarray
@@ -134,24 +147,58 @@ def _normalised(table: np.ndarray) -> np.ndarray:
 
 
 def learn_mixture(
-    patterns: Patterns, u: np.ndarray, total: float, prior: float, relatives: int
+    patterns: Patterns,
+    u: np.ndarray,
+    total: float,
+    prior: float,
+    relatives: int,
+    begin: Mixture | None = None,
 ) -> Mixture:
     """EM over all pairs: those in the patterns, and all others, which are no matches.
 
-    ``total`` is the number of all pairs, ``prior`` the share of matches to begin with.
+    ``total`` is the number of all pairs, ``prior`` the share of matches to begin with. Of some
+    starts the one is taken that ends with the greatest likelihood; ``begin`` is the end of one for
+    nearly the same pairs.
     """
-    levels, counts = patterns.levels, patterns.counts
-    possible = (u > 0).astype(float)
-    first = _normalised(possible * START)
-    tables = [first]
+    if begin is not None:
+        return _ascend(patterns, np.array([*begin.tables[:-1], u]), begin.shares, total)[0]
     rng = np.random.default_rng(RELATIVES_SEED)
-    for c in range(relatives):
-        mix = np.full(len(u), 0.5) if c == 0 else rng.uniform(0.1, 0.9, len(u))
-        tables.append(_normalised(mix[:, None] * first + (1 - mix[:, None]) * u))
-    whole = np.array([*tables, u])
-    shares = np.array([prior, *[prior / 2] * relatives, 0.0])
-    shares[-1] = 1 - shares.sum()
-    smooth = np.array([SMOOTH * possible, *[SMOOTH_U * u] * relatives])
+    order = np.lexsort(u.T[::-1])  # the names of columns change nothing
+    first = _normalised((u > 0) * START)
+    some, share = patterns.some(TRIED)
+    best, most = None, -np.inf
+    for _ in range(STARTS if relatives else 1):
+        mixes = np.empty((relatives, len(u)))
+        mixes[:, order] = rng.uniform(0.1, 0.9, mixes.shape)
+        tables = [_normalised(mix[:, None] * first + (1 - mix[:, None]) * u) for mix in mixes]
+        shares = np.array([prior, *[prior / 2] * relatives, 0.0])
+        shares[-1] = 1 - shares.sum()
+        found, likelihood = _ascend(some, np.array([first, *tables, u]), shares, total * share)
+        if likelihood > most:
+            best, most = found, likelihood
+    assert best is not None
+    return best if share == 1 else _ascend(patterns, best.tables, best.shares, total)[0]
+
+
+def split_class(mixture: Mixture, c: int, patterns: Patterns, total: float) -> Mixture:
+    """EM with class c as two: in the columns in which some of its pairs agree, one is as matches
+    are, and one as random pairs."""
+    own, u = mixture.tables[c], mixture.u
+    agree = agreement(own, u)
+    some = ((agree > SOME) & (agree < 1 - SOME))[:, None]
+    halves = [np.where(some, mixture.m, own), np.where(some, u, own)]
+    tables = np.insert(np.delete(mixture.tables, c, axis=0), 1, halves, axis=0)
+    shares = np.insert(np.delete(mixture.shares, c), 1, [mixture.shares[c] / 2] * 2)
+    return _ascend(patterns, tables, shares, total)[0]
+
+
+def _ascend(
+    patterns: Patterns, whole: np.ndarray, shares: np.ndarray, total: float
+) -> tuple[Mixture, float]:
+    """EM from one start, and the logarithm of the likelihood."""
+    levels, counts, u = patterns.levels, patterns.counts, whole[-1]
+    possible = (u > 0).astype(float)
+    smooth = np.array([SMOOTH * possible, *[SMOOTH_U * u] * (len(whole) - 2)])
     rounds, last = 0, shares
     for rounds in range(1, ROUNDS + 1):
         post, sums = _expect(levels, counts, whole, shares)
@@ -163,7 +210,20 @@ def learn_mixture(
         if rounds > 1 and abs(shares - last)[:-1].max() < CLOSE * shares[:-1].max():
             break
         last = shares
-    return Mixture(whole, shares, _match_classes(whole, shares), rounds)
+    logs = np.log(np.maximum(whole, 1e-300))
+    logs[:, :, GONE] = 0
+    each = np.log(shares) + sum(logs[:, k, levels[:, k]].T for k in range(len(u)))
+    likelihood = counts @ np.logaddexp.reduce(each, axis=1)
+    likelihood += (total - counts.sum()) * np.log(shares[-1])
+    if DEBUG:
+        print(
+            "   start",
+            rounds,
+            likelihood,
+            [round(s * total) for s in shares[:-1]],
+            _match_classes(whole, shares),
+        )
+    return Mixture(whole, shares, _match_classes(whole, shares), rounds), likelihood
 
 
 def _agreeing(table: np.ndarray) -> np.ndarray:

@@ -14,19 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 import mercer
 from mercer.estimator import estimator
-from mercer.link.candidates import Pass, Views, choose_passes, room_of
-from mercer.link.kept_stages import KeptStages, are_levels, are_pairs
-from mercer.link.kinds import ELSEWHERE, EQUAL, GONE, LEVELS, Shares, word_shares
-from mercer.link.learning import LevelWeight, PairClass, learn
+from mercer.link.candidates import Pass, Views, find_candidates, sides_of
+from mercer.link.kept_stages import KeptStages, are_levels
+from mercer.link.kinds import ELSEWHERE, EQUAL, GONE, LEVELS, Shares
+from mercer.link.learning import Learnt, LevelWeight, PairClass, learn
+from mercer.link.link_columns import LinkColumn, checked_kinds, matched_columns
 from mercer.link.model import LEAST, Mixture, Patterns, by_frequency, learn_scales, probability
 from mercer.link.pairs import Pairs, average_clusters, labelled_pairs, pairs_given
 from mercer.link.records import (
     LEAST as FEWEST,
     Comparer,
-    LinkColumn,
     Records,
-    checked_kinds,
-    matched_columns,
 )
 from mercer.link.sample_columns import checked_distances
 from mercer.persistence import KeepsRecords, each, fields, floats, number, unread, whole
@@ -38,7 +36,8 @@ IDLE = 0.01  # of the candidates agree in a column at least a little, or it is l
 PROBABLE = 0.01  # probability of pairs that are kept
 NEAR = -20.0  # bits from which on the frequencies of values are looked up
 SURE = 50.0  # bits of a pair that a label says to match
-MISSED = 0.05  # share of the matches that may be no candidates without a warning
+#: shares without a warning: of the matches that may be no candidates, and of records in no pair
+MISSED, CROWDED = 0.05, 0.01
 
 
 def _columns(model: RecordLinkage) -> int:
@@ -49,7 +48,7 @@ def _columns(model: RecordLinkage) -> int:
 @fields(
     m_=floats(2, _columns), u_=floats(2, _columns), labels_=whole(),
     _tables=floats(3), _shares=floats(1), _matches=unread, _scales=floats(1), _passes=unread,
-    expected_matches_=number(), missed_=number(), _aliases=each(whole()),
+    expected_matches_=number(), missed_=number(), crowded_=number(), _aliases=each(whole()),
     _examples=each(whole(axes=2)),
 )  # fmt: skip
 class RecordLinkage(KeepsRecords, BaseEstimator):
@@ -69,7 +68,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     ----------
     columns : list or dict, optional
         The columns to compare: names, or names of the first table and those of the second. None
-        means all that both tables have.
+        means all that both tables have, by name or by their values.
     kind : dict, optional
         What a column is: "category", "name", "text", "digits", "date", "number" or "drop".
     distances : dict, optional
@@ -79,8 +78,8 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         The least probability of a match.
     one_to_one : bool, default=False
         Whether each record of two tables has one match at most: the surest are taken first.
-    relatives : int >= 0, default=2
-        Classes of relatives.
+    relatives : int >= 0, default=4
+        Classes of pairs that have something in common and may be no matches.
     max_block : int >= 2, default=50
         A part that more records share finds no pairs.
     pairs_per_record : float > 0, default=40
@@ -107,6 +106,9 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         Matches among all pairs, as the model estimates.
     missed_ : float
         The share of simulated matches that no pass finds.
+    crowded_ : float
+        The share of the records of which each part is shared by more than ``max_block`` records, so
+        that no pass compares them.
     n_iter_ : int
         Rounds of EM.
 
@@ -157,7 +159,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     distances: Mapping | None = None
     threshold: float = 0.5
     one_to_one: bool = False
-    relatives: int = 2
+    relatives: int = 4
     max_block: int = 50
     pairs_per_record: float = 40.0
     n_jobs: int | None = None
@@ -208,50 +210,63 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         records = self._used(Records.read(tables, asked, kinds, self.n_jobs, samples=self._samples))
         raise_if_stopped()
         ranks, kept = records.ranks(), KeptStages(work, self._plan(records))
-        made: list[Views] = []
-
-        def views() -> Views:
-            if not made:
-                made.append(Views(records.columns, self.max_block, self.n_jobs))
-            return made[0]
-
-        even = np.ones(len(records.columns))
-        told = kept.value(
-            "passes", lambda: choose_passes(views(), ranks, float(self.pairs_per_record), even)
-        )
-        passes = [Pass(tuple(map(tuple, places)), *rest) for places, *rest in told]
-        candidates = kept.array(
-            "candidates", lambda: views().found_by(room_of(passes, records.n)),
-            lambda found: are_pairs(found, records.n),
+        passes, left, right, self.crowded_ = find_candidates(
+            records, ranks, kept, cap=self.max_block, per_record=float(self.pairs_per_record),
+            n_jobs=self.n_jobs,
         )  # fmt: skip
-        left, right = _sides(candidates)
-        del candidates
-        made.clear()
         raise_if_stopped()
-        shares = [word_shares(column) for column in records.columns]
-        comparer = Comparer(records, shares, self.n_jobs)
+        records, passes, comparer, levels = self._compared(records, kept, passes, left, right)
+        self._keep_columns(records, passes, comparer.shares)
+        learnt = learn(records, comparer, levels, left, right, ranks, int(self.relatives))
+        self._keep_learnt(learnt, records)
+        sure = None if known is None else self._learn_labels(records, comparer, known)
+        found = self._scored(records, learnt.levels, left, right, learnt.patterns)
+        if known is not None and sure is not None:
+            asked = known[0] << 32 | (known[1] - records.first)
+            found = found[~np.isin(found.left << 32 | found.right, asked)].with_others(sure)
+        self.near_, self.n_candidates_ = found, len(left)
+        self._finish(records)
+        self._warn(records)
+        return self
+
+    def _compared(
+        self,
+        records: Records,
+        kept: KeptStages,
+        passes: list[Pass],
+        left: np.ndarray,
+        right: np.ndarray,
+    ) -> tuple[Records, list[Pass], Comparer, np.ndarray]:
+        """The levels of the candidates, without columns in which hardly any of them agrees."""
+        comparer = Comparer(records, self.n_jobs)
         shape = len(left), len(records.columns)
         levels = kept.array(
-            "levels", lambda: comparer.levels(left, right),
-            lambda found: are_levels(found, shape),
-        )  # fmt: skip
-        used = np.array([
+            "levels", lambda: comparer.levels(left, right), lambda found: are_levels(found, shape)
+        )
+        used = [
             spec.source != "" or not len(level) or _agrees(level)
             for spec, level in zip(records.specs, levels.T)
-        ])  # fmt: skip
-        if not used.all():
-            names = [spec.name for spec in records.specs]
-            records = self._used(records.keep(used, "none of the pairs that were compared agrees"))
-            stay = [names.index(spec.name) for spec in records.specs]
-            shares = [shares[k] for k in stay]
-            numbers = {old: new for new, old in enumerate(stay)}
-            passes = [
-                Pass(tuple((numbers[k], label) for k, label in p.views), p.pairs, p.missed)
-                for p in passes
-                if all(k in numbers for k, _ in p.views)
-            ]
-            comparer = Comparer(records, shares, self.n_jobs)
-            levels = comparer.levels(left, right)
+        ]
+        if all(used):
+            return records, passes, comparer, levels
+        names, reason = (
+            [s.name for s in records.specs],
+            "none of the pairs that were compared agrees",
+        )
+        records = self._used(records.keep(np.array(used), reason))
+        numbers = {names.index(spec.name): new for new, spec in enumerate(records.specs)}
+        passes = [
+            one._replace(views=tuple((numbers[k], label) for k, label in one.views))
+            for one in passes
+            if all(k in numbers for k, _ in one.views)
+        ]
+        comparer = Comparer(records, self.n_jobs)
+        return records, passes, comparer, comparer.levels(left, right)
+
+    def _keep_columns(
+        self, records: Records, passes: list[Pass], shares: Sequence[Shares | None]
+    ) -> None:
+        """What later tables are read and compared by."""
         self.columns_, self.left_out_ = records.specs, records.left_out
         self._words, self._passes = shares, [tuple(one) for one in passes]  # of which files know
         self._values = [
@@ -259,25 +274,17 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             else None
             for column in records.columns
         ]  # fmt: skip
-        learnt = learn(records, comparer, levels, left, right, ranks, int(self.relatives))
-        mixture, levels = learnt.mixture, learnt.levels
+        self.missed_ = passes[-1].missed if passes else 1.0
+
+    def _keep_learnt(self, learnt: Learnt, records: Records) -> None:
+        """What pairs are weighed by."""
+        mixture = learnt.mixture
         self._tables, self._shares, self._matches = mixture.tables, mixture.shares, mixture.matches
         self.m_, self.u_, self.n_iter_ = mixture.m, mixture.u, mixture.rounds
         self._aliases, self._examples = learnt.aliases, learnt.examples
-        self.n_candidates_ = len(left)
-        self.expected_matches_ = self._mixture.prior * records.pairs
-        self.missed_ = passes[-1].missed if passes else 1.0
+        self.expected_matches_ = mixture.prior * records.pairs
         self._scales = np.ones(len(records.columns) + 2)
         self._scales[-1] = 0.0  # bits that labels add
-        sure = None if known is None else self._learn_labels(records, comparer, known)
-        found = self._scored(records, levels, left, right, learnt.patterns)
-        if known is not None and sure is not None:
-            asked = known[0] << 32 | (known[1] - records.first)
-            found = found[~np.isin(found.left << 32 | found.right, asked)].with_others(sure)
-        self.near_ = found
-        self._finish(records)
-        self._warn(records)
-        return self
 
     def _plan(self, records: Records) -> dict[str, Any]:
         """All that candidates and their levels depend on."""
@@ -350,8 +357,14 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
                 "compared, because few columns differ independently. Give more columns, a larger "
                 "max_block or more pairs_per_record."
             )
+        if self.crowded_ > CROWDED:
+            said += (
+                f" {self.crowded_:.1%} of the records were compared with no other, because more "
+                f"than max_block={self.max_block} records share each of their parts. Give a larger "
+                "max_block or more columns."
+            )
         if said:
-            warnings.warn(said, UserWarning, stacklevel=4)
+            warnings.warn(said.strip(), UserWarning, stacklevel=4)
 
     # --- scores -----------------------------------------------------------------------------------
 
@@ -437,8 +450,8 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         records = self._read_new(tables)
         views = Views(records.columns, self.max_block, self.n_jobs)
         room = [(one.views, records.n) for one in self._all_passes]
-        left, right = _sides(views.found_by(room))
-        comparer = Comparer(records, self._words, self.n_jobs, self._aliases)
+        left, right = sides_of(views.found_by(room)[0])
+        comparer = Comparer(records, self.n_jobs, self._words, self._aliases)
         levels = comparer.levels(left, right)
         return self._chosen(self._scored(records, levels, left, right), records)
 
@@ -449,7 +462,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         rows = pairs_given(pairs, tables)
         records = self._read_new(tables)
         left, right = rows[:, 0], rows[:, 1] + records.first
-        comparer = Comparer(records, self._words, self.n_jobs, self._aliases)
+        comparer = Comparer(records, self.n_jobs, self._words, self._aliases)
         levels = comparer.levels(left, right)
         return self._scored(records, levels, left, right, least=-1.0)
 
@@ -505,10 +518,6 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
 def read_tables(A: Any, B: Any) -> list[ReadTable]:
     """One or two tables."""
     return [ReadTable.of(table) for table in (A, B) if table is not None]
-
-
-def _sides(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
 
 
 def _agrees(level: np.ndarray) -> bool:

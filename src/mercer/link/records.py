@@ -1,17 +1,23 @@
-"""Records of one or two tables, ready to be compared: which columns belong together, what they are,
-and the levels of pairs."""
+"""Records of one or two tables, ready to be compared: what their columns are, and the levels of
+pairs."""
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mercer.link.columns import Cells, Coded, alias_keys, cells_of, coded, sampled
+from mercer.link.columns import (
+    Cells,
+    Coded,
+    alias_keys,
+    cells_of,
+    coded,
+    sampled,
+    sizes_of,
+)
 from mercer.link.kinds import (
     ELSEWHERE,
     GIVEN,
@@ -24,7 +30,9 @@ from mercer.link.kinds import (
     is_blank,
     judged,
     numbers_in,
+    word_shares,
 )
+from mercer.link.link_columns import LinkColumn, listed_names
 from mercer.link.sample_columns import SampleKind, read_samples
 from mercer.tables import ReadTable, missing_values
 from mercer.threads import ordered_map
@@ -36,142 +44,6 @@ WITH_NUMBERS = 0.3  # of the values of a text
 ALIKE = range(2, 5)  # levels of a text beside which its numbers tell something
 LONGEST = 18  # signs of the number of a record
 COUNTING = 1.1  # numbers of records reach up to so many times their number
-
-
-@dataclass
-class LinkColumn:
-    """A column by which records are linked.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the first table, or "numbers in NAME".
-    other : str
-        Its name in the second table.
-    kind : str
-        "category", "name", "text", "digits", "date", "number" or "numbers in a text".
-    hints : list of str
-        How values are written in each table: the order of day, month and year, or the letters
-        before the digits.
-    partner : str
-        The column in which its values stand by mistake.
-    source : str
-        The text whose numbers these are.
-    reason : str
-        Why it is left out; empty where it is not.
-    """
-
-    name: str
-    other: str
-    kind: str = ""
-    hints: list[str] = field(default_factory=list)
-    partner: str = ""
-    source: str = ""
-    reason: str = ""
-
-    def said(self) -> str:
-        """How it is compared, or why it is not."""
-        if self.reason:
-            return f"{self.name}: left out, {self.reason}"
-        more = f"; values may stand in {self.partner}" if self.partner else ""
-        kind = KINDS.get(self.kind, SampleKind)
-        return f"{self.name}: {self.kind}, {kind.said}{more}"
-
-
-# --- which columns --------------------------------------------------------------------------------
-
-
-def matched_columns(
-    A: ReadTable, B: ReadTable | None, columns: Mapping | Sequence | None
-) -> list[LinkColumn]:
-    """The columns that two tables have in common, or those that are given."""
-    names = {str(name): name for name in A.names}
-    others = names if B is None else {str(name): name for name in B.names}
-    if columns is not None:
-        return _given(columns, names, others)
-    if B is None:
-        return [LinkColumn(name, name) for name in names]
-    found = [LinkColumn(*both) for both in names_in_common(names, others).items()]
-    if not found:
-        close = [
-            f"{name}={match[0]}"
-            for name in names
-            if (match := difflib.get_close_matches(name, list(others), 1, 0.5))
-        ]
-        near = f" Perhaps {', '.join(close[:5])}." if close else ""
-        raise ValueError(
-            f"columns: the tables have no column in common: {_listed(names)} in the first, "
-            f"{_listed(others)} in the second. Say which belong together, such as "
-            f'columns={{"name": "full_name"}}.{near}'
-        )
-    return found
-
-
-def names_in_common(first: Iterable[str], second: Iterable[str]) -> dict[str, str]:
-    """The names of columns that two tables share, and what the second one calls each.
-
-    Case, blanks and marks do not count, and no name serves twice.
-
-    Examples
-    --------
-    >>> names_in_common(["Last name", "born", "#"], ["last_name", "born", "%"])
-    {'Last name': 'last_name', 'born': 'born'}
-    """
-    first, second = dict.fromkeys(first), dict.fromkeys(second)
-    plain = {_bare(name): name for name in reversed(second) if name not in first and _bare(name)}
-    found = {name: name if name in second else plain.pop(_bare(name), None) for name in first}
-    return {name: other for name, other in found.items() if other is not None}
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name).casefold()
-
-
-def _listed(names: Mapping[str, Any]) -> str:
-    some = list(names)[:20]
-    return ", ".join(some) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-
-
-def _given(columns: Any, names: Mapping[str, Any], others: Mapping[str, Any]) -> list[LinkColumn]:
-    if isinstance(columns, str) or not isinstance(columns, (Mapping, Sequence, np.ndarray)):
-        raise TypeError(
-            f"columns={columns!r}: give a list of names, or a dict of those of the first table and "
-            "the second one."
-        )
-    pairs = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
-    if not pairs:
-        raise ValueError("columns: none is given; leave it out to take all columns in common.")
-    for place, known, asked in (
-        ("first", names, pairs), ("second", others, dict.fromkeys(pairs.values())),
-    ):  # fmt: skip
-        for name in asked:
-            if str(name) not in known:
-                close = difflib.get_close_matches(str(name), list(known), 1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise ValueError(
-                    f"columns: the {place} table has no column {name!r}; it has "
-                    f"{_listed(known)}.{hint}"
-                )
-    return [LinkColumn(str(name), str(other)) for name, other in pairs.items()]
-
-
-def checked_kinds(kind: Mapping | None, columns: list[LinkColumn]) -> dict[str, str]:
-    """The kinds that a user gives, by the name of the column."""
-    if not isinstance(kind, (Mapping, type(None))):
-        raise TypeError(f"kind={kind!r}: give a dict of names of columns and their kinds.")
-    known = dict.fromkeys(column.name for column in columns)
-    found = {}
-    for name, given in (kind or {}).items():
-        if str(name) not in known:
-            close = difflib.get_close_matches(str(name), list(known), 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ValueError(
-                f"kind: no column {name!r} is compared; there are {_listed(known)}.{hint}"
-            )
-        if given != "drop" and given not in GIVEN:
-            raise ValueError(f"kind: {name}={given!r}; give {', '.join(GIVEN)} or drop.")
-        found[str(name)] = given
-    return found
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -186,7 +58,7 @@ def _sides(
         if name not in known:
             raise ValueError(
                 f"{'A' if place == 1 else 'B'} has no column {name!r}, by which the model compares "
-                f"records; it has {_listed(known)}."
+                f"records; it has {listed_names(known)}."
             )
         found.append(table.columns[known[name]])
     return found
@@ -275,7 +147,7 @@ class Records:
                 hints = [*column.hints, *column.hints][: len(sides)]
                 return column, coded(column.name, KINDS[column.kind], sides, hints)
             if kinds.get(column.name) == "drop":
-                return replace(column, reason="as asked for"), None
+                return replace(column, reason="as you asked"), None
             texts, weights = sampled(sides)
             given = column.name in kinds
             reason = _why_not(sides, len(texts))
@@ -283,7 +155,7 @@ class Records:
                 return replace(column, reason=reason), None
             kind: LinkKind = (
                 GIVEN[kinds[column.name]] if given
-                else judged(texts, weights, *_sizes(sides))
+                else judged(texts, weights, *sizes_of(sides))
             )  # fmt: skip
             hints = [kind.hint(cells.texts) for cells in sides]
             found = coded(column.name, kind, sides, hints)
@@ -299,6 +171,7 @@ class Records:
         made = list(ordered_map(one, order, n_jobs))
         used = [(spec, column) for spec, column in made if column is not None]
         left = [spec for spec, column in made if column is None]
+        left += [column for column in columns if column.reason]
         found = [column for _, column in used]
         specs = [spec for spec, _ in used]
         first = len(tables[0]) if len(tables) > 1 else 0
@@ -348,12 +221,6 @@ class Records:
         return np.argsort(total, kind="stable")
 
 
-def _sizes(sides: list[Cells]) -> tuple[int, int]:
-    """Different values, and records that have one."""
-    different = len(set().union(*(cells.texts for cells in sides)))
-    return different, sum(int((cells.codes >= 0).sum()) for cells in sides)
-
-
 def _has_numbers(column: Coded) -> bool:
     return sum(map(bool, map(numbers_in, column.values))) > WITH_NUMBERS * len(column.values)
 
@@ -394,17 +261,19 @@ class Comparer:
     """Compares pairs of records, column by column.
 
     ``shares`` (columns,) say how frequent the words of each column are, for those that are compared
-    by words; ``aliases`` which values stand for each other, as `alias_keys` writes them, ascending.
+    by words (None: as in these records); ``aliases`` which values stand for each other, as
+    `alias_keys` writes them, ascending.
     """
 
     def __init__(
         self,
         records: Records,
-        shares: Sequence[Shares | None],
         n_jobs: int | None,
+        shares: Sequence[Shares | None] | None = None,
         aliases: Sequence[np.ndarray] = (),
     ):
         self.records, self.n_jobs = records, n_jobs
+        self.shares = [word_shares(c) for c in records.columns] if shares is None else shares
         self.aliases = aliases
         names = [spec.name for spec in records.specs]
         self.compare: list[Compare] = []
@@ -413,7 +282,9 @@ class Comparer:
             for spec in records.specs
         ]
         self.moved: list[np.ndarray | None] = []
-        for spec, column, known, other in zip(records.specs, records.columns, shares, self.other):
+        for spec, column, known, other in zip(
+            records.specs, records.columns, self.shares, self.other
+        ):
             words = column.kind.words_of(column)
             self.compare.append(column.kind.comparison(column, known, words))
             moved = column.places_in(records.columns[other]) if spec.partner else None
@@ -448,8 +319,22 @@ class Comparer:
                 level[free & one & two] = ELSEWHERE
                 # one value in another column counts once
                 level[free & (one ^ two)] = ELSEWHERE if k < other else GONE
-            if k < len(self.aliases) and len(self.aliases[k]):
-                low = np.flatnonzero(level < 4)
-                keys = alias_keys(column, a[low], b[low])
-                level[low[np.isin(keys, self.aliases[k])]] = 4
+            level[self._aliased(k, level, a, b)] = 4
             out[:, k] = level
+
+    def of_aliases(self, levels: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The pairs, with levels by no aliases, in which values stand for each other."""
+        found = [
+            self._aliased(k, levels[:, k], column.codes[left], column.codes[right])
+            for k, column in enumerate(self.records.columns)
+        ]
+        return np.unique(np.concatenate(found))
+
+    def _aliased(self, k: int, level: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Where values of column k stand for each other, among those that differ."""
+        if k >= len(self.aliases) or not len(self.aliases[k]):
+            return np.empty(0, np.intp)
+        low = np.flatnonzero(level < 4)
+        keys, known = alias_keys(self.records.columns[k], a[low], b[low]), self.aliases[k]
+        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        return low[known[place] == keys]
