@@ -242,7 +242,8 @@ def _simulated(
         survives[k, label] = (equal[k] | part) & has
     smaller = min(views.first or views.n, (views.n - views.first) or views.n)
     chances = [
-        share * min(1.0, pairs * MATCHED / smaller) for pairs, share in map(costs.get, asked)
+        share * min(1.0, pairs * MATCHED / smaller)
+        for pairs, share in map(costs.__getitem__, asked)
     ]
     return np.array([
         (rng.random(SIMULATED) < chance) & survives[places[0]] & survives[places[-1]]
