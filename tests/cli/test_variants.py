@@ -39,6 +39,13 @@ def folder(made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+def test_a_fit_of_sequences_says_what_is_next(made, capsys):
+    few = ("--trials", 1, "-o", "n.mercer")
+    code, said = printed(capsys, "fit", made / "bound.fa", made / "free.fa", *few)
+    assert code == 0, said
+    assert "mercer variants n.mercer NEW.fa -o variants.csv --picture variants.png" in said
+
+
 def test_all_letters_in_each_place(capsys):
     code, said = printed(
         capsys, "variants", "m.mercer", "new.fa", "-o", "v.csv", "--of", "bound", "--picture",
@@ -158,6 +165,14 @@ def test_models_of_other_data(capsys):
     Path("no.csv").write_text("id,letters\nx,ACGT\n")
     code, said = printed(capsys, "variants", "m.mercer", "no.csv", "-o", "v.csv")
     assert (code, "sequence" in said) == (3, True)
+
+
+def test_proteins_in_place_of_dna_are_said(capsys):
+    Path("p.fa").write_text(">a\nMKVLLAGW\n>b\nACGTRYN\n")
+    for call in (("variants", "-o", "v.csv"), ("predict", "-o", "p.csv")):
+        code, said = printed(capsys, call[0], "m.mercer", "p.fa", *call[1:])
+        assert code == 0, said
+        assert "sequence: 1 of 2 has letters that are no nucleotides, such as 'MKVLLAGW'" in said
 
 
 def test_a_model_from_python(capsys):

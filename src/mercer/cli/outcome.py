@@ -169,6 +169,12 @@ def show_files(outcome: Outcome, options: FitOptions, spent: float, screen: Term
         f"({spent:.0f} s)",
         soft_wrap=True,
     )
+    if any(column.kind == "sequence" for column in outcome.final.columns_):
+        screen.print(
+            f"        mercer variants {model} {new_rows(options.train)} -o variants.csv --picture "
+            "variants.png",
+            soft_wrap=True,
+        )
 
 
 def summary(

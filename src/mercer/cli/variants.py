@@ -87,7 +87,8 @@ def score_variants(options: VariantOptions) -> int:
     with written_whole(options.output) as file:
         rows = write_frames(file, frames, suffix, False)
     of = _said_output(model, options.of)
-    for note in tables.notes:
+    notes = [*tables.notes, *_surprises(model, frame)]
+    for note in notes:
         screen.print(f"• {note}", soft_wrap=True)
     screen.print(
         f"• before and after are {of} without and with the variant, change is the difference. "
@@ -103,8 +104,20 @@ def score_variants(options: VariantOptions) -> int:
     if options.json:
         facts = {"variants": rows, "sequences": len(texts), "output": str(options.output)}
         facts |= {"picture": str(options.picture)} if options.picture is not None else {}
-        print(json_text.dumps(facts | {"explains": of, "notices": tables.notes}))
+        print(json_text.dumps(facts | {"explains": of, "notices": notes}))
     return 0
+
+
+def _surprises(model: Any, frame: pl.DataFrame) -> list[str]:
+    """What a user should know of the sequences, beside those of the training table."""
+    from mercer.tables import Surprises, TableEncoder, read_columns
+
+    encoder = getattr(model, "encoder_", None)
+    if not isinstance(encoder, TableEncoder):
+        return []
+    surprises = Surprises(encoder)
+    surprises.see(read_columns(frame))
+    return surprises.sentences()
 
 
 def _column(model: Any, frame: pl.DataFrame, tables: Tables, options: VariantOptions) -> str:

@@ -50,6 +50,7 @@ class Surprises:
         self.strange_signs: dict[Any, set] = {}
         self.turned: Counter = Counter()  # values with the other decimal sign or order of a date
         self.levels: dict[Any, set] = {}
+        self.foreign: Counter = Counter()  # sequences with letters that are no nucleotides
         self.examples: dict[tuple, Any] = {}
 
     def see(self, table: dict[Any, np.ndarray]) -> None:
@@ -57,6 +58,12 @@ class Surprises:
         for column in used_columns(self.encoder.columns_):
             if column.name in table and column.of.ordered:
                 self._see_numbers(column, table[column.name])
+            elif column.name in table:
+                foreign = column.of.foreign(column, table[column.name])
+                if foreign is not None and foreign.any():
+                    self.foreign[column.name] += int(foreign.sum())
+                    first = table[column.name][foreign][0]
+                    self.examples.setdefault((column.name, "foreign"), first)
         self.rows += len(next(iter(table.values()), ()))
         for name, levels in self.encoder.unseen(ReadTable(table)).items():
             self.levels.setdefault(name, set()).update(levels)
@@ -105,6 +112,12 @@ class Surprises:
         for column in used_columns(self.encoder.columns_):
             if column.of.ordered:
                 said += [f"{column.name}: {what}" for what in self._numbers_said(column)]
+            if many := self.foreign[column.name]:
+                said.append(
+                    f"{column.name}: {many} of {self.rows} {'has' if many == 1 else 'have'} "
+                    "letters that are no nucleotides, such as "
+                    f"{self.examples[column.name, 'foreign']!r:.40}: they count as N."
+                )
             if column.name in self.levels:
                 levels = sorted(self.levels[column.name])
                 some = first_of(levels, shown=lambda level: repr(level) if "," in level else level)

@@ -115,6 +115,10 @@ class ColumnKind(ABC):
         """The cells of a column as texts; a missing one is the empty text."""
         return level_texts(values)
 
+    def foreign(self, column: Any, values: np.ndarray) -> np.ndarray | None:
+        """Which values have symbols that the column cannot have; None if it may have any."""
+        return None
+
     def views(self, column: Any, cells: list) -> dict[str, str]:
         """The ways in which a model reads such samples, by their labels."""
         return {}

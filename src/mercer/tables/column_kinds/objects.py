@@ -210,6 +210,13 @@ class SequenceColumns(TextColumns):
         lengths = [len(level_text(value)) for value in counts]
         return (min(lengths), max(lengths), []) if lengths else (None, None, [])
 
+    def foreign(self, column: Any, values: np.ndarray) -> np.ndarray | None:
+        if not column.order:
+            return None
+        return np.array([
+            isinstance(v, str) and bool(NO_NUCLEOTIDE.search(v.upper())) for v in values.tolist()
+        ], bool)  # fmt: skip
+
     def texts(self, column: Any, values: np.ndarray) -> list[str]:
         texts = as_texts(values, column.name)
         if not column.order:
