@@ -51,7 +51,7 @@ def test_molecules_are_forgotten_where_they_are_many(monkeypatch):
 
 
 def test_ranks_between_many_different_values(monkeypatch):
-    rows = [("C" * (1 + i % 9)) + "ONS"[i % 3] + "C" * (i // 9) for i in range(80)]
+    rows = [("C" * (1 + i % 9)) + ["O", "N", "S"][i % 3] + "C" * (i // 9) for i in range(80)]
     whole = Descriptors()(rows)
     monkeypatch.setattr(molecules, "KNOTS", 16)
     assert np.abs(Descriptors()(rows) - whole).max() < 0.1

@@ -79,7 +79,8 @@ class FitOptions:
         too, predicts rows that were left out better.
     group
         A column of groups, such as patients: rows of one group are never on both sides of a split.
-        It is not used to predict from.
+        It is not used to predict from. "scaffold": molecules with the same rings and links
+        between them. Equal molecules are always one group.
     time_column
         A column of times: the latest rows are held out, as later rows are to be predicted.
     weight

@@ -6,6 +6,7 @@ the screen what they found.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,6 +48,7 @@ from mercer.tables import (
     default_metric,
     doubt_notices,
     find_leaks,
+    groups_of,
     infer_columns,
     read_columns,
     review_columns,
@@ -73,8 +75,8 @@ class Extras:
 
 def check_extras(options: FitOptions, path: str, names: list[str], targets: Sequence[str]) -> None:
     """Refuse columns of --group, --time-column and --weight that are not among the names."""
-    given = {"--group": options.group, "--time-column": options.time_column}
-    given["--weight"] = options.weight
+    group = None if options.group == SCAFFOLD and SCAFFOLD not in names else options.group
+    given = {"--group": group, "--time-column": options.time_column, "--weight": options.weight}
     for option, name in given.items():
         refuse(column_faults(option, [] if name is None else [name], path, names, targets))
 
@@ -85,8 +87,9 @@ def read_extras(
     """The columns to predict from, and those of --group, --time-column and --weight."""
     check_extras(options, path, frame.columns, targets)
     weights = groups = times = None
-    if options.group is not None:
-        column = frame[options.group]
+    of_column = options.group if options.group in frame.columns else None
+    if of_column is not None:
+        column = frame[of_column]
         if column.null_count():
             raise TableError(
                 f"--group {options.group}: {column.null_count()} rows have no group: give each a "
@@ -97,9 +100,9 @@ def read_extras(
             raise TableError(
                 f"--group {options.group}: all rows are of one group; give two or more."
             )
-    if {options.group, options.weight}.issuperset(frame.columns):
+    if {of_column, options.weight}.issuperset(frame.columns):
         raise TableError("without the group and the weight, no column is left to predict from.")
-    table = ReadTable.of(frame if options.group is None else frame.drop(options.group))
+    table = ReadTable.of(frame if of_column is None else frame.drop(of_column))
     if options.weight is not None:
         values = table.columns[options.weight]
         weights = as_numbers(values)
@@ -113,6 +116,28 @@ def read_extras(
     if options.time_column is not None:
         times = _times(table.columns[options.time_column], options.time_column)
     return table.without([options.weight]), Extras(weights, groups, times)
+
+
+def of_molecules(
+    extras: Extras, options: FitOptions, columns: list[Column], values: dict[Any, np.ndarray]
+) -> tuple[Extras, list[str]]:
+    """The same with the groups of equal molecules, or of one scaffold, if no others are given; and
+    what is said of them."""
+    if extras.groups is not None or extras.times is not None:
+        return extras, []
+    by = SCAFFOLD if options.group == SCAFFOLD else ""
+    groups = groups_of(columns, values, by)
+    if groups is None or len({*groups.tolist()}) < 2:
+        if by:
+            raise OptionError(
+                f"--group {by}: there is no column of that name, nor one of molecules of several "
+                "scaffolds."
+            )
+        return extras, []
+    count = len({*groups.tolist()})
+    what = "scaffolds" if by else "different molecules"
+    said = f"The {len(groups):,} rows are of {count:,} {what}; each is on one side of a split."
+    return replace(extras, groups=groups), [said]
 
 
 def _times(values: np.ndarray, name: str) -> np.ndarray:
@@ -136,6 +161,7 @@ def _times(values: np.ndarray, name: str) -> np.ndarray:
 HELD, MOST_HELD = 0.2, 20_000
 MANY = 0.1  # different values, by rows, of a column that tells rows apart
 SHARED = 0.02  # share of rows to score on that are in the other table too, to be mentioned
+SCAFFOLD = "scaffold"  # --group, where there is no such column
 FEWEST_ROWS = 10  # with fewer rows, nothing is held out
 FEW_HELD = 10  # rows, from which on a score says something
 
@@ -281,6 +307,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         screen.print(f"{len(X) - len(rows)} rows of weight 0 are left out.")
         X, y, extras, numbers = X[rows], y[rows], extras.take(rows), numbers[rows]
     columns = columns_of(X.columns, options.kinds, options.drop, tables, targets)
+    extras, said_of_copies = of_molecules(extras, options, columns, X.columns)
     used = [column for column in columns if column.used]
     related = extras.times if extras.groups is None else extras.groups
     review = review_columns(columns, X.columns)
@@ -295,7 +322,7 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
         findings += against
     findings += of_all
     review = [found for found in review if found.kind not in ("time", "groups")]
-    told = [*tables.notes, *doubt_notices(columns)]
+    told = [*tables.notes, *said_of_copies, *doubt_notices(columns)]
     notices = [*told, *(found.text for found in review)]
     say(screen, told, "notice", FEW_NOTICES, rest=CHECK)
     say(screen, few_of_each(review, OF_EACH), "finding", FEW_FINDINGS, rest=CHECK)
@@ -346,7 +373,9 @@ def columns_of(
     try:
         columns = infer_columns(values, kind, drop, tables.hints, tables.unnamed, numbers)
     except ValueError as error:
-        faults += [TableError(f"--{fault}") for fault in str(error).splitlines()]
+        for fault in re.split(r"\n(?! )", str(error)):
+            option = "--" if fault.startswith(("kind", "drop")) else ""
+            faults.append(TableError(f"{option}{fault}"))
     refuse(faults)
     return [replace(c, decimal=",") if c.name in tables.commas else c for c in columns]
 
@@ -418,7 +447,8 @@ def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
         rows, others = related.hold_out(HELD, options.seed)
         _check_parts(y, rows, others, problem.task, options)
     numbers = problem.rows[rows], problem.rows[others]
-    groups = None if extras.groups is None else np.asarray(extras.groups)[others]
+    # copies are few, and err no more alike than other rows
+    groups = None if options.group is None else np.asarray(extras.groups)[others]
     return Split(X[rows], y[rows], extras.take(rows), numbers, X[others], y[others], groups)
 
 

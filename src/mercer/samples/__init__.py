@@ -66,7 +66,7 @@ from mercer.samples.copies import copies_of, row_marks, row_numbers
 from mercer.samples.graph_forms import graph_of_fields
 from mercer.samples.label_hashes import mixed
 from mercer.samples.matrix_rows import check_square
-from mercer.samples.molecules import are_molecules
+from mercer.samples.molecules import are_molecules, said_of_faults
 from mercer.samples.node_graph import LAPLACIANS, scaled_rows
 from mercer.samples.numbers import check_count, check_flag, check_not_negative, check_positive
 from mercer.samples.protocol import SamplesLike

@@ -255,6 +255,20 @@ def places_of(molecule: Molecule) -> np.ndarray:
     return places / 1.5
 
 
+def hidden_atoms(molecule: Molecule) -> list[str]:
+    """The SMILES of a molecule with one atom after the other replaced by any atom, "*"."""
+    lib, found = rdkit(), []
+    with lib.quiet():
+        for i in range(molecule.mol.GetNumAtoms()):
+            mol = lib.Chem.RWMol(molecule.mol)
+            atom = lib.Chem.Atom(0)
+            atom.SetIsAromatic(mol.GetAtomWithIdx(i).GetIsAromatic())
+            mol.ReplaceAtom(i, atom)
+            text = lib.Chem.MolToSmiles(mol)
+            found.append(text if lib.Chem.MolFromSmiles(text) is not None else molecule.text)
+    return found
+
+
 def drawn(molecule: Molecule, weights: Iterable[float] | None = None, width: int = 240) -> str:
     """A drawing of a molecule as SVG.
 

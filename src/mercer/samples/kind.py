@@ -100,6 +100,8 @@ class Kind(ABC):
         What makes the default distance: a class, or where it is found, "package.module:Class".
     kernels : tuple of str or callables
         What makes kernels that suit a column of such samples, the best first. k(x, x) should be 1.
+    pictured : bool
+        Whether reports show single samples by `picture`.
     size_of : str
         What `size` counts, in the plural: "characters".
     tags : dict
@@ -124,6 +126,7 @@ class Kind(ABC):
     empty: ClassVar[Any] = None
     distance: ClassVar[Any] = None
     kernels: ClassVar[tuple[Any, ...]] = ()
+    pictured: ClassVar[bool] = False
     size_of: ClassVar[str] = ""
     tags: ClassVar[Mapping[str, bool]] = OBJECTS
     forms: tuple[Callable[[Any], Any], ...] = ()
@@ -201,6 +204,10 @@ class Kind(ABC):
         """How large a sample is, as a report shows it; see `size_of`."""
         return float(len(item))
 
+    def fault(self, item: object) -> str | None:
+        """Why a cell that looks like a sample is none; None if it is one."""
+        return None
+
     def text(self, item: object) -> str:
         """A sample in words, as a report shows it."""
         return str(item)
@@ -238,6 +245,11 @@ class Kind(ABC):
         suiting += [f"metric={self.make_distance()!r}"] if self.distance is not None else []
         such = f", such as {' or '.join(suiting)}" if suiting else ""
         return f"Give a kernel or a distance on {self.name}{such}."
+
+    def ready(self, samples: Samples) -> None:
+        """Compute what kernels read of encoded samples, once, before a search measures the time
+        that each takes. The default does nothing."""
+        return
 
     def counter(self, samples: Samples) -> Any:
         """A simple baseline for encoded training samples: an object whose ``features(samples)`` is

@@ -17,10 +17,12 @@ from numpy.typing import DTypeLike
 
 from mercer.persistence import fields, unread
 from mercer.samples.chemistry import (
+    FINGERPRINTS,
     Fingerprint,
     NoMoleculeError,
     bonds_of,
     drawn,
+    hidden_atoms,
     is_rdkit,
     known,
     places_of,
@@ -36,6 +38,7 @@ LOOKED_AT = 200  # different texts whose grammar is looked at
 MOSTLY = 0.95  # of them are SMILES
 STRUCTURED = 0.3  # of those have a bond, a branch or a ring: codes of letters alone have none
 CARBON = 0.8  # of those have carbon
+READY = 10_000  # molecules whose fragments and descriptors a search computes first
 PARSED, READ = 50, 0.9  # texts that RDKit is given, and the share that it reads at least
 
 TOKEN = re.compile(
@@ -122,6 +125,7 @@ class MoleculesKind(Kind):
     column = "molecule"
     judged = True
     empty = ""
+    pictured = True
     size_of = "heavy atoms"
     distance = "mercer.distances:molecule_distance"
     kernels: ClassVar = ("mercer.kernels:Morgan", "mercer.kernels:AtomPairs")
@@ -131,6 +135,13 @@ class MoleculesKind(Kind):
 
     def size(self, item: Any) -> float:
         return float(known(item).size)
+
+    def fault(self, item: Any) -> str | None:
+        try:
+            known(item)
+        except NoMoleculeError as error:
+            return str(error)
+        return None
 
     def text(self, item: Any) -> str:
         return item if isinstance(item, str) else known(item).text
@@ -165,6 +176,14 @@ class MoleculesKind(Kind):
         texts, found = (np.concatenate(parts) for parts in zip(*both))
         return Molecules(texts, found, X.dtype)
 
+    def ready(self, samples: Molecules) -> None:
+        """Fragments and descriptors, where they take some seconds."""
+        for molecule in samples.found[:READY].tolist():
+            molecule.descriptors()
+            for fingerprint in FINGERPRINTS.values():
+                if fingerprint.name != "paths":
+                    molecule.fragments(fingerprint)
+
     def remedy(self) -> str:
         return (
             "Give a kernel on molecules, such as kernel=Morgan() or Descriptors(), or where there "
@@ -177,6 +196,10 @@ class MoleculesKind(Kind):
         shown = ["" if symbol.upper() == "C" else symbol.title() for symbol in symbols]
         return Drawing(places_of(molecule), bonds, shown, molecule.text)
 
+    def without_each_node(self, item: Any) -> list:
+        """A molecule with one atom after the other hidden: as an atom of any element."""
+        return hidden_atoms(known(item))
+
     def picture(self, item: Any, weights: Iterable[float] | None = None) -> str:
         return drawn(known(item), weights)
 
@@ -188,7 +211,7 @@ def said_of_faults(faults: list[str], good: int) -> str:
     rest = f"\n  and {more} more" * (more > 0)
     return (
         f"{len(faults)} of {len(faults) + good} molecules cannot be read:\n{some}{rest}\n"
-        "Mend them, or leave them out."
+        "  Mend them, or leave them out."
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.samples import are_series, describe_entry
+from mercer.samples import are_molecules, are_series, as_samples, describe_entry
 from mercer.tables.cells import (
     SETS,
     clear_separator,
@@ -374,6 +374,9 @@ def _infer(
         different = len({value for value in found.values.values() if value is not None})
         if found.kind == "date" or different > 2:
             return read_as(found)
+    molecules = are_molecules(texts) if len(texts) == distinct else False
+    if molecules:
+        return _of_molecules(column("molecule", ""), values)
     separator = list_separator(counts)
     if separator is not None:
         return column(
@@ -386,8 +389,21 @@ def _infer(
     order = order_in(texts) if len(texts) == distinct and kind in ("category", "identifier") else ""
     if not order or (kind == "identifier" and order != "version"):
         doubts = [] if kind == "sequence" else _mixed(name, counts, hints, known, families)
+        if molecules is None:
+            said = 'its cells look like molecules, which pip install "mercer[chem]" reads'
+            doubts = [*doubts, ["molecules", said]]
         return replace(column(kind, reason), doubts=doubts)
     return replace(column("category", f"{reason}: {ORDERED[order].said}"), order=order)
+
+
+def _of_molecules(column: Column, values: np.ndarray) -> Column:
+    """The column with what is said of its molecules."""
+    known = values[~missing_values(values)].tolist()
+    read = as_samples(known, "molecules", reader="this table")
+    salts = sum(molecule.parts > 1 for molecule in read.found)
+    different = len({*read.smiles()})
+    parts = f"; the largest part counts of {salts} with several" if salts else ""
+    return replace(column, reason=f"molecules, {different} different without stereo{parts}")
 
 
 def _counts(cells: list) -> Counter:

@@ -26,6 +26,23 @@ TREND_DAYS = 730  # of dates: in less than two years seasons look like trends
 LATEST = 0.25  # part of the rows that is the fold, if they have too few times for those
 
 
+def groups_of(
+    columns: Iterable[Column], values: dict[Any, np.ndarray], by: str = ""
+) -> np.ndarray | None:
+    """The group of each row, by columns whose equal values are written in several ways, such as
+    molecules: copies, or the larger groups that are called ``by`` ("scaffold").
+
+    None if there is no such column, or if no two rows are of one group.
+    """
+    found = [c.of.groups(c, values[c.name], by) for c in columns if c.used]
+    told = [texts for texts in found if texts is not None]
+    if not told:
+        return None
+    rows = list(zip(*told))
+    numbers = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+    return np.array([numbers[row] for row in rows]) if len(numbers) < len(rows) else None
+
+
 def hold_trends(columns: Iterable[Column]) -> bool:
     """Whether dates that move with time span enough of it to tell a trend from a season."""
     dates = [(c.low, c.high) for c in columns if c.kind == "date" and c.low is not None]
@@ -152,6 +169,8 @@ class Related:
             return later
         codes, sizes = np.unique(self.groups[rows], return_counts=True)
         random = np.random.default_rng(seed).permutation(len(codes))
+        # a group of more rows than wanted is taken last: such as molecules without rings
+        random = random[np.argsort(sizes[random] > wanted, kind="stable")]
         total = np.cumsum(sizes[random])
         chosen = random[: min(len(codes) - 1, max(1, int(np.searchsorted(total, wanted)) + 1))]
         return np.isin(self.groups[rows], codes[chosen])

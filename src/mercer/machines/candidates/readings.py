@@ -22,14 +22,18 @@ from scipy.interpolate import BSpline
 from mercer.distances import Edit, Meaning, Minkowski
 from mercer.kernels import (
     RBF,
+    AtomPairs,
     Convex,
+    Descriptors,
     GappedKmer,
     GapWeighted,
     Kernel,
     Laplacian,
     Linear,
     Match,
+    Morgan,
     Spectrum,
+    Torsions,
     WeightedDegree,
 )
 from mercer.persistence import fields
@@ -111,8 +115,30 @@ VECTORS: dict[str, Reading] = {
     "laplacian of directions": {"directions": lambda: Laplacian("median", Minkowski(2))},
     "narrow gaussian of vectors": {"vectors": lambda: RBF("median") ** 4},
 }
+
+
+def _fingerprints(formula: str, descriptors: float = 0.0) -> Callable[[], Kernel]:
+    """The mean of five fingerprints of molecules, and of their descriptors with this weight."""
+    kernels = [Morgan(2, formula), Morgan(3, formula), Morgan(2, formula, roles=True),
+               AtomPairs(formula), Torsions(formula)]  # fmt: skip
+    weights = [(1 - descriptors) / 5] * 5
+    if not descriptors:
+        return lambda: Convex(kernels)
+    return lambda: Convex([*kernels, Descriptors()], [*weights, descriptors])
+
+
+#: those of molecules, by root mean squared errors of ESOL, FreeSolv and Lipophilicity
+MOLECULES: dict[str, Reading] = {
+    "fingerprints and descriptors": {"molecules": _fingerprints("minmax", 0.5)},
+    "descriptors": {"molecules": Descriptors},
+    "dot fingerprints and descriptors": {"molecules": _fingerprints("dot", 0.5)},
+    "fingerprints": {"molecules": _fingerprints("minmax")},
+    "dot fingerprints": {"molecules": _fingerprints("dot")},
+    "Morgan 2": {"molecules": Morgan},
+}
 #: the readings of features that are not texts
 BY_VIEW = {
+    "molecules": MOLECULES,
     "sequences": SEQUENCES, "places": SEQUENCES, "strands": SEQUENCES, "vectors": VECTORS,
     "directions": VECTORS,
 }  # fmt: skip

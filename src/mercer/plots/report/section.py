@@ -47,6 +47,7 @@ SECTIONS = {
     "calibration": ("class_errors", "Calibration", "classification"),
     "segments": ("errors", "Segments", ""),
     "worst": ("errors", "Worst", ""),
+    "molecules": ("molecules", "Molecules", ""),
     "reasons": ("additions", "Reasons", ""),
     "learning": ("advice", "LearningCurve", ""),
     "suspicion": ("advice", "Suspicion", ""),

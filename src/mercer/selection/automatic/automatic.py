@@ -49,7 +49,7 @@ from mercer.machines.candidates import (
     planned_fits,
 )
 from mercer.persistence import KeepsRecords, fields, whole
-from mercer.samples import EncodedColumns, recognised, said_of_form
+from mercer.samples import EncodedColumns, kind_of, recognised, said_of_form
 from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
 from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
 from mercer.selection.automatic.shown import (
@@ -70,6 +70,7 @@ from mercer.tables import (
     TableEncoder,
     column_notices,
     default_metric,
+    groups_of,
     hold_trends,
     infer_columns,
     said_of_one_column,
@@ -152,8 +153,9 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Weights >= 0 of the rows in losses and scores. Rows of weight 0 are left out. The kinds
             of the columns are inferred from the other rows, without their weights.
-        groups : array-like of shape (n,), optional
-            Rows of one group, such as a patient, are never in two folds of the search.
+        groups : array-like of shape (n,) or "scaffold", optional
+            Rows of one group, such as a patient, are never in two folds of the search. "scaffold":
+            molecules of one Bemis-Murcko scaffold are one group. Equal molecules always are one.
         times : array-like of shape (n,), optional
             Numbers, dates or texts that sort by time: each of three periods is predicted from the
             rows before it. Penalties are still chosen by leaving out single rows.
@@ -214,7 +216,8 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
         if self.trials is not None and not (self.trials == int(self.trials) and self.trials >= 1):
             raise ValueError(f"trials={self.trials!r}: give a whole number, at least 1.")
         table, task, y, weights, kept = self._read(X, y, sample_weight)
-        related = Related.read(groups, times, len(kept))
+        by = groups if isinstance(groups, str) else ""
+        related = Related.read(None if by else groups, times, len(kept))
         related = None if related is None else related.take(np.flatnonzero(kept))
         n = len(y)
         name = self.metric or default_metric(self.task, y, ordered=task.ranks is not None)
@@ -228,6 +231,14 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
         columns = infer_columns(table.columns, self._kinds(X, table), self.drop)
         targets = task.targets(y)
         self.columns_ = spare_telling_texts(columns, table.columns, targets, self._seed)
+        if related is None:
+            found = groups_of(self.columns_, table.columns, by)
+            if by and (found is None or not np.ptp(found)):
+                raise ValueError(
+                    f'groups={by!r}: give one value for each row, or "scaffold" for a table with '
+                    "molecules of several scaffolds."
+                )
+            related = None if found is None or not np.ptp(found) else Related(groups=found)
         self.notices_ = column_notices(self.columns_) + self._said_of_form(X, table)
         if np.all(y == y[0]):
             self.notices_.append("The target is constant, so the prediction is constant too.")
@@ -238,6 +249,9 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
             )
         self.encoder_ = TableEncoder(self.columns_).fit(table)
         rows = self.encoder_.encoded(table)
+        for samples in rows.matrix.objects.values():
+            if (kind := kind_of(samples)) is not None:
+                kind.ready(samples)
         self.row_hashes_ = self._hashed(rows, y)
         if related is not None:
             self.moving_ = related.moving(self.encoder_.features_, rows.matrix)

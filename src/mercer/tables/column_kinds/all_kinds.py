@@ -8,6 +8,7 @@ from mercer.tables.column_kinds.interface import ColumnKind
 from mercer.tables.column_kinds.levels import LevelColumns, OrderedColumns
 from mercer.tables.column_kinds.numbers import NumberColumns, TimeColumns
 from mercer.tables.column_kinds.objects import (
+    MoleculeColumns,
     ObjectColumns,
     SequenceColumns,
     SeriesColumns,
@@ -37,6 +38,7 @@ _KINDS = {
         SequenceColumns(),
         SetColumns(),
         SeriesColumns(),
+        MoleculeColumns(),
         ObjectColumns(kind_named("bags")),
         VectorColumns(),
         TimeColumns(),
@@ -67,6 +69,9 @@ def column_kind(name: str) -> ColumnKind:
 def object_column(cells: list) -> ColumnKind | None:
     """The kind of column whose known values all are samples of a registered kind, or objects of
     JSON that are such; or None."""
+    molecules = _KINDS["molecule"]
+    if cells and molecules.samples is not None and all(map(molecules.samples.holds, cells)):
+        return molecules
     kind = kind_in_cells(cells)
     if kind is None and cells and isinstance(cells[0], str) and cells[0].lstrip()[:1] == "{":
         kind = kind_in_cells(list(map(of_json, cells)))

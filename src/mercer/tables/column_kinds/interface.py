@@ -119,6 +119,11 @@ class ColumnKind(ABC):
         """Which values have symbols that the column cannot have; None if it may have any."""
         return None
 
+    def groups(self, column: Any, values: np.ndarray, by: str = "") -> list[str] | None:
+        """What rows must have in common to be copies, if equal values are written in several ways;
+        or of the larger groups that are called ``by``. None: there are none."""
+        return None
+
     def views(self, column: Any, cells: list) -> dict[str, str]:
         """The ways in which a model reads such samples, by their labels."""
         return {}

@@ -4,6 +4,7 @@ registered with a name for its columns (`mercer.samples.register_kind`)."""
 from __future__ import annotations
 
 import re
+import shlex
 import string
 from collections import Counter
 from collections.abc import Collection
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.persistence import read_json
-from mercer.samples import Kind, as_samples, kind_named
+from mercer.samples import Kind, as_samples, kind_named, said_of_faults
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
 from mercer.tables.column_kinds.levels import MOST_SHOWN
@@ -152,6 +153,45 @@ class SeriesColumns(ObjectColumns):
             times = np.linspace(0, 1, len(points))
             total += np.interp(places, times, points[:, 0]) / len(cells)
         return total.tolist()
+
+
+class MoleculeColumns(ObjectColumns):
+    """Molecules, as SMILES, InChI or objects of RDKit."""
+
+    def __init__(self):
+        super().__init__(kind_named("molecules"))
+        self.gap = "A missing molecule counts as one without atoms"
+
+    def check(self, name: Any, present: np.ndarray) -> None:
+        """Faults of cells are said where they are read, all together."""
+
+    def extent(self, column: Any, values: np.ndarray, counts: Counter) -> Extent:
+        self.cells(column, values)
+        return super().extent(column, values, counts)
+
+    def cells(self, column: Any, values: np.ndarray) -> list:
+        faults: list[str] = []
+        texts: dict[str, None] = {}
+        cells = super().cells(column, values)
+        for i, cell in enumerate(cells):
+            reason = self.samples.fault(cell)
+            if reason is not None:
+                faults.append(f"row {i + 1}, {cell!r}: {reason}")
+                texts[str(cell)] = None
+        if faults:
+            missing = " ".join(f"--missing {shlex.quote(text)}" for text in [*texts][:MOST_SHOWN])
+            more = " ..." * (len(texts) > MOST_SHOWN)
+            said = said_of_faults(faults, len(cells) - len(faults))
+            raise ValueError(
+                f"column {column.name!r}: {said} To read them as missing: {missing}{more}"
+            )
+        return cells
+
+    def groups(self, column: Any, values: np.ndarray, by: str = "") -> list[str] | None:
+        if by not in ("", "scaffold"):
+            return None
+        X = as_samples(self.cells(column, values), self.samples.name, reader="this table")
+        return X.scaffolds() if by else X.smiles()
 
 
 class SetColumns(ObjectColumns):
