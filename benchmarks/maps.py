@@ -354,6 +354,10 @@ def take_costly_distances(args: Any, large: Any) -> None:
             HDBSCAN(20).fit(large[0][:n])
             spent = time.process_time() - began
             section.row("HDBSCAN, MNIST x 784", f"{n:,}", f"{spent:.1f}", "", "", "")
+    n = 10_000 if args.quick else 1_000_000
+    X = make_blobs(n, 10, centers=50, cluster_std=3.0, random_state=0)[0].astype(np.float32)
+    spent = timed(NeighbourEmbedding(K, random_state=0).fit_transform, X)[0]
+    section.row("map, 10 columns, with its graph", f"{n:,}", f"{spent:.1f}", "", "", "")
     section.finish(args.write)
 
 
