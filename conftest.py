@@ -11,6 +11,7 @@ PAGES = {  # which pytest is given by name, and the module that each needs
     "docs/convolution.rst": "torch",
     "docs/networks.rst": "torch",
     "docs/book/networks.rst": "torch",
+    "docs/kinds/molecules.rst": "rdkit",
     "docs/coming_from/gpytorch.rst": "gpytorch",
     "docs/coming_from/series.rst": "tslearn",
 }

@@ -17,7 +17,7 @@ BENCHMARKS = ["vector_exp", "gram_products", "prepared_rows", "kmers", "strings"
               "deep_inducing",
               "neighbours", "neighbourhood", "knn_learners", "objects", "series_features",
               "series_machines", "signature_kernels", "bags",
-              "graphs", "trees",
+              "graphs", "trees", "chem",
               "weights", "multiple_kernels", "start_up", "checks", "read_tables", "memory",
               "tables", "fresh",
               "large_tables",

@@ -65,6 +65,22 @@ def sets(ax: Any) -> None:
         ax.plot(x, y, "o", ms=4.5, color=ORANGE)
 
 
+def molecule(ax: Any) -> None:
+    """A ring of six atoms with a group, which is what it shares with others."""
+    ring = [(4.6 + 2.3 * np.sin(a), 4 + 2.3 * np.cos(a)) for a in np.arange(6) * np.pi / 3]
+    for i in range(6):
+        ax.plot(*zip(ring[i], ring[(i + 1) % 6], strict=True), color=BLUE, lw=2)
+    for i in (0, 2, 4):
+        ends = [(4.6 + 0.8 * (x - 4.6), 4 + 0.8 * (y - 4)) for x, y in (ring[i], ring[i + 1])]
+        ax.plot(*zip(*ends, strict=True), color=BLUE, lw=1)
+    carbon, ends = (8.6, 4.0), ((8.6, 6.1), (10.4, 3.0))
+    ax.plot(*zip(ring[2], carbon, strict=True), color=ORANGE, lw=2)
+    for x, y in ends:
+        ax.plot(*zip(carbon, (x, y), strict=True), color=ORANGE, lw=2)
+        ax.text(x + 0.5 * (x > 9), y + (0.1 if y > 4 else -0.4), "O", color=ORANGE, ha="center",
+                va="bottom", weight="bold", fontsize=10)  # fmt: skip
+
+
 def names(ax: Any) -> None:
     """Two spellings of one name."""
     for y, letters, others in ((5.2, "Maier", (2, 3)), (2.2, "Meyer", (1, 2))):
@@ -155,6 +171,7 @@ def anything(ax: Any) -> None:
 KINDS: list[tuple[str, str, Callable[[Any], None]]] = [
     ("Tables", "kinds/tables", table), ("Texts", "kinds/texts", text),
     ("DNA, proteins", "kinds/sequences", sequence), ("Sets", "kinds/sets", sets),
+    ("Molecules", "kinds/molecules", molecule),
     ("Names, records", "kinds/records", names), ("Graphs", "graphs", graph),
     ("Series", "series", series), ("Bags", "bags", bags), ("Trees", "trees", tree),
     ("Images", "kinds/images", image), ("Audio", "kinds/audio", audio),

@@ -268,6 +268,7 @@ KERNELS = {
     "text": ("Spectrum(4, shortest=1).normalised()", "``Spectrum(6, shortest=1)``, the same"),
     "sequence": ("GappedKmer(6, 4).normalised()", None),
     "set": ("Jaccard()", None),
+    "molecule": ("Morgan()", None),
     "series": ("GlobalAlignment()", "``GlobalAlignment``, 275 points"),
 }
 LARGE = 15_000  # rows from which KernelRidge takes centres
