@@ -14,7 +14,8 @@ WRONG = ["a", None, ["a"], True, float("nan"), float("inf"), -1, object(), 1j]
 #: their samples cannot be read without the parameter, and the error is about the samples, or a
 #: function of pairs is called with whole samples, and the error is its own
 READS = {
-    ("RBF", "metric"), ("Centred", "sample"), ("Layered", "base"), ("FromFunction", "at_once")
+    ("RBF", "metric"), ("Centred", "sample"), ("Layered", "base"), ("FromFunction", "at_once"),
+    ("Tanimoto", "fingerprint"),
 }  # fmt: skip
 THINGS = [*cases.KERNELS, *cases.DISTANCES]
 

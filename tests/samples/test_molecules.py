@@ -11,7 +11,15 @@ import cases
 import mercer
 from mercer.distances import Tanimoto
 from mercer.kernels import AtomPairs, Descriptors, Morgan, Torsions, molecules
-from mercer.samples import as_samples, chemistry, joined, read, row_numbers
+from mercer.samples import (
+    as_samples,
+    chemistry,
+    descriptor_names,
+    joined,
+    kind_named,
+    read,
+    row_numbers,
+)
 
 Chem = pytest.importorskip("rdkit.Chem")
 
@@ -31,12 +39,56 @@ def test_smiles_inchi_and_objects_are_one_molecule():
     assert read([ASPIRIN])[0].name == "strings"  # a list of texts is not judged
 
 
+def test_objects_are_read_by_their_smiles_as_files_read_them(tmp_path):
+    """Explicit hydrogen atoms, which no text keeps, are none of the molecule."""
+    plain = ["CCO", "CCN", ASPIRIN, "C[C@H](N)C(=O)O"]
+    full = [Chem.AddHs(Chem.MolFromSmiles(text)) for text in plain]
+    for comparison in ALL:
+        X = as_samples(full, "molecules")
+        values = comparison(plain)
+        assert_array_equal(comparison(full, plain), values)
+        assert_array_equal(comparison(pickle.loads(pickle.dumps(X)), plain), values)
+    model = mercer.KernelRidge(kernel=Descriptors()).fit(full, [1.0, 2, 3, 4])
+    mercer.save(model, tmp_path / "model.mercer")
+    assert_array_equal(mercer.load(tmp_path / "model.mercer").predict(full), model.predict(full))
+
+
+def test_objects_that_rdkit_has_not_checked():
+    raw = [Chem.MolFromSmiles(text, sanitize=False) for text in ("CCO", "c1ccccc1")]
+    assert_array_equal(Morgan()(raw), Morgan()(["CCO", "c1ccccc1"]))
+    assert_array_equal(Morgan()([Chem.MolFromSmarts("CCO")], ["CCO"]), 1)
+    five = Chem.MolFromSmiles("CC(C)(C)(C)C", sanitize=False)
+    with pytest.raises(ValueError, match="Explicit valence for atom # 1 C, 5, is greater"):
+        Morgan()(["CCO", five])
+
+
+def test_what_only_looks_like_an_object_of_rdkit():
+    class Fake:
+        def GetNumHeavyAtoms(self):
+            return 1
+
+        def ToBinary(self):
+            return b""
+
+    with pytest.raises(ValueError, match="RDKit cannot write its SMILES: Python argument types"):
+        Morgan()([Fake()])
+
+
+def test_cells_of_other_types_have_a_fault():
+    kind = kind_named("molecules")
+    assert kind.fault("CCO") is None
+    for cell, said in [(2.5, "2.5"), ({"a"}, "a set"), ([1], "a list"), (b"CC", "bytes")]:
+        assert f"{said} is neither a text nor" in kind.fault(cell).replace("a bytes", "bytes")
+
+
 def test_a_salt_is_its_largest_part():
     X = as_samples(
         ["CC(=O)[O-].[Na+]", "[Na+].CC(=O)[O-]", "CC(=O)[O-]", "[Na+].[Cl-]"], "molecules"
     )
     assert row_numbers(X).tolist() == [0, 0, 0, 1]
     assert X.found[0].parts == 2
+    (water,) = as_samples(["InChI=1S/2H2O/h2*1H2"], "molecules").found
+    assert (water.smiles, water.parts) == ("O", 2)
     assert X.smiles()[3] == "[Na+]"
     assert_array_equal(Morgan()(["CC(=O)[O-].[Na+]"], ["CC(=O)[O-]"]), 1)
 
@@ -59,7 +111,9 @@ def test_ranks_between_many_different_values(monkeypatch):
 
 def test_mirror_images_are_equal_unless_stereo_is_read():
     left, right = "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O"
-    assert row_numbers(as_samples([left, right], "molecules")).tolist() == [0, 0]
+    X = as_samples([left, right, "N[C@@H](C)C(=O)O"], "molecules")
+    assert row_numbers(X).tolist() == [0, 1, 0]
+    assert len({*X.smiles()}) == 1
     for kernel in (Morgan, AtomPairs, Torsions):
         assert kernel()([left], [right]) == 1
         assert kernel(stereo=True)([left], [right]) < 1
@@ -112,6 +166,10 @@ def test_wrong_parameters():
         Tanimoto(fingerprint="ecfp")(["CC"])
     with pytest.raises((TypeError, ValueError), match="gamma="):
         Descriptors(-1.0)(["CC"])
+    for shape in [(2, 78, 4), (2, 79), (2, 79, 0), (3, 79, 4)]:
+        with pytest.raises(ValueError, match=r"quantiles has shape .*give \(2, 79, m\)"):
+            Descriptors(quantiles=np.zeros(shape))(["CC"])
+    assert len(as_samples(["CC"], "molecules").descriptors()[0]) == len(descriptor_names()) == 79
 
 
 def test_molecules_are_sliced_joined_and_pickled():

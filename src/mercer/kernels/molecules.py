@@ -23,6 +23,7 @@ from mercer.samples import (
     check_count,
     check_flag,
     check_positive,
+    descriptor_names,
 )
 
 KNOTS = 256  # values of a descriptor whose ranks are kept; others lie between them
@@ -277,6 +278,14 @@ class Descriptors(Kernel):
     def validate(self) -> None:
         if not (isinstance(self.gamma, str) and self.gamma == "scale"):
             check_positive("gamma", self.gamma)
+        if self.quantiles is None:
+            return
+        shape, count = np.shape(self.quantiles), len(descriptor_names())
+        if not (shape[:2] == (2, count) and shape[2:] > (0,)):
+            raise ValueError(
+                f"quantiles has shape {shape}: give (2, {count}, m), the values of {count} "
+                "descriptors and their ranks, or None to learn them."
+            )
 
     def bind(self, X: Molecules, y: object = None, sample_weight: Any = None) -> Self:
         self.validate()
@@ -329,5 +338,6 @@ def quantiles_of(values: np.ndarray, weights: np.ndarray | None = None) -> np.nd
 
 def ranks_of(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
     """The rank of each value in its column, 0.5 where there is none."""
-    ranks = [np.interp(v, *known) for v, known in zip(values.T, quantiles.swapaxes(0, 1))]
+    columns = zip(values.T, quantiles.swapaxes(0, 1), strict=True)
+    ranks = [np.interp(v, *known) for v, known in columns]
     return np.nan_to_num(np.array(ranks).T, nan=0.5)

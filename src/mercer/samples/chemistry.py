@@ -17,6 +17,14 @@ import numpy as np
 
 KEPT = 2**17  # texts whose molecules are remembered
 DIGITS = 9  # of a descriptor
+#: what is measured, by RDKit's names: its own list may grow, and files hold ranks of each
+PROPERTIES = """exactmw amw lipinskiHBA lipinskiHBD NumRotatableBonds NumHBD NumHBA NumHeavyAtoms
+    NumAtoms NumHeteroatoms NumAmideBonds FractionCSP3 NumRings NumAromaticRings NumAliphaticRings
+    NumSaturatedRings NumHeterocycles NumAromaticHeterocycles NumSaturatedHeterocycles
+    NumAliphaticHeterocycles NumSpiroAtoms NumBridgeheadAtoms NumAtomStereoCenters
+    NumUnspecifiedAtomStereoCenters labuteASA tpsa CrippenClogP CrippenMR chi0v chi1v chi2v chi3v
+    chi4v chi0n chi1n chi2n chi3n chi4n hallKierAlpha kappa1 kappa2 kappa3 Phi"""
+SURFACES = (("SlogP", 12), ("SMR", 10), ("PEOE", 14))
 
 
 class Fingerprint(NamedTuple):
@@ -70,7 +78,7 @@ def rdkit(reader: str = "A column of molecules") -> Any:
     return SimpleNamespace(
         Chem=Chem, quiet=rdBase.BlockLogs, depict=rdDepictor, draw=rdMolDraw2D,
         prints=rdFingerprintGenerator, descriptors=rdMolDescriptors, scaffolds=MurckoScaffold,
-        properties=rdMolDescriptors.Properties(),
+        properties=rdMolDescriptors.Properties(PROPERTIES.split()),
     )  # fmt: skip
 
 
@@ -123,6 +131,11 @@ class Molecule:
         return self._once("smiles", lambda mol: rdkit().Chem.MolToSmiles(mol, isomericSmiles=False))
 
     @property
+    def isomer(self) -> str:
+        """The same with stereochemistry and isotopes."""
+        return self._once("isomer", lambda mol: rdkit().Chem.MolToSmiles(mol))
+
+    @property
     def scaffold(self) -> str:
         """The Bemis-Murcko scaffold, as SMILES: rings and what links them; "" without rings."""
         return self._once("scaffold", lambda mol: rdkit().scaffolds.MurckoScaffoldSmiles(mol=mol))
@@ -146,15 +159,15 @@ def known(row: Any) -> Molecule:
     ImportError
         RDKit is not installed.
     """
-    text = row.strip() if isinstance(row, str) else None
-    found = None if text is None else _known.get(text)
+    # an object is read by its SMILES: files and pickles keep this text alone
+    text = row.strip() if isinstance(row, str) else _written(row)
+    found = _known.get(text)
     if found is None:
-        found = _read(row, text)
-        if text is not None:
-            if len(_known) >= KEPT:  # forget the older half
-                for old in list(islice(_known, KEPT // 2)):
-                    _known.pop(old, None)
-            _known[text] = found
+        found = _read(text)
+        if len(_known) >= KEPT:  # forget the older half
+            for old in list(islice(_known, KEPT // 2)):
+                _known.pop(old, None)
+        _known[text] = found
     return found
 
 
@@ -163,13 +176,21 @@ def is_rdkit(row: Any) -> bool:
     return hasattr(row, "GetNumHeavyAtoms") and hasattr(row, "ToBinary")
 
 
-def _read(row: Any, given: str | None) -> Molecule:
+def _written(mol: Any) -> str:
+    """The SMILES of an object of RDKit."""
     lib = rdkit()
     with lib.quiet():
-        text = lib.Chem.MolToSmiles(row) if given is None else given
-        if given is None:
-            mol = lib.Chem.Mol(row)
-        elif not text.isascii():
+        try:
+            return lib.Chem.MolToSmiles(mol)
+        except Exception as error:  # of many types, from C++
+            reason = (str(error).splitlines() or [""])[0]
+            raise NoMoleculeError(f"RDKit cannot write its SMILES: {reason}") from error
+
+
+def _read(text: str) -> Molecule:
+    lib = rdkit()
+    with lib.quiet():
+        if not text.isascii():
             mol = None
         elif text.startswith("InChI="):
             mol = lib.Chem.MolFromInchi(text)
@@ -177,10 +198,11 @@ def _read(row: Any, given: str | None) -> Molecule:
             mol = lib.Chem.MolFromSmiles(text)
         if mol is None:
             raise NoMoleculeError(_reason(text))
-        parts = lib.Chem.GetMolFrags(mol, asMols=True) if "." in text else (mol,)
-        if len(parts) > 1:
+        count = len(lib.Chem.GetMolFrags(mol))
+        if count > 1:
+            parts = lib.Chem.GetMolFrags(mol, asMols=True)
             mol = max(parts, key=lambda m: (m.GetNumHeavyAtoms(), lib.Chem.MolToSmiles(m)))
-        return Molecule(text, mol.ToBinary(), max(len(parts), 1))
+        return Molecule(text, mol.ToBinary(), max(count, 1))
 
 
 def _reason(text: str) -> str:
@@ -234,9 +256,7 @@ def _descriptors(mol: Any) -> np.ndarray:
 
 def descriptor_names() -> list[str]:
     """The names of `Molecule.descriptors`, as RDKit has them."""
-    surfaces = (("SlogP", 12), ("SMR", 10), ("PEOE", 14))
-    names = [f"{name}_VSA{i + 1}" for name, n in surfaces for i in range(n)]
-    return [*rdkit().properties.GetPropertyNames(), *names]
+    return [*PROPERTIES.split(), *(f"{name}_VSA{i + 1}" for name, n in SURFACES for i in range(n))]
 
 
 def bonds_of(molecule: Molecule) -> tuple[list[str], np.ndarray]:

@@ -159,8 +159,8 @@ def _(X: MatrixRows) -> np.ndarray:
 
 @_marks.register
 def _(X: Molecules) -> np.ndarray:
-    """By the largest parts without stereochemistry, which most kernels compare."""
-    return hash_labels(X.smiles())
+    """By the largest parts with their stereochemistry, which some kernels compare."""
+    return hash_labels([molecule.isomer for molecule in X.found])
 
 
 @_marks.register

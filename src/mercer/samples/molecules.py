@@ -137,6 +137,8 @@ class MoleculesKind(Kind):
         return float(known(item).size)
 
     def fault(self, item: Any) -> str | None:
+        if not (isinstance(item, str) or is_rdkit(item)):
+            return f"{describe_entry(item)} is neither a text nor a molecule of RDKit"
         try:
             known(item)
         except NoMoleculeError as error:
