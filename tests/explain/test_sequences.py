@@ -318,6 +318,9 @@ def test_what_is_no_sequence():
     model = SVC(kernel=Spectrum(2)).fit(X, y)
     with pytest.raises(ValueError, match=r"X\[1\] is '5': give sequences as texts"):
         letters(model, ["ACG", 5])
+    for wrong in (None, 3.5, "ACGT", {"a": "ACGT"}, np.array("ACGT")):
+        with pytest.raises(TypeError, match="give a list of sequences, or a data frame"):
+            letters(model, wrong)
     with pytest.raises(ValueError, match=r"alphabet='A': give a text of at least 2 letters"):
         variants(model, ["ACG"], alphabet="A")
     model = KernelClassifier(trials=2).fit(pd.DataFrame({"s": X}), y)

@@ -261,7 +261,7 @@ class _Given:
         else:
             function, names = model_function(model, None)
             explained = Explained(function, lambda rows: rows, {}, [function], None, names)
-            cells, column = list(X) if not isinstance(X, str) else [None], None
+            cells, column = _cells(X), None
         texts = ["" if cell is None and column is not None else _text(i, cell)
                  for i, cell in enumerate(cells)]  # fmt: skip
         names, weights = explained.output_names, None
@@ -296,6 +296,20 @@ class _Given:
                 made = _with_column(self.X, rows[start : start + MADE], self.column, part)
             found.append(self._answers(self.model.encode(made), len(part)))
         return np.concatenate(found)
+
+
+def _cells(X: Any) -> list:
+    """What a list of sequences holds."""
+    try:
+        found = None if isinstance(X, (str, bytes, dict, set)) else list(X)
+    except TypeError:  # it holds nothing
+        found = None
+    if found is None:
+        raise TypeError(
+            f"X is {str(X)[:40]!r}: give a list of sequences, or a data frame that has a column "
+            "of them."
+        )
+    return found
 
 
 def _weights_of(model: Any, of: object, names: list[str] | None) -> np.ndarray:
