@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import KernelRegressor
+from mercer import KernelClassifier, KernelRegressor
 from mercer.samples.molecules import has_grammar, look_like_molecules
+from mercer.selection.automatic.trials.rungs import Rungs
 from mercer.tables import TableEncoder, groups_of, infer_columns, read_columns
 
 MOLECULES = r"""CCO CC(=O)O c1ccccc1 CC(C)O CCN CC(=O)N CCOC(=O)C Cc1ccccc1 CC#N C1CCCCC1 CCCl CCBr
@@ -158,6 +159,39 @@ def test_equal_molecules_and_scaffolds_are_groups():
     assert groups_of(columns, values).tolist() == [0, 0, 1, 2, 3, 4, 4] * 2
     assert groups_of(columns, values, "scaffold").tolist() == [0, 0, 1, 1, 0, 0, 0] * 2
     assert groups_of(columns[1:], values) is None
+
+
+def test_rows_without_a_molecule_are_no_copies():
+    pytest.importorskip("rdkit")
+    columns, values = columns_of(["CCO", None, None, None, "OCC"], kind={"what": "molecule"})
+    assert groups_of(columns, values).tolist() == [0, 1, 2, 3, 0]
+    assert groups_of(columns, values, "scaffold").tolist() == [0, 1, 2, 3, 0]
+
+
+def test_groups_that_are_asked_for_may_be_single_rows():
+    pytest.importorskip("rdkit")
+    rings = [f"C1{'C' * n}C1" for n in range(1, 20)]
+    columns, values = columns_of(rings, kind={"what": "molecule"})
+    assert groups_of(columns, values) is None
+    assert groups_of(columns, values, "scaffold").tolist() == list(range(19))
+    X, y = pd.DataFrame({"what": rings}), np.arange(19.0)
+    model = KernelRegressor(trials=1, random_state=0).fit(X, y, groups="scaffold")
+    same = KernelRegressor(trials=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), same.predict(X))
+
+
+def test_folds_keep_copies_together_and_have_like_classes(monkeypatch):
+    pytest.importorskip("rdkit")
+    rows = [f"{'C' * n}{end}" for n in range(1, 31) for end in ("=O", "C1CC1")]
+    y = np.arange(60) % 12 == 0
+    X = pd.DataFrame({"what": [*rows, "O=C"]})  # methanal, of the rare class, twice
+    found = []
+    folds = Rungs.folds
+    monkeypatch.setattr(Rungs, "folds", lambda *a: found.append(folds(*a)) or found[-1])
+    KernelClassifier(trials=1, random_state=0).fit(X, [*y, True])
+    _, numbers = found[-1]
+    assert numbers[0] == numbers[60]
+    assert np.bincount(numbers[:60][y]).tolist() == [1] * 5
 
 
 def test_new_rows_are_read_as_the_training_rows():

@@ -80,7 +80,7 @@ class FitOptions:
     group
         A column of groups, such as patients: rows of one group are never on both sides of a split.
         It is not used to predict from. "scaffold": molecules with the same rings and links
-        between them. Equal molecules are always one group.
+        between them. Without --group and --time-column, equal molecules are one group.
     time_column
         A column of times: the latest rows are held out, as later rows are to be predicted.
     weight

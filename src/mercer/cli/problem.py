@@ -66,10 +66,11 @@ class Extras:
     weights: np.ndarray | None = None
     groups: np.ndarray | None = None
     times: np.ndarray | None = None
+    copies: np.ndarray | None = None  # which different molecules each row has, if some are equal
 
     def take(self, rows: np.ndarray) -> Extras:
         """The same for some of the rows."""
-        parts = (self.weights, self.groups, self.times)
+        parts = (self.weights, self.groups, self.times, self.copies)
         return Extras(*(part if part is None else part[rows] for part in parts))
 
 
@@ -121,23 +122,25 @@ def read_extras(
 def of_molecules(
     extras: Extras, options: FitOptions, columns: list[Column], values: dict[Any, np.ndarray]
 ) -> tuple[Extras, list[str]]:
-    """The same with the groups of equal molecules, or of one scaffold, if no others are given; and
-    what is said of them."""
+    """The same with the groups of one scaffold, or if there are no groups and times with the copies
+    of molecules; and what is said of them."""
     if extras.groups is not None or extras.times is not None:
         return extras, []
     by = SCAFFOLD if options.group == SCAFFOLD else ""
     groups = groups_of(columns, values, by)
-    if groups is None or len({*groups.tolist()}) < 2:
-        if by:
-            raise OptionError(
-                f"--group {by}: there is no column of that name, nor one of molecules of several "
-                "scaffolds."
-            )
+    count = 0 if groups is None else int(groups.max()) + 1
+    if by and count < 2:
+        raise OptionError(
+            f"--group {by}: there is no column of that name, nor one of molecules of several "
+            "scaffolds."
+        )
+    if groups is None or count < 2:
         return extras, []
-    count = len({*groups.tolist()})
+    if count == len(groups):
+        return extras, ["Each row has a scaffold of its own, so rows are held out at random."]
     what = "scaffolds" if by else "different molecules"
     said = f"The {len(groups):,} rows are of {count:,} {what}; each is on one side of a split."
-    return replace(extras, groups=groups), [said]
+    return replace(extras, **{"groups" if by else "copies": groups}), [said]
 
 
 def _times(values: np.ndarray, name: str) -> np.ndarray:
@@ -162,6 +165,7 @@ HELD, MOST_HELD = 0.2, 20_000
 MANY = 0.1  # different values, by rows, of a column that tells rows apart
 SHARED = 0.02  # share of rows to score on that are in the other table too, to be mentioned
 SCAFFOLD = "scaffold"  # --group, where there is no such column
+SAME_SIDE = "equal molecules are on one side of the split"
 FEWEST_ROWS = 10  # with fewer rows, nothing is held out
 FEW_HELD = 10  # rows, from which on a score says something
 
@@ -442,13 +446,19 @@ def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
         from mercer.machines import hold_out
 
         share = min(HELD, MOST_HELD / len(X))
-        rows, others = hold_out(len(X), y, problem.task, share, options.seed)
+        copies = np.arange(len(X)) if extras.copies is None else extras.copies
+        first = np.unique(copies, return_index=True)[1]
+        _, chosen = hold_out(len(first), y[first], problem.task, share, options.seed)
+        held = np.isin(copies, copies[first[chosen]])
+        rows, others = np.flatnonzero(~held), np.flatnonzero(held)
+        if extras.copies is not None and not len(others):  # each class is of one molecule
+            rows, others = Related(groups=copies).hold_out(HELD, options.seed)
     else:
         rows, others = related.hold_out(HELD, options.seed)
+    if related is not None or extras.copies is not None:
         _check_parts(y, rows, others, problem.task, options)
     numbers = problem.rows[rows], problem.rows[others]
-    # copies are few, and err no more alike than other rows
-    groups = None if options.group is None else np.asarray(extras.groups)[others]
+    groups = None if extras.groups is None else extras.groups[others]
     return Split(X[rows], y[rows], extras.take(rows), numbers, X[others], y[others], groups)
 
 
@@ -456,7 +466,8 @@ def _check_parts(
     y: np.ndarray, rows: np.ndarray, others: np.ndarray, task: str, options: FitOptions
 ) -> None:
     """Refuse a split in which a class is only among the rows that are held out."""
-    option = "--group" if options.group is not None else "--time-column"
+    option = "--time-column" if options.time_column is not None else SAME_SIDE
+    option = option if options.group is None else "--group"
     if task == "classification":
         new = sorted(set(y[others].tolist()) - set(y[rows].tolist()), key=str)
         if new or len(set(y[rows].tolist())) < 2:

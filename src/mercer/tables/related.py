@@ -8,7 +8,7 @@ much: here whole groups are held out, or later rows than those that a fit learns
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -32,7 +32,7 @@ def groups_of(
     """The group of each row, by columns whose equal values are written in several ways, such as
     molecules: copies, or the larger groups that are called ``by`` ("scaffold").
 
-    None if there is no such column, or if no two rows are of one group.
+    None if there is no such column, or if no two rows are copies.
     """
     found = [c.of.groups(c, values[c.name], by) for c in columns if c.used]
     told = [texts for texts in found if texts is not None]
@@ -40,7 +40,7 @@ def groups_of(
         return None
     rows = list(zip(*told))
     numbers = {row: i for i, row in enumerate(dict.fromkeys(rows))}
-    return np.array([numbers[row] for row in rows]) if len(numbers) < len(rows) else None
+    return np.array([numbers[row] for row in rows]) if by or len(numbers) < len(rows) else None
 
 
 def hold_trends(columns: Iterable[Column]) -> bool:
@@ -57,6 +57,7 @@ class Related:
     groups: np.ndarray | None = None  # the number of each row's group
     #: the rank of each row in time; rows of the same time have the same one
     times: np.ndarray | None = None
+    copies: bool = False  # whether groups are of copies, which are few: folds have like classes
 
     def __post_init__(self) -> None:
         name, codes = ("times", self.times) if self.groups is None else ("groups", self.groups)
@@ -94,7 +95,8 @@ class Related:
 
     def take(self, rows: np.ndarray) -> Self:
         """The same for some of the rows."""
-        return type(self)(*(x if x is None else x[rows] for x in (self.groups, self.times)))
+        groups, times = (x if x is None else x[rows] for x in (self.groups, self.times))
+        return replace(self, groups=groups, times=times)
 
     def hold_out(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows to fit to, and rows to score on: about ``share`` of them, both in order."""

@@ -155,7 +155,8 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
             of the columns are inferred from the other rows, without their weights.
         groups : array-like of shape (n,) or "scaffold", optional
             Rows of one group, such as a patient, are never in two folds of the search. "scaffold":
-            molecules of one Bemis-Murcko scaffold are one group. Equal molecules always are one.
+            molecules of one Bemis-Murcko scaffold are one group. Without groups and times, equal
+            molecules are one group.
         times : array-like of shape (n,), optional
             Numbers, dates or texts that sort by time: each of three periods is predicted from the
             rows before it. Penalties are still chosen by leaving out single rows.
@@ -238,7 +239,8 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
                     f'groups={by!r}: give one value for each row, or "scaffold" for a table with '
                     "molecules of several scaffolds."
                 )
-            related = None if found is None or not np.ptp(found) else Related(groups=found)
+            if found is not None and 0 < found.max() < n - 1:
+                related = Related(groups=found, copies=not by)
         self.notices_ = column_notices(self.columns_) + self._said_of_form(X, table)
         if np.all(y == y[0]):
             self.notices_.append("The target is constant, so the prediction is constant too.")

@@ -191,7 +191,9 @@ class MoleculeColumns(ObjectColumns):
         if by not in ("", "scaffold"):
             return None
         X = as_samples(self.cells(column, values), self.samples.name, reader="this table")
-        return X.scaffolds() if by else X.smiles()
+        keys = X.scaffolds() if by else X.smiles()
+        missing = missing_values(values)  # of which none is a copy of another
+        return [f"row {i}" if missing[i] else key for i, key in enumerate(keys)]
 
 
 class SetColumns(ObjectColumns):

@@ -111,16 +111,20 @@ class Rungs:
         k = min(self.count_folds(count), len(judged))
         folds = np.full(len(rows), SPARED)
         given, related = self.settings, self.settings.related
-        if related is not None:
+        if related is not None and not related.copies:
             of = rows if self.timed else judged  # what is spared comes before all periods
             folds[np.searchsorted(rows, of)] = related.folds(of, k, given.seed)
             folds[~np.isin(rows, judged)] = SPARED
             return rows, folds
-        random = np.random.default_rng(given.seed).permutation(len(judged))
-        random = random[np.argsort(given.task.strata(given.y[judged[random]]), kind="stable")]
-        part = max(JUDGED_PART, -(-len(judged) // MOST_JUDGED)) if k == 1 else k
-        numbers = np.arange(len(judged)) % part
-        folds[np.searchsorted(rows, judged[random])] = np.where(numbers < k, numbers, -1)
+        first = of = np.arange(len(judged))
+        if related is not None and related.groups is not None:  # copies are with the first of them
+            _, first, of = np.unique(related.groups[judged], return_index=True, return_inverse=True)
+        random = np.random.default_rng(given.seed).permutation(len(first))
+        strata = given.task.strata(given.y[judged[first[random]]])
+        part = max(JUDGED_PART, -(-len(first) // MOST_JUDGED)) if k == 1 else k
+        numbers = np.empty(len(first), int)
+        numbers[random[np.argsort(strata, kind="stable")]] = np.arange(len(first)) % part
+        folds[np.searchsorted(rows, judged)] = np.where(numbers < k, numbers, -1)[of]
         return rows, folds
 
     def divided(self, rows: np.ndarray, folds: np.ndarray) -> np.ndarray:
