@@ -148,12 +148,12 @@ def test_a_learner_tiles_and_a_model_file(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"substitution": "PAM30"}, "substitution='PAM30'|substitution=PAM30"),
+        ({"substitution": "PAM30"}, "substitution='PAM30': give 'BLOSUM62'"),
         ({"substitution": (5,)}, "substitution="), ({"substitution": (5, "x")}, "substitution="),
         ({"substitution": {}}, "substitution="), ({"substitution": {"ABC": 1}}, "pairs of symbols"),
         ({"substitution": {"AC": 1.0}}, "no score for 'A' and 'A'"),
         ({"substitution": {"AA": 1, "AC": 1, "CA": 2, "CC": 1}}, "two scores for 'C' and 'A'"),
-        ({"substitution": (np.inf, 0)}, "finite scores|substitution="),
+        ({"substitution": (np.inf, 0)}, r"substitution=\(inf, 0\): give finite scores"),
         ({"beta": 50.0}, "beta=50.0: times the largest score, 11, it must be at most 200"),
         ({"beta": 0}, "beta=0"), ({"open": -1}, "open=-1"), ({"extend": np.nan}, "extend=nan"),
     ],

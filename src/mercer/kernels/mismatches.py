@@ -180,7 +180,8 @@ class GappedKmer(Counting):
 
     def _values(self, symbols: int) -> tuple[list[int], int]:
         """g(h) as whole numbers, and what they are divided by."""
-        g, divisor = _window_values(self.l, self.k, self.filter, symbols)
+        l, k = int(self.l), int(self.k)  # NumPy's integers would overflow
+        g, divisor = _window_values(l, k, self.filter, int(symbols))
         return [v if h <= self.most_mismatches else 0 for h, v in enumerate(g)], divisor
 
     def patterns(self, X: Strings) -> Iterator[Pattern]:
