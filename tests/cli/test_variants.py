@@ -85,6 +85,7 @@ def test_variants_of_files(capsys):
     Path("v.vcf").write_text(
         "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\n"
         f"new0\t21\t.\t{text[0][20]}\tA,C\t9\nnew1\t5\trs1\t{text[1][4:7]}\t{text[1][4]}\t9\n"
+        f"new2\t3\t.\t{text[2][2]}\t.\t9\n"
     )
     assert command("variants", "m.mercer", "new.fa", "--variants", "v.csv", "-o", "a.csv") == 0
     found = pl.read_csv("a.csv")
@@ -118,7 +119,7 @@ def test_wrong_variants_are_named_with_their_rows(capsys):
         "the position is '51'", "the position is 'x'", "'<DEL>': give letters, or - for none.",
     ]):  # fmt: skip
         assert f"v.csv, row {i + 1}: {what}" in said
-    assert "1 more rows are wrong" in said
+    assert "1 more row is wrong" in said
     Path("v.csv").write_text(f"id,position,reference,alternative\n{rows[-1]}\n")
     code, said = printed(
         capsys, "variants", "m.mercer", "new.fa", "--variants", "v.csv", "-o", "a.csv"
@@ -154,6 +155,31 @@ def test_wrong_options_are_named(capsys, arguments, code, said):
     found = printed(capsys, "variants", "m.mercer", "new.fa", *arguments)
     assert (found[0], said in found[1]) == (code, True), found
     assert not Path("v.csv").exists()
+
+
+def test_a_point_is_no_deletion(capsys):
+    """Neither in VCF, where it says that there is no variant, nor elsewhere."""
+    Path("v.vcf").write_text("##fileformat=VCFv4.2\nnew9\t1\t.\tA\t.\n")
+    call = ("variants", "m.mercer", "new.fa", "--variants", "v.vcf", "-o", "a.csv")
+    code, said = printed(capsys, *call)
+    assert (code, "v.vcf has no rows" in said) == (3, True)
+    Path("v.csv").write_text("id,position,alternative\nnew0,1,.\n")
+    call = ("variants", "m.mercer", "new.fa", "--variants", "v.csv", "-o", "b.csv")
+    code, said = printed(capsys, *call)
+    assert (code, "row 1: '.': give letters, or - for none." in said) == (3, True)
+
+
+@pytest.mark.parametrize("name", ["x", "id", "change"])
+def test_columns_to_keep_are_checked_before_anything_is_scored(capsys, monkeypatch, name):
+    Path("t.csv").write_text(f"id,sequence,change\na,{MOTIF},1\n")
+
+    def scored(*_, **__):
+        raise AssertionError("scored")
+
+    monkeypatch.setattr("mercer.explain.variants", scored)
+    call = ("variants", "m.mercer", "t.csv", "-o", "v.csv", "--keep", name)
+    code, said = printed(capsys, *call)
+    assert (code, f"--keep {name}: " in said) == (3, True)
 
 
 def test_models_of_other_data(capsys):

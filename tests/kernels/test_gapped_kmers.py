@@ -203,5 +203,7 @@ def test_features_where_no_weight_is_negative():
     ],
 )  # fmt: skip
 def test_wrong_parameters_are_named(name, value, message):
-    with pytest.raises((TypeError, ValueError), match=f"{re.escape(f'{name}={value!r}')}: .*{message}"):
+    with pytest.raises(
+        (TypeError, ValueError), match=f"{re.escape(f'{name}={value!r}')}: .*{message}"
+    ):
         GappedKmer(6, 4, **{name: value})(["ACGTACGT"])

@@ -99,7 +99,10 @@ class SequenceFile(Lines):
 
 
 class VariantFile(Lines):
-    """The columns chrom, position, reference and alternative of a .vcf file."""
+    """The columns chrom, position, reference and alternative of a .vcf file.
+
+    Rows whose ALT is a point have no variant, and are left out.
+    """
 
     def _data(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         for i, line in lines:
@@ -109,7 +112,8 @@ class VariantFile(Lines):
                         f"{self.source.label}, line {i}: it is {line[:SHOWN]!r}, but a variant of "
                         "VCF has CHROM, POS, ID, REF and ALT, with tabs between them."
                     )
-                yield i, line
+                if line.split("\t", 5)[4] != ".":
+                    yield i, line
 
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
         rows = [line.split("\t")[:5] for _, line in lines]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,9 @@ def score_variants(options: VariantOptions) -> int:
     frame = tables.frame([str(name) for name in getattr(model, "feature_names_in_", [])])
     column = _column(model, frame, tables, options)
     texts = frame[column].cast(pl.String).fill_null("").to_list()
+    kept = kept_columns(frame, options.keep, tables.label, suffix)
+    several = classes if options.of is None and len(classes) > 2 else None
+    _refuse_twice(kept, [*COLUMNS, *_outputs(several)])
     names = _names(frame, column)
     X = frame if getattr(model, "columns_", None) else texts
     changes = None if options.variants is None else _changes(options, reading, names, texts)
@@ -82,7 +85,6 @@ def score_variants(options: VariantOptions) -> int:
         if options.picture is not None:
             tell("Drawing")
             _draw(options, model, X, column, found, names)
-    kept = kept_columns(frame, options.keep, tables.label, suffix)
     frames = iter([_table(found, names, kept)])
     with written_whole(options.output) as file:
         rows = write_frames(file, frames, suffix, False)
@@ -179,7 +181,8 @@ def _changes(
         except TableError as error:
             faults.append(TableError(f"{label}, row {i + 1}: {error}"))
     if len(faults) > SAID:
-        faults = [*faults[:SAID], TableError(f"{len(faults) - SAID:,} more rows are wrong.")]
+        more = counted(len(faults) - SAID, "more row is", "more rows are")
+        faults = [*faults[:SAID], TableError(f"{more} wrong.")]
     refuse(faults)
     return found
 
@@ -214,7 +217,7 @@ def _change(
 
 def _letters(cell: str) -> str:
     """The letters of a reference or an alternative; a blank or a - stands for none."""
-    found = cell.strip().strip("-.")
+    found = cell.strip().strip("-")
     if found and not found.isalpha():
         raise TableError(f"{cell!r}: give letters, or - for none.")
     return found
@@ -227,15 +230,23 @@ def _table(found: VariantScores, names: Sequence[str], kept: dict[str, pl.Series
         "reference": [text or "-" for text in found.references],
         "alternative": [text or "-" for text in found.alternatives],
     }  # fmt: skip
-    values = {"before": found.before, "after": found.after, "change": found.changes}
-    for what, each in values.items():
-        outputs = found.output_names
-        ending = [""] if outputs is None else [f"_{name}" for name in outputs]
-        table |= {what + end: v for end, v in zip(ending, np.atleast_2d(each.T))}
-    for name in kept:
-        if name in table:
-            raise TableError(f"--keep {name}: the variants have a column of that name.")
+    values = (found.before, found.after, found.changes)
+    numbers = np.concatenate([np.atleast_2d(each.T) for each in values])
+    table |= dict(zip(_outputs(found.output_names), numbers))
+    _refuse_twice(kept, table)
     return pl.DataFrame(table | {name: cells.gather(found.rows) for name, cells in kept.items()})
+
+
+def _outputs(names: Sequence[str] | None) -> list[str]:
+    """The columns of the outputs of a model, which have names if there are several."""
+    endings = [""] if names is None else [f"_{name}" for name in names]
+    return [what + end for what in ("before", "after", "change") for end in endings]
+
+
+def _refuse_twice(kept: Iterable[str], columns: Container[str]) -> None:
+    for name in kept:
+        if name in columns:
+            raise TableError(f"--keep {name}: the variants have a column of that name.")
 
 
 def _strength(found: VariantScores) -> np.ndarray:
