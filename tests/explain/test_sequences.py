@@ -1,10 +1,13 @@
 """Letters and variants of sequences, against the sums that they are and models that predict."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -295,6 +298,67 @@ def test_letters_of_either_case_and_other_letters():
     assert_array_equal(empty.values[1], 0)
 
 
+class Lengths(RegressorMixin, BaseEstimator):
+    """A model of which nothing is known but what it predicts: how often A stands in a text."""
+
+    def predict(self, X):
+        return np.array([text.upper().count("A") for text in X], float)
+
+
+def test_capitals_that_are_not_of_the_alphabet_are_replaced_by_capitals():
+    seen = []
+
+    class Seen(Lengths):
+        def predict(self, X):
+            seen.extend(X)
+            return super().predict(X)
+
+    letters(Seen(), ["NAn"], alphabet="ACGT")
+    assert {text[0] for text in seen[1:]} == set("NACGT")
+    assert {text[2] for text in seen[1:]} == set("nacgt")
+
+
+def test_the_alphabet_is_that_of_the_training_sequences():
+    """Not of the rows of one call, which may have few letters."""
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 30)) for _ in range(40)]
+    y, few = np.arange(40) % 2, "GATTACA"
+    frame = pl.DataFrame({"s": X, "a": rng.normal(size=40)})
+    own = Spectrum(2).normalised().on("s") + RBF(1.0).on("a")
+    proteins = set("ACDEFGHIKLMNPQRSTVWY")
+    for model in (SVC(kernel=Spectrum(2)), SVC(kernel=EditRBF())):
+        assert set(variants(model.fit(X, y), [few]).alternatives) == proteins
+    new = pl.DataFrame({"s": [few], "a": [0.0]})
+    for model in (SVC(kernel=own), KernelClassifier(trials=2, kind={"s": "sequence"})):
+        found = variants(model.fit(frame, y), new, column="s")
+        assert set(found.alternatives) == proteins
+    X, y, _ = made(40)
+    model = SVC(kernel=Spectrum(2)).fit(X, y)
+    assert set(variants(model, ["SYVKRMDHG"]).alternatives) <= set("ACGT")
+    rna = SVC(kernel=Spectrum(2)).fit([text.replace("T", "U") for text in X], y)
+    assert set(variants(rna, ["ACGA"]).alternatives) == set("ACGU")
+
+
+def test_the_alphabet_of_a_model_that_does_not_tell_its_training_sequences():
+    found = {text: set(variants(Lengths(), [text]).alternatives)
+             for text in ("SYVKRMDHG", "GATTRCA", "NNNA", "GAUU", "ACGEFL")}  # fmt: skip
+    assert len(found.pop("SYVKRMDHG")) == len(found.pop("ACGEFL")) == 20
+    assert variants(Lengths(), ["", ""], [(1, 0, "", "AA")]).changes == [2]
+    assert found == {"GATTRCA": set("ACGT"), "NNNA": set("CGT"), "GAUU": set("ACGU")}
+
+
+def test_changed_sequences_are_made_a_part_at_a_time(monkeypatch):
+    monkeypatch.setattr("mercer.explain.sequences.MADE_LETTERS", 100_000)
+    text = "ACGT" * 500
+    expected = variants(Lengths(), [text[:40]]).changes
+    tracemalloc.start()
+    found = variants(Lengths(), [text])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 5e6  # all of them have 12e6 letters
+    assert_array_equal(found.changes[:120], expected)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -323,6 +387,10 @@ def test_what_is_no_sequence():
             letters(model, wrong)
     with pytest.raises(ValueError, match=r"alphabet='A': give a text of at least 2 letters"):
         variants(model, ["ACG"], alphabet="A")
+    for given in ({"width": 0}, {"width": -1}, {"width": 1.5}, {"width": 3, "most": -1}):
+        name = [*given][-1]
+        with pytest.raises(ValueError, match=rf"{name}={given[name]}: give a whole number >= 1"):
+            letters(model, ["ACG"]).strongest(**given)
     model = KernelClassifier(trials=2).fit(pd.DataFrame({"s": X}), y)
     with pytest.raises(ValueError, match="give a data frame with the column of sequences"):
         letters(model, X)

@@ -199,7 +199,8 @@ def test_features_where_no_weight_is_negative():
         ("mismatches", 1.5, "None for l - k"), ("mismatches", "3", "None for l - k"),
         ("filter", "trunc", "'full' or 'truncated' or None"), ("filter", 2, "'full' or"),
         ("weights", "center", "give 'centre' or None"), ("half_life", 0, "finite number > 0"),
-        ("half_life", np.inf, "finite number > 0"), ("peak", 0, "integer >= 1"), ("peak", 2.5, "integer >= 1"),
+        ("half_life", np.inf, "finite number > 0"), ("peak", 0, "integer >= 1"),
+        ("peak", 2.5, "integer >= 1"),
     ],
 )  # fmt: skip
 def test_wrong_parameters_are_named(name, value, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,12 +14,23 @@ from mercer.explain.exact import separated_summands
 from mercer.explain.game import Explainable, Explained, explained_model, model_function
 from mercer.kernels import NotSeparable
 from mercer.learners.base import KernelSum
-from mercer.samples import SamplesLike, column_names, frame_of, is_frame, is_whole
+from mercer.samples import (
+    EncodedColumns,
+    SamplesLike,
+    Strings,
+    Table,
+    check_count,
+    column_names,
+    frame_of,
+    is_frame,
+    is_whole,
+)
 from mercer.threads import raise_if_stopped
 
-MADE = 4096  # sequences that a model is asked for at a time
+MADE, MADE_LETTERS = 4096, 1 << 25  # sequences that a model is asked for at a time, and letters
 DNA, RNA, PROTEIN = "ACGT", "ACGU", "ACDEFGHIKLMNPQRSTVWY"
-NUCLEOTIDES = set("ACGTUNRYSWKMBDHV-.*")  # and letters for several of them
+BASES = set("ACGTU")
+NUCLEOTIDES = BASES | set("NRYSWKMBDHV-.*")  # and letters for several of them
 LETTERS = re.compile(r"[A-Za-z*.-]*")
 
 Change = tuple[int, int, str, str]  # row, place, reference, alternative
@@ -57,6 +69,8 @@ class LetterValues:
         >>> found.strongest(3)
         [('ACA', 15.0), ('ATT', 6.0)]
         """
+        check_count("width", width, optional=False)
+        check_count("most", most, optional=False)
         pieces = []
         for text, values in zip(self.sequences, self.values):
             first = values if values.ndim == 1 else values[:, 0]
@@ -125,7 +139,8 @@ def letters(
     column : str, optional
         The column of sequences of a table. None finds it, if there is only one.
     alphabet : str, optional
-        The letters that replace others. None: those of DNA, RNA or proteins, as the sequences are.
+        The letters that replace others. None: those of DNA, RNA or proteins, as the training
+        sequences are. Of a model that does not tell them, as the sequences of X are.
     of : label, optional
         The class whose output is explained alone.
 
@@ -227,12 +242,11 @@ def variants(
     """
     given = _Given.read(model, X, column, of)
     if changes is None:
-        found = list(_all_changes(given.texts, _alphabet(given.texts, alphabet)))
+        found = list(_all_changes(given.texts, given.alphabet(alphabet)))
     else:
         found = [_checked(given.texts, i, change) for i, change in enumerate(changes)]
     rows = np.array([row for row, *_ in found], int)
-    texts = _changed(given.texts, found)
-    before, after = given.outputs()[rows], given.of_made(rows, texts)
+    before, after = given.outputs()[rows], given.of_made(found)
     places = np.array([place for _, place, _, _ in found], int)
     olds, news = [old for *_, old, _ in found], [new for *_, new in found]
     before, after = given.named(before), given.named(after)
@@ -285,17 +299,55 @@ class _Given:
         found = np.asarray(self.model.function(encoded), float).reshape(n, count)
         return found if self.weights is None else found @ self.weights
 
-    def of_made(self, rows: np.ndarray, texts: list[str]) -> np.ndarray:
-        """What the model answers for these rows of X with other sequences, (n, outputs)."""
+    def of_made(self, changes: list[Change]) -> np.ndarray:
+        """What the model answers after each change, (n, outputs)."""
         found = [np.empty((0, len(self.output_names or [""])))]
-        for start in range(0, len(rows), MADE):
+        step = max(1, min(MADE, MADE_LETTERS // max([1, *map(len, self.texts)])))
+        for start in range(0, len(changes), step):
             raise_if_stopped()
-            part = texts[start : start + MADE]
+            own = changes[start : start + step]
+            part = [self.texts[row][:place] + new + self.texts[row][place + len(old) :]
+                    for row, place, old, new in own]  # fmt: skip
             made: Any = part
             if self.column is not None:
-                made = _with_column(self.X, rows[start : start + MADE], self.column, part)
+                rows = np.array([row for row, *_ in own])
+                made = _with_column(self.X, rows, self.column, part)
             found.append(self._answers(self.model.encode(made), len(part)))
         return np.concatenate(found)
+
+    def alphabet(self, alphabet: str | None) -> str:
+        """The letters that replace others."""
+        if alphabet is not None:
+            if not isinstance(alphabet, str) or len(set(alphabet)) < 2:
+                raise ValueError(f"alphabet={alphabet!r}: give a text of at least 2 letters.")
+            return alphabet
+        own = Counter("".join(self.texts).upper())
+        known = self._training_letters() or own
+        bases = sum(known[letter] for letter in BASES)
+        if not known.keys() <= NUCLEOTIDES or 2 * bases < known.total() - known["N"]:
+            return PROTEIN
+        of = own if own["T"] + own["U"] else known
+        return RNA if of["U"] > of["T"] else DNA
+
+    def _training_letters(self) -> Counter:
+        """The letters, as capitals, of the training sequences that the model has kept."""
+        kept = [f.stored for f in self.model.summands if isinstance(f, KernelSum)]
+        if self.model.background is not None:
+            kept.append(self.model.background.rows)
+        found: Counter = Counter()
+        for rows in kept:
+            parts = [rows]
+            if isinstance(rows, Table):
+                parts = [part for (_, names), part in zip(rows.groups, rows.parts)
+                         if self.column in names]  # fmt: skip
+            elif isinstance(rows, EncodedColumns):
+                parts = [rows.objects.get(j) for j in self.model.columns.get(self.column, ())]
+            for part in parts:
+                if isinstance(part, Strings) and part.form == "text":
+                    counts = np.bincount(part.values, minlength=len(part.alphabet)).tolist()
+                    for letter, count in zip(part.alphabet, counts):
+                        found[letter.upper()] += count
+        return +found
 
 
 def _cells(X: Any) -> list:
@@ -403,10 +455,9 @@ def _window_kernels(given: _Given) -> list[tuple[KernelSum, Any, float]]:
 
 def _by_substitutions(given: _Given, outputs: np.ndarray, alphabet: str | None) -> list[np.ndarray]:
     """The output less its mean over all other letters, place by place."""
-    known = _alphabet(given.texts, alphabet)
-    found = list(_all_changes(given.texts, known, every=True))
+    found = list(_all_changes(given.texts, given.alphabet(alphabet), every=True))
     rows = np.array([row for row, *_ in found], int)
-    after = given.of_made(rows, _changed(given.texts, found))
+    after = given.of_made(found)
     lengths = np.array([len(text) for text in given.texts], int)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     letter = starts[rows] + np.array([place for _, place, _, _ in found], int)
@@ -420,32 +471,13 @@ def _by_substitutions(given: _Given, outputs: np.ndarray, alphabet: str | None) 
 # --- changes --------------------------------------------------------------------------------------
 
 
-def _alphabet(texts: Sequence[str], alphabet: str | None) -> str:
-    if alphabet is not None:
-        if not isinstance(alphabet, str) or len(set(alphabet)) < 2:
-            raise ValueError(f"alphabet={alphabet!r}: give a text of at least 2 letters.")
-        return alphabet
-    whole = "".join(texts).upper()
-    if not set(whole) <= NUCLEOTIDES:
-        return PROTEIN
-    return RNA if whole.count("U") > whole.count("T") else DNA
-
-
 def _all_changes(texts: Sequence[str], alphabet: str, every: bool = False) -> Iterable[Change]:
     """All other letters of the alphabet for each letter that is of it, or for ``every`` letter."""
     for row, text in enumerate(texts):
         for place, old in enumerate(text):
-            known = alphabet if old in alphabet else alphabet.lower()
+            known = alphabet.lower() if old.islower() and old not in alphabet else alphabet
             if old in known or every:
                 yield from ((row, place, old, new) for new in known if new != old)
-
-
-def _changed(texts: Sequence[str], changes: Iterable[Change]) -> list[str]:
-    """The sequence after each change."""
-    return [
-        texts[row][:place] + new + texts[row][place + len(old) :]
-        for row, place, old, new in changes
-    ]
 
 
 def _checked(texts: Sequence[str], i: int, change: tuple) -> Change:
