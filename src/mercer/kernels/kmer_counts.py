@@ -109,8 +109,11 @@ class Windows(NamedTuple):
 
     def weights_of(self, pattern: Pattern) -> np.ndarray:
         """The weight of each window that is counted."""
-        kept = self.places(pattern.window)[self.kept(pattern)]
-        return np.ones(len(kept)) if self.weights is None else self.weights[kept]
+        kept = self.kept(pattern)
+        if self.weights is not None:
+            return self.weights[self.places(pattern.window)[kept]]
+        windows = np.maximum(np.diff(self.starts) - pattern.window + 1, 0).sum()
+        return np.ones(windows if isinstance(kept, slice) else np.count_nonzero(kept))
 
     def numbers(self, pattern: Pattern, digits: slice, base: int) -> np.ndarray:
         """Some of the symbols of each window that is counted, as the digits of a number."""

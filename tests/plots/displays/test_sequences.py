@@ -45,6 +45,7 @@ def test_the_strongest_stretch_of_a_long_sequence():
     assert first <= 150 < last
     assert f"letters {first + 1} to {last}" in drawn.axes_[0].get_title()
     SequenceDisplay([""], [[]]).plot()
+    SequenceDisplay(["aß"], [[1, 2]]).plot().figure_.canvas.draw()  # ß as a capital is SS
     SequenceDisplay(["é 😀\0"], [[1, 2, 3, 4]]).plot().figure_.canvas.draw()
 
 
@@ -60,6 +61,11 @@ def test_several_classes_are_drawn_one_by_one():
     ("given", "message"),
     [
         ({"sequences": ["AC"], "values": [[1.0]]}, "one number for each letter of each sequence"),
+        (
+            {"sequences": ["", "AC"], "values": [[], [1, np.nan]]},
+            r"values\[1\] holds nan: give fin",
+        ),
+        ({"sequences": ["A"], "values": [[np.inf]]}, r"values\[0\] holds inf: give finite numbers"),
         ({"sequences": [], "values": []}, "one number for each letter"),
         ({"sequences": ["A"], "values": [[1.0]], "names": ["a", "b"]}, "names has 2 entries for 1"),
     ],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.explain import LetterValues, VariantScores, letters, variants
-from mercer.plots.displays.display import NAMES, Panels, display
+from mercer.plots.displays.display import NAMES, Panels, display, drawable
 from mercer.plots.marks import COLOURS, colour, diverging
 from mercer.samples import SamplesLike
 
@@ -67,6 +67,9 @@ class SequenceDisplay(Panels):
         ]
         if len(self.sequences) != len(self.values) or wrong or not self.sequences:
             raise ValueError("values: give one number for each letter of each sequence.")
+        for i, each in enumerate(self.values):
+            if each.size:
+                drawable(f"values[{i}]", each, 1)
         if self.names is not None and len(self.names) != len(self.sequences):
             raise ValueError(
                 f"names has {len(self.names)} entries for {len(self.sequences)} sequences."
@@ -176,7 +179,8 @@ class SequenceDisplay(Panels):
 
 
 def _colour(letter: str) -> str:
-    return BASES.get(letter.upper(), COLOURS[ord(letter.upper()) % len(COLOURS)])
+    capital = letter.upper()[0]  # that of ß has two letters
+    return BASES.get(capital, COLOURS[ord(capital) % len(COLOURS)])
 
 
 @cache
