@@ -567,6 +567,22 @@ def test_columns_of_other_names_and_the_same_values():
         assert reasons[name] == "the first table has no such column"
 
 
+@pytest.mark.parametrize("other", [True, False])
+def test_columns_of_the_same_values_and_another_meaning_are_left_out(other):
+    """Places of birth and of residence have the same values, and agree by chance."""
+    A, B, truth = tables()
+    moved = B["place"].sample(frac=1, random_state=0).to_numpy()
+    A, B = A.rename(columns={"place": "birthplace"}), B.drop(columns="place").assign(home=moved)
+    if other:  # and no column has a common name
+        B = B.rename(columns=lambda name: f"{name} of b")
+    model = RecordLinkage().fit(A, B)
+    assert f1(model.pairs_, truth) > 0.95
+    reasons = {column.name: column.reason for column in model.left_out_}
+    assert "agrees by chance alone" in reasons["birthplace"]
+    with pytest.raises(ValueError, match="kind: note is a column of one table alone"):
+        RecordLinkage(kind={"note": "text"}).fit(A.assign(note="x"), B)
+
+
 def test_tables_without_a_common_column():
     A, B, _ = tables()
     other = B.rename(columns=lambda name: f"{name}s of b").map(lambda cell: f"no {cell}")

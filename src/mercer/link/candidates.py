@@ -22,7 +22,7 @@ from mercer.threads import ordered_map
 
 SIMULATED = 4000  # matches
 ERRORS = 0.05, 0.6  # a simulated match differs in each column with one probability of this range
-MATCHED = 4  # one of so many records of the smaller table has a match, at least
+ONE_OF = 4  # one of so many records of the smaller table has a match, at least
 UNCAUGHT = 1e-3  # share of simulated matches that no pass finds, at which no more are added
 #: from how many records on, and below which share, a pass is worth its pairs if it finds so large a
 #: share of the matches for each pair of a record
@@ -242,8 +242,7 @@ def _simulated(
         survives[k, label] = (equal[k] | part) & has
     smaller = min(views.first or views.n, (views.n - views.first) or views.n)
     chances = [
-        share * min(1.0, pairs * MATCHED / smaller)
-        for pairs, share in map(costs.__getitem__, asked)
+        share * min(1.0, pairs * ONE_OF / smaller) for pairs, share in map(costs.__getitem__, asked)
     ]
     return np.array([
         (rng.random(SIMULATED) < chance) & survives[places[0]] & survives[places[-1]]

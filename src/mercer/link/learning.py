@@ -3,6 +3,7 @@ that stand for each other, and examples of each class."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from mercer.link.columns import learn_aliases
-from mercer.link.model import Mixture, Patterns, agreement, learn_mixture, random_table, split_class
+from mercer.link.kinds import GONE
+from mercer.link.model import (
+    Mixture,
+    Patterns,
+    agreement,
+    learn_mixture,
+    random_table,
+    split_class,
+)
 from mercer.link.records import Comparer, Records
 
 RANDOM_PAIRS = 300_000
@@ -18,11 +27,13 @@ SEED = 0xA11
 START = 4  # one of so many records of the smaller table has a match, to begin with
 SURE, CLOSE = 7.0, 3  # bits of all other columns; levels at which values are different
 EXAMPLES = 3  # pairs of each class
+MORE = 0.1  # of the pairs that do not agree by chance do so in matches, at least
 #: a class is one of matches if so large a share of its columns agree mostly; and if its pairs join
 #: two records that both have another match, of at least this probability, less than so many times
 #: as often as random pairs do; or if matches link more than this share of its pairs, and so many
 THIRD, MATCHED, TAKEN, LINKED, ENOUGH = 1 / 3, 0.9, 0.5, 0.2, 5
-#: its records have so many times the partners that matches have: the class is split, or is none
+#: beyond so many times the partners that records have in matches such a class is split; beyond so
+#: many it is none of matches
 CROWDED = 1.15, 1.4
 
 
@@ -108,6 +119,47 @@ def learn(
         patterns, mixture = mixed(levels, mixture)
     examples = _examples(records, mixture, left, right, patterns)
     return Learnt(mixture, levels, patterns, aliases, examples)
+
+
+def disagreeing(
+    asked: Collection[str],
+    records: Records,
+    comparer: Comparer,
+    levels: np.ndarray,
+    ranks: np.ndarray,
+    relatives: int,
+) -> list[str]:
+    """Columns in which the matches that other columns find agree as random pairs do.
+
+    ``asked`` are columns that were joined because their values are the same, which they may be by
+    chance, as places of birth and of residence. The others are those with a common name, if there
+    are two; else all but one at a time, of which the worst goes first.
+    """
+    names = [spec.source or spec.name for spec in records.specs]
+    u = _by_chance(records, comparer, ranks) if asked else np.empty(0)
+
+    def more(name: str, base: Collection[str]) -> float:
+        """How much more often the matches by ``base`` agree than by chance, as a share."""
+        used = [k for k, own in enumerate(names) if own in base]
+        patterns, start = Patterns.of(np.ascontiguousarray(levels[:, used])), _start(records)
+        mixture = learn_mixture(patterns, u[used], records.pairs, start, relatives)
+        post = mixture.posterior(patterns.levels)[:, mixture.matches].sum(axis=1)
+        own = levels[(post > MATCHED)[patterns.place], names.index(name)]
+        own, chance = own[own != GONE], u[names.index(name), CLOSE:GONE].sum()
+        return ((own >= CLOSE).mean() - chance) / (1 - chance) if len(own) else 1.0
+
+    common = {name for name in names if name not in asked}
+    if len(common) > 1:
+        return [name for name in asked if more(name, common) < MORE]
+    left, found = dict.fromkeys(names), []
+    while len(left) > 2:
+        told = {name: more(name, {*left} - {name}) for name in left if name in asked}
+        worst = min(told, key=lambda name: told[name], default="")
+        if not told or told[worst] >= MORE:
+            break
+        found.append(worst)
+        del left[worst]
+    return found
 
 
 def _start(records: Records) -> float:

@@ -52,13 +52,18 @@ class LinkColumn:
     source: str = ""
     reason: str = ""
 
+    @property
+    def by_values(self) -> bool:
+        """Whether the second table calls it otherwise."""
+        return _bare(self.name) != _bare(self.other)
+
     def said(self) -> str:
         """How it is compared, or why it is not."""
         if self.reason:
             return f"{self.name}: left out, {self.reason}"
         more = f"; values may stand in {self.partner}" if self.partner else ""
         kind = KINDS.get(self.kind, SampleKind)
-        other = "" if _bare(self.name) == _bare(self.other) else f" with {self.other}"
+        other = f" with {self.other}" if self.by_values else ""
         return f"{self.name}{other}: {self.kind}, {kind.said}{more}"
 
 
@@ -211,6 +216,7 @@ def checked_kinds(kind: Mapping | None, columns: list[LinkColumn]) -> dict[str, 
         raise TypeError(f"kind={kind!r}: give a dict of names of columns and their kinds.")
     known = {column.other: column.name for column in columns}
     known |= {column.name: column.name for column in columns}
+    joined = {column.name for column in columns if not column.reason}
     found = {}
     for name, given in (kind or {}).items():
         if str(name) not in known:
@@ -218,6 +224,11 @@ def checked_kinds(kind: Mapping | None, columns: list[LinkColumn]) -> dict[str, 
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ValueError(
                 f"kind: no column {name!r} is compared; there are {listed_names(known)}.{hint}"
+            )
+        if given != "drop" and known[str(name)] not in joined:
+            raise ValueError(
+                f"kind: {name} is a column of one table alone, which is not compared; join it by "
+                'columns={"name": "other name"}, or leave it out.'
             )
         if given != "drop" and given not in GIVEN:
             raise ValueError(f"kind: {name}={given!r}; give {', '.join(GIVEN)} or drop.")

@@ -1,9 +1,9 @@
 """The model of Fellegi and Sunter over all pairs of records, learnt without labels.
 
-Random pairs agree by chance (u); matches agree mostly (m); and there are relatives, which have
-something in common and are no matches, as the members of a household are. The shares of the classes
-and their frequencies of levels are those that make the levels of all pairs most probable, found by
-EM on the different patterns of levels.
+Random pairs agree by chance (u); matches agree mostly (m); and there are classes of pairs that have
+something in common, most of them no matches, as the members of a household. The shares of the
+classes and their frequencies of levels are those that make the levels of all pairs most probable,
+found by EM on the different patterns of levels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ FLOOR = 0.5  # columns agree in at least this share of the matches: errors are t
 #: these; in parts of what it does in the matches; of the class alone, in this share of the columns
 JOINED, OWN, ALONE, COLUMNS = 0.7, 0.85, 0.5, 0.75
 STARTS, TRIED = 5, 10**6  # of EM, and about how many pairs they are tried on
-DEBUG = False
 ROUNDS, CLOSE = 200, 1e-5  # of EM, and when shares stay as they are
 SMOOTH, SMOOTH_U = 0.3, 5.0  # pairs that are added to each level
 SOME = 0.1  # of the pairs of a class that is split agree in a column, or do not
@@ -215,14 +214,6 @@ def _ascend(
     each = np.log(shares) + sum(logs[:, k, levels[:, k]].T for k in range(len(u)))
     likelihood = counts @ np.logaddexp.reduce(each, axis=1)
     likelihood += (total - counts.sum()) * np.log(shares[-1])
-    if DEBUG:
-        print(
-            "   start",
-            rounds,
-            likelihood,
-            [round(s * total) for s in shares[:-1]],
-            _match_classes(whole, shares),
-        )
     return Mixture(whole, shares, _match_classes(whole, shares), rounds), likelihood
 
 

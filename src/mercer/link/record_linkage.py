@@ -17,7 +17,7 @@ from mercer.estimator import estimator
 from mercer.link.candidates import Pass, Views, find_candidates, sides_of
 from mercer.link.kept_stages import KeptStages, are_levels
 from mercer.link.kinds import ELSEWHERE, EQUAL, GONE, LEVELS, Shares
-from mercer.link.learning import Learnt, LevelWeight, PairClass, learn
+from mercer.link.learning import Learnt, LevelWeight, PairClass, disagreeing, learn
 from mercer.link.link_columns import LinkColumn, checked_kinds, matched_columns
 from mercer.link.model import LEAST, Mixture, Patterns, by_frequency, learn_scales, probability
 from mercer.link.pairs import Pairs, average_clusters, labelled_pairs, pairs_given
@@ -37,7 +37,7 @@ PROBABLE = 0.01  # probability of pairs that are kept
 NEAR = -20.0  # bits from which on the frequencies of values are looked up
 SURE = 50.0  # bits of a pair that a label says to match
 #: shares without a warning: of the matches that may be no candidates, and of records in no pair
-MISSED, CROWDED = 0.05, 0.01
+MISSED, UNSEEN = 0.05, 0.01
 
 
 def _columns(model: RecordLinkage) -> int:
@@ -216,6 +216,13 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         )  # fmt: skip
         raise_if_stopped()
         records, passes, comparer, levels = self._compared(records, kept, passes, left, right)
+        joined = [column.name for column in records.specs if column.by_values]
+        strange = disagreeing(joined, records, comparer, levels, ranks, int(self.relatives))
+        if strange:
+            used = [column.name not in strange for column in records.specs]
+            reason = "the column with its values in the second table agrees by chance alone"
+            made = self._without(used, reason, records, passes, left, right)
+            records, passes, comparer, levels = made
         self._keep_columns(records, passes, comparer.shares)
         learnt = learn(records, comparer, levels, left, right, ranks, int(self.relatives))
         self._keep_learnt(learnt, records)
@@ -247,12 +254,21 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             spec.source != "" or not len(level) or _agrees(level)
             for spec, level in zip(records.specs, levels.T)
         ]
-        if all(used):
-            return records, passes, comparer, levels
-        names, reason = (
-            [s.name for s in records.specs],
-            "none of the pairs that were compared agrees",
-        )
+        found = records, passes, comparer, levels
+        reason = "none of the pairs that were compared agrees"
+        return found if all(used) else self._without(used, reason, records, passes, left, right)
+
+    def _without(
+        self,
+        used: list[bool],
+        reason: str,
+        records: Records,
+        passes: list[Pass],
+        left: np.ndarray,
+        right: np.ndarray,
+    ) -> tuple[Records, list[Pass], Comparer, np.ndarray]:
+        """The used columns, the passes by them, and the levels of the candidates."""
+        names = [spec.name for spec in records.specs]
         records = self._used(records.keep(np.array(used), reason))
         numbers = {names.index(spec.name): new for new, spec in enumerate(records.specs)}
         passes = [
@@ -357,7 +373,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
                 "compared, because few columns differ independently. Give more columns, a larger "
                 "max_block or more pairs_per_record."
             )
-        if self.crowded_ > CROWDED:
+        if self.crowded_ > UNSEEN:
             said += (
                 f" {self.crowded_:.1%} of the records were compared with no other, because more "
                 f"than max_block={self.max_block} records share each of their parts. Give a larger "
