@@ -93,8 +93,8 @@ class LocalAlignment(Kernel):
     semidefinite in general: ``positive_definite`` is False, `check_mercer` finds the eigenvalues of
     a sample, and `repair` removes negative ones.
 
-    A pair of sequences of n and m letters takes n m steps, of which several pairs are done at once
-    where the processor has AVX2 or AVX-512: about 2 ns each. Memory is that of one row.
+    A pair of sequences of n and m letters takes n m steps, about 1 ns each: several pairs are done
+    at once where the processor has AVX2 or AVX-512. Memory is that of one row.
 
     References
     ----------
