@@ -348,7 +348,7 @@ def test_the_alphabet_of_a_model_that_does_not_tell_its_training_sequences():
 
 
 def test_changed_sequences_are_made_a_part_at_a_time(monkeypatch):
-    monkeypatch.setattr("mercer.explain.sequences.MADE_LETTERS", 100_000)
+    monkeypatch.setattr("mercer.explain.given_sequences.MADE_LETTERS", 100_000)
     text = "ACGT" * 500
     expected = variants(Lengths(), [text[:40]]).changes
     tracemalloc.start()

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.explain.exact import separated_summands
-from mercer.explain.game import Explainable, Explained, explained_model, model_function
+from mercer.explain.given_sequences import Change, GivenSequences
 from mercer.kernels import NotSeparable
 from mercer.learners.base import KernelSum
-from mercer.samples import (
-    EncodedColumns,
-    SamplesLike,
-    Strings,
-    Table,
-    check_count,
-    column_names,
-    frame_of,
-    is_frame,
-    is_whole,
-)
-from mercer.threads import raise_if_stopped
-
-MADE, MADE_LETTERS = 4096, 1 << 25  # sequences that a model is asked for at a time, and letters
-DNA, RNA, PROTEIN = "ACGT", "ACGU", "ACDEFGHIKLMNPQRSTVWY"
-BASES = set("ACGTU")
-NUCLEOTIDES = BASES | set("NRYSWKMBDHV-.*")  # and letters for several of them
-LETTERS = re.compile(r"[A-Za-z*.-]*")
-
-Change = tuple[int, int, str, str]  # row, place, reference, alternative
+from mercer.samples import SamplesLike, check_count, is_whole
 
 
 @dataclass(frozen=True)
@@ -181,7 +160,7 @@ def letters(
     >>> found.method, found.values[0].round(2)
     ('windows', array([-0.04,  0.01,  0.1 ,  0.23,  0.18,  0.09,  0.  ,  0.  ]))
     """
-    given = _Given.read(model, X, column, of)
+    given = GivenSequences.read(model, X, column, of)
     outputs = given.outputs()
     try:
         values, method = _by_windows(given), "windows"
@@ -240,7 +219,7 @@ def variants(
     >>> variants(model, ["CCGATTCC"], [(0, 4, "T", "C"), (0, 7, "C", "")]).changes.round(2)
     array([-0.54,  0.  ])
     """
-    given = _Given.read(model, X, column, of)
+    given = GivenSequences.read(model, X, column, of)
     if changes is None:
         found = list(_all_changes(given.texts, given.alphabet(alphabet)))
     else:
@@ -253,168 +232,10 @@ def variants(
     return VariantScores(rows, places, olds, news, before, after, given.output_names)
 
 
-@dataclass(frozen=True)
-class _Given:
-    """A model, and the rows with sequences that a user gave."""
-
-    model: Explained
-    X: Any
-    column: Any  # None: X is a list of sequences
-    texts: list[str]
-    output_names: list[str] | None
-    weights: np.ndarray | None  # of the model's outputs in the one that is explained, (outputs, 1)
-
-    @classmethod
-    def read(cls, model: Any, X: Any, column: Hashable, of: object) -> _Given:
-        if is_frame(X) or isinstance(model, Explainable):
-            explained = explained_model(model, X, None)
-            if not isinstance(model, Explainable):  # it reads the user's frames as they are
-                explained = replace(explained, encode=lambda rows: rows)
-            column = _column(X, list(explained.columns), column)
-            cells = frame_of(X).get_column(column).to_list()
-        else:
-            function, names = model_function(model, None)
-            explained = Explained(function, lambda rows: rows, {}, [function], None, names)
-            cells, column = _cells(X), None
-        texts = ["" if cell is None and column is not None else _text(i, cell)
-                 for i, cell in enumerate(cells)]  # fmt: skip
-        names, weights = explained.output_names, None
-        if of is not None:
-            weights, names = _weights_of(model, of, names), None
-        return cls(explained, X, column, texts, names, weights)
-
-    def encoded(self) -> Any:
-        return self.model.encode(self.X if self.column is not None else self.texts)
-
-    def outputs(self) -> np.ndarray:
-        """What the model answers for the rows, (n, outputs)."""
-        return self._answers(self.encoded(), len(self.texts))
-
-    def named(self, values: np.ndarray) -> np.ndarray:
-        """Values (n, outputs) as a user gets them: (n,) where the output has no name."""
-        return values[:, 0] if self.output_names is None else values
-
-    def _answers(self, encoded: Any, n: int) -> np.ndarray:
-        count = len(self.model.output_names or [""])
-        found = np.asarray(self.model.function(encoded), float).reshape(n, count)
-        return found if self.weights is None else found @ self.weights
-
-    def of_made(self, changes: list[Change]) -> np.ndarray:
-        """What the model answers after each change, (n, outputs)."""
-        found = [np.empty((0, len(self.output_names or [""])))]
-        step = max(1, min(MADE, MADE_LETTERS // max([1, *map(len, self.texts)])))
-        for start in range(0, len(changes), step):
-            raise_if_stopped()
-            own = changes[start : start + step]
-            part = [self.texts[row][:place] + new + self.texts[row][place + len(old) :]
-                    for row, place, old, new in own]  # fmt: skip
-            made: Any = part
-            if self.column is not None:
-                rows = np.array([row for row, *_ in own])
-                made = _with_column(self.X, rows, self.column, part)
-            found.append(self._answers(self.model.encode(made), len(part)))
-        return np.concatenate(found)
-
-    def alphabet(self, alphabet: str | None) -> str:
-        """The letters that replace others."""
-        if alphabet is not None:
-            if not isinstance(alphabet, str) or len(set(alphabet)) < 2:
-                raise ValueError(f"alphabet={alphabet!r}: give a text of at least 2 letters.")
-            return alphabet
-        own = Counter("".join(self.texts).upper())
-        known = self._training_letters() or own
-        bases = sum(known[letter] for letter in BASES)
-        if not known.keys() <= NUCLEOTIDES or 2 * bases < known.total() - known["N"]:
-            return PROTEIN
-        of = own if own["T"] + own["U"] else known
-        return RNA if of["U"] > of["T"] else DNA
-
-    def _training_letters(self) -> Counter:
-        """The letters, as capitals, of the training sequences that the model has kept."""
-        kept = [f.stored for f in self.model.summands if isinstance(f, KernelSum)]
-        if self.model.background is not None:
-            kept.append(self.model.background.rows)
-        found: Counter = Counter()
-        for rows in kept:
-            parts = [rows]
-            if isinstance(rows, Table):
-                parts = [part for (_, names), part in zip(rows.groups, rows.parts)
-                         if self.column in names]  # fmt: skip
-            elif isinstance(rows, EncodedColumns):
-                parts = [rows.objects.get(j) for j in self.model.columns.get(self.column, ())]
-            for part in parts:
-                if isinstance(part, Strings) and part.form == "text":
-                    counts = np.bincount(part.values, minlength=len(part.alphabet)).tolist()
-                    for letter, count in zip(part.alphabet, counts):
-                        found[letter.upper()] += count
-        return +found
-
-
-def _cells(X: Any) -> list:
-    """What a list of sequences holds."""
-    try:
-        found = None if isinstance(X, (str, bytes, dict, set)) else list(X)
-    except TypeError:  # it holds nothing
-        found = None
-    if found is None:
-        raise TypeError(
-            f"X is {str(X)[:40]!r}: give a list of sequences, or a data frame that has a column "
-            "of them."
-        )
-    return found
-
-
-def _weights_of(model: Any, of: object, names: list[str] | None) -> np.ndarray:
-    """The weights of a model's outputs in that of one class, (outputs, 1)."""
-    classes = [str(c) for c in getattr(model, "classes_", [])]
-    if classes.count(str(of)) != 1:
-        raise ValueError(f"of={of!r}: give one of the classes {classes}.")
-    if names is None:  # positive for the second of two classes
-        return np.array([[1.0 if classes.index(str(of)) else -1.0]])
-    return np.eye(len(classes))[:, [classes.index(str(of))]]
-
-
-def _text(row: int, cell: object) -> str:
-    if not isinstance(cell, str):
-        raise ValueError(f"X[{row}] is {str(cell)[:40]!r}: give sequences as texts.")
-    return cell
-
-
-def _column(X: SamplesLike, known: list, column: Hashable) -> Any:
-    """The column of sequences."""
-    if not is_frame(X):
-        raise ValueError("The model reads tables: give a data frame with the column of sequences.")
-    names = column_names(X)
-    if column is not None:
-        if column not in names:
-            raise ValueError(f"column={column!r}: X has the columns {names}.")
-        return column
-    found = []
-    for name in (name for name in names if name in known):
-        cells = [cell for cell in frame_of(X).get_column(name).to_list() if cell is not None]
-        if cells and all(isinstance(c, str) and LETTERS.fullmatch(c) for c in cells):
-            found.append(name)
-    if len(found) != 1:
-        raise ValueError(
-            f"{found or 'No columns'} hold sequences: name the one that changes by column=."
-        )
-    return found[0]
-
-
-def _with_column(X: SamplesLike, rows: np.ndarray, column: Hashable, texts: list[str]) -> Any:
-    """Rows of a frame whose column has other texts."""
-    import narwhals as nw
-
-    made = frame_of(X)[rows.tolist()]
-    own = made.get_column(column)
-    new = nw.new_series(own.name, texts, dtype=nw.String(), backend=made.implementation)
-    return made.select(new if c == column else made.get_column(c) for c in made.columns).to_native()
-
-
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _by_windows(given: _Given) -> list[np.ndarray]:
+def _by_windows(given: GivenSequences) -> list[np.ndarray]:
     """Values of a sum over windows; raises `NotSeparable` if the model is no such sum."""
     if given.model.link is not None:
         raise NotSeparable("the output is a function of a sum.")
@@ -429,7 +250,7 @@ def _by_windows(given: _Given) -> list[np.ndarray]:
     return values
 
 
-def _window_kernels(given: _Given) -> list[tuple[KernelSum, Any, float]]:
+def _window_kernels(given: GivenSequences) -> list[tuple[KernelSum, Any, float]]:
     """The kernels that read the sequences, with the sum and the weight of each."""
     summands, columns = given.model.summands, given.model.columns
     sums = [f for f in summands if isinstance(f, KernelSum)]
@@ -453,7 +274,9 @@ def _window_kernels(given: _Given) -> list[tuple[KernelSum, Any, float]]:
     return found
 
 
-def _by_substitutions(given: _Given, outputs: np.ndarray, alphabet: str | None) -> list[np.ndarray]:
+def _by_substitutions(
+    given: GivenSequences, outputs: np.ndarray, alphabet: str | None
+) -> list[np.ndarray]:
     """The output less its mean over all other letters, place by place."""
     found = list(_all_changes(given.texts, given.alphabet(alphabet), every=True))
     rows = np.array([row for row, *_ in found], int)
