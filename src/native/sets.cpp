@@ -86,7 +86,8 @@ void index_items(const int64_t* starts, const int32_t* items, size_t width, Hold
 
 template <class T>
 inline T tversky_of(T shared, T x, T z, T share, bool apart) {
-    const T differ = share * (x + z - 2 * shared), whole = shared + differ;
+    const T apart_by = x + z - 2 * shared;  // below 0 where large products are rounded
+    const T differ = share * (apart_by > 0 ? apart_by : T(0)), whole = shared + differ;
     return whole > 0 ? (apart ? differ : shared) / whole : (apart ? T(0) : T(1));
 }
 

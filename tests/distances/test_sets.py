@@ -48,6 +48,22 @@ def test_tanimoto_is_a_metric_of_minima_and_maxima_alone():
     assert D[0, 2] > D[0, 1] + D[1, 2]
 
 
+@pytest.mark.parametrize("most", [20_000, 2**40])
+def test_products_of_large_counts_in_float32(most):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(most // 8, most, (40, 60))
+    X = Tanimoto("dot").encode(np.concatenate([rows, rows])).astype(np.float32)
+    D = Tanimoto("dot").block(X, X)
+    assert D.dtype == np.float32
+    assert D.min() >= 0
+    assert_array_equal(np.diag(D), 0) if most < 2**20 else assert_allclose(np.diag(D), 0, atol=1e-7)
+    exact = Tanimoto("dot")(np.concatenate([rows, rows]))
+    assert exact.min() >= 0
+    assert_allclose(D, exact, atol=1e-7)
+    K = kernels.Tanimoto("dot")
+    assert_allclose(np.diag(K.block(X, X)), K.diag(X), atol=1e-7)
+
+
 def test_float32():
     X = Jaccard().encode([{1, 2, 3}, {2}]).astype(np.float32)
     D = Jaccard().block(X, X)

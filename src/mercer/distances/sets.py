@@ -41,7 +41,7 @@ BIT = 0.2  # time that a word of 64 bits takes for a pair; an element that is li
 WORDS = 512  # most words of bits
 COLUMN = 0.015  # time that a column of a dense matrix takes for a pair; one of a sparse matrix 1
 COLUMNS = 1024  # most columns of a dense matrix
-MANY = 2**16  # most times that a sample can have an item
+MANY = 2**16  # counts of a sample in all, from which on they are too many elements
 
 
 class SharesItems(Comparison):
@@ -53,6 +53,8 @@ class SharesItems(Comparison):
         (fields of `Ranks`). With ``ranks`` elements are numbered so, and others are left out."""
 
     def prepare(self, X: Any, like: Prepared | None = None) -> Prepared:
+        """Bits and ranks of the elements. Those that ``like`` lacks count in the sizes alone, so
+        two sides that are both prepared like a third one do not share them."""
         if isinstance(X, Prepared):
             return X
         ranks = None if like is None else like.common
@@ -203,13 +205,15 @@ class ReadsCounts(SharesItems):
 
     def check(self, X: Any, like: Any = None) -> None:
         if self.formula == "minmax" and self.kind == "counts":
-            large = np.flatnonzero(X.values[:, 1] >= MANY)
-            if len(large):
-                i = int(np.searchsorted(X.starts, large[0], "right")) - 1
+            times = np.minimum(X.values[:, 1], MANY).astype(np.int64)
+            sizes = np.diff(np.concatenate(([0], np.cumsum(times)))[X.starts])
+            if (sizes >= MANY).any():
+                i = int(np.argmax(sizes >= MANY))
+                own = X.values[X.starts[i] : X.starts[i + 1], 1]
                 raise ValueError(
-                    f"X[{i}] has an item {int(X.values[large[0], 1])} times, but {self!r} reads a "
-                    f'count as so many elements, at most {MANY - 1}: give formula="dot", or for a '
-                    "matrix kernels.HistogramIntersection()."
+                    f"X[{i}] has counts of {sum(own.tolist())} in all, but {self!r} reads a count "
+                    f'as so many elements, at most {MANY - 1} in a sample: give formula="dot", or '
+                    "for a matrix kernels.HistogramIntersection()."
                 )
 
     def counts(self, X: Any) -> Counts:
@@ -237,7 +241,8 @@ class ReadsCounts(SharesItems):
         if isinstance(X, Prepared) or self.formula == "minmax":
             return super().prepare(X, like)
         found = self.counts(X)
-        keys, times = found.values[:, 0], found.values[:, 1].astype(X.dtype)
+        # in float64, in which sums of squares are exact: single ones would be no x of their own
+        keys, times = found.values[:, 0], found.values[:, 1].astype(np.float64)
         ranks = None if like is None else like.common
         numbers, at = placed(keys, ranks)
         if ranks is None:
@@ -254,19 +259,17 @@ class ReadsCounts(SharesItems):
         F = sp.csr_array((times[known], columns, starts), (len(found), len(numbers)))
         check_format(F)  # for ranks may be those of a file
         dense, others = F[:, : ranks.words].toarray(), F[:, ranks.words :]
-        return Prepared((X, dense, others, squares.astype(X.dtype)), ranks)
+        return Prepared((X, dense, others, squares), ranks)
 
     def compared(self, X: Any, Z: Any, what: int) -> np.ndarray:
         """Tanimoto's coefficient of every pair, or 1 minus it: (n, m)."""
         if self.formula == "minmax":
             return self.shared(X, Z, what, 1.0)
         X, Z = self.sides(X, Z)
-        dtype = np.result_type(X.dtype, Z.dtype)
         (_, A, a, xx), (_, B, b, zz) = X.parts, Z.parts
-        G = np.ascontiguousarray(A @ B.T + (a @ b.T).toarray(), dtype)
-        xx, zz = xx.astype(dtype, copy=False), zz.astype(dtype, copy=False)
+        G = np.ascontiguousarray(A @ B.T + (a @ b.T).toarray())
         _native.tversky(G, xx, zz, 1.0, what == APART)
-        return G
+        return G.astype(np.result_type(X.dtype, Z.dtype), copy=False)
 
 
 def placed(keys: np.ndarray, ranks: Ranks | None) -> tuple[np.ndarray, np.ndarray]:

@@ -186,7 +186,7 @@ class Tanimoto(ReadsCounts, Kernel):
     Raises
     ------
     ValueError
-        A count is no whole number >= 0, or with "minmax" above 65,535.
+        A count is no whole number >= 0, or with "minmax" those of a sample sum to above 65,535.
 
     Notes
     -----
