@@ -24,7 +24,7 @@ from mercer.samples import (
 )
 from mercer.threads import raise_if_stopped
 
-MADE, MADE_LETTERS = 4096, 1 << 25  # sequences that a model is asked for at a time, and letters
+MADE, MADE_LETTERS = 4096, 1 << 23  # sequences that a model is asked for at a time, and letters
 DNA, RNA, PROTEIN = "ACGT", "ACGU", "ACDEFGHIKLMNPQRSTVWY"
 BASES = set("ACGTU")
 NUCLEOTIDES = BASES | set("NRYSWKMBDHV-.*")  # and letters for several of them
