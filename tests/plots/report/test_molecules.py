@@ -6,6 +6,7 @@ import pytest
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.plots import save_report
+from mercer.plots.report import molecules
 from mercer.plots.report.molecules import Molecules
 from mercer.plots.report.subject import Subject
 
@@ -56,10 +57,21 @@ def test_atoms_that_carry_a_prediction():
 def test_classes_and_tables_without_molecules():
     found = Molecules.measured(subject(np.where(LARGE > 9, "large", "small"), KernelClassifier))
     assert {own.said for own, _ in found.cases} <= {"predicted large", "predicted small"}
+    assert found.atoms
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = KernelRegressor(trials=1).fit(X[:40], X[:40, 0])
     about = Subject(model, X[:40], X[:40, 0], holdout=(X[40:], X[40:, 0]))
     assert not Molecules.applies(about)
+
+
+def test_atoms_are_coloured_or_not_mentioned(monkeypatch):
+    about = subject(LARGE, KernelRegressor)
+    monkeypatch.setattr(molecules, "_atoms", lambda *_: None)
+    found = Molecules.measured(about)
+    assert not found.atoms
+    page = found.html(type("Report", (), {"facts": about.facts}))
+    assert "Blue atoms" not in page
+    assert "ellipse" not in page
 
 
 def test_a_report_without_rows_shows_no_molecules(tmp_path):

@@ -62,10 +62,11 @@ class Molecules(Section):
         training = rho.encode(known)
         worst = _worst(subject)
         D = rho.whole(rho.encode([new[i] for i in worst], training), training)
-        cases = []
+        cases, coloured = [], False
         for distances, i in zip(D, worst.tolist()):
             near = np.argsort(distances, kind="stable")[:NEAREST].tolist()
             weights = _atoms(subject, column, new, i)
+            coloured |= weights is not None
             truth, answer = _answers(subject, i)
             own = Shown(
                 kind.picture(new[i], weights) or "", int(subject.numbers(True)[i]), truth,
@@ -83,7 +84,7 @@ class Molecules(Section):
                    f"distance {distance:.2f}"))
             for i, j, distance in _cliffs(rho.whole(training, training), y, subject.task)
         ]  # fmt: skip
-        return cls(str(column.name), cases, cliffs, bool(len(worst)))
+        return cls(str(column.name), cases, cliffs, coloured)
 
     def without_values(self, report: object) -> None:
         return None

@@ -69,9 +69,9 @@ def column_kind(name: str) -> ColumnKind:
 def object_column(cells: list) -> ColumnKind | None:
     """The kind of column whose known values all are samples of a registered kind, or objects of
     JSON that are such; or None."""
-    molecules = _KINDS["molecule"]
-    if cells and molecules.samples is not None and all(map(molecules.samples.holds, cells)):
-        return molecules
+    own = next((kind for kind in _KINDS.values() if cells and kind.holds(cells)), None)
+    if own is not None:
+        return own
     kind = kind_in_cells(cells)
     if kind is None and cells and isinstance(cells[0], str) and cells[0].lstrip()[:1] == "{":
         kind = kind_in_cells(list(map(of_json, cells)))

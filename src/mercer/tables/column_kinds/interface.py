@@ -58,6 +58,10 @@ class ColumnKind(ABC):
 
     # --- how a column is judged -----------------------------------------------------------------
 
+    def holds(self, cells: list) -> bool:
+        """Whether all cells are objects of Python that tell this kind."""
+        return False
+
     def check(self, name: object, present: np.ndarray) -> None:
         """Raise ValueError if no value of a column is of this kind."""
         if self.wanted and len(present) and missing_values(self.read(present)).all():

@@ -162,6 +162,9 @@ class MoleculeColumns(ObjectColumns):
         super().__init__(kind_named("molecules"))
         self.gap = "A missing molecule counts as one without atoms"
 
+    def holds(self, cells: list) -> bool:
+        return all(map(self.samples.holds, cells))
+
     def check(self, name: Any, present: np.ndarray) -> None:
         """Faults of cells are said where they are read, all together."""
 
