@@ -32,6 +32,7 @@ from mercer.kernels import (
     Spectrum,
     Sum,
     TableKernel,
+    Tanimoto,
     WeightedDegree,
     check_mercer,
 )
@@ -94,6 +95,21 @@ def test_centred_kernels_have_features_of_mean_zero():
     with pytest.raises(ValueError, match="no sample yet: bind it"):
         Centred(Linear()).block(X, X)
     assert_allclose(Centred(Polynomial(2))(X), G @ G.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [Jaccard(), Tanimoto(), Tanimoto("dot"), Spectrum(2)])
+def test_centred_rows_share_what_the_sample_lacks(kernel):
+    sample, rows = ["ab", "cb", "acc"], ["xyz", "xy", "xyy", "ab"]
+    if not isinstance(kernel, Spectrum):
+        sample, rows = [list(row) for row in sample], [list(row) for row in rows]
+    K, A = kernel(rows), kernel(rows, sample).mean(axis=1)
+    centred = K - A[:, None] - A + kernel(sample).mean()
+    assert_allclose(Centred(kernel, sample=sample)(rows), centred, atol=1e-14)
+    assert_allclose(Centred(kernel, sample=sample)(rows, rows[:2]), centred[:, :2], atol=1e-14)
+    bound = Centred(kernel).bind(kernel.encode(sample))
+    new = kernel.encode(rows, like=bound.sample)
+    assert_allclose(bound.block(new, new), centred, atol=1e-14)
+    assert_allclose(bound.block(new, bound.sample).mean(axis=1), 0, atol=1e-14)
 
 
 def test_parameters_of_the_parts_have_nested_names():

@@ -206,8 +206,13 @@ class Centred(Unary):
         if self.mean is None:
             raise ValueError("Centred has no sample yet: bind it to the sample by kernel.bind(X).")
         sample = self.kernel.prepare(self.sample) if like is None else like.common
-        x = self.kernel.prepare(X, sample)
-        strips = [x[s : s + STRIP] for s in range(0, x.shape[0], STRIP)]
+        if like is None and X is self.sample:
+            x = own = sample
+        else:  # what a side shares with the other one need not be in the sample: items of sets
+            x = self.kernel.prepare(X, None if like is None else like.parts[0])
+            known = like is not None and like.parts[0] is sample
+            own = x if known else self.kernel.prepare(X, sample)
+        strips = [own[s : s + STRIP] for s in range(0, own.shape[0], STRIP)]
         w = np.ones(sample.shape[0]) if self.sample_weight is None else self.sample_weight
         w = np.asarray(w, np.float64) / np.sum(w)
         means = [self.kernel.block(S, sample) @ w for S in strips]
