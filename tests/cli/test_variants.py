@@ -148,7 +148,7 @@ def test_wrong_variants_are_named_with_their_rows(capsys):
         (["-o", "v.csv", "--keep", "id"], 3, "--keep id: the variants have a column of that name"),
         (["-o", "v.csv", "--keep", "x"], 3, "--keep x: new.fa has no such column"),
         (["-o", "v.csv", "--variants", "none.csv"], 3, "none.csv"),
-        (["-o", "new.fa"], 2, "must end in"),
+        (["-o", "new.fa"], 4, "--output would replace a file that is read"),
     ],
 )
 def test_wrong_options_are_named(capsys, arguments, code, said):

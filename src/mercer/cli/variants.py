@@ -37,16 +37,16 @@ COLUMNS = {
 def score_variants(options: VariantOptions) -> int:
     """Run the command; returns its exit code."""
     reading, suffix = options.read.reading(), options.output.suffix.lower()
+    written = [("--output", options.output)]
+    written += [] if options.picture is None else [("--picture", options.picture)]
+    listed = [] if options.variants is None else [options.variants]
+    check_paths(written, [options.model, *options.tables, *listed], force=options.force)
     if suffix not in WRITERS:
         raise OptionError(f"--output {options.output}: the name must end in {', '.join(WRITERS)}.")
     if options.picture is not None and options.picture.suffix.lower() not in PICTURES:
         raise OptionError(
             f"--picture {options.picture}: the name must end in {', '.join(PICTURES)}."
         )
-    written = [("--output", options.output)]
-    written += [] if options.picture is None else [("--picture", options.picture)]
-    listed = [] if options.variants is None else [options.variants]
-    check_paths(written, [options.model, *options.tables, *listed], force=options.force)
     if options.model.exists():  # else `load` says that it is not
         find_sources([path for path in (*options.tables, *listed) if path != STDIN])
     model: Any = load(options.model)

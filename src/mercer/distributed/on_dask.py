@@ -279,6 +279,10 @@ class DaskEngine(Engine):
                 )
             except KeyError as error:  # of the scheduler, if a worker goes away meanwhile
                 raise OSError(f"the worker {error} is gone") from error
+            except ValueError as error:  # of the scheduler, if the last worker has gone
+                if "replicate" not in str(error):
+                    raise
+                raise OSError("no worker is left") from error
         return sent.future
 
 

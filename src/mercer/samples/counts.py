@@ -100,7 +100,7 @@ def _collections(X: Any, of_items: bool) -> list | None:
 
 
 def _is_list(row: Any) -> bool:
-    return isinstance(row, LISTED)
+    return isinstance(row, LISTED) and getattr(row, "ndim", 1) > 0  # an array may be one number
 
 
 def _of_fingerprint(row: Any) -> Any:
@@ -126,7 +126,7 @@ def _of_items(rows: list, reader: str) -> Counts:
                 )
             items.extend(row.keys())
             times.extend(row.values())
-        elif isinstance(row, (Set, *LISTED)):
+        elif isinstance(row, Set) or _is_list(row):
             items.extend(row)
             times += [1] * len(row)
         else:
