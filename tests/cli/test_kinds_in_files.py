@@ -16,7 +16,8 @@ from mercer.cli import table_distance
 from mercer.samples import all_kinds
 from mercer.tables import column_kinds
 
-THEIRS = {"molecule"}  # a column of the package of a test, which may be loaded here
+#: a column of the package of a test, which may be loaded here, and one that needs RDKit
+THEIRS = {"structure", "molecule"}
 N = 24
 Y = np.arange(N) % 2
 RNG = np.random.default_rng(0)
