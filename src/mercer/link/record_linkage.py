@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,11 +21,7 @@ from mercer.link.learning import Learnt, LevelWeight, PairClass, disagreeing, le
 from mercer.link.link_columns import LinkColumn, checked_kinds, matched_columns
 from mercer.link.model import LEAST, Mixture, Patterns, by_frequency, learn_scales, probability
 from mercer.link.pairs import Pairs, average_clusters, labelled_pairs, pairs_given
-from mercer.link.records import (
-    LEAST as FEWEST,
-    Comparer,
-    Records,
-)
+from mercer.link.records import LEAST as FEWEST, Comparer, Records
 from mercer.link.sample_columns import checked_distances
 from mercer.persistence import KeepsRecords, each, fields, floats, number, unread, whole
 from mercer.samples import check_count, check_flag, is_number
@@ -38,6 +34,38 @@ NEAR = -20.0  # bits from which on the frequencies of values are looked up
 SURE = 50.0  # bits of a pair that a label says to match
 #: shares without a warning: of the matches that may be no candidates, and of records in no pair
 MISSED, UNSEEN = 0.05, 0.01
+
+
+class Compared(NamedTuple):
+    """Records, the passes by their columns, and the levels of the candidates, (pairs, d)."""
+
+    records: Records
+    passes: list[Pass]
+    comparer: Comparer
+    levels: np.ndarray
+
+    def without(
+        self, names: Collection[str], reason: str, left: np.ndarray, right: np.ndarray
+    ) -> Compared:
+        """The same without some columns, for one reason."""
+        if not names:
+            return self
+        before, place = self.records.specs, {s.name: k for k, s in enumerate(self.records.specs)}
+        used = np.array([spec.name not in names for spec in before])
+        records = self.records.keep(used, reason)
+        stay = [place[spec.name] for spec in records.specs]
+        numbers = {old: new for new, old in enumerate(stay)}
+        passes = [
+            one._replace(views=tuple((numbers[k], label) for k, label in one.views))
+            for one in self.passes
+            if all(k in numbers for k, _ in one.views)
+        ]
+        comparer = Comparer(records, self.comparer.n_jobs)
+        if records.specs == [before[k] for k in stay]:
+            levels = np.ascontiguousarray(self.levels[:, stay])
+        else:  # values may stand in a column that is left out
+            levels = comparer.levels(left, right)
+        return Compared(records, passes, comparer, levels)
 
 
 def _columns(model: RecordLinkage) -> int:
@@ -215,14 +243,8 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             n_jobs=self.n_jobs,
         )  # fmt: skip
         raise_if_stopped()
-        records, passes, comparer, levels = self._compared(records, kept, passes, left, right)
-        joined = [column.name for column in records.specs if column.by_values]
-        strange = disagreeing(joined, records, comparer, levels, ranks, int(self.relatives))
-        if strange:
-            used = [column.name not in strange for column in records.specs]
-            reason = "the column with its values in the second table agrees by chance alone"
-            made = self._without(used, reason, records, passes, left, right)
-            records, passes, comparer, levels = made
+        compared = self._compared(records, ranks, kept, passes, left, right)
+        records, passes, comparer, levels = compared
         self._keep_columns(records, passes, comparer.shares)
         learnt = learn(records, comparer, levels, left, right, ranks, int(self.relatives))
         self._keep_learnt(learnt, records)
@@ -239,45 +261,36 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     def _compared(
         self,
         records: Records,
+        ranks: np.ndarray,
         kept: KeptStages,
         passes: list[Pass],
         left: np.ndarray,
         right: np.ndarray,
-    ) -> tuple[Records, list[Pass], Comparer, np.ndarray]:
-        """The levels of the candidates, without columns in which hardly any of them agrees."""
+    ) -> Compared:
+        """The levels of the candidates, without columns in which hardly any of them agrees, and
+        those that were joined by their values and agree by chance."""
         comparer = Comparer(records, self.n_jobs)
         shape = len(left), len(records.columns)
         levels = kept.array(
             "levels", lambda: comparer.levels(left, right), lambda found: are_levels(found, shape)
         )
-        used = [
-            spec.source != "" or not len(level) or _agrees(level)
-            for spec, level in zip(records.specs, levels.T)
-        ]
-        found = records, passes, comparer, levels
-        reason = "none of the pairs that were compared agrees"
-        return found if all(used) else self._without(used, reason, records, passes, left, right)
 
-    def _without(
-        self,
-        used: list[bool],
-        reason: str,
-        records: Records,
-        passes: list[Pass],
-        left: np.ndarray,
-        right: np.ndarray,
-    ) -> tuple[Records, list[Pass], Comparer, np.ndarray]:
-        """The used columns, the passes by them, and the levels of the candidates."""
-        names = [spec.name for spec in records.specs]
-        records = self._used(records.keep(np.array(used), reason))
-        numbers = {names.index(spec.name): new for new, spec in enumerate(records.specs)}
-        passes = [
-            one._replace(views=tuple((numbers[k], label) for k, label in one.views))
-            for one in passes
-            if all(k in numbers for k, _ in one.views)
-        ]
-        comparer = Comparer(records, self.n_jobs)
-        return records, passes, comparer, comparer.levels(left, right)
+        found = Compared(records, passes, comparer, levels)
+        idle = [
+            spec.name for spec, level in zip(records.specs, levels.T)
+            if not spec.source and len(level) and not _agrees(level)
+        ]  # fmt: skip
+        reason = "none of the pairs that were compared agrees"
+        found = found.without(idle, reason, left, right)
+        self._used(found.records)
+        joined = [spec.name for spec in found.records.specs if spec.by_values]
+        strange = disagreeing(
+            joined, found.records, found.comparer, found.levels, ranks, int(self.relatives)
+        )
+        reason = "the column with its values in the second table agrees by chance alone"
+        found = found.without(strange, reason, left, right)
+        self._used(found.records)
+        return found
 
     def _keep_columns(
         self, records: Records, passes: list[Pass], shares: Sequence[Shares | None]
