@@ -193,6 +193,8 @@ def _change(
 ) -> list[tuple[int, int, str, str]]:  # fmt: skip
     """The variants of one row, of which a .vcf may have several with commas between them. A cell is
     None where the file has no such column."""
+    from mercer.explain import same_letters  # loads libraries
+
     rows = [0] if cell["id"] is None else places.get(cell["id"], [])
     if len(rows) != 1:
         many = f"{len(rows)} sequences are" if rows else "no sequence is"
@@ -207,7 +209,7 @@ def _change(
             "whole number from 1."
         )
     here = text[place : place + len(old)]
-    if here.upper().replace("U", "T") != old.upper().replace("U", "T"):
+    if not same_letters(here, old):
         raise TableError(
             f"the reference is {old!r}, but {name!r} has {here!r} at position {given} (positions "
             "count from 1)."
@@ -304,19 +306,12 @@ def _said_output(model: Any, of: str | None) -> str:
 
 def _show(screen: Terminal, found: VariantScores, names: Sequence[str]) -> None:
     """The strongest variants."""
-    order = np.argsort(-_strength(found), kind="stable")[:SAID]
-    for i in order:
+    changes = found.changes[:, None] if found.changes.ndim == 1 else found.changes
+    for i in np.argsort(-_strength(found), kind="stable")[:SAID]:
         row, place = int(found.rows[i]), int(found.places[i])
-        change = (
-            found.changes[i]
-            if found.changes.ndim == 1
-            else found.changes[i][int(np.abs(found.changes[i]).argmax())]
-        )
-        of = (
-            ""
-            if found.output_names is None
-            else (f" ({found.output_names[int(np.abs(found.changes[i]).argmax())]})")
-        )
+        number = int(np.abs(changes[i]).argmax())
+        change = changes[i, number]
+        of = "" if found.output_names is None else f" ({found.output_names[number]})"
         screen.print(
             f"  {names[row]}  {place + 1} {found.references[i] or '-'}>"
             f"{found.alternatives[i] or '-'}  {change:+.3g}{of}", soft_wrap=True,

@@ -205,8 +205,7 @@ class ReadsCounts(SharesItems):
 
     def check(self, X: Any, like: Any = None) -> None:
         if self.formula == "minmax" and self.kind == "counts":
-            times = np.minimum(X.values[:, 1], MANY).astype(np.int64)
-            sizes = np.diff(np.concatenate(([0], np.cumsum(times)))[X.starts])
+            sizes = _totals(np.minimum(X.values[:, 1], MANY).astype(np.int64), X.starts)
             if (sizes >= MANY).any():
                 i = int(np.argmax(sizes >= MANY))
                 own = X.values[X.starts[i] : X.starts[i + 1], 1]
@@ -234,7 +233,7 @@ class ReadsCounts(SharesItems):
         ends = np.concatenate(([0], np.cumsum(held)))
         first = firsts[at] - ends[:-1]
         values = np.arange(ends[-1]) + np.repeat(first, held)
-        sizes = np.diff(np.concatenate(([0], np.cumsum(times)))[found.starts])
+        sizes = _totals(times, found.starts)
         return Ragged(values, ends[found.starts]), sizes, {"keys": known, "firsts": firsts}
 
     def prepare(self, X: Any, like: Prepared | None = None) -> Prepared:
@@ -270,6 +269,11 @@ class ReadsCounts(SharesItems):
         G = np.ascontiguousarray(A @ B.T + (a @ b.T).toarray())
         _native.tversky(G, xx, zz, 1.0, what == APART)
         return G.astype(np.result_type(X.dtype, Z.dtype), copy=False)
+
+
+def _totals(times: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The sum of the counts of each sample, (n,)."""
+    return np.diff(np.concatenate(([0], np.cumsum(times)))[starts])
 
 
 def placed(keys: np.ndarray, ranks: Ranks | None) -> tuple[np.ndarray, np.ndarray]:

@@ -17,4 +17,5 @@ __all__ = [
 from mercer.explain.background import Background, kept_rows
 from mercer.explain.exact import FactorMatrices
 from mercer.explain.game import Explainable, Explained, explained_model, separated_sum
+from mercer.explain.given_sequences import same_letters
 from mercer.explain.values import is_quick

@@ -130,6 +130,12 @@ class GivenSequences:
         return +found
 
 
+def same_letters(one: str, two: str) -> bool:
+    """Whether two texts are the same letters, in capitals or not, of RNA or of DNA."""
+    plain = [text.upper().replace("U", "T") for text in (one, two)]
+    return plain[0] == plain[1]
+
+
 def _cells(X: Any) -> list:
     """What a list of sequences holds."""
     try:

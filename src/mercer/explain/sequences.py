@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.explain.exact import separated_summands
-from mercer.explain.given_sequences import Change, GivenSequences
+from mercer.explain.given_sequences import Change, GivenSequences, same_letters
 from mercer.kernels import NotSeparable
 from mercer.learners.base import KernelSum
 from mercer.samples import SamplesLike, check_count, is_whole
@@ -321,13 +321,9 @@ def _checked(texts: Sequence[str], i: int, change: tuple) -> Change:
             f"changes[{i}]: place {place!r}, but the sequence in row {row} has {len(text)} letters."
         )
     here = text[place : place + len(old)]
-    if _plain(here) != _plain(old):
+    if not same_letters(here, old):
         raise ValueError(
             f"changes[{i}]: the reference is {old!r}, but {here!r} stands at place {place} of row "
             f"{row} (places count from 0)."
         )
     return int(row), int(place), here, new
-
-
-def _plain(letters: str) -> str:
-    return letters.upper().replace("U", "T")

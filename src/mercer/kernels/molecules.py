@@ -30,9 +30,30 @@ KNOTS = 256  # values of a descriptor whose ranks are kept; others lie between t
 
 
 class Fragments(ReadsCounts, Kernel):
-    """Abstract: Tanimoto's coefficient of counted fragments. Define ``fingerprint``."""
+    """Abstract: Tanimoto's coefficient of counted fragments. Define ``fingerprint`` and ``said``,
+    what the kernel is in words.
+
+    Parameters
+    ----------
+    formula : {"minmax", "dot"}, default="minmax"
+    stereo : bool, default=False
+        Whether mirror images differ.
+    """
 
     kind = "molecules"
+    said: str
+
+    def __init__(self, formula: str = "minmax", stereo: bool = False):
+        self.formula = formula
+        self.stereo = stereo
+
+    def validate(self) -> None:
+        super().validate()
+        check_flag("stereo", self.stereo)
+
+    @property
+    def meaning(self) -> Meaning:  # type: ignore[override]
+        return Meaning(FORMULAS[self.formula], self.said)
 
     @property
     @abstractmethod
@@ -60,8 +81,8 @@ class Morgan(Fragments):
     radius : int from 0 to 10, default=2
         2 is called ECFP4, and 3 ECFP6.
     formula : {"minmax", "dot"}, default="minmax"
-        As in `Tanimoto`. With "dot", frequent fragments have more weight, which is better for small
-        tables of small molecules.
+        Which formula of `Tanimoto` is used. With "dot", frequent fragments have more weight, which
+        is better for small tables of small molecules.
     roles : bool, default=False
         Whether atoms are told apart by their roles (donor, acceptor, aromatic, halogen, acid, base)
         instead of their elements: FCFP.
@@ -100,13 +121,14 @@ class Morgan(Fragments):
            [0. , 0. , 1. ]])
     """
 
+    said = "the share of neighbourhoods of up to {radius} bonds that two molecules share"
+
     def __init__(
         self, radius: int = 2, formula: str = "minmax", roles: bool = False, stereo: bool = False
     ):
+        super().__init__(formula, stereo)
         self.radius = radius
-        self.formula = formula
         self.roles = roles
-        self.stereo = stereo
 
     def validate(self) -> None:
         super().validate()
@@ -114,12 +136,6 @@ class Morgan(Fragments):
         if self.radius > 10:
             raise ValueError(f"radius={self.radius!r}: give a whole number from 0 to 10.")
         check_flag("roles", self.roles)
-        check_flag("stereo", self.stereo)
-
-    @property
-    def meaning(self) -> Meaning:  # type: ignore[override]
-        words = "the share of neighbourhoods of up to {radius} bonds that two molecules share"
-        return Meaning(FORMULAS[self.formula], words)
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -134,7 +150,7 @@ class AtomPairs(Fragments):
     Parameters
     ----------
     formula : {"minmax", "dot"}, default="minmax"
-        As in `Tanimoto`.
+        Which formula of `Tanimoto` is used.
     stereo : bool, default=False
         Whether mirror images differ.
 
@@ -159,18 +175,7 @@ class AtomPairs(Fragments):
            [0.286, 1.   ]])
     """
 
-    def __init__(self, formula: str = "minmax", stereo: bool = False):
-        self.formula = formula
-        self.stereo = stereo
-
-    def validate(self) -> None:
-        super().validate()
-        check_flag("stereo", self.stereo)
-
-    @property
-    def meaning(self) -> Meaning:  # type: ignore[override]
-        words = "the share of pairs of atoms, with their distance, that two molecules share"
-        return Meaning(FORMULAS[self.formula], words)
+    said = "the share of pairs of atoms, with their distance, that two molecules share"
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -184,7 +189,7 @@ class Torsions(Fragments):
     Parameters
     ----------
     formula : {"minmax", "dot"}, default="minmax"
-        As in `Tanimoto`.
+        Which formula of `Tanimoto` is used.
     stereo : bool, default=False
         Whether mirror images differ.
 
@@ -209,18 +214,7 @@ class Torsions(Fragments):
            [0.667, 1.   ]])
     """
 
-    def __init__(self, formula: str = "minmax", stereo: bool = False):
-        self.formula = formula
-        self.stereo = stereo
-
-    def validate(self) -> None:
-        super().validate()
-        check_flag("stereo", self.stereo)
-
-    @property
-    def meaning(self) -> Meaning:  # type: ignore[override]
-        words = "the share of rows of four atoms that two molecules share"
-        return Meaning(FORMULAS[self.formula], words)
+    said = "the share of rows of four atoms that two molecules share"
 
     @property
     def fingerprint(self) -> Fingerprint:
