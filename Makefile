@@ -131,7 +131,8 @@ docs: build $(VENV)/.docs $(VENV)/.torch
 # write to a file that pytest must not capture (--capture=sys).
 SITE := build/asan/site
 NATIVE_TESTS := tests/native tests/kernels/test_instruction_sets.py tests/kernels/test_dot.py \
-	tests/kernels/test_kmers.py tests/solvers/smo/test_smo.py tests/solvers/smo/test_smo_pairs.py \
+	tests/kernels/test_kmers.py tests/kernels/test_gapped_kmers.py tests/kernels/test_sets.py \
+	tests/kernels/test_local_alignment.py tests/solvers/smo/test_smo.py tests/solvers/smo/test_smo_pairs.py \
 	tests/solvers/linear/test_linear_svm.py tests/search/test_vectors.py
 TRAPPED = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so) \
 	$$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \

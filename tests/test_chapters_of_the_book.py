@@ -7,12 +7,26 @@ from pathlib import Path
 import pytest
 
 BOOK = Path(__file__).parents[1] / "docs" / "book"
-CHAPTERS = sorted(path for path in BOOK.glob("*.rst") if path.stem != "index")
+BESIDE = {"index", "notation", "course"}
+CHAPTERS = sorted(path for path in BOOK.glob("*.rst") if path.stem not in BESIDE)
 
 
 def test_the_list_has_all_chapters():
     listed = re.search(r":hidden:\n\n(.*?)\n\n", (BOOK / "index.rst").read_text("utf-8"), re.S)[1]
-    assert sorted(listed.split()) == [path.stem for path in CHAPTERS]
+    assert {*listed.split(), "index"} == {path.stem for path in BOOK.glob("*.rst")}
+    assert listed.split()[-2:] == ["notation", "course"]
+
+
+def test_the_course_has_all_exercises():
+    """A week for each chapter but the last one, and how many exercises it has."""
+    course = (BOOK / "course.rst").read_text("utf-8")
+    rows = re.findall(r"\* - (\d+)\n +- :doc:`(\w+)`\n +- 1 to (\d)", course)
+    assert [int(week) for week, _, _ in rows] == [*range(1, 13)]
+    for week, chapter, count in rows:
+        text = (BOOK / f"{chapter}.rst").read_text("utf-8")
+        assert text.startswith(f"{week}. ")
+        exercises = text.split("\nExercises\n")[1].split("\nReference: ")[0]
+        assert len(re.findall(r"\n\d\. ", exercises)) == int(count), chapter
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -21,7 +35,7 @@ def test_a_chapter_has_all_parts(path):
     title, opening = text.split("\n", 3)[0], text.split("\n", 3)[3]
     assert re.match(r"\d+\. ", title)
     assert "?" in title or "?" in opening[:1200], "it begins with a question"
-    assert text.count(".. picture::") == 1
+    assert text.count(".. picture::") >= 1
     assert ".. warning::" in text
     functions = [e.source for e in doctest.DocTestParser().get_examples(text)
                  if e.source.startswith("def ")]  # fmt: skip

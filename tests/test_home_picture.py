@@ -20,22 +20,23 @@ def ratios(monkeypatch):
     import ratios
 
     yield ratios
-    for name in ("ratios", "chapters"):
+    for name in ("ratios", "chapters", "measured"):
         sys.modules.pop(name, None)
 
 
 def test_each_bar_has_its_row(ratios):
     text = ratios.RESULTS.read_text(encoding="utf-8")
-    for words, *where in ratios.BARS:
-        assert ratios.ratio(text, *where) > 0, words
+    for words, cell in ratios.BARS:
+        assert ratios.number(text, cell) > 0, words
     assert len(ratios.draw().axes[0].patches) == len(ratios.BARS)
 
 
-def test_the_ratio_is_that_of_the_row(ratios):
-    text = "\n## a\n\n| task | library | ratio |\n| --- | --- | --- |\n| x | b | 1,200x |\n\n## b\n"
-    assert ratios.ratio(text, "a", ["x", "b"], "ratio") == 1200
-    with pytest.raises(ValueError, match="unpack"):
-        ratios.ratio(text, "a", ["y"], "ratio")
+def test_a_page_shows_columns_of_a_table(ratios):
+    text = "\n## a\n\n| b | c, d | e |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n"
+    assert ratios.shown(text, "a", "e; c, d") == [["e", "c, d"], ["3", "2"]]
+    assert ratios.shown(text, "a", "") == [["b", "c, d", "e"], ["1", "2", "3"]]
+    with pytest.raises(ValueError, match="not in list"):
+        ratios.shown(text, "a", "f")
 
 
 def test_each_kind_has_one_picture(monkeypatch):

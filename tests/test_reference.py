@@ -18,6 +18,29 @@ WITH_EXAMPLES = ["mercer", "mercer.kernels", "mercer.distances", "mercer.plots"]
 # what kernels and distances of one's own return to the library, or raise
 WITHOUT = {"Norm", "GramProducts", "NotSeparable", "Term"}
 
+#: what has no formula on its page, and why
+WITHOUT_FORMULA = {
+    "it is abstract, or a part of one": """Kernel Distance Comparison Composite Norm Term Formula
+        Coordinates NotSeparable GramProducts""",
+    "it is a function of the user's, or given values": "FromFunction Precomputed On",
+    "it says something about a kernel": """Meaning MercerCheck check_mercer as_kernel repair
+        product_of_columns sum_of_columns dense_rows""",
+    "its table has a formula for each name": "Binary",
+    "it is an algorithm of many steps, in its source": "MSM ConvolutionFeatures deduplicate",
+    "it chooses or searches among others, whose pages have formulas": """KernelClassifier
+        KernelRegressor KernelSearchCV RecursiveElimination FeatureMachineClassifier
+        NearestNeighbors""",
+    "it reads, writes or says": "Checkpoint Chunks save load show_versions",
+}
+
+#: what displays a formula, and has no source with a year on its page
+WITHOUT_SOURCE = {
+    "it is older than its names": "Linear Cosine Intersection Minkowski SquaredEuclidean Match",
+    "it is a form in which others are written": "Layer Radial Sum",
+    "it is made here": "TableKernel Descriptors SmoothedMatch LogFrequency PairDifferences",
+    "the regressor of the same name has it": "NeighbourhoodMachineClassifier",
+}
+
 #: what rooms of the library use of each other, and no user needs
 SHARED = {
     "mercer.distributed": "need_mercer",
@@ -75,3 +98,25 @@ def test_what_users_call_has_an_example(name):
         thing = getattr(module, public)
         if public not in WITHOUT and not inspect.isabstract(thing):
             assert ">>>" in (inspect.getdoc(thing) or ""), f"{name}.{public}"
+
+
+@pytest.mark.parametrize("name", ["mercer", "mercer.kernels", "mercer.distances"])
+def test_what_computes_a_formula_displays_it(name):
+    module = importlib.import_module(name)
+    without = set(" ".join(WITHOUT_FORMULA.values()).split())
+    shown = {
+        public
+        for public in LISTED[name]
+        if ".. math::" in (inspect.getdoc(getattr(module, public)) or "")
+    }
+    assert LISTED[name] - shown == LISTED[name] & without
+
+
+@pytest.mark.parametrize("name", ["mercer", "mercer.kernels", "mercer.distances"])
+def test_what_displays_a_formula_has_a_dated_source(name):
+    module = importlib.import_module(name)
+    without = set(" ".join(WITHOUT_SOURCE.values()).split())
+    for public in sorted(LISTED[name] - without):
+        text = inspect.getdoc(getattr(module, public)) or ""
+        if ".. math::" in text:
+            assert re.search(r"\b(1[6-9]|20)\d\d\b", text), f"{name}.{public}"

@@ -45,7 +45,22 @@ struct StringList {
     }
     const Code* at(size_t i) const { return values + starts[i]; }
     size_t length(size_t i) const { return static_cast<size_t>(starts[i + 1] - starts[i]); }
+    size_t longest() const {
+        size_t most = 0;
+        for (size_t i = 0; i < count; ++i) most = std::max(most, length(i));
+        return most;
+    }
 };
+
+// Strings by their lengths.
+template <class Code>
+std::vector<size_t> by_length(const StringList<Code>& X) {
+    std::vector<size_t> order(X.count);
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return X.length(a) < X.length(b); });
+    return order;
+}
 
 // The texts of a list in groups of similar lengths. Lanes that are left over have no symbols.
 template <class Code>
@@ -55,10 +70,7 @@ struct Groups {
     std::vector<Code> codes;
     std::vector<int64_t> lengths;
 
-    Groups(const StringList<Code>& Z, size_t lanes) : lanes(lanes), order(Z.count) {
-        std::iota(order.begin(), order.end(), size_t(0));
-        std::stable_sort(order.begin(), order.end(),
-                         [&](size_t a, size_t b) { return Z.length(a) < Z.length(b); });
+    Groups(const StringList<Code>& Z, size_t lanes) : lanes(lanes), order(by_length(Z)) {
         const size_t groups = (Z.count + lanes - 1) / lanes;
         lengths.assign(groups * lanes, 0);
         first.assign(groups + 1, 0);
@@ -104,42 +116,108 @@ struct Pattern {
     }
 };
 
-// With `same`, X and Z are one list, and the distances are symmetric: one half is computed, and a
-// pattern meets the groups of texts that are as long as it is or longer.
+// The lists of a call. With `same`, X and Z are one list, and the distances are symmetric: one half
+// is computed, and a pattern meets the groups of texts that are as long as it is or longer.
+template <class Code>
+struct EditCall {
+    const StringList<Code>&X, &Z;
+    std::vector<size_t> order;  // of X
+    size_t alphabet;
+    Variant variant;
+    int64_t limit;
+    bool same;
+    double* out;
+
+    // The patterns order[begin] .. order[end - 1]: begin_with(symbols, n) makes the table of one,
+    // run(group, found) compares it with a group of texts, and end_with(symbols, n) clears it.
+    template <class Found, class Begin, class Run, class End>
+    void compare(size_t begin, size_t end, size_t lanes, const Begin& begin_with, const Run& run,
+                 const End& end_with) const {
+        if (begin == end) return;
+        const Groups<Code> texts(Z, lanes);
+        const size_t m = Z.count, *columns = texts.order.data();
+        std::vector<Found> found(lanes);
+        std::vector<double> values(texts.count() * lanes);  // in the order of the texts
+        for (size_t k = begin; k < end; ++k) {
+            const size_t i = order[k], n = X.length(i), first = same ? k / lanes : 0;
+            begin_with(X.at(i), n);
+            for (size_t g = first; g < texts.count(); ++g) {
+                const int64_t* lengths = texts.lengths.data() + g * lanes;
+                const EditTexts<Code> group{texts.codes.data() + texts.first[g], lengths,
+                                            (texts.first[g + 1] - texts.first[g]) / lanes};
+                const auto gap = [&](size_t l) {
+                    return std::abs(static_cast<int64_t>(n) - lengths[l]);
+                };
+                bool near = limit < 0;
+                for (size_t l = 0; l < lanes && !near; ++l) near = gap(l) <= limit;
+                if (near)
+                    run(group, found.data());
+                else  // by their lengths alone
+                    for (size_t l = 0; l < lanes; ++l) found[l] = static_cast<Found>(gap(l));
+                for (size_t l = 0; l < lanes; ++l)
+                    values[g * lanes + l] = static_cast<double>(found[l]);
+            }
+            double* row = out + i * m;
+            for (size_t t = first * lanes; t < m; ++t) row[columns[t]] = values[t];
+            if (same)
+                for (size_t t = first * lanes; t < m; ++t) out[columns[t] * m + i] = values[t];
+            end_with(X.at(i), n);
+        }
+    }
+
+    // Patterns whose rows are the bits of a narrow word T.
+    template <class T>
+    void compare_short(size_t begin, size_t end, const ShortEdits<Code, T>& edits) const {
+        std::vector<T> table(std::max(alphabet, ShortPattern<T>::most_held), 0);
+        ShortPattern<T> pattern{table.data(), alphabet, 0};
+        const auto loop = variant == osa ? edits.osa : edits.levenshtein;
+        compare<T>(
+            begin, end, edits.lanes,
+            [&](const Code* symbols, size_t n) {
+                pattern.rows = n;
+                for (size_t r = 0; r < n; ++r)
+                    table[static_cast<size_t>(symbols[r])] |= T(T(1) << (8 * sizeof(T) - n + r));
+            },
+            [&](const EditTexts<Code>& group, T* found) { loop(pattern, group, found); },
+            [&](const Code* symbols, size_t n) {
+                for (size_t r = 0; r < n; ++r) table[static_cast<size_t>(symbols[r])] = 0;
+            });
+    }
+
+    void compare_long(size_t begin, size_t end, const EditLoops<Code>& edit) const {
+        std::vector<unsigned char> bytes(edit.work_bytes * Z.longest() + 64);
+        void* work = bytes.data();
+        size_t room = bytes.size();
+        std::align(64, room - 63, work, room);
+        Pattern<Code> table(alphabet);
+        EditPattern pattern{};
+        const auto loop = variant == osa ? edit.osa : edit.levenshtein;
+        compare<int64_t>(
+            begin, end, edit.lanes,
+            [&](const Code* symbols, size_t n) { pattern = table.of(symbols, n); },
+            [&](const EditTexts<Code>& group, int64_t* found) {
+                loop(pattern, group, limit, work, found);
+            },
+            [&](const Code* symbols, size_t n) { table.clear(symbols, n); });
+    }
+};
+
+constexpr size_t longest_counted = 60000;  // symbols of a text that 16 bits count, and a pattern's
+
 template <class Code>
 void edit_distances(const StringList<Code>& X, const StringList<Code>& Z, size_t alphabet,
                     Variant variant, int64_t limit, bool same, double* out) {
+    const EditCall<Code> call{X, Z, by_length(X), alphabet, variant, limit, same, out};
+    const auto up_to = [&](size_t n) {
+        const auto above = [&](size_t most, size_t i) { return most < X.length(i); };
+        return static_cast<size_t>(
+            std::upper_bound(call.order.begin(), call.order.end(), n, above) - call.order.begin());
+    };
+    const size_t of16 = Z.longest() <= longest_counted ? up_to(16) : 0, of32 = std::max(of16, up_to(32));
     const EditLoops<Code>& edit = edit_loops<Code>();
-    const Groups<Code> texts(Z, edit.lanes);
-    Pattern<Code> pattern(alphabet);
-    std::vector<unsigned char> bytes(edit.work_bytes * texts.longest + 64);
-    void* work = bytes.data();
-    size_t room = bytes.size();
-    std::align(64, room - 63, work, room);
-    std::vector<int64_t> found(edit.lanes);
-    for (size_t k = 0; k < X.count; ++k) {
-        const size_t i = same ? texts.order[k] : k, n = X.length(i);
-        const EditPattern p = pattern.of(X.at(i), n);
-        for (size_t g = same ? k / edit.lanes : 0; g < texts.count(); ++g) {
-            const int64_t* lengths = texts.lengths.data() + g * edit.lanes;
-            const EditTexts<Code> group{texts.codes.data() + texts.first[g], lengths,
-                                        (texts.first[g + 1] - texts.first[g]) / edit.lanes};
-            const size_t filled = std::min(edit.lanes, Z.count - g * edit.lanes);
-            const auto gap = [&](size_t l) { return std::abs(static_cast<int64_t>(n) - lengths[l]); };
-            bool near = false;
-            for (size_t l = 0; l < filled && !near; ++l) near = limit < 0 || gap(l) <= limit;
-            if (!near)  // by their lengths alone
-                for (size_t l = 0; l < filled; ++l) found[l] = gap(l);
-            else
-                (variant == osa ? edit.osa : edit.levenshtein)(p, group, limit, work, found.data());
-            for (size_t l = 0; l < filled; ++l) {
-                const size_t j = texts.order[g * edit.lanes + l];
-                out[i * Z.count + j] = static_cast<double>(found[l]);
-                if (same) out[j * Z.count + i] = static_cast<double>(found[l]);
-            }
-        }
-        pattern.clear(X.at(i), n);
-    }
+    call.compare_short(0, of16, edit.bits16);
+    call.compare_short(of16, of32, edit.bits32);
+    call.compare_long(of32, X.count, edit);
 }
 
 // The strings of a list in groups of similar lengths, as the patterns in the lanes; one group after
@@ -148,11 +226,7 @@ template <class Code>
 class PatternGroups {
   public:
     PatternGroups(const StringList<Code>& X, size_t alphabet, size_t lanes)
-        : strings(X), lanes(lanes), order(X.count), rows(alphabet, 0) {
-        std::iota(order.begin(), order.end(), size_t(0));
-        std::stable_sort(order.begin(), order.end(),
-                         [&](size_t a, size_t b) { return X.length(a) < X.length(b); });
-    }
+        : strings(X), lanes(lanes), order(by_length(X)), rows(alphabet, 0) {}
     // Strings order[first], order[first + 1] ... as many as there are lanes.
     EditPatterns from(size_t first) {
         const size_t end = std::min(first + lanes, order.size());
@@ -197,9 +271,7 @@ void common_lengths(const StringList<Code>& X, const StringList<Code>& Z, size_t
     const bool swapped = X.count < Z.count;
     const StringList<Code>& texts = swapped ? X : Z;
     PatternGroups<Code> groups(swapped ? Z : X, alphabet, edit.patterns);
-    size_t longest = 0;
-    for (size_t k = 0; k < texts.count; ++k) longest = std::max(longest, texts.length(k));
-    std::vector<int64_t> carries(longest * edit.patterns), found(edit.patterns);
+    std::vector<int64_t> carries(texts.longest() * edit.patterns), found(edit.patterns);
     for (size_t first = 0; first < groups.order.size(); first += edit.patterns) {
         const EditPatterns patterns = groups.from(first);
         const size_t filled = std::min(edit.patterns, groups.order.size() - first);

@@ -3,6 +3,8 @@
 #include "bind.hpp"
 #include "free_newton.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -69,19 +71,21 @@ size_t solve(KernelRows<T> K, const Values& y, const Values& C, const Updated& a
 
 // Solves many small machines one after the other: machine m has the variables ends[m - 1] to
 // ends[m], each with a row of K of its own, positive ones first if the signs are ``groups``. alpha
-// starts feasible. Each machine takes at most ``steps`` SMO steps for each of its variables, then
-// Newton steps, and so on in at most ``rounds`` rounds. f is written, and a row of out is the
-// number of SMO steps and what `optimum` says of the solution.
+// starts feasible. Each machine takes at most ``steps`` SMO steps for each of its variables, until
+// the violation is ``tol``, then Newton steps, then SMO steps until it is ``exact``, and so on in at
+// most ``rounds`` rounds, or until what is left is rounding. f and ``sums``, Σ_j |K_ij| α_j, are written, and
+// a row of out is the number of SMO steps and what `optimum` says of the solution.
 template <class T>
 void solve_many(Square<T> K, Rows rows, Rows ends, Values y, Values C, Values p, Updated alpha,
-                Updated f, bool groups, double tol, size_t steps, size_t rounds, Output<double> out) {
+                Updated f, Updated sums, bool groups, double tol, double exact, size_t steps,
+                size_t rounds, Output<double> out) {
     const size_t n = K.shape(0), variables = rows.shape(0), machines = ends.shape(0);
     if (K.shape(1) != n || y.shape(0) != variables || C.shape(0) != variables ||
         p.shape(0) != variables || alpha.shape(0) != variables || f.shape(0) != variables ||
-        out.shape(0) != machines || out.shape(1) != 7)
+        sums.shape(0) != variables || out.shape(0) != machines || out.shape(1) != 7)
         throw std::invalid_argument(
-            "K must be (n, n), y, C, p, alpha and f as long as rows, and out (machines, 7)");
-    check_aligned(K, rows, ends, y, C, p, alpha, f, out);
+            "K must be (n, n), y, C, p, alpha, f and sums as long as rows, and out (machines, 7)");
+    check_aligned(K, rows, ends, y, C, p, alpha, f, sums, out);
     check_within(rows, n, "rows must be rows of K");
     size_t largest = 0;
     for (size_t m = 0, begin = 0; m < machines; ++m) {
@@ -93,7 +97,8 @@ void solve_many(Square<T> K, Rows rows, Rows ends, Values y, Values C, Values p,
     }
     nb::gil_scoped_release release;
     std::vector<T> block(largest * largest);
-    std::vector<double> offset(largest);
+    std::vector<double> offset(largest), beta;
+    std::vector<int64_t> used;
     FreeNewton newton;
     for (size_t m = 0, begin = 0; m < machines; ++m) {
         const size_t v = static_cast<size_t>(ends.data()[m]) - begin;
@@ -106,23 +111,48 @@ void solve_many(Square<T> K, Rows rows, Rows ends, Values y, Values C, Values p,
             offset[i] = labels[i] * p.data()[begin + i];
             split += !groups || labels[i] > 0;
         }
+        double widest = 0;  // the largest norm of a row's image
+        for (size_t i = 0; i < v; ++i)
+            widest = std::fmax(widest, std::sqrt(std::fabs(double(block[i * (v + 1)]))));
+        // Writes f without the rounding errors of the steps, and returns how much it can be off:
+        // |K_ij| <= √K_ii √K_jj.
         const auto gradient = [&] {
-            for (size_t i = 0; i < v; ++i) {
-                g[i] = offset[i];
-                for (size_t j = 0; j < v; ++j)
-                    g[i] += static_cast<double>(block[i * v + j]) * (labels[j] * a[j]);
+            double size = 0;
+            used.clear();
+            beta.clear();
+            for (size_t j = 0; j < v; ++j) {
+                g[j] = offset[j];
+                if (a[j] == 0) continue;
+                used.push_back(static_cast<int64_t>(j));
+                beta.push_back(labels[j] * a[j]);
+                size += a[j] * std::sqrt(std::fabs(double(block[j * (v + 1)])));
             }
+            smo<T>().add_rows(block.data(), v, used.data(), beta.data(), used.size(), g, 0, v);
+            return 0x1p-48 * widest * size;
         };
-        gradient();
+        double rounding = gradient();
         KernelRows<T> own = {v, block.data(), nullptr, nullptr, v, nullptr, nullptr, 0};
         result[0] = 0;
+        double wanted = tol;
         for (size_t round = 0; round < rounds; ++round) {
             const size_t most = steps * v;
-            const size_t taken = smo<T>().solve(&own, labels, bounds, a, g, split, tol, 0, most);
-            gradient();  // without the rounding errors of the steps
+            const double least = std::fmax(wanted, rounding);
+            const size_t taken = smo<T>().solve(&own, labels, bounds, a, g, split, least, 0, most);
+            if (taken > 0) rounding = gradient();
             result[0] += static_cast<double>(taken);
-            if (taken < most || round + 1 == rounds) break;
-            if (!newton.lower(block.data(), v, labels, bounds, a, g, split)) break;
+            if ((round > 0 && taken == 0) || round + 1 == rounds) break;
+            if (newton.lower(block.data(), v, labels, bounds, a, g, split))
+                rounding = gradient();
+            else if (taken < most)
+                break;
+            wanted = exact;
+        }
+        double* sum = sums.data() + begin;
+        std::fill(sum, sum + v, 0.0);
+        for (size_t k = 0; k < used.size(); ++k) {
+            const T* row = block.data() + static_cast<size_t>(used[k]) * v;
+            for (size_t j = 0; j < v; ++j)
+                sum[j] += std::fabs(static_cast<double>(row[j]) * beta[k]);
         }
         smo<T>().optimum(g, offset.data(), labels, bounds, a, v, groups, result + 1);
         begin += v;
@@ -134,8 +164,8 @@ void bind_smo_as(nb::module_& m) {
     m.def(
         "smo_solve_many", solve_many<T>, nb::arg("K").noconvert(), nb::arg("rows"), nb::arg("ends"),
         nb::arg("y"), nb::arg("C"), nb::arg("p"), nb::arg("alpha").noconvert(),
-        nb::arg("f").noconvert(), nb::arg("groups"), nb::arg("tol"), nb::arg("steps"),
-        nb::arg("rounds"), nb::arg("out").noconvert());
+        nb::arg("f").noconvert(), nb::arg("sums").noconvert(), nb::arg("groups"), nb::arg("tol"),
+        nb::arg("exact"), nb::arg("steps"), nb::arg("rounds"), nb::arg("out").noconvert());
     m.def(
         "smo_solve",
         [](Square<T> K, Values y, Values C, Updated alpha, Updated f, size_t split, double tol,

@@ -139,6 +139,123 @@ void edit(const EditPattern& p, const EditTexts<Code>& texts, int64_t limit, voi
     for (size_t v = 0; v < vectors; ++v) Words::store(out + v * Words::width, score[v]);
 }
 
+template <class T>
+constexpr size_t short_lanes = lanes * sizeof(uint64_t) / sizeof(T);
+
+// The words of a short pattern's table that the lanes' symbols name: by loads, or by permutations of
+// a table that as many registers hold.
+template <class T, class Code, size_t Registers>
+struct ShortLookup {
+    const T* table;
+    explicit ShortLookup(const T* words) : table(words) {}
+    void operator()(const Code* codes, T* equal) const {
+        for (size_t l = 0; l < short_lanes<T>; ++l) equal[l] = table[codes[l]];
+    }
+};
+#if defined(__AVX512BW__)
+inline __m512i permuted(__m512i low, __m512i index, __m512i high, uint16_t) {
+    return _mm512_permutex2var_epi16(low, index, high);
+}
+inline __m512i permuted(__m512i low, __m512i index, __m512i high, uint32_t) {
+    return _mm512_permutex2var_epi32(low, index, high);
+}
+inline __m512i indices(const uint8_t* codes, uint16_t) {
+    return _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i*)codes));
+}
+inline __m512i indices(const uint8_t* codes, uint32_t) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)codes));
+}
+inline __m512i upper_or(__m512i low, __m512i index, __m512i high, uint16_t) {
+    return _mm512_mask_mov_epi16(low, _mm512_test_epi16_mask(index, _mm512_set1_epi16(64)), high);
+}
+inline __m512i upper_or(__m512i low, __m512i index, __m512i high, uint32_t) {
+    return _mm512_mask_mov_epi32(low, _mm512_test_epi32_mask(index, _mm512_set1_epi32(32)), high);
+}
+template <class T, size_t Registers>
+struct HeldLookup {
+    static constexpr size_t width = 64 / sizeof(T);
+    __m512i part[Registers];
+    explicit HeldLookup(const T* words) {
+        for (size_t p = 0; p < Registers; ++p) part[p] = _mm512_loadu_si512(words + p * width);
+    }
+    void operator()(const uint8_t* codes, T* equal) const {
+        for (size_t l = 0; l < short_lanes<T>; l += width) {
+            const __m512i index = indices(codes + l, T());
+            __m512i found = permuted(part[0], index, part[1], T());
+            if constexpr (Registers == 4)
+                found = upper_or(found, index, permuted(part[2], index, part[3], T()), T());
+            _mm512_storeu_si512(equal + l, found);
+        }
+    }
+};
+template <class T>
+struct ShortLookup<T, uint8_t, 2> : HeldLookup<T, 2> {
+    using HeldLookup<T, 2>::HeldLookup;
+};
+template <class T>
+struct ShortLookup<T, uint8_t, 4> : HeldLookup<T, 4> {
+    using HeldLookup<T, 4>::HeldLookup;
+};
+constexpr bool held_tables = true;
+#else
+constexpr bool held_tables = false;
+#endif
+
+// The same columns as in `step`, of one block, in loops that compilers make vectors of.
+template <bool Exchange, size_t Registers, class T, class Code>
+void short_edit(const ShortPattern<T>& p, const EditTexts<Code>& texts, T* out) {
+    constexpr size_t L = short_lanes<T>;
+    constexpr int last = 8 * sizeof(T) - 1;
+    const ShortLookup<T, Code, Registers> lookup(p.equal);
+    T up[L], down[L], freed[L], met[L], score[L], length[L], equal[L];
+    size_t shortest = texts.longest;
+    for (size_t l = 0; l < L; ++l) {
+        up[l] = p.rows > 0 ? T(T(~T(0)) << (last + 1 - int(p.rows))) : T(0);
+        down[l] = freed[l] = met[l] = 0;
+        score[l] = T(p.rows);
+        length[l] = T(texts.lengths[l]);
+        shortest = length[l] < shortest ? length[l] : shortest;
+    }
+    const auto columns = [&](size_t begin, size_t end, auto inside) {
+        for (size_t j = begin; j < end; ++j) {
+            lookup(texts.codes + j * L, equal);
+            for (size_t l = 0; l < L; ++l) {
+                const T e = equal[l], u = up[l], d = down[l];
+                T free = T((T((e & u) + u) ^ u) | e | d);
+                if constexpr (Exchange) {
+                    const T begun = T(e & T(~freed[l]));
+                    free = T(free | (T(begun << 1) & met[l]));
+                    freed[l] = free;
+                    met[l] = e;
+                }
+                const T rise = T(d | T(~T(free | u))), fall = T(u & free);
+                const T counts = inside(T(j), length[l]);
+                score[l] = T(score[l] + (T(rise >> last) & counts) - (T(fall >> last) & counts));
+                const T risen = T(T(rise << 1) | 1), fallen = T(fall << 1);
+                up[l] = T(fallen | T(~T(free | risen)));
+                down[l] = T(risen & free);
+            }
+        }
+    };
+    columns(0, shortest, [](T, T) { return T(1); });
+    columns(shortest, texts.longest, [](T j, T end) { return T(j < end); });
+    for (size_t l = 0; l < L; ++l) out[l] = score[l];
+}
+
+template <bool Exchange, class T, class Code>
+void short_distances(const ShortPattern<T>& p, const EditTexts<Code>& texts, T* out) {
+    constexpr size_t most = ShortPattern<T>::most_held;
+    if constexpr (held_tables && sizeof(Code) == 1) {
+        if (p.alphabet <= most / 2) return short_edit<Exchange, 2>(p, texts, out);
+        if (p.alphabet <= most) return short_edit<Exchange, 4>(p, texts, out);
+    }
+    short_edit<Exchange, 0>(p, texts, out);
+}
+
+template <class T, class Code>
+constexpr ShortEdits<Code, T> short_edits = {short_lanes<T>, short_distances<false, T, Code>,
+                                             short_distances<true, T, Code>};
+
 inline int64_t count_bits(uint64_t x) {
     x -= x >> 1 & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
@@ -326,10 +443,10 @@ extern const EditLoops<uint8_t> edit8;
 extern const EditLoops<int32_t> edit32;
 constinit const EditLoops<uint8_t> edit8 = {
     lanes, sizeof(Column<true>), distances<false, uint8_t>, distances<true, uint8_t>,
-    Words::width, common<uint8_t>, weighted};
+    short_edits<uint16_t, uint8_t>, short_edits<uint32_t, uint8_t>, Words::width, common<uint8_t>, weighted};
 constinit const EditLoops<int32_t> edit32 = {
     lanes, sizeof(Column<true>), distances<false, int32_t>, distances<true, int32_t>,
-    Words::width, common<int32_t>, weighted};
+    short_edits<uint16_t, int32_t>, short_edits<uint32_t, int32_t>, Words::width, common<int32_t>, weighted};
 
 }  // namespace MERCER_ISA
 }  // namespace mercer

@@ -29,6 +29,15 @@ struct EditPattern {
     size_t alphabet, count, skipped;
 };
 
+// A pattern of at most as many rows as a narrow word T has bits: bit r of equal[c] says whether row
+// r - skipped has symbol c. Tables of up to `most_held` symbols are padded to so many.
+template <class T>
+struct ShortPattern {
+    const T* equal;
+    size_t alphabet, rows;
+    static constexpr size_t most_held = 256 / sizeof(T);
+};
+
 // Patterns side by side: bit r of equal[(rows[c] * count + w) * lanes + l] says whether row 64 w + r
 // of pattern l has symbol c. Row 0 of the table is that of all symbols which no pattern has.
 struct EditPatterns {
@@ -59,6 +68,14 @@ struct EditColumns {
     size_t longest;
 };
 
+// Distances of a short pattern, exact: more texts stand side by side the narrower its word is.
+template <class Code, class T>
+struct ShortEdits {
+    size_t lanes;
+    void (*levenshtein)(const ShortPattern<T>& pattern, const EditTexts<Code>& texts, T* out);
+    void (*osa)(const ShortPattern<T>& pattern, const EditTexts<Code>& texts, T* out);
+};
+
 template <class Code>
 struct EditLoops {
     size_t lanes;       // texts of a group
@@ -69,6 +86,8 @@ struct EditLoops {
                         void* work, int64_t* out);
     void (*osa)(const EditPattern& pattern, const EditTexts<Code>& texts, int64_t limit, void* work,
                 int64_t* out);
+    ShortEdits<Code, uint16_t> bits16;
+    ShortEdits<Code, uint32_t> bits32;
     size_t patterns;  // of a group
     // out (patterns,): the lengths of the longest common subsequences. carries (length, patterns)
     // is memory.

@@ -71,7 +71,7 @@ def test_between_two_measurements_time_is_a_power_of_the_rows():
     [
         (1000, "classification", "less than 0.1 seconds, 8 MB"),
         (50_000, "classification", "about 6 seconds, 2.4 GB"),
-        (10_000, "regression", "about 3 seconds, 1.2 GB"),
+        (10_000, "regression", "about 2 seconds, 1.2 GB"),
         (15_000, "regression", "about 2 seconds, 110 MB"),
         (1_500_000, "regression", "about 3 minutes, 11.0 GB"),
     ],

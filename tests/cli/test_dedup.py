@@ -21,6 +21,8 @@ from cli.runner import command, printed
 from lanes import few
 from mercer import deduplicate
 from mercer.cli import documents
+from mercer.kernels import Morgan
+from mercer.samples import chemistry
 
 zstd = pytest.importorskip("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
 
@@ -354,7 +356,7 @@ KILLED = """
 import os, signal, sys
 from mercer.cli import app, documents
 from mercer.dedup import stages, work_folder
-from mercer.persistence import write_whole, written_whole
+from mercer.persistence import tasks, write_whole, written_whole
 name, left = sys.argv[1], [int(sys.argv[2])]
 documents.ROWS = 7
 def counted(write):
@@ -365,7 +367,7 @@ def counted(write):
         return write(path, *content)
     return killing
 stages.written_whole = work_folder.written_whole = counted(written_whole)
-work_folder.write_whole = counted(write_whole)
+work_folder.write_whole = tasks.write_whole = counted(write_whole)
 app.run(sys.argv[3:])
 """
 
@@ -564,3 +566,143 @@ def test_pieces_of_a_band_change_nothing(monkeypatch):
     monkeypatch.setattr("mercer.dedup.stages.PIECE", 9)
     assert command("dedup", "in.jsonl", "-o", "out.jsonl", "--force") == 0
     assert Path("out.jsonl").read_bytes() == whole
+
+
+# --- molecules and sequences ---------------------------------------------------------------------
+
+
+def drawn(n, length=60):
+    return ["".join(row) for row in np.random.default_rng(0).choice(list("ACGT"), (n, length))]
+
+
+def test_sequences_of_fasta(capsys):
+    """Copies with other ends of lines, in small letters; records stay as they are."""
+    texts = drawn(20)
+    records = [f">s{i} of drawn\n{text[:40]}\n{text[40:]}\n" for i, text in enumerate(texts)]
+    copies = [f">c{i}\r\n{texts[i].lower()}\r\n\r\n" for i in (3, 5)]
+    Path("in.fa").write_text(
+        "; drawn\n" + "".join([*records[:7], *copies, *records[7:]]), newline=""
+    )
+    code, said = printed(capsys, "dedup", "in.fa", "-o", "out.fasta.gz", "--pairs", "p.csv")
+    assert code == 0, said
+    assert "Sequences are compared by runs of 10 letters; --characters 20 takes longer" in said
+    assert "removed: 2, in 2 groups" in said
+    assert gzip.decompress(Path("out.fasta.gz").read_bytes()).decode() == "; drawn\n" + "".join(
+        records
+    )
+    pairs = pl.read_csv("p.csv")
+    assert pairs["record"].to_list() == [8, 9]
+    assert pairs["kept_record"].to_list() == [4, 6]
+    code, said = printed(capsys, "dedup", "in.fa", "--fail", "--characters", "30", "--json")
+    assert (code, json.loads(said)["notices"]) == (7, [])
+
+
+def test_sequences_of_fastq():
+    a, b = drawn(2)
+    Path("in.fq").write_text(
+        f"@a\n{a}\n+\n{'@' * 60}\n@b\n{b}\n+\n{'I' * 60}\n@c\n{a}\n+\n{'I' * 60}\n"
+    )
+    assert command("dedup", "in.fq", "-o", "out.fastq") == 0
+    assert Path("out.fastq").read_bytes() == Path("in.fq").read_bytes()[: 2 * 127]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_quality_of_fastq_may_begin_with_a_semicolon(end):
+    """``;`` is the quality 26 there, and no remark."""
+    a, b = drawn(2)
+    records = [f"@a\n{a}\n+\n;{'I' * 59}\n", f"@b\n{b}\n+\n{';' * 60}\n"]
+    text = "".join([*records, records[0]]).replace("\n", end)
+    Path("in.fq").write_text(text, newline="")
+    assert command("dedup", "in.fq", "-o", "out.fq") == 0
+    assert Path("out.fq").read_bytes() == "".join(records).replace("\n", end).encode()
+
+
+@pytest.mark.parametrize("end", ["\n", "", "\n\n\n"])
+def test_reads_without_letters_are_records_of_four_lines(end, capsys):
+    """Programs that trim reads write them; blank lines between records are no part of any."""
+    a, c = drawn(2)
+    reads = [f"@a\n{a}\n+\n{'I' * 60}\n", "@b\n\n+\n\n", f"\n@c\n{c}\n+\n{'I' * 60}\n"]
+    Path("in.fq").write_text("".join(reads) + f"@d\n{a}\n+\n{'I' * 60}" + end)
+    code, said = printed(capsys, "dedup", "in.fq", "-o", "out.fq", "--json")
+    assert (code, json.loads(said)["documents"]) == (0, 4), said
+    assert Path("out.fq").read_text() == "".join(reads)
+
+
+def test_the_last_read_may_be_without_letters(capsys):
+    Path("in.fq").write_text("@a\nGATTACA\n+\nIIIIIII\n@b\n\n+\n")
+    code, said = printed(capsys, "dedup", "in.fq", "-o", "out.fq")
+    assert code == 0, said
+    assert Path("out.fq").read_bytes() == Path("in.fq").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "code", "message"),
+    [
+        (
+            "in.fa",
+            ">a\nACGT\n>b\nAC!GT\n",
+            (),
+            3,
+            "in.fa, record 2 has 'AC!GT', but a sequence has",
+        ),
+        ("in.fa", "ACGT\n>b\nACGT\n", (), 3, "record 1 is 'ACGT', but a record of FASTA begins"),
+        ("in.fq", "@a\nACGT\n+\nIII\n", (), 3, "record 1 is '@a', but a record of FASTQ is @ and"),
+        ("in.fa", ">a\nACGT\n", ("--keep", "x"), 2, "--keep x: sequences have no columns"),
+    ],
+)
+def test_malformed_sequences(name, content, options, code, message, capsys):
+    Path(name).write_text(content)
+    out = f"out{Path(name).suffix}"
+    found, said = printed(capsys, "dedup", name, "-o", out, *options)
+    assert (found, message in " ".join(said.split())) == (code, True), said
+    if "record 2" in message:
+        assert command("dedup", name, "-o", out, "--malformed", "skip") == 0
+        assert Path(out).read_text() == ">a\nACGT\n"
+
+
+def test_a_column_of_sequences(capsys):
+    texts = drawn(30)
+    Path("in.csv").write_text("id,dna\n" + "".join(
+        f"{i},{text}\n" for i, text in enumerate([*texts, texts[4].lower()])))  # fmt: skip
+    code, said = printed(capsys, "dedup", "in.csv", "--column", "dna", "-o", "out.csv")
+    assert code == 0, said
+    assert "compared by runs of 10 letters" in said
+    assert pl.read_csv("out.csv")["id"].to_list() == [*range(30)]
+
+
+def test_a_column_of_molecules(capsys):
+    """Equal molecules have other texts, which are no words in common."""
+    pytest.importorskip("rdkit")
+    rows = ["CC(=O)Oc1ccccc1C(=O)O", "CCO", "O=C(C)Oc1ccccc1C(O)=O", "C(C)O", "CCN", "c1ccccc1"]
+    rows += [f"{'C' * n}(=O){end}" for n in range(1, 7) for end in ("C", "N", "Cl", "OC")]
+    Path("in.csv").write_text("id,smiles\n" + "".join(f"{i},{t}\n" for i, t in enumerate(rows)))
+    call = ("dedup", "in.csv", "--column", "smiles")
+    code, said = printed(capsys, *call, "-o", "out.csv", "--report", "r.html", "--index", "i")
+    assert code == 0, said
+    assert "Molecules are compared by their fragments" in said
+    kept = pl.read_csv("out.csv")["id"].to_list()
+    assert kept[:4] == [0, 1, 4, 5]
+    assert kept == deduplicate(rows, similarity=Morgan()).kept.tolist()
+    assert "<ins>" in Path("r.html").read_text()
+    code, said = printed(capsys, *call, "-o", "texts.csv", "--words", 3)
+    assert "Molecules" not in said
+    assert pl.read_csv("texts.csv")["id"].to_list() == [*range(30)]
+    code, said = printed(capsys, *call, "-o", "x.csv", "--index", "i", "--words", 3)
+    assert "made with Fragments(size=2), and these documents are read by Words(size=3)" in said
+    with Path("in.csv").open("a") as file:
+        file.write("99,C1CC\n")
+    code, said = printed(capsys, *call, "-o", "x.csv")
+    assert (code, "row 31 has 'C1CC', which is no molecule: no SMILES" in said) == (3, True), said
+    code, said = printed(capsys, *call, "-o", "x.csv", "--malformed", "skip")
+    assert "1 malformed left out: in.csv, row 31." in said
+
+
+def test_molecules_without_rdkit_are_texts(capsys, monkeypatch):
+    rows = ["CC(=O)O", "CCO", "CC(O)=O", "CCN", "c1ccccc1", "CCCC=O", "CC(C)=O"]
+    Path("in.csv").write_text("id,smiles\n" + "".join(f"{i},{t}\n" for i, t in enumerate(rows)))
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    monkeypatch.setattr(chemistry, "rdkit", chemistry.rdkit.__wrapped__)
+    monkeypatch.setattr(chemistry, "_known", {})
+    code, said = printed(capsys, "dedup", "in.csv", "--column", "smiles", "-o", "out.csv")
+    assert (code, pl.read_csv("out.csv").height) == (0, 7)
+    assert 'smiles: its cells look like molecules, which pip install "mercer[chem]" reads' in said

@@ -17,12 +17,13 @@ import pytest
 
 import mercer
 from cli.runner import command, printed
-from cli.test_dedup import KEPT, PACKERS, ROWS, TEXTS, delimited, ids, json_lines
+from cli.test_dedup import KEPT, PACKERS, ROWS, TEXTS, delimited, drawn, ids, json_lines
 from killed_task import dying_once
 from mercer import deduplicate
-from mercer.cli import documents
-from mercer.cli.dedup import DedupOptions, deduplicate_files, mapped_by
+from mercer.cli import document_files, documents
+from mercer.cli.dedup import DedupOptions, deduplicate_files
 from mercer.cli.errors import OptionError
+from mercer.cli.executors import mapped_by
 from mercer.cli.files import Source
 from mercer.dedup import CorpusIndex
 
@@ -44,7 +45,9 @@ def outputs(name, *options):
 
 @pytest.mark.spread(2)
 @pytest.mark.parametrize("shard", [1, 300, 2500])
-@pytest.mark.parametrize("name", ["in.jsonl", "in.csv", "in.txt", "in.parquet", "in.jsonl.gz"])
+@pytest.mark.parametrize(
+    "name", ["in.jsonl", "in.csv", "in.txt", "in.parquet", "in.jsonl.gz", "in.fa"]
+)
 def test_a_file_in_shards_gives_the_same(name, shard, monkeypatch):
     plain = json_lines(ROWS[:20]) + b"{broken\n" + json_lines(ROWS[20:])
     if name == "in.parquet":
@@ -53,12 +56,15 @@ def test_a_file_in_shards_gives_the_same(name, shard, monkeypatch):
         Path(name).write_bytes({
             "in.jsonl": plain, "in.jsonl.gz": gzip.compress(plain),
             "in.csv": b"\xef\xbb\xbf" + delimited(ROWS).replace(b"\r\n", b"\n"),
+            "in.fa": "".join(
+                f">{i}\n{text}\n\n" for i, text in enumerate([*drawn(61), *drawn(61)[:4]])
+            ).encode(),
             "in.txt": "\r\n".join(text.replace("\n", " ") for text in TEXTS).encode(),
         }[name])  # fmt: skip
     whole = outputs(name, "--malformed", "skip")
     monkeypatch.setattr(documents, "SHARD", shard)
     monkeypatch.setattr(documents, "STEP", 50)
-    made = documents.format_of(Source(Path(name)).name, name)(
+    made = document_files.format_of(Source(Path(name)).name, name)(
         Source(Path(name)), "text", None, None
     )
     shards = made.shards()
@@ -71,6 +77,7 @@ def test_a_file_in_shards_gives_the_same(name, shard, monkeypatch):
         assert pl.read_parquet("out.parquet").equals(pl.DataFrame(ROWS)[KEPT])
     else:
         assert again[0] == whole[0]
+    assert name != "in.fa" or again[0].count(b">") == 61
 
 
 @pytest.mark.parametrize("name", ["in.txt", "in.txt.gz", "in.txt.bz2"])

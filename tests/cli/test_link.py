@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from cli.runner import command, printed
+from cli.test_dedup_shared import elsewhere
 from mercer.cli import link
 from mercer.cli.link_options import LinkOptions
 from mercer.datasets import registers
@@ -76,7 +77,7 @@ def test_pairs_are_written_in_blocks(monkeypatch):
 
 
 def test_a_killed_run_goes_on(monkeypatch, capsys):
-    from mercer.link import candidates, record_linkage
+    from mercer.link import record_linkage, stages
 
     learn = record_linkage.learn
     asked = ("link", "old.csv", "new.csv", "--id", "id", "--quiet")
@@ -87,12 +88,41 @@ def test_a_killed_run_goes_on(monkeypatch, capsys):
     monkeypatch.setattr(record_linkage, "learn", stopped)
     assert command(*asked) == 130
     assert not Path("links.csv").exists()
-    assert Path("links.csv.work/levels.npy").exists()
+    assert Path("links.csv.work/levels-00000.npz").exists()
     monkeypatch.setattr(record_linkage, "learn", learn)
-    monkeypatch.setattr(candidates, "choose_passes", stopped)  # it is not asked again
+    monkeypatch.setattr(stages, "choose_passes", stopped)  # it is not asked again
     assert command(*asked) == 0
     assert f1() > 0.9
     assert not Path("links.csv.work").exists()
+
+
+def test_an_executor_writes_the_same_and_a_named_folder_stays(capsys):
+    assert command("link", "old.csv", "new.csv", "--id", "id") == 0
+    whole = Path("links.csv").read_bytes()
+    options = LinkOptions(
+        left=Path("old.csv"), right=Path("new.csv"), id="id", work=Path("w"), executor=elsewhere,
+        force=True, quiet=True,
+    )  # fmt: skip
+    assert link.link_tables(options) == 0
+    assert Path("links.csv").read_bytes() == whole
+    assert Path("w/columns-00000.npz").exists()
+    # what is there needs no other process
+    asked = ("link", "old.csv", "new.csv", "--id", "id", "--work", "w", "--force")
+    code, said = printed(capsys, *asked, "-o", "two.csv", "--task", "2/2")
+    assert (code, "Task 2/2 is done; the first task writes" in said) == (0, True)
+    assert not Path("two.csv").exists()
+    assert command(*asked, "-o", "two.csv", "--task", "1/2") == 0
+    assert Path("two.csv").read_bytes() == whole
+    # a task that comes late finds the output of the first; only that one would replace it
+    late = ("link", "old.csv", "new.csv", "--id", "id", "--work", "w", "-o", "two.csv", "--task")
+    assert command(*late, "2/2") == 0
+    code, said = printed(capsys, *late, "1/2")
+    assert (code != 0, "give --force to replace it" in said) == (True, True)
+    assert Path("two.csv").read_bytes() == whole
+    code, said = printed(capsys, "link", "old.csv", "-o", "x.csv", "--task", "2/2")
+    assert (code, "--task: give --work" in said) == (2, True)
+    code, said = printed(capsys, "link", "old.csv", "new.csv", "--executor", "spark", "--force")
+    assert (code, "--executor spark: give" in said) == (2, True)
 
 
 def test_one_table_and_json(capsys):
@@ -291,22 +321,24 @@ def test_tables_that_do_not_fit(capsys):
     code, said = printed(capsys, "link", "old.csv", "odd.csv")
     assert code == 3
     assert "--columns: the tables have no column in common" in said
-    assert "such as --columns name=full_name." in said
+    assert "Say which column of the first is which one of the second. Perhaps" in said
     assert "last_name=given_name" in said or "first_name=given_name" in said
     pl.read_csv("old.csv").head(9).write_csv("few.csv")
     code, said = printed(capsys, "link", "few.csv")
-    assert (code, "9 records are given" in said) == (3, True)
+    assert (code, "mercer: 9 records are given" in said) == (3, True)
     Path("links.csv.work").mkdir()
     Path("links.csv.work/mine.txt").touch()
     code, said = printed(capsys, "link", "old.csv", "new.csv")
-    assert (code, "--output: the folder links.csv.work holds 'mine.txt'" in said) == (3, True)
-    assert "move it away, or give another output" in said
+    assert code == 3
+    assert (
+        "--work: the folder links.csv.work holds 'mine.txt', which is no file of a linkage" in said
+    )
     Path("links.csv.work/mine.txt").unlink()
     given = ("--columns", "born", "--columns", "place", "--kind", "born=drop", "--id", "place")
     code, said = printed(capsys, "link", "old.csv", "new.csv", *given)
     assert code == 3
     assert "(born: left out, as you asked; place: left out, as you asked)" in said
-    assert "say what a column is by --kind." in said
+    assert "or say of which kind they are." in said
     for wrong, expected, fault in (
         (("--columns", "frst_name"), 3, "Did you mean 'first_name'"),
         (("--id", "ids"), 3, "--id ids"), (("--kind", "born"), 2, "write column"),
@@ -331,11 +363,11 @@ def test_a_column_is_what_it_is_said_to_be(capsys):
     assert facts["left_out"] == {"id": "as you asked", "number": "as you asked"}
 
 
-def test_notices_name_options(capsys):
+def test_notices_of_the_model_are_said(capsys):
     given = ("--columns", "first_name", "--columns", "place", "--pairs-per-record", "0.1")
     code, said = printed(capsys, "link", "old.csv", "new.csv", *given)
     assert code == 0
-    assert "a larger --max-block or more --pairs-per-record." in said
+    assert "larger blocks (max_block) or more pairs of each record (pairs_per_record)." in said
 
 
 def test_the_report(capsys):

@@ -43,6 +43,20 @@ def test_qualities_are_not_read(name):
     assert read["description"].to_list() == ["first", None]
 
 
+def test_a_quality_may_begin_with_a_semicolon():
+    """``;`` is the quality 26 there, and no remark."""
+    Path("t.fq").write_text("; a remark\n@one\nGATT\n+\n;III\n@two\nAC\n+\n;;\n")
+    assert read_table("t.fq")["sequence"].to_list() == ["GATT", "AC"]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n@three\nAC\n+\nII\n\n"])
+def test_reads_without_letters_are_records_of_four_lines(end):
+    """Programs that trim reads write them; blank lines between records are no part of any."""
+    Path("t.fq").write_text("\n@one\nGATT\n+\nIIII\n\n@two\n\n+\n" + end)
+    expected = ["GATT", None, "AC"] if "three" in end else ["GATT", None]
+    assert read_table("t.fq")["sequence"].to_list() == expected
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

@@ -44,6 +44,8 @@ def test_a_fit_of_sequences_says_what_is_next(made, capsys):
     code, said = printed(capsys, "fit", made / "bound.fa", made / "free.fa", *few)
     assert code == 0, said
     assert "mercer variants n.mercer NEW.fa -o variants.csv --picture variants.png" in said
+    assert "Which pieces of sequence speak for what:" in said
+    assert f"bound: {MOTIF}" in said
 
 
 def test_all_letters_in_each_place(capsys):
@@ -136,6 +138,18 @@ def test_wrong_variants_are_named_with_their_rows(capsys):
     )
     assert "v.vcf, line 2: it is 'new0 1 A C', but a variant of VCF has CHROM" in said
     assert not Path("a.csv").exists()
+
+
+def test_variants_of_a_vcf_are_named_with_their_lines(capsys):
+    """Among rows without a variant, blank lines and lines of the header."""
+    rows = "new0\t1\t.\tA\t.\n\nnew9\t1\t.\tA\tC\nnew0\t2\t.\tC\t.\nnew0\t99\t.\tA\tC\n"
+    Path("v.vcf").write_text(f"##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\n{rows}")
+    code, said = printed(
+        capsys, "variants", "m.mercer", "new.fa", "--variants", "v.vcf", "-o", "a.csv"
+    )
+    assert code == 3
+    assert "v.vcf, line 5: no sequence is called 'new9'" in said
+    assert "v.vcf, line 7: the position is '99'" in said
 
 
 @pytest.mark.parametrize(

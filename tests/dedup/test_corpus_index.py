@@ -167,7 +167,7 @@ def test_queries_by_few_bits_are_the_estimates_of_all_pairs(bits, shingles, tmp_
     new = [*corpus(20, seed=50 + bits, words=25), *(" ".join(t.split()[1:]) for t in texts[:40])]
 
     def runs(text):
-        parts = text.split() if shingles.words else text
+        parts = text.split() if shingles.kind == "words" else text
         return {tuple(parts[i : i + shingles.size]) for i in range(len(parts) - shingles.size + 1)}
 
     sketch = made.signatures

@@ -8,9 +8,9 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import deduplicate
-from mercer.dedup import Characters, Words, signing, walk
+from mercer.dedup import Characters, CorpusIndex, Fragments, Words, signing, walk
 from mercer.distances import Edit
-from mercer.kernels import RBF, FromDistance, Jaccard, Linear
+from mercer.kernels import RBF, FromDistance, Jaccard, Linear, Morgan
 
 
 def shingles_of(text, size=3):
@@ -177,7 +177,7 @@ def test_any_texts(texts, shingles):
     for i, text in enumerate(texts):
         one = values[starts[i] : starts[i + 1]]
         assert (np.diff(one.astype(object)) > 0).all()
-        if not shingles.words:
+        if shingles.kind == "characters":
             assert len(one) == len(
                 {
                     text[k : k + shingles.size]
@@ -314,6 +314,39 @@ def test_bad_input_is_refused(docs, options, error, message):
 
 
 def test_sizes_of_shingles_are_checked():
-    for make in (Words, Characters):
+    for make in (Words, Characters, Fragments):
         with pytest.raises(ValueError, match="size=0: give a whole number >= 1"):
             make(0)
+
+
+MOLECULES = ["CC(=O)Oc1ccccc1C(=O)O", "C[C@H](N)C(=O)O", "CCCCCCCC", "CCCCCCCCC", "CCO", ""]
+ALIKE = ["O=C(C)Oc1ccccc1C(O)=O", "C[C@@H](N)C(=O)O", "CCCCCCCCCC", "[Na+].OCC.[Cl-]"]
+
+
+def test_molecules_by_their_fragments():
+    """As by all pairs of the kernel, whatever their order; equal ones are one at 1."""
+    pytest.importorskip("rdkit")
+    docs = [*MOLECULES, *ALIKE]
+    for threshold in (0.5, 0.7, 1.0):
+        found = deduplicate(docs, shingles=Fragments(), threshold=threshold)
+        wanted = deduplicate(docs[:5] + ALIKE, similarity=Morgan(), threshold=threshold)
+        others = [i for i in range(len(docs)) if i != 5]
+        assert [others.index(i) for i in found.kept if i != 5] == wanted.kept.tolist()
+        assert_allclose(found.similarities[others], wanted.similarities)
+    assert found.kept.tolist() == [0, 1, 2, 3, 4, 5, 8]
+    assert found.empty.tolist() == [5]
+    order = np.random.default_rng(0).permutation(len(docs))
+    again = deduplicate([docs[i] for i in order], shingles=Fragments(), keep="longest")
+    longest = deduplicate(docs, shingles=Fragments(), keep="longest")
+    assert sorted(order[again.kept]) == longest.kept.tolist()
+
+
+def test_an_index_of_molecules(tmp_path):
+    pytest.importorskip("rdkit")
+    index = CorpusIndex.create(tmp_path / "i", shingles=Fragments(3))
+    index.append(MOLECULES)
+    again = CorpusIndex.open(tmp_path / "i")
+    assert again.shingles == Fragments(3)
+    assert deduplicate(ALIKE[:2], against=again).kept.tolist() == []
+    with pytest.raises(ValueError, match=r"X\[1\], 'C1CC': no SMILES"):
+        deduplicate(["CC", "C1CC"], shingles=Fragments())

@@ -79,10 +79,11 @@ def test_keys_differ_by_no_more_than_the_distance(distance, texts):
 def test_long_strings_of_any_characters(variant, data):
     """The native loop and RapidFuzz, on lengths about the multiples of 64 and many alphabets."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    symbols = data.draw(st.sampled_from([2, 8, 9, 17, 33, 257, 2000]))
+    symbols = data.draw(st.sampled_from([2, 8, 9, 17, 32, 33, 64, 65, 128, 129, 257, 2000]))
     alphabet = [chr(c) for c in rng.permutation(0x3000)[:symbols] + 0xC0]
     base = rng.choice(alphabet, 300)
-    lengths = rng.choice([0, 1, 63, 64, 65, 66, 127, 128, 129, 192, 193, 300], 24)
+    some = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 66, 127, 128, 129, 192, 193, 300]
+    lengths = rng.choice(some, 24)
     texts = ["".join(rng.choice(alphabet, n)) for n in lengths[:8]]
     for n in lengths[8:]:  # near to one another
         text = base[:n].copy()
@@ -108,8 +109,8 @@ def test_long_strings_of_any_characters(variant, data):
     assert_array_equal(Edit(variant)(old), Edit(variant)(old, list(old)))
 
 
-def test_long_strings_are_compared_by_the_native_loop(monkeypatch):
-    """Rows of up to 64 symbols, and those of other variants, are not."""
+def test_which_strings_are_compared_by_the_native_loop(monkeypatch):
+    """All but those of a huge alphabet, short ones by common symbols, and of other variants."""
     if _native.isa() == "portable":
         pytest.skip("without vectors RapidFuzz is faster")
     compared = []
@@ -124,12 +125,22 @@ def test_long_strings_are_compared_by_the_native_loop(monkeypatch):
     for variant in ("levenshtein", "osa", "indel", "lcs"):
         D = Edit(variant)(texts)
         assert_array_equal(D, abs(np.subtract.outer(*[[3, 64, 65, 500]] * 2)))
-    assert compared == [[3, 64]] * 4
+    assert compared == [[3, 64]] * 2
     Edit("damerau")(texts)
-    assert compared[4:] == [[3, 64, 65, 500]]
+    assert compared[2:] == [[3, 64, 65, 500]]
     tokens = [list(range(20_000)), list(range(1, 20_000))]  # a table of 50 MB
     assert Edit()(tokens)[0, 1] == 1
-    assert compared[5:] == [[19_999, 20_000]]
+    assert compared[3:] == [[19_999, 20_000]]
+
+
+@pytest.mark.parametrize("variant", ["levenshtein", "osa"])
+def test_short_strings_beside_very_long_ones(variant):
+    """Distances that 16 bits do not count."""
+    texts = ["", "ab", "ba" * 8, "abc" * 10, "ab" * 35_000]
+    scorer = getattr(rapidfuzz.distance, string_pairs.VARIANTS[variant]).distance
+    expected = rapidfuzz.process.cdist(texts, texts, scorer=scorer)
+    assert_array_equal(Edit(variant)(texts), expected)
+    assert_array_equal(Edit(variant)(texts[:4], texts), expected[:4])
 
 
 def test_known_values():

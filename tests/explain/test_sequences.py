@@ -380,7 +380,7 @@ def test_changes_that_are_none(change, message):
 def test_what_is_no_sequence():
     X, y, _ = made(20)
     model = SVC(kernel=Spectrum(2)).fit(X, y)
-    with pytest.raises(ValueError, match=r"X\[1\] is '5': give sequences as texts"):
+    with pytest.raises(ValueError, match=r"X\[1\] is 5: give sequences as texts"):
         letters(model, ["ACG", 5])
     for wrong in (None, 3.5, "ACGT", {"a": "ACGT"}, np.array("ACGT")):
         with pytest.raises(TypeError, match="give a list of sequences, or a data frame"):

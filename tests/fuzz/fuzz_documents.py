@@ -22,14 +22,14 @@ from unittest.mock import patch
 import polars as pl
 
 from fuzz.driver import fuzz
-from mercer.cli import documents
+from mercer.cli import document_files, documents
 from mercer.cli.errors import TableError
 from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.files import Source
 from mercer.dedup import CorpusIndex
 from mercer.persistence import ModelFileError
 
-NAMES = ["d.jsonl", "d.csv", "d.txt", "d.parquet", "d.tsv"]
+NAMES = ["d.jsonl", "d.csv", "d.txt", "d.parquet", "d.tsv", "d.fa", "d.fq"]
 PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 with suppress(ImportError):
     if sys.version_info >= (3, 14):
@@ -44,6 +44,8 @@ PIECES = [
     b"a,text\n", b"1,x y z\n", b'1,"x\ny"\n', b'"', b",", b"\n", b"\r\n", b"\r", b"\t", b";", b" ",
     b"\xff", b"\xef\xbb\xbf", b"\0", b"[" * 2000, "é\u2028".encode(), b"1e400", b"NaN", b"text",
     b'{"text": "x", "text": "y"}\n', b"a b c d e f\n", b'{"text": "q", "n": 1e999}\n',
+    b">s one\nACGT\n", b">", b"ACGTNacgtn\n", b"; said\n", b"@r\nACGT\n+\n@III\n", b"@", b"+\n",
+    b"@r\nACGT\n+\n;III\n", b"@r\n\n+\n\n",
 ]  # fmt: skip
 
 
@@ -76,7 +78,7 @@ def damaged(whole: bytes, data: bytes) -> bytes:
 
 def records(path: Path, skip: bool, shard: int) -> list:
     """What a corpus of this file holds; or a TableError."""
-    made = documents.format_of(Source(path).name, str(path))(Source(path), "text", None, None)
+    made = document_files.format_of(Source(path).name, str(path))(Source(path), "text", None, None)
     with patch.object(documents, "SHARD", shard), patch.object(documents, "ROWS", 5):
         corpus = FileCorpus([made], 0, skip, lambda *_: None)
         found = []
@@ -144,7 +146,14 @@ def random_input(rng: random.Random) -> bytes:
     head = bytes([rng.randrange(256), rng.randrange(256), rng.randrange(256)])
     if rng.random() < 0.4:
         return head + rng.randbytes(rng.choice([0, 3, 10, 40, 120]))
-    liked = {0: [0, 1, 2, 4, 28], 1: [10, 11, 10], 2: range(len(PIECES)), 4: [29, 29]}
+    liked = {
+        0: [0, 1, 2, 4, 28],
+        1: [10, 11, 10],
+        2: range(len(PIECES)),
+        4: [29, 29],
+        5: [31, 32, 33, 34, 14],
+        6: [35, 35, 35, 14],
+    }
     own = list(liked.get(head[1] % len(NAMES), [0]))
     body = [rng.choice(own) if rng.random() < 0.9 else rng.randrange(256) for _ in range(20)]
     return head + bytes([9] * (head[1] % len(NAMES) == 1) + body)

@@ -341,7 +341,7 @@ NO_DATA = {
         ("", "reads files, parts of data that others check, or nothing",
          "Checkpoint Chunks load save show_versions"),
         ("datasets", "draws data", "convex rectangles registers throws"),
-        ("dedup", "results and parameters", "Bands Characters Duplicates Words"),
+        ("dedup", "results and parameters", "Bands Characters Duplicates Fragments Words"),
         ("deep", "needs torch (`deep/networks/test_hostile_tensors.py`), or reads images or tokens",
          """ArcCosineFeatures AttentionClassifier FourierFeatures FunctionKernel KernelAttention
          NeuralKernelBlock NeuralKernelNetwork NystroemFeatures PooledScales PositiveFeatures

@@ -167,7 +167,7 @@ def test_a_machine_with_nu_that_is_cut_blames_no_parameter(at, monkeypatch):
     monkeypatch.setattr(_native, "smo_solve", interrupted)
     rng = np.random.default_rng(0)
     with pytest.raises(KeyboardInterrupt):
-        NuSVC(nu=0.1, n_jobs=1).fit(rng.normal(size=(600, 3)), rng.permutation(600) % 3)
+        NuSVC(nu=0.1, n_jobs=1).fit(rng.normal(size=(900, 3)), rng.permutation(900) % 3)
 
 
 # --- at many moments, by the clock ---------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Record linkage: which records are found, what a model says of them, and what is refused."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -12,8 +13,16 @@ import mercer
 from mercer import RecordLinkage, kernels
 from mercer.datasets import registers
 from mercer.distances import Edit, Minkowski
-from mercer.link import Pairs, candidates, records, sample_columns
-from mercer.link.kept_stages import forget_stages
+from mercer.link import (
+    Pairs,
+    forget_stages,
+    joined_columns,
+    learning,
+    records,
+    sample_columns,
+    stages,
+)
+from mercer.tables import ReadTable
 
 TABLES = {}
 
@@ -272,38 +281,43 @@ def test_a_fit_that_was_killed_goes_on(tmp_path, monkeypatch):
         asked.append(arguments)
         return choose(*arguments)
 
-    choose = candidates.choose_passes
-    monkeypatch.setattr(candidates, "choose_passes", counted)
+    choose = stages.choose_passes
+    monkeypatch.setattr(stages, "choose_passes", counted)
     whole = records.Comparer.levels
     monkeypatch.setattr(records.Comparer, "levels", stopped)
     with pytest.raises(KeyboardInterrupt):
         RecordLinkage().fit(A, B, work=tmp_path / "w")
     monkeypatch.setattr(records.Comparer, "levels", whole)
     names = {path.name for path in (tmp_path / "w").iterdir()}
-    assert names == {"plan.json", "passes.npy", "candidates.npy", "crowded.npy"}
+    stage = {name.partition("-")[0] for name in names}
+    assert stage == {"plan.json", "views", "doubles", "passes.npz", "found", "crowded.npz"}
     model = RecordLinkage().fit(A, B, work=tmp_path / "w")
     assert len(asked) == 1
     same(model.near_, fitted().near_, 0)
     assert model.passes_ == fitted().passes_
     again = RecordLinkage().fit(A, B, work=tmp_path / "w")
     same(again.near_, fitted().near_, 0)
-    for name in ("levels", "crowded", "candidates", "passes"):  # what is damaged is made again
-        (tmp_path / "w" / f"{name}.npy").write_bytes(b"x")
+    # what is damaged is made again
+    for names in (["levels-00000"], ["crowded", "found-00001", "passes", "doubles-00002"]):
+        for name in names:
+            (tmp_path / "w" / f"{name}.npz").write_bytes(b"x")
         same(RecordLinkage().fit(A, B, work=tmp_path / "w").near_, fitted().near_, 0)
-    np.save(tmp_path / "w" / "candidates.npy", np.array([2**63], np.uint64))
-    np.save(tmp_path / "w" / "levels.npy", np.full((1, 6), 9, np.uint8))
-    same(RecordLinkage().fit(A, B, work=tmp_path / "w").near_, fitted().near_, 0)
+    pair, levels = np.array([1], np.uint64), np.zeros((1, 6), np.uint8)
+    for wrong in ((pair + np.uint64(2**63), levels), (pair, levels + np.uint8(9))):
+        file = tmp_path / "w" / "levels-00000.npz"
+        np.savez(file, pairs=wrong[0], levels=wrong[1])
+        same(RecordLinkage().fit(A, B, work=tmp_path / "w").near_, fitted().near_, 0)
     count = len(asked)
     other = RecordLinkage(max_block=20).fit(A, B, work=tmp_path / "w")  # another job
     assert len(asked) == count + 1
     same(other.near_, RecordLinkage(max_block=20).fit(A, B).near_, 0)
 
 
-@pytest.mark.parametrize("name", ["letter.txt", "mine.npy", ".secret", "levels.npy"])
+@pytest.mark.parametrize("name", ["letter.txt", "mine.npz", ".secret", "passes.npz"])
 def test_a_folder_of_other_files_is_left_as_it_is(tmp_path, name):
     A, B, _ = tables()
     (tmp_path / name).write_text("dear")
-    with pytest.raises(ValueError, match=rf"holds '{name}', which is not of a fit"):
+    with pytest.raises(ValueError, match=rf"holds '{name}', which is no file of a linkage"):
         RecordLinkage().fit(A, B, work=tmp_path)
     forget_stages(tmp_path)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["dear"]
@@ -313,9 +327,9 @@ def test_a_folder_that_is_forgotten_keeps_what_others_put_there(tmp_path):
     A, B, _ = tables(40)
     RecordLinkage().fit(A, B, work=tmp_path)
     (tmp_path / ".mercer-1.tmp").write_text("half of a file")
-    (tmp_path / "mine.npy").write_text("dear")
+    (tmp_path / "mine.npz").write_text("dear")
     forget_stages(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.npy"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.npz"]
 
 
 def test_one_table_has_no_pairs_one_to_one():
@@ -339,7 +353,9 @@ def test_records_whose_blocks_are_all_too_large_are_told():
     both, _ = one_table()
     half = both.assign(**{name: both[name].where(both.index % 2 == 0, "same") for name in both})
     assert fitted().crowded_ == 0
-    with pytest.warns(UserWarning, match=r"50.0% of the records .* max_block=50 records share"):
+    with pytest.warns(
+        UserWarning, match=r"50.0% of the records .* 50 records share each .*\(max_block\)"
+    ):
         model = RecordLinkage().fit(half)
     assert model.crowded_ == 0.5
     with warnings.catch_warnings():
@@ -367,7 +383,8 @@ def test_a_column_with_the_name_of_numbers_in_another():
     same(model.score_pairs([[0, 0]], A, B), model.score_pairs([[0, 0]], A, B))
 
 
-def test_digits_of_any_length_and_blocks_of_any_size():
+def test_digits_of_any_length_and_blocks_of_any_size(monkeypatch):
+    monkeypatch.setattr(learning, "RANDOM_PAIRS", 1000)  # of 4,400 digits each
     A, B, _ = tables(40)
     long = ["7" * 4400 + str(i) for i in range(len(A))]
     A, B = A.assign(code=long), B.assign(code=long[: len(B)])
@@ -513,6 +530,23 @@ def test_labels_help_and_few_never_hurt_much():
     assert f1(model.pairs_, truth) > before
 
 
+@pytest.mark.parametrize("truth", [True, False])
+def test_labels_move_the_weights_of_other_pairs(truth):
+    """Doubtful pairs that match say that others do, and so with those that do not."""
+    A, B, _ = tables()
+    near = fitted().near_
+    doubtful = np.flatnonzero((near.probability > 0.05) & (near.probability < 0.95))
+    asked, others = doubtful[::2], doubtful[1::2]
+    rows = np.column_stack([near.left, near.right])
+    model = RecordLinkage().fit(A, B, pairs=rows[asked], labels=np.full(len(asked), truth))
+    moved = model.score_pairs(rows[others], A, B).weight - near.weight[others]
+    assert (moved.mean() > 1) if truth else (moved.mean() < -1)
+    same_for_all = [
+        np.median(m.near_.weight - m.near_.weights.sum(axis=1)) for m in (model, fitted())
+    ]
+    assert (same_for_all[0] > same_for_all[1]) == truth
+
+
 def test_a_labelled_pair_need_not_be_a_candidate():
     A, B, _ = tables()
     far = next(
@@ -567,6 +601,14 @@ def test_columns_of_other_names_and_the_same_values():
         assert reasons[name] == "the first table has no such column"
 
 
+def test_columns_are_joined_where_three_tenths_of_the_values_are_the_same():
+    words = np.array([f"{a}{b}on" for a in "abcdefghij" for b in "klmnopqrst"])
+    for shared, joined in ((35, {"x": "y"}), (25, {})):
+        other = [*words[:shared], *(f"zz{k}" for k in range(100 - shared))]
+        sides = pd.DataFrame({"x": words}), pd.DataFrame({"y": other})
+        assert joined_columns(*map(ReadTable.of, sides)) == joined
+
+
 @pytest.mark.parametrize("other", [True, False])
 def test_columns_of_the_same_values_and_another_meaning_are_left_out(other):
     """Places of birth and of residence have the same values, and agree by chance."""
@@ -612,6 +654,8 @@ def test_few_records_one_column_and_no_match():
     A, B, _ = tables()
     with pytest.raises(ValueError, match="19 records are given, while a minimum of 20"):
         RecordLinkage().fit(A[:10], B[:9])
+    few = RecordLinkage().fit(A[:20].assign(id=np.arange(20)))
+    assert "id: left out, it numbers the records" in [column.said() for column in few.left_out_]
     with pytest.warns(UserWarning, match="Only 'last_name' is compared"):
         RecordLinkage(["last_name"]).fit(A, B)
     with pytest.raises(ValueError, match="no column tells which records are alike"):
@@ -693,6 +737,13 @@ def test_columns_of_any_kind_take_part_by_a_distance(tmp_path):
     assert f1(model.pairs_, truth) > max(0.95, f1(plain.pairs_, truth))
     said = {column.name: column.said() for column in model.columns_}
     assert said["at"] == "at: samples, by a distance"
+    some = np.column_stack([rng.integers(0, len(A), 900), rng.integers(0, len(B), 900)])
+    level = model.score_pairs(some, A, B).levels[:, list(said).index("at")]
+    far = np.array([np.linalg.norm(np.subtract(A["at"][i], B["at"][j])) for i, j in some])
+    each = [far[level == k] for k in range(4)]
+    assert 0.75 < len(each[0]) / 900 < 0.85
+    assert 0.1 < len(each[1]) / 900 < 0.2
+    assert all(near.max() < wide.min() for wide, near in itertools.pairwise(each))
     order = np.random.default_rng(1).permutation(len(B))
     moved = RecordLinkage(distances=distances).fit(A, B.iloc[order]).pairs_
     assert {(i, order[j]) for i, j in found(moved)} == found(model.pairs_)

@@ -12,6 +12,7 @@ import mercer
 from mercer.distances import Tanimoto
 from mercer.kernels import AtomPairs, Descriptors, Morgan, Torsions, molecules
 from mercer.samples import (
+    as_cells,
     as_samples,
     chemistry,
     descriptor_names,
@@ -20,6 +21,7 @@ from mercer.samples import (
     read,
     row_numbers,
 )
+from mercer.tables import infer_columns
 
 Chem = pytest.importorskip("rdkit.Chem")
 
@@ -56,10 +58,40 @@ def test_objects_are_read_by_their_smiles_as_files_read_them(tmp_path):
 def test_objects_that_rdkit_has_not_checked():
     raw = [Chem.MolFromSmiles(text, sanitize=False) for text in ("CCO", "c1ccccc1")]
     assert_array_equal(Morgan()(raw), Morgan()(["CCO", "c1ccccc1"]))
-    assert_array_equal(Morgan()([Chem.MolFromSmarts("CCO")], ["CCO"]), 1)
     five = Chem.MolFromSmiles("CC(C)(C)(C)C", sanitize=False)
     with pytest.raises(ValueError, match="Explicit valence for atom # 1 C, 5, is greater"):
         Morgan()(["CCO", five])
+
+
+@pytest.mark.parametrize("smarts", ["CCO", "[C,N]C", "[#6]~O", "[$(CC)]O"])
+def test_objects_that_ask_are_no_molecules(smarts):
+    query, kind = Chem.MolFromSmarts(smarts), kind_named("molecules")
+    with pytest.raises(ValueError, match="which stands for many molecules: give molecules") as told:
+        Morgan()(["CCO", query])
+    assert " object at " not in str(told.value)
+    assert "is a query of SMARTS" in (kind.fault(query) or "")
+    assert "," not in smarts or f"X[1], '{kind.text(query)}'" in str(told.value)
+
+
+def test_any_atom_is_no_query():
+    """Files of molecules have one that is called R, which SMILES writes as a star."""
+    block = Chem.MolToMolBlock(Chem.MolFromSmiles("CC*"))
+    assert_array_equal(Morgan()([Chem.MolFromMolBlock(block)], ["*CC"]), 1)
+
+
+def test_objects_are_named_by_their_smiles():
+    five, kind = Chem.MolFromSmiles("CC(C)(C)(C)C", sanitize=False), kind_named("molecules")
+    assert kind.text(five) == "CC(C)(C)(C)C"
+    with pytest.raises(ValueError, match=r"X\[1\], 'CC\(C\)\(C\)\(C\)C': Explicit"):
+        Morgan()(["CCO", five])
+    column = infer_columns({"m": as_cells(["CCO", "CCN"])}, {"m": "molecule"})[0]
+    with pytest.raises(ValueError, match="column 'm'") as told:
+        column.of.cells(column, as_cells(["CCO", five, "C1CC"]))
+    assert "row 2, 'CC(C)(C)(C)C': Explicit valence" in str(told.value)
+    assert str(told.value).endswith("as missing: --missing C1CC")  # which objects have no text for
+    model = mercer.KernelRidge(kernel=Morgan()).fit(["CCO", "CCN"], [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"X\[0\] is a Mol: give sequences as texts"):
+        mercer.explain.letters(model, [five])
 
 
 def test_what_only_looks_like_an_object_of_rdkit():

@@ -12,7 +12,7 @@ import pytest
 from mercer import KernelClassifier, KernelRegressor
 from mercer.samples.molecules import has_grammar, look_like_molecules
 from mercer.selection.automatic.trials.rungs import Rungs
-from mercer.tables import TableEncoder, groups_of, infer_columns, read_columns
+from mercer.tables import Related, TableEncoder, infer_columns, read_columns
 
 MOLECULES = r"""CCO CC(=O)O c1ccccc1 CC(C)O CCN CC(=O)N CCOC(=O)C Cc1ccccc1 CC#N C1CCCCC1 CCCl CCBr
     OCC(O)CO CC(C)(C)O c1ccncc1 CC(=O)Oc1ccccc1C(=O)O CN1C=NC2=C1C(=O)N(C(=O)N2C)C O=C(O)c1ccccc1
@@ -156,24 +156,29 @@ def test_equal_molecules_and_scaffolds_are_groups():
     pytest.importorskip("rdkit")
     cells = ["CCO", "OCC", "Cc1ccccc1", "Oc1ccccc1", "CCN", "CC(=O)[O-].[Na+]", "CC(=O)[O-]"] * 2
     columns, values = columns_of(cells, kind={"what": "molecule"})
-    assert groups_of(columns, values).tolist() == [0, 0, 1, 2, 3, 4, 4] * 2
-    assert groups_of(columns, values, "scaffold").tolist() == [0, 0, 1, 1, 0, 0, 0] * 2
-    assert groups_of(columns[1:], values) is None
+    copies = Related.of_columns(columns, values)
+    assert (copies.groups.tolist(), copies.copies) == ([0, 0, 1, 2, 3, 4, 4] * 2, True)
+    scaffolds = Related.of_columns(columns, values, "scaffold")
+    assert (scaffolds.groups.tolist(), scaffolds.copies) == ([0, 0, 1, 1, 0, 0, 0] * 2, False)
+    assert Related.of_columns(columns[1:], values) is None
+    for some in (columns[1:], columns):
+        with pytest.raises(ValueError, match="groups='scaffold': give one value for each row, or"):
+            Related.of_columns(some, {name: v[:1] for name, v in values.items()}, "scaffold")
 
 
 def test_rows_without_a_molecule_are_no_copies():
     pytest.importorskip("rdkit")
     columns, values = columns_of(["CCO", None, None, None, "OCC"], kind={"what": "molecule"})
-    assert groups_of(columns, values).tolist() == [0, 1, 2, 3, 0]
-    assert groups_of(columns, values, "scaffold").tolist() == [0, 1, 2, 3, 0]
+    for by in ("", "scaffold"):
+        assert Related.of_columns(columns, values, by).groups.tolist() == [0, 1, 2, 3, 0]
 
 
 def test_groups_that_are_asked_for_may_be_single_rows():
     pytest.importorskip("rdkit")
     rings = [f"C1{'C' * n}C1" for n in range(1, 20)]
     columns, values = columns_of(rings, kind={"what": "molecule"})
-    assert groups_of(columns, values) is None
-    assert groups_of(columns, values, "scaffold").tolist() == list(range(19))
+    assert Related.of_columns(columns, values) is None
+    assert Related.of_columns(columns, values, "scaffold") is None
     X, y = pd.DataFrame({"what": rings}), np.arange(19.0)
     model = KernelRegressor(trials=1, random_state=0).fit(X, y, groups="scaffold")
     same = KernelRegressor(trials=1, random_state=0).fit(X, y)

@@ -249,16 +249,16 @@ def check_kernel(kernel: str, columns: list[Column], values: dict, table: str) -
 MEASURED: dict[str, list[tuple[int, float, float | None]]] = {
     "``SVC``, 50 columns": [(10_000, 0.6, None), (50_000, 6, 2_400)],
     '``SVC``, 50 columns, ``memory="1.5GB"``': [(200_000, 35, 1_700)],
-    "``KernelRidge``, exact": [(10_000, 3, 1_200)],
+    "``KernelRidge``, exact": [(10_000, 2.2, 1_200)],
     '``KernelRidge``, ``solver="low_rank"``, 1,000 centres': [(15_000, 1.7, 110)],
 }
-SEARCH = "30 seconds, 350 to 900 MB"  # of mercer fit
+SEARCH = "30 seconds, 340 to 900 MB"  # of mercer fit
 
 #: pairs of samples in a second on one core, by the kernel's name in docs/choose.rst
 PAIRS = {
     "``RBF``, 50 columns": 5e8,
     "``Spectrum(6, shortest=1)``, the same": 2e7,
-    "``GlobalAlignment``, 275 points": 8e3,
+    "``GlobalAlignment``, 275 points": 1.3e4,
 }
 
 #: a kernel for tables whose columns are all of one kind, and its row in PAIRS

@@ -215,10 +215,10 @@ def dedup(
     Parameters
     ----------
     file
-        JSON lines, CSV, TSV, plain text (a document in each line) or Parquet; text also compressed
-        (.gz, .zst, .bz2, .xz); or a pattern such as "part-*.jsonl".
+        JSON lines, CSV, TSV, plain text (a document in each line), FASTA, FASTQ or Parquet; text
+        also compressed (.gz, .zst, .bz2, .xz); or a pattern such as "part-*.jsonl".
     """
-    from mercer.cli.documents import documents_given
+    from mercer.cli.document_files import documents_given
 
     options = replace(options, files=(file, *more))
     documents = documents_given(options)  # before libraries are loaded

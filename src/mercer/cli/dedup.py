@@ -7,25 +7,23 @@ is written, so that the same command goes on after it was killed.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json as json_text
-import multiprocessing
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 import mercer
 from mercer.cli import documents
 from mercer.cli.dedup_outcome import Job, check_output
-from mercer.cli.documents import Format, documents_given
-from mercer.cli.errors import DUPLICATES, OK, OptionError, TableError, counted
+from mercer.cli.document_files import documents_given
+from mercer.cli.documents import Format
+from mercer.cli.errors import DUPLICATES, OK, TableError, counted
+from mercer.cli.executors import mapped_by
 from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.options import check_paths
 from mercer.cli.search_options import DedupOptions
@@ -51,10 +49,11 @@ def deduplicate_files(options: DedupOptions) -> int:
 
 def deduplicate(options: DedupOptions, formats: list[Format], earlier: list[Format]) -> int:
     """Run the command on files that were found; returns its exit code."""
-    index, task = options.opened_index(), options.tasks()
+    shingles, task = options.shingles(formats[0].of), options.tasks()
+    index = options.opened_index(shingles)
     started = time.monotonic()
     inputs = [made.source.path for made in earlier + formats]
-    plan = _plan(options, [*earlier, *formats], len(earlier))
+    plan = _plan(options, [*earlier, *formats], len(earlier)) | {"shingles": repr(shingles)}
     job = hashlib.sha256(json_text.dumps(plan, sort_keys=True).encode()).hexdigest()[:32]
     segments = 0 if index is None else index.before(job)
     if options.index is not None:
@@ -63,7 +62,7 @@ def deduplicate(options: DedupOptions, formats: list[Format], earlier: list[Form
     check_paths(options.written, inputs, force=force, folders=options.folders)
     if options.output is not None:
         check_output(options.output, formats)
-    signer = options.signer() if index is None else index.signer
+    signer = options.signer(shingles) if index is None else index.signer
     rules = Rules(options.threshold, options.most_kept)
     prefer = options.keep if options.keep in ("first", "longest") else "value"
     screen = Terminal(quiet=options.quiet or options.json)
@@ -83,9 +82,10 @@ def deduplicate(options: DedupOptions, formats: list[Format], earlier: list[Form
         done = Job(options, corpus, places, result, signer.bands)
         known = {}
         if options.index is not None:  # the output comes last, and shows that all was done
-            known["index"] = _extend(index or options.new_index(), job, done, bars)
+            known["index"] = _extend(index or options.new_index(shingles), job, done, bars)
         facts = done.finish(folder, plan) | known
     facts["seconds"] = round(time.monotonic() - started, 1)
+    facts["notices"] = [formats[0].notice] if formats[0].notice else []
     _say(screen, facts, options)
     if options.json:
         print(json_text.dumps(facts))
@@ -177,6 +177,8 @@ def _bars(quiet: bool) -> Iterator[Bars]:
 
 
 def _say(screen: Terminal, facts: dict[str, Any], options: DedupOptions) -> None:
+    for notice in facts["notices"]:
+        screen.print(f"• {notice}", soft_wrap=True)
     malformed = facts["malformed"]
     if malformed:
         more = f" and {len(malformed) - SAID:,} more" if len(malformed) > SAID else ""
@@ -204,95 +206,3 @@ def _say(screen: Terminal, facts: dict[str, Any], options: DedupOptions) -> None
     )  # fmt: skip
     for _, path in options.written:
         screen.print(line((f"{path}", "bold")))
-
-
-Mapped = Callable[[Callable[[int], None], Iterable[int]], Iterable[None]]
-FORMS = 'give "processes:4", "dask:ADDRESS" or "ray", with ":ADDRESS" behind it for a cluster'
-
-
-@contextmanager
-def mapped_by(executor: Any) -> Iterator[Mapped | None]:
-    """What runs the tasks; None for this process.
-
-    ``executor`` is None, a text such as "processes:4" or "dask:tcp://host:8786", an object with a
-    method ``map``, such as one of `concurrent.futures` or a client of Dask, or a function such as
-    ``map``.
-    """
-    if executor is None:
-        yield None
-    elif isinstance(executor, str):
-        kind, _, rest = executor.partition(":")
-        makers = {"processes": _processes, "dask": _dask, "ray": _ray}
-        if kind not in makers:
-            raise OptionError(f"--executor {executor}: {FORMS}.")
-        with makers[kind](rest) as mapped:
-            yield mapped
-    elif type(executor).__module__.partition(".")[0] == "distributed":
-        yield _gathered(executor)
-    elif hasattr(executor, "map"):
-        yield executor.map
-    elif callable(executor):
-        yield cast(Mapped, executor)
-    else:
-        raise TypeError(f"executor={executor!r}: give an object with a method map, or a function.")
-
-
-@contextmanager
-def _processes(count: str) -> Iterator[Mapped]:
-    if not count.isdigit() or int(count) < 1:
-        raise OptionError(f"--executor processes:{count}: give how many, at least 1.")
-    context = multiprocessing.get_context("spawn")  # threads of this process are not copied
-
-    pools = [ProcessPoolExecutor(int(count), context)]
-
-    def mapped(function: Callable[[int], None], numbers: Iterable[int]) -> Iterator[None]:
-        try:
-            yield from pools[0].map(function, numbers)
-        except BrokenProcessPool:  # a process was killed: the stage asks for what is left
-            pools[0] = ProcessPoolExecutor(int(count), context)
-
-    try:
-        yield mapped
-    finally:
-        pools[0].shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _dask(address: str) -> Iterator[Mapped]:
-    distributed = _imported("distributed", "dask")
-    try:
-        client = distributed.Client(address or None)
-    except (OSError, ValueError) as error:
-        raise TableError(f"--executor dask:{address}: no scheduler answers: {error}") from error
-    with client:
-        yield _gathered(client)
-
-
-def _gathered(client: Any) -> Mapped:
-    """Dask runs the tasks of workers that have died on others."""
-    from mercer.distributed import need_mercer  # which brings the learners along
-
-    need_mercer(client)
-    return lambda function, numbers: client.gather(
-        client.map(function, list(numbers), pure=False, retries=2)
-    )
-
-
-@contextmanager
-def _ray(address: str) -> Iterator[Mapped]:
-    ray = _imported("ray", "ray")
-    with ray.init(address=address or None, ignore_reinit_error=True, log_to_driver=False):
-        yield lambda function, numbers: ray.get(
-            [ray.remote(max_retries=3)(_called).remote(function, number) for number in numbers]
-        )
-
-
-def _called(function: Callable[[int], None], number: int) -> None:
-    function(number)
-
-
-def _imported(module: str, kind: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise OptionError(f"--executor {kind}: it needs {module}: pip install {module}.") from None

@@ -7,7 +7,7 @@ import difflib
 import gzip
 import html
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import IO, Any, NamedTuple, cast
 import numpy as np
 import polars as pl
 
-from mercer.cli.documents import Format, Parquet, format_of, kept_of
+from mercer.cli.document_files import format_of
+from mercer.cli.documents import Format, Parquet
 from mercer.cli.errors import OptionError, TableError
 from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.files import zstd_open
@@ -46,6 +47,13 @@ def check_output(output: Path, formats: list[Format]) -> None:
             f"--output {output}: records are copied as they are; give a name with the end of the "
             "input's, .gz or .zst behind it if it is text."
         )
+
+
+def _ended(records: Sequence[bytes], rows: Any) -> Iterator[bytes]:
+    """Some of the records, each of which ends its line."""
+    for row in rows:
+        record = records[row]
+        yield record if record.endswith(b"\n") else record + b"\n"
 
 
 @contextmanager
@@ -125,9 +133,9 @@ class Job:
             for k, number in enumerate(self.new):
                 header = self.corpus.formats[number].header() if k == 0 else b""
                 if header:
-                    file.writelines(kept_of([header], [0]))
+                    file.writelines(_ended([header], [0]))
                 for records, good in self.corpus.records(number, self.places[number]):
-                    file.writelines(kept_of(records, good[stays[row : row + len(good)]]))
+                    file.writelines(_ended(records, good[stays[row : row + len(good)]]))
                     row += len(good)
                     self.corpus.tell("Writing", row, len(stays))
 
@@ -237,7 +245,7 @@ class Job:
         return shown
 
 
-WORDS = 300  # of a document that is shown
+WORDS, CHARACTERS = 300, 600  # of a document that is shown; characters of one without blanks
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em;
 color:#1b1b1b;background:#fff}table{border-collapse:collapse}td,th{padding:.2em 1em .2em 0;
 text-align:left;vertical-align:top}.pair{display:grid;grid-template-columns:1fr 1fr;gap:1.5em;
@@ -273,7 +281,8 @@ def page(facts: dict[str, str], clusters: Iterable[Cluster], bands: Bands, thres
         "the probability that the curve shows. Only such pairs are compared, and every removal is "
         f"verified exactly.</p>{_curve(bands, threshold)}"
         "<h2>Clusters</h2><p>On the left a kept document, on the right one that was removed "
-        "for it. Words of one side alone are marked. The largest clusters come first.</p>"
+        "for it. Words of one side alone are marked, or characters where there are no blanks. "
+        "The largest clusters come first.</p>"
         f"{body}</html>\n"
     )
 
@@ -288,19 +297,22 @@ def _cluster(cluster: Cluster) -> str:
 
 def _pair(kept: Shown, removed: Shown, similarity: float) -> str:
     a, b = kept.text.split()[:WORDS], removed.text.split()[:WORDS]
+    blank = " "
+    if max(len(a), len(b)) == 1:  # molecules and sequences: by their characters
+        a, b, blank = [*"".join(a)[:CHARACTERS]], [*"".join(b)[:CHARACTERS]], ""
     left, right = [], []
     for what, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        left.append(_marked(a[i:j], "" if what == "equal" else "del"))
-        right.append(_marked(b[k:m], "" if what == "equal" else "ins"))
+        left.append(_marked(blank.join(a[i:j]), "" if what == "equal" else "del"))
+        right.append(_marked(blank.join(b[k:m]), "" if what == "equal" else "ins"))
     return (
-        f'<div class="pair"><div><small>stays</small><p>{" ".join(left)}</p></div>'
+        f'<div class="pair"><div><small>stays</small><p>{blank.join(left)}</p></div>'
         f"<div><small>{_safe(removed.place)}, similarity {similarity:.3f}</small>"
-        f"<p>{' '.join(right)}</p></div></div>"
+        f"<p>{blank.join(right)}</p></div></div>"
     )
 
 
-def _marked(words: list[str], tag: str) -> str:
-    said = _safe(" ".join(words))
+def _marked(text: str, tag: str) -> str:
+    said = _safe(text)
     return f"<{tag}>{said}</{tag}>" if tag and said else said
 
 

@@ -1,8 +1,9 @@
 """Files of documents, read record by record, with the bytes of each record as they are.
 
 A record is a line of JSON lines or of plain text, or a row of a delimited file, whose fields may
-hold ends of lines between quotes. Parquet is read by runs of rows. A large file that is not
-compressed is read as several shards, each of which ends where a record does.
+hold ends of lines between quotes; or a sequence of FASTA or FASTQ. Parquet is read by runs of rows.
+A large file that is not compressed is read as several shards, each of which ends where a record
+does. document_files.py has the files that are given.
 """
 
 from __future__ import annotations
@@ -12,25 +13,24 @@ import csv
 import io
 import sys
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import pairwise
-from pathlib import Path
+from itertools import islice, pairwise
 from typing import Any, BinaryIO, Self
 
 import numpy as np
 import polars as pl
 
 from mercer.cli.columnar import check_headers
-from mercer.cli.errors import OptionError, TableError, no_column
-from mercer.cli.files import STDIN, Source, find_sources
+from mercer.cli.errors import TableError, no_column
+from mercer.cli.files import Source
 from mercer.cli.formats import blamed
-from mercer.cli.search_options import DedupOptions
+from mercer.cli.sequence_files import LETTERS, SHOWN
 from mercer.cli.text_layout import separator_of
 from mercer.persistence import read_json
-from mercer.tables import Column, Hints, form_of, infer_columns, is_missing_mark
+from mercer.samples import kind_named
+from mercer.tables import Column, is_missing_mark
 
 BOM = b"\xef\xbb\xbf"
 ROWS = 32_768  # records of a part
@@ -38,7 +38,6 @@ BYTES = 2**26  # and about so many at most
 SHARD = 2**28  # bytes of a shard, about
 STEP = 2**22  # bytes that are looked through at a time
 SAMPLE = 2**16  # bytes that tell the separator
-SAMPLED, FEW_FILES = 1000, 5  # records of each file, and files, that tell how --keep is written
 
 
 class RecordError(ValueError):
@@ -54,6 +53,8 @@ class Format(ABC):
     begin: int | None = None
     end: int | None = None
     kept: Column | None = None  # how the texts in the column of --keep are read
+    of = ""  # "molecule" or "sequence", where the documents are no texts
+    notice = ""  # a note for the user about the documents
 
     def __init__(self, source: Source, column: str, keep: str | None, separator: str | None):
         self.source, self.column, self.keep = source, column, keep
@@ -63,6 +64,10 @@ class Format(ABC):
     def records(self, place: dict | None) -> Iterator[tuple[Any, int]]:
         """The records after a place, as parts of them; and where each part ends."""
 
+    def first(self, count: int) -> list[Any]:
+        """The first records, which tell what all are."""
+        return list(next(self.records(None), ([], 0))[0][:count])
+
     @abstractmethod
     def found(self, record: object) -> tuple[str, Any]:
         """The text of a record, and its cell in the column of --keep; or a RecordError."""
@@ -70,6 +75,9 @@ class Format(ABC):
     def document(self, record: object) -> tuple[str, float]:
         """The text of a record, and the number by which it is preferred; or a RecordError."""
         text, cell = self.found(record)
+        if self.of == "molecule" and (reason := kind_named("molecules").fault(text)):
+            raise RecordError(f"has {text[:SHOWN]!r}, which is no molecule: {reason}")
+        text = text.upper() if self.of == "sequence" else text
         return text, 0.0 if self.keep is None else as_number(cell, self.keep, self.kept)
 
     def header(self) -> bytes:
@@ -125,14 +133,23 @@ class Lines(Format):
             if part:
                 yield part, offset + size
 
+    def first(self, count: int) -> list[bytes]:
+        with self.source.opened() as file:
+            self._begin(file)
+            return list(islice(self._split(file), count))
+
     def _bounds(self) -> Iterator[int]:
         end = 0
         for target in range(SHARD, self.source.size, SHARD):
             if target > end:
                 with self.source.opened(target) as file:
-                    end = target + len(file.readline())
+                    end = target + self._before_record(file)
                 if end < self.source.size:
                     yield end
+
+    def _before_record(self, file: BinaryIO) -> int:
+        """Read on to where a record begins; how many bytes stand before it."""
+        return len(file.readline())
 
     def found(self, record: bytes) -> tuple[str, Any]:
         return _decoded(record).rstrip("\r\n"), None
@@ -245,6 +262,70 @@ class Delimited(Lines):
             yield b"".join(lines)
 
 
+class Fasta(Lines):
+    """Sequences, each below a line that begins with ``>``."""
+
+    unit = "record"
+    skips_blank = True
+    of = "sequence"
+
+    def found(self, record: bytes) -> tuple[str, Any]:
+        lines = [line.strip() for line in _decoded(record).splitlines()]
+        head, *lines = [line for line in lines if line and not line.startswith(";")] or [""]
+        if not head.startswith(">"):
+            raise RecordError(f"is {head[:SHOWN]!r}, but a record of FASTA begins with >")
+        return _letters("".join(lines)), None
+
+    def _split(self, file: BinaryIO) -> Iterator[bytes]:
+        """Lines, joined up to the next one that begins a record."""
+        lines: list[bytes] = []
+        for line in file:
+            if line[:1] == b">" and any(line.strip() and line[:1] != b";" for line in lines):
+                yield b"".join(lines)
+                lines = []
+            lines.append(line)
+        if lines:
+            yield b"".join(lines)
+
+    def _before_record(self, file: BinaryIO) -> int:
+        size = super()._before_record(file)
+        while (line := file.readline()) and line[:1] != b">":
+            size += len(line)
+        return size
+
+
+class Fastq(Fasta):
+    """Sequences of four lines each: ``@`` and a name, letters, ``+``, and qualities.
+
+    A read that was trimmed may have no letters; its lines of letters and qualities are blank.
+    """
+
+    def found(self, record: bytes) -> tuple[str, Any]:
+        lines = [line.strip() for line in _decoded(record.lstrip()).split("\n")]
+        head, letters, plus, quality = [*lines, "", "", ""][:4]
+        if head[:1] != "@" or plus[:1] != "+" or len(letters) != len(quality):
+            raise RecordError(
+                f"is {head[:SHOWN]!r}, but a record of FASTQ is @ and a name, a line of letters, "
+                "+, and as many qualities as letters"
+            )
+        return _letters(letters), None
+
+    def _split(self, file: BinaryIO) -> Iterator[bytes]:
+        blank: list[bytes] = []  # before a record
+        for line in file:
+            if line.strip():
+                yield b"".join([*blank, line, *islice(file, 3)])
+                blank = []
+            else:
+                blank.append(line)
+        if blank:
+            yield b"".join(blank)
+
+    def _bounds(self) -> Iterator[int]:
+        """None: a quality may begin as a name does."""
+        return iter(())
+
+
 class Parquet(Format):
     """Rows of a Parquet file."""
 
@@ -291,69 +372,6 @@ class Parquet(Format):
         return _as_text(record[0], self.column), record[-1]
 
 
-FORMATS: dict[str, type[Format]] = {
-    ".jsonl": JsonLines, ".ndjson": JsonLines, ".txt": Lines, ".csv": Delimited,
-    ".tsv": Delimited, ".parquet": Parquet, ".pq": Parquet,
-}  # fmt: skip
-
-
-def format_of(name: str, label: str) -> type[Format]:
-    """The format that the end of a name says."""
-    found = [made for suffix, made in FORMATS.items() if name.lower().endswith(suffix)]
-    if not found:
-        raise TableError(
-            f"{label}: the name must end in {', '.join(FORMATS)}, or in one of these and .gz, "
-            ".zst, .bz2 or .xz."
-        )
-    return found[0]
-
-
-def documents_given(options: DedupOptions) -> tuple[list[Format], list[Format]]:
-    """The files of documents, and those of an earlier corpus; an error if an option is wrong.
-
-    It loads little, so that a wrong option or file is named at once.
-    """
-    options.check()
-    return _formats(options, options.files), _formats(options, options.against)
-
-
-def _formats(options: DedupOptions, given: Sequence[Path]) -> list[Format]:
-    """The files of documents, each with its format; TableError or OptionError if one is wrong."""
-    if STDIN in given:
-        raise OptionError("- : documents are read more than once; give them as a file.")
-    keep = None if options.keep in ("first", "longest") else options.keep
-    sources = find_sources(given)
-    made = {format_of(source.name, source.label) for source in sources}
-    if len(made) > 1:
-        raise TableError("The files have several formats: give files of one format.")
-    formats = [
-        kind(source, options.column, keep, options.sep) for source in sources for kind in made
-    ]
-    for made in formats:
-        made.header()  # has the columns
-    if keep is not None:
-        read_kept(formats)
-    return formats
-
-
-def read_kept(formats: Sequence[Format]) -> None:
-    """Find out how texts of the column of --keep are written, by the first records of some files.
-
-    They are read by the forms that the columns of a table have (`mercer.tables`).
-    """
-    cells: list[str] = []
-    for made in formats[:FEW_FILES]:
-        for record in next(made.records(None), ([], 0))[0][:SAMPLED]:
-            with suppress(RecordError):
-                cell = made.found(record)[1]
-                cells += [cell] if isinstance(cell, str) and cell else []
-    found = form_of(Counter(cells), Hints()) if cells else None
-    if found is None or found.kind not in ("number", "date"):
-        return
-    for made in formats:
-        made.kept = infer_columns({"": np.array(cells, object)}, {"": found.kind})[0]
-
-
 def as_number(value: object, name: str, kept: Column | None = None) -> float:
     """A number or a date as a number; what is missing is preferred least.
 
@@ -383,11 +401,12 @@ def _number(value: Any, kept: Column | None) -> float | None:
     return None if np.isnat(date) else float(date.astype(np.int64))
 
 
-def kept_of(records: Sequence[bytes], rows: Any) -> Iterator[bytes]:
-    """Some of the records, each of which ends its line."""
-    for row in rows:
-        record = records[row]
-        yield record if record.endswith(b"\n") else record + b"\n"
+def _letters(text: str) -> str:
+    """The letters of a sequence without blanks."""
+    found = "".join(text.split())
+    if not LETTERS.fullmatch(found):
+        raise RecordError(f"has {found[:SHOWN]!r}, but a sequence has letters, *, - and . alone")
+    return found
 
 
 def _decoded(record: bytes) -> str:

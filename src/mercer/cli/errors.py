@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -71,7 +72,8 @@ def of_option(kind: type[TableError] = TableError) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise kind(f"--{error}") from error
+        named = re.match("[a-z_]+[:=]", str(error)) is not None
+        raise kind(f"--{error}" if named else str(error)) from error
 
 
 def counted(n: int, noun: str, several: str | None = None) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json as json_text
-import re
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +16,10 @@ from mercer.cli.errors import (
     TableError,
     column_faults,
     counted,
+    of_option,
     refuse,
 )
+from mercer.cli.executors import mapped_by
 from mercer.cli.link_options import LinkOptions
 from mercer.cli.map import told
 from mercer.cli.options import check_paths
@@ -36,16 +36,6 @@ BEST = 5  # pairs that are told where none is a match
 YES = {"1", "1.0", "true", "yes", "match", "y"}
 NO = {"0", "0.0", "false", "no", "non-match", "n", "distinct"}
 BLOCK = 100_000  # pairs that are written at a time
-#: what the library says of its arguments, and the command of its options
-WORDS = {
-    'columns={"name": "full_name"}': "--columns name=full_name",
-    "what a column is by kind": "what a column is by --kind",
-    "a larger max_block": "a larger --max-block",
-    "than max_block=": "than --max-block ",
-    "more pairs_per_record": "more --pairs-per-record",
-    "work: the folder": "--output: the folder",
-    "is not of a fit; give a new one": "is not of a fit; move it away, or give another output",
-}
 
 
 def link_tables(options: LinkOptions) -> int:
@@ -57,8 +47,8 @@ def link_tables(options: LinkOptions) -> int:
     check_paths(
         options.written,
         [path for table in tables for path in table.paths],
-        force=options.force,
-        folders=[("the work folder", options.folder)],
+        force=options.replaces,
+        folders=options.folders,
     )
     values = [read_columns(table.frame()) for table in tables]
     names = [[str(name) for name in columns] for columns in values]
@@ -77,17 +67,24 @@ def link_tables(options: LinkOptions) -> int:
     with told(hidden=options.quiet) as tell, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         tell("Comparing records")
-        with _in_options():
-            model.fit(*read, pairs=pairs, labels=labels, work=options.folder)
+        with mapped_by(options.executor) as mapped, of_option():
+            model.fit(
+                *read, pairs=pairs, labels=labels, work=options.folder, executor=mapped,
+                task=options.tasks(),
+            )  # fmt: skip
+        if options.tasks()[0]:
+            screen.print(f"Task {options.task} is done; the first task writes the output.")
+            return OK
         tell("Writing")
         _write(options, model, read)
-        notes += [_worded(str(warning.message)) for warning in warned]
+        notes += [str(warning.message) for warning in warned]
         if options.report is not None:
             from mercer.plots.report import write_link_report
 
             called = [table.paths[0].name if table.paths else table.label for table in tables]
             write_link_report(options.report, model, *read, names=called, notes=notes)
-    forget_stages(options.folder)
+    if options.work is None:
+        forget_stages(options.folder)
     left_out = {column.name: column.reason for column in model.left_out_}
     _say(screen, options, model, read, left_out, notes)
     if options.json:
@@ -130,25 +127,6 @@ def _kinds(options: LinkOptions, compared: dict[str, str] | None) -> dict[str, s
     kinds = options.kinds() | dict.fromkeys(sorted(map(str, dropped)), "drop")
     known = None if compared is None else {*compared, *compared.values()}
     return {n: kind for n, kind in kinds.items() if known is None or kind != "drop" or n in known}
-
-
-# --- words ----------------------------------------------------------------------------------------
-
-
-def _worded(said: str) -> str:
-    """What the library says, with the options of the command in place of its arguments."""
-    for argument, option in WORDS.items():
-        said = said.replace(argument, option)
-    return re.sub("^(columns|kind):", r"--\1:", said)
-
-
-@contextmanager
-def _in_options() -> Iterator[None]:
-    """Errors of a fit in the words of the command."""
-    try:
-        yield
-    except ValueError as error:
-        raise TableError(_worded(str(error))) from error
 
 
 def _ids(options: LinkOptions, table: ReadTable) -> list[str]:

@@ -14,6 +14,7 @@ from mercer.cli.files import STDIN
 from mercer.cli.options import (
     WRITERS,
     Drops,
+    Executor,
     Flag,
     Given,
     Json,
@@ -23,6 +24,7 @@ from mercer.cli.options import (
     ReadingOptions,
     Whole,
     check_paths,
+    numbered_task,
 )
 
 KINDS = "category", "name", "text", "digits", "date", "number", "drop"
@@ -62,6 +64,13 @@ class LinkOptions:
         A part that more records share finds no pairs.
     pairs_per_record
         Most pairs that are compared, for each record.
+    work
+        The folder of the stages. Default: beside the output, and removed in the end.
+    task
+        2/8: this is the second of eight processes that share the work; needs --work.
+    executor
+        processes:8 finds and compares pairs in eight processes, dask:tcp://host:8786 on a cluster
+        of Dask, and ray or ray:ADDRESS on one of Ray. All see the same --work.
     fail
         Exit with code 7 if there are matches.
     force
@@ -83,6 +92,9 @@ class LinkOptions:
     relatives: Whole = 4
     max_block: Whole = 50
     pairs_per_record: float = 40.0
+    work: Path | None = None
+    task: str | None = None
+    executor: Executor = None
     fail: Flag = False
     read: ReadingOptions = ReadingOptions()  # noqa: RUF009 - it cannot change
     force: Flag = False
@@ -101,13 +113,18 @@ class LinkOptions:
         return [path for path in (self.left, self.right, self.labels) if path is not None]
 
     @property
+    def folders(self) -> list[tuple[str, Path]]:
+        """The folders that are filled, with their options."""
+        return [("--work", self.folder)]
+
+    @property
     def folder(self) -> Path:
-        """Where stages are kept until the output is written."""
-        return self.output.with_name(f"{self.output.name}.work")
+        """Where stages are kept, until the output is written if it is not named."""
+        return self.work or self.output.with_name(f"{self.output.name}.work")
 
     def check(self) -> None:
         """Refuse, before any table is read, what no table could make right."""
-        check_paths(self.written, self.inputs, force=self.force)
+        check_paths(self.written, self.inputs, force=self.replaces, folders=self.folders)
         for name, path in self.written:
             suffixes = (".html",) if name == "--report" else tuple(WRITERS)
             if path.suffix.lower() not in suffixes:
@@ -134,6 +151,15 @@ class LinkOptions:
         if both:
             raise OptionError(f"{both[0]} is named by --columns and by --drop: leave one out.")
         self.kinds()
+        self.tasks()
+
+    @property
+    def replaces(self) -> bool:
+        """Whether existing files may stand where it writes: of several tasks the first writes."""
+        return self.force or self.tasks()[0] > 0
+
+    def tasks(self) -> tuple[int, int]:
+        return numbered_task(self.task, self.work, self.executor)
 
     @property
     def named(self) -> dict[str, str]:

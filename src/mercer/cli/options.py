@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
@@ -62,6 +62,8 @@ Output = Annotated[Path, Parameter(alias="-o")]
 Flag = Annotated[bool, Parameter(negative="")]
 Json = Annotated[Flag, Parameter(help="Print one JSON object instead of the screen.")]
 Quiet = Annotated[Flag, Parameter(help="Print nothing but errors.")]
+#: what was typed; from Python it may be any object
+Executor = Annotated[Any, Parameter(converter=lambda _, tokens: tokens[0].value)]
 
 
 @Parameter(name="*")
@@ -311,6 +313,8 @@ def check_paths(
                     "own, which differs by more than small and large letters."
                 )
     for name, folder in folders:
+        if folder.exists() and not folder.is_dir():
+            raise OptionError(f"{name} {folder}: this is a file; give a folder, or a new name.")
         inside = Path(os.path.realpath(folder))
         for path in [path for _, path in written] + list(read):
             if path != STDIN and Path(os.path.realpath(path)).is_relative_to(inside):
@@ -340,3 +344,17 @@ def _place(path: Path) -> tuple:
     except OSError:
         return str(real.parent), name
     return folder.st_dev, folder.st_ino, name
+
+
+def numbered_task(task: str | None, work: Path | None, executor: object) -> tuple[int, int]:
+    """The number of this process, from 0, and how many share the work, from ``--task 2/8``."""
+    if task is None:
+        return 0, 1
+    number, _, count = task.partition("/")
+    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+        raise OptionError(f"--task {task}: give its number and how many, as in 2/8.")
+    if work is None:
+        raise OptionError("--task: give --work, a folder that all tasks share.")
+    if executor is not None:
+        raise OptionError("--task and --executor: give one of them.")
+    return int(number) - 1, int(count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,8 @@ def show_outcome(outcome: Outcome, problem: Problem, options: FitOptions, screen
         _show_order(score, model, screen)
         _show_doubts(part, score, problem.doubts_of(target), screen)
         report = part.report
-        for sentence in [] if report is None else report.lines("texts") + report.lines("what_if"):
+        sections = ("texts", "sequences", "what_if")
+        for sentence in [] if report is None else chain(*map(report.lines, sections)):
             screen.print(sentence)
 
 

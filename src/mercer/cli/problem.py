@@ -23,6 +23,7 @@ from mercer.cli.errors import (
     of_option,
     refuse,
 )
+from mercer.cli.extras import Extras, check_extras, of_molecules, read_extras
 from mercer.cli.files import STDIN
 from mercer.cli.fit_options import FitOptions
 from mercer.cli.screen import FEW_FINDINGS, FEW_NOTICES, OF_EACH, few_of_each, say
@@ -42,13 +43,9 @@ from mercer.tables import (
     FEW_GROUPS,
     Column,
     ReadTable,
-    Related,
-    as_dates,
-    as_numbers,
     default_metric,
     doubt_notices,
     find_leaks,
-    groups_of,
     infer_columns,
     read_columns,
     review_columns,
@@ -59,112 +56,11 @@ from mercer.tables import (
 CHECK = "mercer check --all tells them"
 
 
-@dataclass(frozen=True)
-class Extras:
-    """What is known of each row beside the columns to predict from; None where it is not given."""
-
-    weights: np.ndarray | None = None
-    groups: np.ndarray | None = None
-    times: np.ndarray | None = None
-    copies: np.ndarray | None = None  # which different molecules each row has, if some are equal
-
-    def take(self, rows: np.ndarray) -> Extras:
-        """The same for some of the rows."""
-        parts = (self.weights, self.groups, self.times, self.copies)
-        return Extras(*(part if part is None else part[rows] for part in parts))
-
-
-def check_extras(options: FitOptions, path: str, names: list[str], targets: Sequence[str]) -> None:
-    """Refuse columns of --group, --time-column and --weight that are not among the names."""
-    group = None if options.group == SCAFFOLD and SCAFFOLD not in names else options.group
-    given = {"--group": group, "--time-column": options.time_column, "--weight": options.weight}
-    for option, name in given.items():
-        refuse(column_faults(option, [] if name is None else [name], path, names, targets))
-
-
-def read_extras(
-    frame: pl.DataFrame, options: FitOptions, path: str, targets: Sequence[str]
-) -> tuple[ReadTable, Extras]:
-    """The columns to predict from, and those of --group, --time-column and --weight."""
-    check_extras(options, path, frame.columns, targets)
-    weights = groups = times = None
-    of_column = options.group if options.group in frame.columns else None
-    if of_column is not None:
-        column = frame[of_column]
-        if column.null_count():
-            raise TableError(
-                f"--group {options.group}: {column.null_count()} rows have no group: give each a "
-                "group of its own, or leave them out."
-            )
-        groups = np.array([str(value) for value in column.to_list()], dtype=object)
-        if len(set(groups)) < 2:
-            raise TableError(
-                f"--group {options.group}: all rows are of one group; give two or more."
-            )
-    if {of_column, options.weight}.issuperset(frame.columns):
-        raise TableError("without the group and the weight, no column is left to predict from.")
-    table = ReadTable.of(frame if of_column is None else frame.drop(of_column))
-    if options.weight is not None:
-        values = table.columns[options.weight]
-        weights = as_numbers(values)
-        bad = ~(np.isfinite(weights) & (weights >= 0))
-        if bad.any() or not weights.any():
-            where = f"row {int(np.argmax(bad)) + 1} has {values[[np.argmax(bad)]].tolist()[0]!r}"
-            raise TableError(
-                f"--weight {options.weight}: {where if bad.any() else 'all are 0'}; give numbers "
-                ">= 0, some of them > 0."
-            )
-    if options.time_column is not None:
-        times = _times(table.columns[options.time_column], options.time_column)
-    return table.without([options.weight]), Extras(weights, groups, times)
-
-
-def of_molecules(
-    extras: Extras, options: FitOptions, columns: list[Column], values: dict[Any, np.ndarray]
-) -> tuple[Extras, list[str]]:
-    """The same with the groups of one scaffold, or if there are no groups and times with the copies
-    of molecules; and what is said of them."""
-    if extras.groups is not None or extras.times is not None:
-        return extras, []
-    by = SCAFFOLD if options.group == SCAFFOLD else ""
-    groups = groups_of(columns, values, by)
-    count = 0 if groups is None else int(groups.max()) + 1
-    if by and count < 2:
-        raise OptionError(
-            f"--group {by}: there is no column of that name, nor one of molecules of several "
-            "scaffolds."
-        )
-    if groups is None or count < 2:
-        return extras, []
-    if count == len(groups):
-        return extras, ["Each row has a scaffold of its own, so rows are held out at random."]
-    what = "scaffolds" if by else "different molecules"
-    said = f"The {len(groups):,} rows are of {count:,} {what}; each is on one side of a split."
-    return replace(extras, **{"groups" if by else "copies": groups}), [said]
-
-
-def _times(values: np.ndarray, name: str) -> np.ndarray:
-    """Numbers, or seconds since 1970, which sort by time."""
-    numbers = values
-    if values.dtype.kind != "f":
-        dates = as_dates(values)
-        numbers = np.where(np.isnat(dates), np.nan, dates.astype("datetime64[s]").astype(float))
-    lacking = np.isnan(numbers)
-    if lacking.any():
-        raise TableError(
-            f"--time-column {name}: row {int(np.argmax(lacking)) + 1} has "
-            f"{values[np.argmax(lacking)]!r}, which is neither a date nor a number: mend or leave "
-            "out such rows."
-        )
-    return numbers
-
-
 #: part of the rows that are held out, and about the most of them: a score on so many errs by less
 #: than one hundredth, and all that is measured on them takes time
 HELD, MOST_HELD = 0.2, 20_000
 MANY = 0.1  # different values, by rows, of a column that tells rows apart
 SHARED = 0.02  # share of rows to score on that are in the other table too, to be mentioned
-SCAFFOLD = "scaffold"  # --group, where there is no such column
 SAME_SIDE = "equal molecules are on one side of the split"
 FEWEST_ROWS = 10  # with fewer rows, nothing is held out
 FEW_HELD = 10  # rows, from which on a score says something
@@ -313,9 +209,9 @@ def read_problem(options: FitOptions, screen: Terminal) -> Problem:
     columns = columns_of(X.columns, options.kinds, options.drop, tables, targets)
     extras, said_of_copies = of_molecules(extras, options, columns, X.columns)
     used = [column for column in columns if column.used]
-    related = extras.times if extras.groups is None else extras.groups
     review = review_columns(columns, X.columns)
-    at_random = related is None and options.test is None  # rows will be held out
+    by_user = extras.related is not None and not extras.related.copies
+    at_random = not by_user and options.test is None  # rows will be held out
     of_all = [found for found in review if at_random and found.kind in ("time", "groups")]
     findings, doubts = [], {}
     for name, own in zip(targets, y.reshape(len(y), -1).T):
@@ -441,21 +337,12 @@ def _split(problem: Problem, options: FitOptions, screen: Terminal) -> Split:
     if len(X) < FEWEST_ROWS:
         screen.print(f"Fewer than {FEWEST_ROWS} rows: none are held out, and there is no score.\n")
         return Split(X, y, extras, (problem.rows, problem.rows[:0]))
-    related = Related.read(extras.groups, extras.times, len(X))
-    if related is None:
-        from mercer.machines import hold_out
+    from mercer.machines import hold_out
 
-        share = min(HELD, MOST_HELD / len(X))
-        copies = np.arange(len(X)) if extras.copies is None else extras.copies
-        first = np.unique(copies, return_index=True)[1]
-        _, chosen = hold_out(len(first), y[first], problem.task, share, options.seed)
-        held = np.isin(copies, copies[first[chosen]])
-        rows, others = np.flatnonzero(~held), np.flatnonzero(held)
-        if extras.copies is not None and not len(others):  # each class is of one molecule
-            rows, others = Related(groups=copies).hold_out(HELD, options.seed)
-    else:
-        rows, others = related.hold_out(HELD, options.seed)
-    if related is not None or extras.copies is not None:
+    related = extras.related
+    share = min(HELD, MOST_HELD / len(X)) if related is None or related.copies else HELD
+    rows, others = hold_out(len(X), y, problem.task, share, options.seed, related)
+    if related is not None:
         _check_parts(y, rows, others, problem.task, options)
     numbers = problem.rows[rows], problem.rows[others]
     groups = None if extras.groups is None else extras.groups[others]

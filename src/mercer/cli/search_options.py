@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -15,6 +15,7 @@ from mercer.cli.options import (
     MEMORY,
     WRITERS,
     Drops,
+    Executor,
     Flag,
     Given,
     GivenFiles,
@@ -29,11 +30,13 @@ from mercer.cli.options import (
     check_paths,
     check_seed,
     kinds_given,
+    numbered_task,
 )
 
 if TYPE_CHECKING:
     from mercer.dedup import Bands, CorpusIndex, Shingles, Signer
 
+LETTERS = 10  # of a run in DNA and proteins: in long genomes, all shorter ones occur
 WRITTEN = {"row", "neighbour", "distance", "rank", "differs"}  # columns of the neighbours
 
 
@@ -245,7 +248,8 @@ class DedupOptions:
     Parameters
     ----------
     column
-        The column with the text of a document; user.text is a column inside of objects.
+        The column with the text of a document; user.text is a column inside of objects. Files of
+        sequences have none.
     output
         Where the records that are kept are written, as they are and in their order. Its name ends
         as those of the files do, with .gz or .zst behind it if you like.
@@ -256,7 +260,8 @@ class DedupOptions:
         Which of several stays: the first, the longest, or the one with the largest number or date
         in the column of this name.
     words
-        Documents are compared by runs of so many words. Default: 3.
+        Documents are compared by runs of so many words. Default: 3; molecules by their fragments,
+        and DNA and proteins by runs of 10 letters.
     characters
         By runs of so many characters, in place of words.
     recall
@@ -311,8 +316,7 @@ class DedupOptions:
     report: Path | None = None
     work: Path | None = None
     task: str | None = None
-    #: what was typed; from Python it may be any object
-    executor: Annotated[Any, Parameter(converter=lambda _, tokens: tokens[0].value)] = None
+    executor: Executor = None
     fail: Flag = False
     sep: str | None = None
     seed: Whole = 0
@@ -341,12 +345,21 @@ class DedupOptions:
                 "--output: give the file for the kept documents, or --pairs, or --fail."
             )
 
-    def shingles(self) -> Shingles:
-        from mercer.dedup import Characters, Words
+    @property
+    def keep_column(self) -> str | None:
+        """The column whose largest value stays, if it is one that decides."""
+        return None if self.keep in ("first", "longest") else self.keep
+
+    def shingles(self, of: str) -> Shingles:
+        """What documents are compared by: texts, or those ``of`` molecules or sequences."""
+        from mercer.dedup import Characters, Fragments, Words
 
         if self.characters is not None:
             return Characters(self.characters)
-        return Words() if self.words is None else Words(self.words)
+        if self.words is not None:
+            return Words(self.words)
+        made = {"molecule": Fragments(), "sequence": Characters(LETTERS)}
+        return made.get(of, Words())
 
     def bands(self) -> Bands:
         from mercer.dedup import choose_bands
@@ -354,11 +367,11 @@ class DedupOptions:
         with of_option(OptionError):
             return choose_bands(self.threshold, self.recall)
 
-    def opened_index(self) -> CorpusIndex | None:
+    def opened_index(self, shingles: Shingles) -> CorpusIndex | None:
         """The index that is there; None if there is none yet, or none is asked for."""
         from mercer.dedup import CorpusIndex
 
-        shingles, bands = self.shingles(), self.bands()
+        bands = self.bands()
         if self.index is None or not self.index.exists() or not any(self.index.iterdir()):
             return None
         found = CorpusIndex.open(self.index)
@@ -372,8 +385,9 @@ class DedupOptions:
             asked.pop("bits", None)
         if shingles != found.shingles:
             raise OptionError(
-                f"--index {self.index}: it was made with {found.shingles!r}; give the same --words "
-                "or --characters, or another folder."
+                f"--index {self.index}: it was made with {found.shingles!r}, and these documents "
+                f"are read by {shingles!r}: give the same --words or --characters, or another "
+                "folder."
             )
         for name, value in asked.items():
             raise OptionError(
@@ -382,37 +396,28 @@ class DedupOptions:
             )
         return found
 
-    def signer(self) -> Signer:
+    def signer(self, shingles: Shingles) -> Signer:
         """What reads documents as an index does that is made with the same options."""
         from sklearn.utils import check_random_state
 
         from mercer.dedup import Signer
 
         seed = int(check_random_state(self.seed).randint(2**31))
-        return Signer(self.shingles(), self.bands(), seed)
+        return Signer(shingles, self.bands(), seed)
 
-    def new_index(self) -> CorpusIndex:
+    def new_index(self, shingles: Shingles) -> CorpusIndex:
         """The index, made now."""
         from mercer.dedup import CorpusIndex
 
         if self.index is None:
             raise OptionError("--index: give a folder.")
         return CorpusIndex.create(
-            self.index, threshold=self.threshold, recall=self.recall, shingles=self.shingles(),
+            self.index, threshold=self.threshold, recall=self.recall, shingles=shingles,
             bits=self.bits, random_state=self.seed,
         )  # fmt: skip
 
     def tasks(self) -> tuple[int, int]:
-        if self.task is None:
-            return 0, 1
-        number, _, count = self.task.partition("/")
-        if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
-            raise OptionError(f"--task {self.task}: give its number and how many, as in 2/8.")
-        if self.work is None:
-            raise OptionError("--task: give --work, a folder that all tasks share.")
-        if self.executor is not None:
-            raise OptionError("--task and --executor: give one of them.")
-        return int(number) - 1, int(count)
+        return numbered_task(self.task, self.work, self.executor)
 
     @property
     def written(self) -> list[tuple[str, Path]]:

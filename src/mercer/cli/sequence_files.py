@@ -23,6 +23,8 @@ from mercer.cli.errors import TableError
 from mercer.cli.files import Source
 from mercer.cli.formats import Lines
 
+FASTA = ".fa", ".fasta", ".fna", ".ffn", ".faa", ".frn"  # how names of files end
+FASTQ = ".fq", ".fastq"
 SHOWN = 40  # characters of a wrong line that a message shows
 SMALL = "Small letters are read as capital ones."
 LETTERS = re.compile(r"[A-Za-z*.-]*")  # also the end of a protein, and the gaps of an alignment
@@ -39,13 +41,14 @@ class SequenceFile(Lines):
         self.of_class = ""  # of all records, where each file is a class
 
     def _data(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        # remarks of FASTA; a line of qualities may begin with ; too
         told = ((i, line) for i, line in lines if line and not line.startswith(";"))
         first = next(told, None)
         if first is None:
             return iter(())
         if first[1][0] not in ">@":
             raise self._wrong(*first, "a record begins with > (FASTA) or @ (FASTQ)")
-        return self._fasta(first, told) if first[1][0] == ">" else self._fastq(first, told)
+        return self._fasta(first, told) if first[1][0] == ">" else self._fastq(first, lines)
 
     def _fasta(
         self, head: tuple[int, str], lines: Iterator[tuple[int, str]]
@@ -74,7 +77,7 @@ class SequenceFile(Lines):
                     "qualities as letters"
                 )  # fmt: skip
             yield i, f"{name[1:]}\n{self._letters(at, letters)}"
-            after = next(lines, None)
+            after = next(((i, line) for i, line in lines if line), None)
 
     def _letters(self, i: int, line: str) -> str:
         letters = re.sub(r"\s", "", line)
@@ -104,6 +107,10 @@ class VariantFile(Lines):
     Rows whose ALT is a point have no variant, and are left out.
     """
 
+    def __init__(self, source: Source, encoding: str):
+        super().__init__(source, encoding)
+        self.lines: list[int] = []  # of the rows that were read, counted from 1
+
     def _data(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         for i, line in lines:
             if line and not line.startswith("#"):
@@ -117,6 +124,7 @@ class VariantFile(Lines):
 
     def _frame(self, lines: list[tuple[int, str]]) -> pl.DataFrame:
         rows = [line.split("\t")[:5] for _, line in lines]
+        self.lines += [i for i, _ in lines]
         names = ("chrom", "position", "", "reference", "alternative")
         columns = {name: [row[j] for row in rows] for j, name in enumerate(names) if name}
         return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))

@@ -23,7 +23,7 @@ from mercer.cli.formats import ExcelFile, Lines, SvmlightFile, Typed
 from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
 from mercer.cli.headed_files import ArffFile, TimeSeriesFile
 from mercer.cli.json_tables import JsonFile, JsonLines
-from mercer.cli.sequence_files import SequenceFile, VariantFile, tell_classes
+from mercer.cli.sequence_files import FASTA, FASTQ, SequenceFile, VariantFile, tell_classes
 from mercer.cli.text_types import TextTypes
 from mercer.samples import are_series
 from mercer.spoken import first_of
@@ -31,13 +31,12 @@ from mercer.tables import Column, Hints
 
 #: suffix -> the usual separator of a text
 DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
-SEQUENCES = (".fa", ".fasta", ".fna", ".ffn", ".faa", ".frn", ".fq", ".fastq")
 FORMATS: dict[str, Any] = {
     ".parquet": ParquetFile, ".pq": ParquetFile, ".arrow": ArrowFile, ".feather": ArrowFile,
     ".ipc": ArrowFile, ".jsonl": JsonLines, ".ndjson": JsonLines, ".json": JsonFile,
     ".svm": SvmlightFile, ".svmlight": SvmlightFile, ".libsvm": SvmlightFile, ".xlsx": ExcelFile,
     ".graphml": GraphmlFile, ".ts": TimeSeriesFile, ".arff": ArffFile,
-    **dict.fromkeys(SEQUENCES, SequenceFile), ".vcf": VariantFile,
+    **dict.fromkeys((*FASTA, *FASTQ), SequenceFile), ".vcf": VariantFile,
 }  # fmt: skip
 SUFFIXES = (
     "CSV, TSV, Parquet, Arrow, JSON (.jsonl, .json), svmlight, Excel (.xlsx), ARFF, GraphML, "

@@ -16,6 +16,7 @@ from mercer.cli.map import told
 from mercer.cli.options import WRITERS, check_paths
 from mercer.cli.predict import kept_columns, write_frames
 from mercer.cli.search_options import VariantOptions
+from mercer.cli.sequence_files import VariantFile
 from mercer.cli.tables import Reading, Tables
 from mercer.cli.terminal import Terminal, line
 from mercer.persistence import ModelFileError, load, written_whole
@@ -129,7 +130,7 @@ def _column(model: Any, frame: pl.DataFrame, tables: Tables, options: VariantOpt
             raise no_column("--column", options.column, tables.label, frame.columns)
         return options.column
     read = getattr(model, "columns_", None)
-    found = [str(c.name) for c in read if c.kind == "sequence"] if read else ["sequence"]
+    found = [str(c.name) for c in read if c.of.lettered] if read else ["sequence"]
     if not found:
         raise ModelFileError(
             f"{str(options.model)!r} reads no column of sequences, but "
@@ -174,12 +175,15 @@ def _changes(
     for row, name in enumerate(names):
         places.setdefault(name, []).append(row)
     found, faults = [], []
+    where = [f"{part.source.label}, line {i}" for part in table.parts
+             if isinstance(part, VariantFile) for i in part.lines]  # fmt: skip
+    where = where or [f"{label}, row {i + 1}" for i in range(frame.height)]
     for i in range(frame.height):
         cell = {what: None if column is None else column[i] or "" for what, column in cells.items()}
         try:
             found += _change(cell, places, names, texts)
         except TableError as error:
-            faults.append(TableError(f"{label}, row {i + 1}: {error}"))
+            faults.append(TableError(f"{where[i]}: {error}"))
     if len(faults) > SAID:
         more = counted(len(faults) - SAID, "more row is", "more rows are")
         faults = [*faults[:SAID], TableError(f"{more} wrong.")]

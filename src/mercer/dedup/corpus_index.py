@@ -32,8 +32,8 @@ from mercer.dedup.segments import (
     write_segment,
 )
 from mercer.dedup.signing import (
+    SHINGLES,
     Bands,
-    Characters,
     Shingles,
     Signer,
     Signs,
@@ -65,7 +65,7 @@ class CorpusIndex:
         Documents of at least this similarity are found with at least this probability.
     bands : Bands
         The hash functions that find candidates.
-    shingles : Words or Characters
+    shingles : Words, Characters or Fragments
     bits : int or None
         Bits of each hash of a signature; None if the shingles themselves are kept.
 
@@ -107,7 +107,7 @@ class CorpusIndex:
         self.threshold, self.recall = float(facts["threshold"]), float(facts["recall"])
         self.bands = Bands(*facts["bands"])
         kind, size = facts["shingles"]
-        self.shingles: Shingles = {"words": Words, "characters": Characters}[kind](size)
+        self.shingles: Shingles = SHINGLES[kind](size)
         self.bits, self.seed = facts["bits"], facts["seed"]
         self.signer = Signer(self.shingles, self.bands, self.seed)
         self.signatures = (
@@ -138,7 +138,7 @@ class CorpusIndex:
             The least similarity that should be found.
         recall : float, 0 < recall < 1, default=0.99
             The probability that a pair just at the threshold is compared.
-        shingles : Words or Characters, optional
+        shingles : Words, Characters or Fragments, optional
             What documents are sets of. Default: runs of 3 words.
         bits : {1, 2, 4, 8}, optional
             Keep so many bits of each hash in place of the shingles: a few hundred bytes a document
@@ -166,7 +166,7 @@ class CorpusIndex:
         facts = {
             "format": FORMAT, "mercer": mercer.__version__, "threshold": float(threshold),
             "recall": float(recall), "bands": list(choose_bands(threshold, recall)),
-            "shingles": ["words" if chosen.words else "characters", int(chosen.size)],
+            "shingles": [chosen.kind, int(chosen.size)],
             "bits": None if bits is None else int(bits), "n_hashes": int(n_hashes),
             "seed": int(check_random_state(random_state).randint(2**31)),
         }  # fmt: skip

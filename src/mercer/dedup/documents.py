@@ -205,7 +205,7 @@ def deduplicate(
         characters, or the one with the largest number, such as a date or a score. Of those with
         equal numbers, a hash of the text decides, so that the answer does not depend on the order
         of the documents unless keep="first" says so.
-    shingles : Words or Characters, optional
+    shingles : Words, Characters or Fragments, optional
         What documents are sets of. Default: runs of 3 words.
     against : list or column of str, samples, or CorpusIndex, optional
         An earlier corpus. Its documents are never removed, and new ones go for them. An index has

@@ -3,20 +3,28 @@
 A band is a table of `mercer.LSHIndex`: documents of similarity J share its key, made of r min-wise
 hashes, with the probability Jʳ, and at least one of b keys with 1 - (1 - Jʳ)ᵇ.
 
-Documents are compared by their shingles, runs of words or characters: Jaccard's index of two is
-that of their sets of shingles. Shingles are hashed to 64 bits: that two different ones have the
-same hash happens about once in 10¹⁹ pairs.
+Documents are compared by their shingles, runs of words or characters or fragments of molecules:
+Jaccard's index of two is that of their sets of shingles. Shingles are hashed to 64 bits: that two
+different ones have the same hash happens about once in 10¹⁹ pairs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from mercer import _native
-from mercer.samples import check_count, describe, describe_entry, is_number, read
+from mercer.samples import (
+    Fingerprint,
+    as_samples,
+    check_count,
+    describe,
+    describe_entry,
+    is_number,
+    read,
+)
 from mercer.search import Costs, MinHash, cheapest, s_curve
 from mercer.threads import ordered_map
 
@@ -48,17 +56,21 @@ def as_texts(name: str, docs: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Shingles:
-    """Abstract: how a document becomes a set. Use `Words` or `Characters`."""
+    """Abstract: how a document becomes a set. Use `Words`, `Characters` or `Fragments`."""
 
     size: int
-    words: ClassVar[bool]
+    kind: ClassVar[str]
 
     def __post_init__(self) -> None:
         check_count("size", self.size, optional=False)
 
+    def runs(self, texts: list[str]) -> tuple[list[str], bool, int]:
+        """What is cut, whether into words, and how many of a run."""
+        return texts, self.kind == "words", self.size
+
     def sets(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """The hashes of each document, ascending, all in one array; and where each one starts."""
-        return _native.shingle_documents(texts, self.words, self.size)
+        return _native.shingle_documents(*self.runs(texts))
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ class Words(Shingles):
     """
 
     size: int = 3
-    words: ClassVar[bool] = True
+    kind: ClassVar[str] = "words"
 
 
 @dataclass(frozen=True)
@@ -102,7 +114,59 @@ class Characters(Shingles):
     """
 
     size: int = 5
-    words: ClassVar[bool] = False
+    kind: ClassVar[str] = "characters"
+
+
+@dataclass(frozen=True)
+class Fragments(Shingles):
+    r"""Fragments of molecules, each as often as it occurs, where documents are SMILES or InChI.
+
+    Jaccard's index of two molecules is then their Tanimoto coefficient, that of
+    `mercer.kernels.Morgan`: a fragment u that occurs :math:`c_u` times is the elements
+    (u, 1), ..., (u, :math:`c_u`), of which two molecules share :math:`\sum_u \min(c_u, c'_u)`. A
+    salt is its largest part, and mirror images are equal.
+
+    Parameters
+    ----------
+    size : int >= 1, default=2
+        Bonds from the centre of a fragment to its ends.
+
+    Raises
+    ------
+    ValueError
+        A document is no molecule.
+    ImportError
+        RDKit is not installed.
+
+    References
+    ----------
+    Rogers & Hahn, "Extended-connectivity fingerprints", J. Chem. Inf. Model. 50, 2010.
+
+    Examples
+    --------
+    >>> from mercer.dedup import Fragments, deduplicate
+    >>> docs = ["CC(=O)Oc1ccccc1C(=O)O", "O=C(C)Oc1ccccc1C(O)=O", "CCO"]
+    >>> deduplicate(docs, shingles=Fragments()).kept
+    array([0, 2])
+    """
+
+    size: int = 2
+    kind: ClassVar[str] = "fragments"
+
+    def runs(self, texts: list[str]) -> tuple[list[str], bool, int]:
+        """A document that has a word for each element."""
+        fingerprint = Fingerprint("morgan", self.size)
+        molecules = as_samples(texts, "molecules", reader="Fragments").found if texts else []
+        fragments = [molecule.fragments(fingerprint).tolist() for molecule in molecules]
+        documents = [
+            " ".join(f"{u:x}.{i}" for u, count in found for i in range(count))
+            for found in fragments
+        ]
+        return documents, True, 1
+
+
+#: kind -> its class
+SHINGLES: dict[str, type[Shingles]] = {made.kind: made for made in (Words, Characters, Fragments)}
 
 
 BLOCK = 4096  # documents that a thread reads at a time
@@ -182,13 +246,25 @@ class Signer:
         return Signs.joined(list(ordered_map(self._block, blocks, n_jobs)))
 
     def _block(self, texts: list[str]) -> Signs:
-        n = len(texts)
+        runs = self.shingles.runs(texts)
+        signs = self._signed(*runs)
+        if runs[0] is texts:
+            return signs
+        own = self._signed(texts, True, 1)
+        return replace(signs, contents=own.contents, lengths=own.lengths)
+
+    def _signed(self, documents: list[str], words: bool, size: int) -> Signs:
+        n = len(documents)
         signs = Signs(
             np.empty((self.bands.n_bands, n), np.uint64), np.empty((n, 2), np.uint64),
             np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64),
         )  # fmt: skip
         _native.sign_documents(
-            texts, self.shingles.words, self.shingles.size, self._minhash.factors_,
-            self._minhash.shifts_, *(getattr(signs, f.name) for f in fields(Signs)),
-        )  # fmt: skip
+            documents,
+            words,
+            size,
+            self._minhash.factors_,
+            self._minhash.shifts_,
+            *(getattr(signs, f.name) for f in fields(Signs)),
+        )
         return signs

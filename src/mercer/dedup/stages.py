@@ -21,12 +21,9 @@ from __future__ import annotations
 
 import copy
 import json
-import pickle
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -47,8 +44,8 @@ from mercer.dedup.walk import (
     walk,
     with_equals,
 )
-from mercer.dedup.work_folder import WorkFolder, damaged, save, save_array
-from mercer.persistence import written_whole
+from mercer.dedup.work_folder import WorkFolder, damaged, save_array
+from mercer.persistence import Mapped, StagedTasks, nothing, save_arrays, written_whole
 
 
 class Part(NamedTuple):
@@ -81,19 +78,7 @@ class Corpus(Protocol):
 
 
 PIECE = 2**24  # keys that are sorted at a time
-PAUSE = 0.2  # seconds between two looks for what another process is to write
 TOP = np.uint64(44)  # bits below those that choose the piece of a key
-TRIES = 3  # of tasks whose process has died
-
-Mapped = Callable[[Callable[[int], None], Iterable[int]], Iterable[None]]
-
-
-#: the words for a stage
-SAID = {
-    "signs": "Reading", "earlier": "Asking the index", "equals": "Comparing whole documents",
-    "buckets": "Sorting", "candidates": "Collecting", "sets": "Reading what may be equal",
-    "verdicts": "Comparing",
-}  # fmt: skip
 
 
 class Result(NamedTuple):
@@ -113,7 +98,7 @@ class Result(NamedTuple):
         return (self.partners < 0) & (self.earlier < 0)
 
 
-class Stages:
+class Stages(StagedTasks):
     """The stages of one job.
 
     Parameters
@@ -135,6 +120,12 @@ class Stages:
         Documents that were seen earlier, of which the first ``segments`` segments are asked.
     """
 
+    said: ClassVar = {
+        "signs": "Reading", "earlier": "Asking the index", "equals": "Comparing whole documents",
+        "buckets": "Sorting", "candidates": "Collecting", "sets": "Reading what may be equal",
+        "verdicts": "Comparing",
+    }  # fmt: skip
+
     def __init__(
         self, folder: Path, corpus: Corpus, signer: Signer, rules: Rules, prefer: str, plan: dict,
         task: tuple[int, int] = (0, 1), tell: Callable[[str, int, int], None] | None = None,
@@ -142,7 +133,7 @@ class Stages:
     ):  # fmt: skip
         self.work = WorkFolder(folder, corpus.files, plan, signer.bands.n_bands, bool(segments))
         self.corpus, self.signer, self.rules = corpus, signer, rules
-        self.prefer, self.task, self.tell = prefer, task, tell or _nothing
+        self.prefer, self.task, self.tell = prefer, task, tell or nothing
         self.index, self.segments = copy.copy(index) if segments else None, segments
         if self.index is not None:
             self.index.folder = self.index.folder.absolute()
@@ -157,16 +148,16 @@ class Stages:
         """
         self.mapped = mapped
         files = range(self.corpus.files)
-        self._all("signs", files)
+        self.perform_all("signs", files)
         if self.index is not None:
-            self._all("earlier", files[self.corpus.fixed :])
-        self._one("equals")
-        self._all("buckets", range(self.n_bands * self._pieces()))
-        self._one("candidates")
-        self._all("sets", files)
+            self.perform_all("earlier", files[self.corpus.fixed :])
+        self.perform_one("equals")
+        self.perform_all("buckets", range(self.n_bands * self._pieces()))
+        self.perform_one("candidates")
+        self.perform_all("sets", files)
         if self.task[0] > 0:
             return None
-        self._one("verdicts")
+        self.perform_one("verdicts")
         facts, known = self.work.read("verdicts"), self.work.read("equals")
         told = facts["told"].tolist()
         return Result(
@@ -176,53 +167,21 @@ class Stages:
 
     # --- tasks -----------------------------------------------------------------------------------
 
-    def _all(self, stage: str, numbers: range) -> None:
-        """Do the tasks of a stage, or the part of them that is this process's."""
-        said = SAID[stage]
-        if self.mapped is not None:
-            alone = copy.copy(self)  # what other processes need
-            alone.mapped, alone.tell, alone.corpus = None, _nothing, self.corpus.alone()
-            alone.__dict__.pop("_open", None)
-            # as bytes: some executors would make arrays of it that are not aligned
-            task = partial(_performed, pickle.dumps(alone), stage)
-            for _ in range(TRIES):
-                left = [k for k in numbers if not self.done(stage, k)]
-                if not left:
-                    return
-                at = len(numbers) - len(left)
-                self.tell(said, at, len(numbers))
-                for _ in self.mapped(task, left):
-                    self.tell(said, at := at + 1, len(numbers))
-            left = [k for k in numbers if not self.done(stage, k)]
-            if left:
-                raise RuntimeError(f"{len(left)} tasks of the stage {stage!r} were not done.")
-            return
-        mine = numbers[self.task[0] :: self.task[1]]
-        for at, k in enumerate(mine):
-            if stage == "buckets":  # the others tell how far they have read
-                self.tell(said, at, len(mine))
+    def alone(self) -> Stages:
+        alone = super().alone()
+        alone.corpus = self.corpus.alone()
+        vars(alone).pop("_open", None)
+        return alone
+
+    def perform_here(self, stage: str, numbers: Sequence[int]) -> None:
+        if stage == "buckets":
+            return super().perform_here(stage, numbers)
+        for k in numbers:  # which tell how far they have read
             self.perform(stage, k)
-        while missing := [k for k in numbers if not self.done(stage, k)]:
-            self.tell(f"Waiting for others: {said}", len(numbers) - len(missing), len(numbers))
-            time.sleep(PAUSE)
 
-    def _one(self, stage: str) -> None:
-        """Do a task that is single, in the first process; the others wait for it."""
-        path = self.work.path(stage)
-        if self.task[0] == 0 and not path.exists():
-            self.tell(SAID[stage], 0, 1)
-            getattr(self, f"_{stage}")()
-        while not path.exists():
-            self.tell(f"Waiting for others: {SAID[stage]}", 0, 1)
-            time.sleep(PAUSE)
-
-    def perform(self, stage: str, number: int) -> None:
-        """One task of a stage; it does nothing if it was done."""
-        if not self.done(stage, number):
-            getattr(self, f"_{stage}")(number)
-
-    def done(self, stage: str, number: int) -> bool:
-        """Whether a task was done."""
+    def done(self, stage: str, number: int | None = None) -> bool:
+        if number is None:
+            return self.work.path(stage).exists()
         if stage == "buckets":
             return self.work.part(stage, *divmod(number, self._pieces())).exists()
         if stage == "signs":
@@ -243,14 +202,14 @@ class Stages:
         for part in self.corpus.parts(file, after):
             signs = self.signer.sign(part.texts)
             save_array(self.work.part("keys", file, done), signs.keys)
-            save(
+            save_arrays(
                 self.work.part("signs", file, done), digests=signs.digests, contents=signs.contents,
                 lengths=signs.lengths, counts=signs.counts, values=part.values,
                 after=np.array(json.dumps(part.after)),
             )  # fmt: skip
             sizes.append(len(signs))
             done += 1
-        save(self.work.whole(file), sizes=np.array(sizes, np.int64))
+        save_arrays(self.work.whole(file), sizes=np.array(sizes, np.int64))
 
     def _pieces(self) -> int:
         return max(1, -(-int(self.work.starts[-1]) // PIECE))
@@ -276,7 +235,7 @@ class Stages:
             start = self.work.starts[sum(self.work.counts[:file]) + k]
             n = int(self.work.starts[sum(self.work.counts[:file]) + k + 1] - start)
             rows, similarities = found.nearest(n)
-            save(
+            save_arrays(
                 self.work.part("earlier", file, k), rows=rows, similarities=similarities,
                 told=np.array([found.compared, found.full]),
             )  # fmt: skip
@@ -315,7 +274,7 @@ class Stages:
         rank = ranks(preferred(signs, fixed, values))
         first = equal_documents(signs, rank)
         first[signs.counts == 0] = -1
-        save(
+        save_arrays(
             self.work.path("equals"),
             rank=rank,
             first=first,
@@ -340,7 +299,7 @@ class Stages:
         del pairs
         keys.sort()
         found = together(keys, n)
-        save(
+        save_arrays(
             self.work.part("buckets", band, piece), rows=found.rows, buckets=found.buckets,
             count=np.array(found.count),
         )  # fmt: skip
@@ -362,7 +321,7 @@ class Stages:
         return candidates(members, rank, self.fixed, self.rules)
 
     def _candidates(self) -> None:
-        save(self.work.path("candidates"), rows=np.sort(self._members().rows))
+        save_arrays(self.work.path("candidates"), rows=np.sort(self._members().rows))
 
     # --- sets ------------------------------------------------------------------------------------
 
@@ -380,7 +339,7 @@ class Stages:
             if not there:
                 values, starts = self.signer.shingles.sets(some)
                 save_array(self.work.part("shingles", file, k), values)
-                save(self.work.part("sets", file, k), starts=starts)
+                save_arrays(self.work.part("sets", file, k), starts=starts)
 
     # --- verdicts --------------------------------------------------------------------------------
 
@@ -392,7 +351,7 @@ class Stages:
         found = with_equals(found, first, self.fixed, self.rules)
         earlier, similar, told = self._earlier_of_all()
         gone = earlier >= 0
-        save(
+        save_arrays(
             self.work.path("verdicts"), partners=np.where(gone, -1, found.partners),
             similarities=np.where(gone, similar, found.similarities), earlier=earlier,
             told=told + np.array([found.compared, found.full]),
@@ -416,17 +375,3 @@ class Stages:
         if ends[-1]:
             values = np.asarray(np.memmap(whole, np.uint64, "r"))
         return Sets(values, ends[place], ends[place + 1])
-
-
-def _performed(stages: bytes, stage: str, number: int) -> None:
-    """Perform one task, in any process."""
-    _revived(stages).perform(stage, number)
-
-
-@lru_cache(maxsize=1)
-def _revived(stages: bytes) -> Stages:
-    return pickle.loads(stages)
-
-
-def _nothing(*_: object) -> None:
-    """Report nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +12,15 @@ from zipfile import BadZipFile
 from zlib import error as ZlibError
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
 
-from mercer.persistence import read_json, stamp, write_together, write_whole, written_whole
+from mercer.persistence import (
+    load_arrays,
+    read_json,
+    stamp,
+    write_together,
+    write_whole,
+    written_whole,
+)
 
 FORMAT, PLAN = 2, "plan.json"
 PLACED = "placed.json"  # what a job has put in place, or was about to
@@ -38,6 +43,7 @@ class WorkFolder:
     def __init__(self, folder: Path, files: int, plan: dict, bands: int, indexed: bool):
         self.bands, self.indexed, self.files = bands, indexed, files
         self.folder = folder.absolute()  # a worker may be in another folder
+        self.plan = _as_text(plan)  # a worker never takes one job for another
         folder.mkdir(parents=True, exist_ok=True)
         there = [path.name for path in folder.iterdir()]
         if not (folder / PLAN).exists():
@@ -47,7 +53,7 @@ class WorkFolder:
                     f"{folder} holds {others[0]!r}, which is no file of this job. Give an empty "
                     "folder, or the name of a new one."
                 )
-            write_whole(folder / PLAN, _as_text(plan).encode())
+            write_whole(folder / PLAN, self.plan.encode())
         if is_of_another(folder, plan):
             raise ValueError(
                 f"{folder} belongs to a job with other files, options or another version. Give "
@@ -71,7 +77,7 @@ class WorkFolder:
         """Where a part ends."""
         path = self.part("signs", file, number)
         with reading(path):
-            return read_json(str(_load(path)["after"]))
+            return read_json(str(load_arrays(path)["after"]))
 
     def keys(self, file: int, number: int) -> np.ndarray:
         """The keys of a part, (bands, documents), which stay in their file."""
@@ -101,7 +107,7 @@ class WorkFolder:
         n = int(self.starts[-1])
         limits = {"n": n, "index": None if self.indexed else 0}
         with reading(path):
-            found = _load(path)
+            found = load_arrays(path)
             for name, (kind, least, below) in ARRAYS[stage].items():
                 values, most = found[name], limits.get(below, below)
                 right = values.dtype.kind == kind and (
@@ -150,7 +156,7 @@ class WorkFolder:
     def _sizes(self, file: int) -> np.ndarray:
         """How many documents each part of a file has, also seen from its keys."""
         with reading(self.whole(file)):
-            sizes = _load(self.whole(file))["sizes"]
+            sizes = load_arrays(self.whole(file))["sizes"]
             if sizes.dtype.kind != "i" or sizes.ndim != 1:
                 raise ValueError("it holds other numbers than Mercer wrote")
         there = [self.keys(file, k).shape[1] for k in range(len(sizes))]
@@ -307,22 +313,9 @@ def _as_text(plan: dict) -> str:
     return json.dumps(plan | {"format": FORMAT}, sort_keys=True, indent=1)
 
 
-def save(path: Path, **arrays: np.ndarray) -> None:
-    """Write arrays to one file."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    write_whole(path, buffer.getvalue())
-
-
 def save_array(path: Path, array: np.ndarray) -> None:
     """Write an array to a file that can be mapped into memory."""
     with written_whole(path) as file:
         # numpy would write by itself, and not say which error it was
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
         file.write(array.data)
-
-
-def _load(path: Path) -> dict[str, np.ndarray]:
-    """Read the arrays that `save` wrote."""
-    with path.open("rb") as file, NpzFile(file, allow_pickle=False) as archive:
-        return dict(archive)

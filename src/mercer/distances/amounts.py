@@ -14,7 +14,9 @@ from mercer.samples import Prepared, Samples
 
 
 class Canberra(Distance):
-    r"""Canberra distance :math:`\rho(x, z) = \sum_j w_j |x_j - z_j| / (|x_j| + |z_j|)`.
+    r"""Canberra distance
+
+    .. math:: \rho(x, z) = \sum_j w_j |x_j - z_j| / (|x_j| + |z_j|) .
 
     A column where both numbers are 0 adds nothing.
 
@@ -62,7 +64,8 @@ class Canberra(Distance):
 
 class BrayCurtis(Distance):
     r"""Bray-Curtis distance
-    :math:`\rho(x, z) = \sum_j w_j |x_j - z_j| \,/ \sum_j w_j (|x_j| + |z_j|)`.
+
+    .. math:: \rho(x, z) = \sum_j w_j |x_j - z_j| \,/ \sum_j w_j (|x_j| + |z_j|) .
 
     Two zero vectors are at distance 0.
 

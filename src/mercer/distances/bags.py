@@ -18,9 +18,12 @@ class SlicedWasserstein(Distance):
     r"""Sliced Wasserstein distance: the root of the mean of :math:`W_2^2` between the projections
     of two bags on lines through the origin.
 
-    In one dimension :math:`W_2^2(A, B) = \int_0^1 (F_A^{-1}(q) - F_B^{-1}(q))^2 dq`, where
-    :math:`F^{-1}(q)` are the quantiles of a bag. They are averaged over ``levels`` equal parts of
-    [0, 1], and the directions of the lines are drawn once.
+    In one dimension
+
+    .. math:: W_2^2(A, B) = \int_0^1 (F_A^{-1}(q) - F_B^{-1}(q))^2 dq ,
+
+    where :math:`F^{-1}(q)` are the quantiles of a bag. They are averaged over ``levels`` equal
+    parts of [0, 1], and the directions of the lines are drawn once.
 
     Parameters
     ----------

@@ -16,7 +16,9 @@ from mercer.samples import Categories, Samples, float_array
 
 
 class Match(Distance):
-    r"""Number of columns that differ, :math:`\rho(x, z) = \sum_j w_j [x_j \ne z_j]`.
+    r"""Number of columns that differ
+
+    .. math:: \rho(x, z) = \sum_j w_j [x_j \ne z_j] .
 
     Two missing values are equal to each other, and to nothing else.
 
@@ -28,6 +30,10 @@ class Match(Distance):
     Notes
     -----
     It is a metric if all weights are positive. O(n m c) operations.
+
+    References
+    ----------
+    Hamming, "Error detecting and error correcting codes", Bell System Technical Journal 29, 1950.
 
     Examples
     --------

@@ -32,8 +32,11 @@ from mercer.threads import count_jobs, raise_if_stopped
 
 
 class KernelDistance(Rooted):
-    r"""Distance between the features φ(x) and φ(z) of a kernel,
-    :math:`\rho(x, z)^2 = k(x, x) + k(z, z) - 2 k(x, z)`; if rounding makes it negative, it is 0.
+    r"""Distance between the features φ(x) and φ(z) of a kernel
+
+    .. math:: \rho(x, z)^2 = k(x, x) + k(z, z) - 2 k(x, z) ;
+
+    if rounding makes it negative, it is 0.
 
     Parameters
     ----------
@@ -44,6 +47,10 @@ class KernelDistance(Rooted):
     -----
     It is a metric if different samples have different features, otherwise a pseudometric. It costs
     as much as the kernel.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 5.1.
 
     Examples
     --------

@@ -25,7 +25,9 @@ from mercer.samples import Prepared, Samples, float_array, largest_column
 
 
 class SquaredEuclidean(Distance):
-    r"""Squared Euclidean distance :math:`\rho(x, z) = \sum_j w_j (x_j - z_j)^2`.
+    r"""Squared Euclidean distance
+
+    .. math:: \rho(x, z) = \sum_j w_j (x_j - z_j)^2 .
 
     Parameters
     ----------
@@ -104,7 +106,9 @@ class MinkowskiOfMapped(Rooted):
 
 
 class MappedMinkowski(MinkowskiOfMapped):
-    r"""Distance after a linear map, :math:`\rho(x, z) = \|A (x - z)\|_p`.
+    r"""Distance after a linear map
+
+    .. math:: \rho(x, z) = \|A (x - z)\|_p .
 
     Parameters
     ----------

@@ -149,7 +149,9 @@ PRESENT = (("present",), ())  # the group of a table that says which parts each 
 
 
 class Mixed(Composite, Distance):
-    r"""Distance between rows of a table, :math:`\rho(x, z) = \sum_j w_j \rho_j(x_j, z_j)`.
+    r"""Distance between rows of a table
+
+    .. math:: \rho(x, z) = \sum_j w_j \rho_j(x_j, z_j) .
 
     One example is Gower's distance: Manhattan on numbers scaled to [0, 1], Match on categories; see
     `gower`.

@@ -290,7 +290,9 @@ def placed(keys: np.ndarray, ranks: Ranks | None) -> tuple[np.ndarray, np.ndarra
 
 
 class Jaccard(ReadsSets, Distance):
-    r"""Jaccard distance of sets, :math:`\rho(A, B) = 1 - \#(A \cap B) / \#(A \cup B)`.
+    r"""Jaccard distance of sets
+
+    .. math:: \rho(A, B) = 1 - \#(A \cap B) / \#(A \cup B) .
 
     Two empty sets are at distance 0.
 
@@ -345,7 +347,9 @@ class Jaccard(ReadsSets, Distance):
 
 
 class Tanimoto(ReadsCounts, Distance):
-    r"""Tanimoto distance of counts, :math:`\rho(x, z) = 1 - T(x, z)`.
+    r"""Tanimoto distance of counts
+
+    .. math:: \rho(x, z) = 1 - T(x, z) .
 
     T is :math:`\sum_j \min(x_j, z_j) / \sum_j \max(x_j, z_j)`, or by ``formula="dot"``
     :math:`\langle x, z \rangle / (\langle x, x \rangle + \langle z, z \rangle - \langle x, z
@@ -418,7 +422,9 @@ def molecule_distance() -> Tanimoto:
 
 
 class Dice(ReadsSets, Distance):
-    r"""Dice distance of sets, :math:`\rho(A, B) = 1 - 2 \#(A \cap B) / (\# A + \# B)`.
+    r"""Dice distance of sets
+
+    .. math:: \rho(A, B) = 1 - 2 \#(A \cap B) / (\# A + \# B) .
 
     Two empty sets are at distance 0. It is not a metric: {a} and {b} are at distance 1, but both
     are at distance 1/3 from {a, b}.

@@ -16,8 +16,8 @@ from mercer.samples import Prepared, Samples, Strings, as_cells, check_positive,
 
 # How blocks of pairs of strings are compared: by RapidFuzz, or by a native loop.
 #
-# RapidFuzz compares many strings at once if they have 64 symbols at most, the bits of a word. For
-# longer ones the native loop is several times faster, where the processor has vectors of words.
+# Where the processor has vectors of words, the native loop compares many strings at once: for edit
+# distances it is the faster one at all lengths, for common symbols beyond the 64 bits of a word.
 # Both release the GIL, so that several blocks can be computed at the same time. Symbols may be
 # characters, bytes or tokens: each symbol is one character of the text that RapidFuzz reads.
 
@@ -97,7 +97,8 @@ def _for_the_native_loop(X: Strings, Z: Strings, variant: str) -> np.ndarray:
         return np.zeros(len(X), bool)
     # a table of many symbols and rows would take long to read from memory
     most = WORD * (TABLE // max(len(X.alphabet), len(Z.alphabet), 1))
-    return (lengths > WORD) & (lengths <= most)
+    counted = LOOPS[variant] == LOOPS["indel"]  # common symbols of short strings
+    return (lengths <= most) & ((lengths > WORD) | (not counted))
 
 
 def weighted_edits(
@@ -135,7 +136,7 @@ def _native_edits(
     if normalised:
         most = limit * (1 + 1e-6) * int(longest(n.max(initial=0), m.max(initial=0)))
     bound = int(most) if most < 2**31 else -1
-    symbols = max(len(side.alphabet) for side in (X, Z or X))
+    symbols = max(1, *(len(side.alphabet) for side in (X, Z or X)))
     x, z = _arrays(X, Z or X)
     D = np.empty((len(n), len(m)))
     _native.edit_distances(*x, *z, symbols, LOOPS[variant], bound, Z is None, D)
@@ -152,6 +153,11 @@ def _native_edits(
 
 class Edit(Distance):
     r"""Edit distance of strings: the smallest number of edits that turn one into the other.
+
+    With insertions, deletions and replacements it is the last number of the table
+
+    .. math:: D_{ij} = \min \left( D_{i-1, j} + 1, \; D_{i, j-1} + 1, \;
+              D_{i-1, j-1} + [s_i \ne t_j] \right), \qquad D_{i0} = i, \; D_{0j} = j .
 
     Parameters
     ----------
@@ -243,6 +249,13 @@ class Edit(Distance):
 
 class WeightedEdit(Distance):
     r"""Edit distance of strings with costs: the least sum of costs that turns one into the other.
+
+    It is the last number of the table
+
+    .. math:: D_{ij} = \min \left( D_{i-1, j} + g, \; D_{i, j-1} + g, \;
+              D_{i-1, j-1} + c(s_i, t_j) \right), \qquad D_{i0} = i g, \; D_{0j} = j g ,
+
+    with the cost g of a gap and the cost c of a replacement, c(a, a) = 0.
 
     Parameters
     ----------
@@ -343,10 +356,13 @@ class WeightedEdit(Distance):
 class JaroWinkler(Distance):
     r"""Jaro & Winkler's distance of strings, 1 minus their similarity; it was made for names.
 
-    The similarity of Jaro is :math:`(m / \#s + m / \#t + (m - h) / m) / 3`, where m symbols are
-    equal and at most half the longer length apart, and 2 h of them are in a different order. If it
-    is above 0.7, then for each of the first 4 symbols, up to the first that differs, Winkler adds
-    ``prefix_weight`` times the rest that is missing to 1.
+    The similarity of Jaro is
+
+    .. math:: (m / \#s + m / \#t + (m - h) / m) / 3 ,
+
+    where m symbols are equal and at most half the longer length apart, and 2 h of them are in a
+    different order. If it is above 0.7, then for each of the first 4 symbols, up to the first that
+    differs, Winkler adds ``prefix_weight`` times the rest that is missing to 1.
 
     Parameters
     ----------

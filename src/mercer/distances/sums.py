@@ -63,8 +63,9 @@ class OnSameSamples(Composite):
 
 
 class Sum(OnSameSamples, Rooted):
-    r"""Sum of distances between the same samples,
-    :math:`\rho(x, z) = \bigl( \sum_j w_j \, \rho_j(x, z)^q \bigr)^{1 / q}`.
+    r"""Sum of distances between the same samples
+
+    .. math:: \rho(x, z) = \bigl( \sum_j w_j \, \rho_j(x, z)^q \bigr)^{1 / q} .
 
     Weights can be learnt for it: it is a sum of terms, as `NadarayaWatson` and
     `CoordinateDescentWeights` read them.

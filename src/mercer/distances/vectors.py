@@ -48,7 +48,9 @@ def norm_meaning(p: float, gap: str = "x − z") -> Meaning:
 
 
 class Minkowski(Rooted):
-    r"""Minkowski distance :math:`\rho(x, z) = (\sum_j w_j |x_j - z_j|^p)^{1/p}`.
+    r"""Minkowski distance
+
+    .. math:: \rho(x, z) = (\sum_j w_j |x_j - z_j|^p)^{1/p} .
 
     Parameters
     ----------
@@ -204,7 +206,9 @@ class Minkowski(Rooted):
 
 
 class Mahalanobis(Rooted):
-    r"""Mahalanobis distance :math:`\rho(x, z) = \sqrt{(x - z)^\top S^{-1} (x - z)}`.
+    r"""Mahalanobis distance
+
+    .. math:: \rho(x, z) = \sqrt{(x - z)^\top S^{-1} (x - z)} .
 
     Points at the same distance from x form an ellipsoid along the eigenvectors of S, with half-axes
     proportional to the square roots of its eigenvalues.
@@ -392,7 +396,11 @@ class Mahalanobis(Rooted):
 
 
 class Cosine(Distance):
-    r"""Angle between two vectors, :math:`\arccos(\langle x, z\rangle / (\|x\| \|z\|))`, in radians.
+    r"""Angle between two vectors
+
+    .. math:: \arccos(\langle x, z\rangle / (\|x\| \|z\|)) ,
+
+    in radians.
 
     The angle is π / 2 between a zero vector and any other vector, and 0 between two zero vectors.
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from mercer.distributed.engine import ClusterLostError, Engine, Partition
+from mercer.persistence import need_mercer
 from mercer.samples import Samples, SamplesLike
 from mercer.spoken import a_type
 from mercer.threads import one_thread
@@ -38,22 +39,6 @@ def need_dask(name: str) -> None:
         raise ImportError(
             f'{name} needs Dask, which is not installed: pip install "mercer[dask]".'
         ) from error
-
-
-def need_mercer(client: Any) -> None:
-    """Raise ImportError if workers have no Mercer, or another version of it.
-
-    Tasks that a worker cannot read would be waited for without end.
-    """
-    # what is sent must be known to a worker without Mercer
-    found = client.run(eval, "__import__('mercer').__version__", on_error="return")
-    here = import_module("mercer").__version__
-    for address, version in found.items():
-        if version != here:
-            raise ImportError(
-                f"the worker {address} has no Mercer {here} (it says {version!s}): install the "
-                "same version on all workers."
-            )
 
 
 def current_client() -> Any:

@@ -18,10 +18,13 @@ from mercer.samples import (
     SamplesLike,
     Strings,
     Table,
+    as_cells,
     column_names,
+    describe_entry,
     frame_of,
     is_frame,
 )
+from mercer.tables import ReadTable, level_texts
 from mercer.threads import raise_if_stopped
 
 MADE, MADE_LETTERS = 4096, 1 << 23  # sequences that a model is asked for at a time, and letters
@@ -51,7 +54,7 @@ class GivenSequences:
             if not isinstance(model, Explainable):  # it reads the user's frames as they are
                 explained = replace(explained, encode=lambda rows: rows)
             column = _column(X, list(explained.columns), column)
-            cells = frame_of(X).get_column(column).to_list()
+            cells = _cells_of(X, column)
         else:
             function, names = model_function(model, None)
             explained = Explained(function, lambda rows: rows, {}, [function], None, names)
@@ -162,22 +165,29 @@ def _weights_of(model: Any, of: object, names: list[str] | None) -> np.ndarray:
 
 def _text(row: int, cell: object) -> str:
     if not isinstance(cell, str):
-        raise ValueError(f"X[{row}] is {str(cell)[:40]!r}: give sequences as texts.")
+        raise ValueError(f"X[{row}] is {describe_entry(cell)}: give sequences as texts.")
     return cell
+
+
+def _cells_of(X: Any, column: Hashable) -> list:
+    """The cells of a column of a table, which may have been read already."""
+    if isinstance(X, ReadTable):
+        return [cell or None for cell in level_texts(X.columns[column])]
+    return frame_of(X).get_column(column).to_list()
 
 
 def _column(X: SamplesLike, known: list, column: Hashable) -> Any:
     """The column of sequences."""
-    if not is_frame(X):
+    if not (is_frame(X) or isinstance(X, ReadTable)):
         raise ValueError("The model reads tables: give a data frame with the column of sequences.")
-    names = column_names(X)
+    names = X.names if isinstance(X, ReadTable) else column_names(X)
     if column is not None:
         if column not in names:
             raise ValueError(f"column={column!r}: X has the columns {names}.")
         return column
     found = []
     for name in (name for name in names if name in known):
-        cells = [cell for cell in frame_of(X).get_column(name).to_list() if cell is not None]
+        cells = [cell for cell in _cells_of(X, name) if cell is not None]
         if cells and all(isinstance(c, str) and LETTERS.fullmatch(c) for c in cells):
             found.append(name)
     if len(found) != 1:
@@ -187,8 +197,10 @@ def _column(X: SamplesLike, known: list, column: Hashable) -> Any:
     return found[0]
 
 
-def _with_column(X: SamplesLike, rows: np.ndarray, column: Hashable, texts: list[str]) -> Any:
-    """Rows of a frame whose column has other texts."""
+def _with_column(X: Any, rows: np.ndarray, column: Hashable, texts: list[str]) -> Any:
+    """Rows of a table whose column has other texts."""
+    if isinstance(X, ReadTable):
+        return X[rows].replaced(column, as_cells(texts))
     import narwhals as nw
 
     made = frame_of(X)[rows.tolist()]

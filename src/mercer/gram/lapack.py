@@ -22,7 +22,7 @@ import scipy.linalg
 import scipy.linalg.cython_blas
 import scipy.linalg.cython_lapack
 
-from mercer.threads import blas_limit, jobs_here, ordered_map, raise_if_stopped
+from mercer.threads import blas_limit, jobs_for, jobs_here, ordered_map, raise_if_stopped
 
 LOWER, UPPER, PLAIN, TRANSPOSED, LEFT, RIGHT, NON_UNIT = (
     ctypes.c_char(c) for c in (b"L", b"U", b"N", b"T", b"L", b"R", b"N")
@@ -330,7 +330,8 @@ def _largest_sum(A: np.ndarray, n_jobs: int | None) -> float:
     def strip(s: int) -> float:
         return float(np.abs(A[:, s : s + STRIP]).sum(axis=0).max())
 
-    return max(ordered_map(strip, range(0, len(A), STRIP), n_jobs), default=0.0)
+    starts = range(0, len(A), STRIP)
+    return max(ordered_map(strip, starts, jobs_for(A.nbytes, n_jobs)), default=0.0)
 
 
 def eigenpairs(A: np.ndarray, in_place: bool) -> tuple[np.ndarray, np.ndarray]:

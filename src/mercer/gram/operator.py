@@ -19,7 +19,7 @@ from mercer.distances import EDGE
 from mercer.gram.columns import Columns
 from mercer.gram.lapack import GramFactor, LapackFactor, eigenpairs, symmetric_product
 from mercer.gram.place import Place
-from mercer.threads import ordered_map
+from mercer.threads import jobs_for, ordered_map
 
 STRIP = 64  # rows of a matrix that are copied at a time, so that they stay in a core's cache
 WIDENED = 512  # rows of a matrix that are made wide, or squared, at a time
@@ -421,7 +421,7 @@ class DenseGram(GramOperator):
         def strip(s: int) -> None:
             out[s : s + STRIP] = self.K[s : s + STRIP]
 
-        for _ in ordered_map(strip, range(0, len(out), STRIP), self.n_jobs):
+        for _ in ordered_map(strip, range(0, len(out), STRIP), jobs_for(out.nbytes, self.n_jobs)):
             pass
         return out
 
@@ -492,7 +492,8 @@ class MatrixPart(GramOperator):
                 return self.K[rows[0] : rows[-1] + 1] @ W
             return self.K[rows] @ W
 
-        parts = list(ordered_map(strip, range(0, self.shape[0], STRIP), self.n_jobs))
+        jobs = jobs_for(self.shape[0] * W.nbytes, self.n_jobs)
+        parts = list(ordered_map(strip, range(0, self.shape[0], STRIP), jobs))
         return np.concatenate(parts) if parts else np.empty((0, *V.shape[1:]), W.dtype)
 
     def dense(self) -> np.ndarray:
@@ -511,7 +512,7 @@ class MatrixPart(GramOperator):
             for a, b in runs:
                 part[:, a:b] = self.K[rows, j[a] : j[a] + b - a]
 
-        for _ in ordered_map(strip, range(0, len(i), STRIP), self.n_jobs):
+        for _ in ordered_map(strip, range(0, len(i), STRIP), jobs_for(out.nbytes, self.n_jobs)):
             pass
         return out
 

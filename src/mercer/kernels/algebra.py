@@ -96,7 +96,9 @@ def _added(parts: list[list[np.ndarray]]) -> list[np.ndarray]:
 
 
 class Sum(Node):
-    """Sum of two kernels: k(x, z) = left(x, z) + right(x, z).
+    r"""Sum of two kernels
+
+    .. math:: k(x, z) = k_{\mathrm{left}}(x, z) + k_{\mathrm{right}}(x, z) .
 
     Parameters
     ----------
@@ -106,6 +108,10 @@ class Sum(Node):
     Notes
     -----
     Its features are those of both kernels, side by side. It costs as much as both kernels.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
 
     Examples
     --------
@@ -143,7 +149,9 @@ class Sum(Node):
 
 
 class Product(Node):
-    """Product of two kernels: k(x, z) = left(x, z) · right(x, z).
+    r"""Product of two kernels
+
+    .. math:: k(x, z) = k_{\mathrm{left}}(x, z) \, k_{\mathrm{right}}(x, z) .
 
     Parameters
     ----------
@@ -153,6 +161,10 @@ class Product(Node):
     Notes
     -----
     Its Gram matrix is an elementwise product, which is positive semidefinite by Schur's theorem.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
 
     Examples
     --------
@@ -191,7 +203,11 @@ class Product(Node):
 
 
 class Scaled(Unary):
-    """A kernel times a positive number: k(x, z) = factor · kernel(x, z).
+    r"""A kernel times a positive number
+
+    .. math:: k(x, z) = a \, κ(x, z) ,
+
+    with the kernel κ and the ``factor`` a.
 
     Parameters
     ----------
@@ -201,6 +217,10 @@ class Scaled(Unary):
     Notes
     -----
     A factor makes a difference in a sum of kernels, and for learners with a penalty.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
 
     Examples
     --------
@@ -250,7 +270,11 @@ class Scaled(Unary):
 
 
 class Power(Unary):
-    """Integer power of a kernel: k(x, z) = kernel(x, z) ** exponent.
+    r"""Integer power of a kernel
+
+    .. math:: k(x, z) = κ(x, z)^p ,
+
+    with the kernel κ and the ``exponent`` p.
 
     Parameters
     ----------
@@ -260,6 +284,10 @@ class Power(Unary):
     Notes
     -----
     Its features are the products of ``exponent`` features of the kernel.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
 
     Examples
     --------
@@ -301,7 +329,9 @@ class Power(Unary):
 
 
 class Exponential(Unary):
-    """Exponential of a kernel: k(x, z) = exp(kernel(x, z)).
+    r"""Exponential of a kernel
+
+    .. math:: k(x, z) = \exp κ(x, z) .
 
     Parameters
     ----------
@@ -311,6 +341,10 @@ class Exponential(Unary):
     -----
     It is the sum of all powers p of the kernel with weights 1 / p!. A value that is too large for
     the dtype becomes infinite; the normalised kernel stays finite.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
 
     Examples
     --------
@@ -350,7 +384,11 @@ class Exponential(Unary):
 
 
 class Convex(Node):
-    r"""Convex combination :math:`k(x, z) = \sum_t \mu_t k_t(x, z)`, μ on the simplex.
+    r"""Convex combination
+
+    .. math:: k(x, z) = \sum_t \mu_t k_t(x, z)
+
+    with μ on the simplex.
 
     Parameters
     ----------
@@ -361,6 +399,11 @@ class Convex(Node):
     Notes
     -----
     Multiple-kernel learning chooses these weights. The kernel costs as much as all its parts.
+
+    References
+    ----------
+    Lanckriet, Cristianini, Bartlett, El Ghaoui & Jordan, "Learning the kernel matrix with
+    semidefinite programming", JMLR 5, 2004.
 
     Examples
     --------

@@ -25,7 +25,9 @@ from mercer.samples import Prepared, SamplesLike, Series, check_positive, is_num
 
 
 class EditRBF(Falling):
-    r"""Kernel from the edit distance, :math:`k(s, t) = \exp(-\gamma \, \mathrm{edit}(s, t))`.
+    r"""Kernel from the edit distance
+
+    .. math:: k(s, t) = \exp(-\gamma \, \mathrm{edit}(s, t)) .
 
     It is not positive semidefinite in general (Cortes, Haffner & Mohri 2004): `check_mercer` tests
     it on a sample, and five strings can be enough to show it, as in the example below. With
@@ -316,7 +318,9 @@ class KDTW(AlignmentSum):
 
 
 class SoftDTWRBF(Falling):
-    r"""Gaussian kernel of the soft-DTW divergence, :math:`k(x, z) = \exp(-\gamma \rho(x, z))`.
+    r"""Gaussian kernel of the soft-DTW divergence
+
+    .. math:: k(x, z) = \exp(-\gamma \rho(x, z)) .
 
     Parameters
     ----------

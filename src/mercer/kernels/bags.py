@@ -17,8 +17,9 @@ STRIP = 2**22  # values of points with points that are held at a time
 
 
 class MeanMap(Kernel):
-    r"""Mean map kernel of bags :math:`k(A, B) = \frac{1}{|A| |B|} \sum_{a \in A} \sum_{b \in B}
-    κ(a, b)`.
+    r"""Mean map kernel of bags
+
+    .. math:: k(A, B) = \frac{1}{|A| |B|} \sum_{a \in A} \sum_{b \in B} κ(a, b) .
 
     It is the inner product of the mean features of two bags. With a characteristic κ, such as a
     Gaussian, bags have equal means only if their points have the same distribution.
@@ -157,8 +158,9 @@ VALUES = 2**21  # values of matrices that are held at a time, one d x d matrix f
 
 
 class Bhattacharyya(Kernel):
-    r"""Bhattacharyya kernel of Gaussians fitted to bags, :math:`k(A, B) = \int \sqrt{p_A(x) p_B(x)}
-    \, dx`.
+    r"""Bhattacharyya kernel of Gaussians fitted to bags
+
+    .. math:: k(A, B) = \int \sqrt{p_A(x) p_B(x)} \, dx .
 
     With means that differ by δ, covariances :math:`Σ_A`, :math:`Σ_B` and :math:`S = (Σ_A + Σ_B) /
     2` it is :math:`\exp(-δ^\top S^{-1} δ / 8) \, |Σ_A|^{1/4} |Σ_B|^{1/4} / |S|^{1/2}`,
@@ -221,8 +223,11 @@ class Bhattacharyya(Kernel):
 
 
 class GaussianMeanMap(Kernel):
-    r"""Mean map kernel of Gaussians fitted to bags: the mean of :math:`\exp(-γ \|a - b\|^2)` over
-    all a and b that the two Gaussians draw.
+    r"""Mean map kernel of Gaussians fitted to bags: the mean of
+
+    .. math:: \exp(-γ \|a - b\|^2)
+
+    over all a and b that the two Gaussians draw.
 
     With means that differ by δ, covariances :math:`Σ_A`, :math:`Σ_B` and :math:`M = I + 2γ (Σ_A +
     Σ_B)` it is :math:`|M|^{-1/2} \exp(-γ \, δ^\top M^{-1} δ)`, from 0 to 1.

@@ -181,7 +181,9 @@ class Kernel(Comparison):
 
 
 class Radial(Kernel):
-    """k(x, z) = profile(ρ(x, z)): a distance and a decreasing function of it.
+    r"""A distance ρ, and a decreasing function g of it, the ``profile``
+
+    .. math:: k(x, z) = g(ρ(x, z)) .
 
     Abstract: define ``distance`` (a property) and ``profile``. The same block of distances can then
     be used for every bandwidth: ``kernel.profile(distance.raw(X, Z))``.
@@ -227,7 +229,9 @@ class Radial(Kernel):
 
 
 class Layer(Kernel):
-    """k(x, z) = κ(<x, z>, <x, x>, <z, z>): a function of inner products, and of nothing else.
+    r"""A function κ of inner products, and of nothing else
+
+    .. math:: k(x, z) = κ(\langle x, z \rangle, \langle x, x \rangle, \langle z, z \rangle) .
 
     Abstract: define ``of_gram`` and ``of_diag``. The inner products may be those of vectors, or of
     the features of any kernel: then κ is applied to its Gram matrix (`Layered`).

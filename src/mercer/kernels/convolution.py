@@ -316,8 +316,11 @@ COUNT, GROUPS = 10_000, 64  # of the features of MiniRocket, and of Hydra
 
 
 class Convolutions(Kernel):
-    r"""Convolution kernel :math:`k(x, z) = \langle φ(x), φ(z) \rangle / (\|φ(x)\| \|φ(z)\|)` with
-    the features φ of MiniRocket and Hydra, in units of their spread over the training sample.
+    r"""Convolution kernel
+
+    .. math:: k(x, z) = \langle φ(x), φ(z) \rangle / (\|φ(x)\| \|φ(z)\|)
+
+    with the features φ of MiniRocket and Hydra, in units of their spread over the training sample.
 
     Parameters
     ----------

@@ -33,7 +33,9 @@ WORDS = ("scale", "auto")  # γ of an inner product is not learnt from distances
 
 
 class Linear(Layer):
-    r"""Linear kernel :math:`k(x, z) = \langle x, z \rangle`.
+    r"""Linear kernel
+
+    .. math:: k(x, z) = \langle x, z \rangle .
 
     Notes
     -----
@@ -90,7 +92,9 @@ class Linear(Layer):
 
 
 class Polynomial(Layer):
-    r"""Polynomial kernel :math:`k(x, z) = (\gamma \langle x, z \rangle + c)^p`.
+    r"""Polynomial kernel
+
+    .. math:: k(x, z) = (\gamma \langle x, z \rangle + c)^p .
 
     Its features are the monomials of degree exactly p (c = 0) or at most p (c > 0).
 
@@ -107,6 +111,10 @@ class Polynomial(Layer):
     -----
     O(n m d) operations by a matrix product; sparse rows stay sparse. Values grow like the p-th
     power of the norms, so scale the columns, or use ``.normalised()``.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 9.1.
 
     Examples
     --------
@@ -179,7 +187,9 @@ class Polynomial(Layer):
 
 
 class Sigmoid(Kernel):
-    r"""Sigmoid kernel :math:`k(x, z) = \tanh(\gamma \langle x, z \rangle + c)`.
+    r"""Sigmoid kernel
+
+    .. math:: k(x, z) = \tanh(\gamma \langle x, z \rangle + c) .
 
     It is not positive semidefinite in general: `check_mercer` shows this, and solvers that need
     convexity warn.
@@ -237,7 +247,9 @@ class Sigmoid(Kernel):
 
 
 class Cosine(Kernel):
-    r"""Cosine of the angle, :math:`k(x, z) = \langle x, z\rangle / (\|x\| \|z\|)`.
+    r"""Cosine of the angle
+
+    .. math:: k(x, z) = \langle x, z\rangle / (\|x\| \|z\|) .
 
     A zero vector has similarity 0 to every vector, also to itself.
 
@@ -278,7 +290,9 @@ def check_degree(degree: float, reader: str) -> None:
 
 
 class AllSubsets(Kernel):
-    r"""All-subsets kernel :math:`k(x, z) = \prod_j (1 + x_j z_j)`.
+    r"""All-subsets kernel
+
+    .. math:: k(x, z) = \prod_j (1 + x_j z_j) .
 
     Its 2^d features are the products :math:`\prod_{j \in D} x_j` over all subsets D of the
     coordinates (Shawe-Taylor & Cristianini 2004, section 9.1).
@@ -331,8 +345,11 @@ class AllSubsets(Kernel):
 
 
 class ANOVA(Kernel):
-    r"""ANOVA kernel of degree p: the sum of :math:`\prod_{j \in D} x_j z_j` over all subsets D of p
-    coordinates.
+    r"""ANOVA kernel of degree p: the sum of
+
+    .. math:: \prod_{j \in D} x_j z_j
+
+    over all subsets D of p coordinates.
 
     Parameters
     ----------

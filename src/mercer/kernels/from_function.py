@@ -16,7 +16,9 @@ from mercer.samples import MatrixRows, Objects, Samples, check_format, check_pos
 
 
 class FromDistance(Falling):
-    r"""Kernel from a distance, :math:`k(x, z) = \exp(-\gamma \rho(x, z)^p)`.
+    r"""Kernel from a distance
+
+    .. math:: k(x, z) = \exp(-\gamma \rho(x, z)^p) .
 
     It is positive semidefinite for every γ exactly if :math:`\rho^p` is conditionally negative
     definite (Schoenberg 1938). ``rho.definite_up_to`` is the largest p for which this is known; for

@@ -44,8 +44,11 @@ class GraphCounts(KeyCounts, OnGraphs):
 
 
 class VertexHistogram(GraphCounts):
-    r"""Vertex histogram kernel :math:`k(G, H) = \sum_c n_c(G) \, n_c(H)`, where :math:`n_c` counts
-    the nodes with the label c.
+    r"""Vertex histogram kernel
+
+    .. math:: k(G, H) = \sum_c n_c(G) \, n_c(H) ,
+
+    where :math:`n_c` counts the nodes with the label c.
 
     Parameters
     ----------
@@ -57,6 +60,10 @@ class VertexHistogram(GraphCounts):
     -----
     It is positive semidefinite. Nodes without labels all have the same one. It takes n operations
     for a graph of n nodes, and one for each pair of graphs and label that they share.
+
+    References
+    ----------
+    Kriege, Johansson & Morris, "A survey on graph kernels", Applied Network Science 5, 2020.
 
     Examples
     --------
@@ -88,7 +95,8 @@ class NodeColours(GraphCounts):
 
 class WeisfeilerLehman(NodeColours):
     r"""Weisfeiler-Lehman subtree kernel
-    :math:`k(G, H) = \sum_{t=0}^{h} \sum_c n_c^t(G) \, n_c^t(H)`.
+
+    .. math:: k(G, H) = \sum_{t=0}^{h} \sum_c n_c^t(G) \, n_c^t(H) .
 
     In round 0 the colour c of a node is its label. In each round, a node gets a new colour, which
     tells its own colour and those of its neighbours. :math:`n_c^t` counts the nodes with the colour
@@ -145,8 +153,10 @@ class WeisfeilerLehman(NodeColours):
 
 class WLOptimalAssignment(NodeColours):
     r"""Weisfeiler-Lehman optimal assignment kernel
-    :math:`k(G, H) = \sum_{t=0}^{h} \sum_c \min(n_c^t(G), n_c^t(H))`, with the colours of
-    `WeisfeilerLehman`.
+
+    .. math:: k(G, H) = \sum_{t=0}^{h} \sum_c \min(n_c^t(G), n_c^t(H)) ,
+
+    with the colours of `WeisfeilerLehman`.
 
     It is the largest sum of similarities when nodes are matched one to one, where two nodes are as
     similar as rounds in which they have the same colour.

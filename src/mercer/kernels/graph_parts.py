@@ -33,9 +33,12 @@ METRICS = ("l1", "l2")
 
 
 class ShortestPath(GraphCounts):
-    r"""Shortest-path kernel :math:`k(G, H) = \sum_{a, b, d} p_{abd}(G) \, p_{abd}(H)`, where
-    :math:`p_{abd}` counts the ordered pairs of different nodes with labels a and b whose shortest
-    path has d edges.
+    r"""Shortest-path kernel
+
+    .. math:: k(G, H) = \sum_{a, b, d} p_{abd}(G) \, p_{abd}(H) ,
+
+    where :math:`p_{abd}` counts the ordered pairs of different nodes with labels a and b whose
+    shortest path has d edges.
 
     Parameters
     ----------
@@ -78,8 +81,12 @@ class ShortestPath(GraphCounts):
 
 
 class Graphlets(OnGraphs):
-    r"""Graphlet kernel :math:`k(G, H) = \sum_s f_s(G) \, f_s(H)`, where :math:`f_s` counts the sets
-    of nodes that are joined as the connected graph s of 3 or 4 nodes is.
+    r"""Graphlet kernel
+
+    .. math:: k(G, H) = \sum_s f_s(G) \, f_s(H) ,
+
+    where :math:`f_s` counts the sets of nodes that are joined as the connected graph s of 3 or 4
+    nodes is.
 
     Parameters
     ----------
@@ -137,9 +144,12 @@ class Graphlets(OnGraphs):
 
 
 class Propagation(GraphCounts):
-    r"""Propagation kernel :math:`k(G, H) = \sum_{t=0}^{T} \sum_b n_b^t(G) \, n_b^t(H)`, where
-    :math:`n_b^t` counts the nodes whose attributes, averaged over neighbours t times, fall into the
-    bin b.
+    r"""Propagation kernel
+
+    .. math:: k(G, H) = \sum_{t=0}^{T} \sum_b n_b^t(G) \, n_b^t(H) ,
+
+    where :math:`n_b^t` counts the nodes whose attributes, averaged over neighbours t times, fall
+    into the bin b.
 
     In each round attributes P become :math:`D^{-1} A P`, and the bin of a node is
     :math:`\lfloor (w^\top p + u) / \mathrm{width} \rfloor` for a random direction w.

@@ -19,7 +19,10 @@ from mercer.samples import Samples
 
 class ChiSquared(Kernel):
     r"""Exponential chi-squared kernel
-    :math:`k(x, z) = \exp(-\gamma \sum_j (x_j - z_j)^2 / (x_j + z_j))`, x, z >= 0, with 0/0 = 0.
+
+    .. math:: k(x, z) = \exp(-\gamma \sum_j (x_j - z_j)^2 / (x_j + z_j))
+
+    for x, z >= 0, with 0/0 = 0.
 
     Parameters
     ----------
@@ -73,7 +76,11 @@ class ChiSquared(Kernel):
 
 
 class HistogramIntersection(Kernel):
-    r"""Histogram intersection :math:`k(x, z) = \sum_j \min(x_j, z_j)`, x, z >= 0.
+    r"""Histogram intersection
+
+    .. math:: k(x, z) = \sum_j \min(x_j, z_j)
+
+    for x, z >= 0.
 
     On vectors of 0 and 1 it counts shared items, as `Intersection` does on sets.
 
@@ -81,6 +88,11 @@ class HistogramIntersection(Kernel):
     -----
     It is positive semidefinite, because min(x, z) is the inner product of the indicators of [0, x]
     and [0, z]. O(n m d) operations; sparse rows are made dense, one block at a time.
+
+    References
+    ----------
+    Swain & Ballard, "Color indexing", International Journal of Computer Vision 7, 1991; Barla,
+    Odone & Verri, "Histogram intersection kernel for image classification", ICIP 2003.
 
     Examples
     --------

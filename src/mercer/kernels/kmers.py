@@ -256,8 +256,11 @@ class Counting(Kernel):
 
 
 class Spectrum(Counting):
-    r"""Spectrum kernel :math:`k(s, t) = \sum_u \mathrm{count}_u(s)\,\mathrm{count}_u(t)` over all
-    strings u of k symbols; or blended, over all u of up to k symbols.
+    r"""Spectrum kernel
+
+    .. math:: k(s, t) = \sum_u \mathrm{count}_u(s)\,\mathrm{count}_u(t)
+
+    over all strings u of k symbols; or blended, over all u of up to k symbols.
 
     Parameters
     ----------

@@ -17,8 +17,11 @@ from mercer.samples import Prepared, Samples
 
 
 class NormalisedGaussian(Layer):
-    r"""Gaussian of the directions times both lengths,
-    :math:`k(x, z) = \|x\| \|z\| \exp(\cos θ - 1)` for the angle θ between x and z.
+    r"""Gaussian of the directions times both lengths
+
+    .. math:: k(x, z) = \|x\| \|z\| \exp(\cos θ - 1)
+
+    for the angle θ between x and z.
 
     :math:`\exp(\cos θ - 1)` is the Gaussian kernel with γ = 1/2 of x / \|x\| and z / \|z\|, so that
     k(x, x) = \|x\|².
@@ -73,8 +76,11 @@ class Layered(Node):
     r"""Layers of kernels: each one is applied to the Gram matrix of the one before.
 
     A kernel κ that depends on inner products alone can read those of the features of another
-    kernel: :math:`k_{l+1}(x, z) = \kappa(k_l(x, z), k_l(x, x), k_l(z, z))`. k_0 is any kernel, on
-    vectors, strings, sets, tables ...
+    kernel:
+
+    .. math:: k_{l+1}(x, z) = \kappa(k_l(x, z), k_l(x, x), k_l(z, z)) .
+
+    k_0 is any kernel, on vectors, strings, sets, tables ...
 
     Parameters
     ----------

@@ -18,9 +18,11 @@ from mercer.samples import check_positive, is_number
 
 
 class Matern(OfMetric):
-    r"""Matérn kernel of smoothness ν,
-    :math:`k = \frac{2^{1-\nu}}{\Gamma(\nu)} t^\nu K_\nu(t)` with
-    :math:`t = \sqrt{2\nu}\, \rho(x, z) / \ell`.
+    r"""Matérn kernel of smoothness ν
+
+    .. math:: k = \frac{2^{1-\nu}}{\Gamma(\nu)} t^\nu K_\nu(t)
+
+    with :math:`t = \sqrt{2\nu}\, \rho(x, z) / \ell`.
 
     It has closed forms for ν = 1/2: exp(-t); 3/2: (1 + t) exp(-t); 5/2: (1 + t + t²/3) exp(-t);
     ∞: exp(-ρ² / 2ℓ²). ρ is the Euclidean distance.

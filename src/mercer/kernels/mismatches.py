@@ -23,8 +23,9 @@ SEVERAL = "NRYSWKMBDHV-.*"  # IUPAC's letters for several of them, gaps and ends
 
 class GappedKmer(Counting):
     r"""Gapped k-mer kernel: the sum over all pairs of windows of l symbols of a value g that
-    depends on the number h of places in which the two windows differ,
-    :math:`k(s, t) = \sum_{a \in s} \sum_{b \in t} w_a w_b \, g(h(a, b))`.
+    depends on the number h of places in which the two windows differ
+
+    .. math:: k(s, t) = \sum_{a \in s} \sum_{b \in t} w_a w_b \, g(h(a, b)) .
 
     With the default g(h) = :math:`\binom{l - h}{k}`, each feature is a choice of k of the l places,
     with a symbol for each; it counts the windows that have these symbols in these places.
@@ -284,9 +285,11 @@ class Mismatch(Counting):
     r"""Mismatch kernel: feature u, of k symbols, counts the k-mers that differ from u in at most m
     places.
 
-    :math:`k(s, t) = \sum_{a \in s} \sum_{b \in t} f(h(a, b))` over k-mers a and b, where h is the
-    number of places in which they differ and f(h) is the number of u that differ from both in at
-    most m places.
+
+    .. math:: k(s, t) = \sum_{a \in s} \sum_{b \in t} f(h(a, b))
+
+    over k-mers a and b, where h is the number of places in which they differ and f(h) is the number
+    of u that differ from both in at most m places.
 
     Parameters
     ----------

@@ -71,8 +71,9 @@ class Fragments(ReadsCounts, Kernel):
 
 
 class Morgan(Fragments):
-    r"""Tanimoto kernel of neighbourhoods in molecules (ECFP, Morgan's fingerprint),
-    :math:`k(x, z) = \sum_j \min(n_j(x), n_j(z)) / \sum_j \max(n_j(x), n_j(z))`.
+    r"""Tanimoto kernel of neighbourhoods in molecules (ECFP, Morgan's fingerprint)
+
+    .. math:: k(x, z) = \sum_j \min(n_j(x), n_j(z)) / \sum_j \max(n_j(x), n_j(z)) .
 
     :math:`n_j` counts the atoms whose neighbourhood of 0, 1 ... ``radius`` bonds is j.
 
@@ -144,7 +145,11 @@ class Morgan(Fragments):
 
 
 class AtomPairs(Fragments):
-    r"""Tanimoto kernel of pairs of atoms, each with its element, its neighbours and its π
+    r"""Tanimoto kernel of pairs of atoms
+
+    .. math:: k(x, z) = \frac{\sum_j \min(n_j(x), n_j(z))}{\sum_j \max(n_j(x), n_j(z))} ,
+
+    where :math:`n_j` counts the pairs of kind j: the elements of both atoms, their neighbours and π
     electrons, and the number of bonds between them.
 
     Parameters
@@ -183,7 +188,11 @@ class AtomPairs(Fragments):
 
 
 class Torsions(Fragments):
-    r"""Tanimoto kernel of four atoms in a row (topological torsions), each with its element, its
+    r"""Tanimoto kernel of four atoms in a row (topological torsions)
+
+    .. math:: k(x, z) = \frac{\sum_j \min(n_j(x), n_j(z))}{\sum_j \max(n_j(x), n_j(z))} ,
+
+    where :math:`n_j` counts the rows of kind j: the element of each of the four atoms, its
     neighbours and its π electrons.
 
     Parameters
@@ -222,8 +231,9 @@ class Torsions(Fragments):
 
 
 class Descriptors(Kernel):
-    r"""Gaussian kernel of the ranks of 79 descriptors of molecules,
-    :math:`k(x, z) = \exp(-\gamma \sum_j (r_j(x) - r_j(z))^2)`.
+    r"""Gaussian kernel of the ranks of 79 descriptors of molecules
+
+    .. math:: k(x, z) = \exp(-\gamma \sum_j (r_j(x) - r_j(z))^2) .
 
     The descriptors are those of RDKit that take little time: weights, counts of atoms, bonds and
     rings, logP and refractivity, polar surface, topology, and surface by charge, solubility and

@@ -122,7 +122,10 @@ class OnNodes(Kernel):
 
 
 class Diffusion(OnNodes):
-    r"""Diffusion kernel between the nodes of one graph, :math:`k(i, j) = \exp(-\beta L)_{ij}`,
+    r"""Diffusion kernel between the nodes of one graph
+
+    .. math:: k(i, j) = \exp(-\beta L)_{ij} ,
+
     where :math:`L = D - A` is the graph's Laplacian.
 
     It is the heat at node j after the time β, if a unit of it starts at node i and flows along the
@@ -190,8 +193,11 @@ class Diffusion(OnNodes):
 
 
 class RegularisedLaplacian(OnNodes):
-    r"""Regularised Laplacian kernel between the nodes of one graph,
-    :math:`k(i, j) = ((I + \beta L)^{-1})_{ij}` with the graph's Laplacian :math:`L = D - A`.
+    r"""Regularised Laplacian kernel between the nodes of one graph
+
+    .. math:: k(i, j) = ((I + \beta L)^{-1})_{ij}
+
+    with the graph's Laplacian :math:`L = D - A`.
 
     It is the chance that a random walk from node i stops at node j, if it goes on with a chance of
     β d / (1 + β d) at a node of degree d. It falls more slowly with the distance than `Diffusion`.
@@ -253,8 +259,11 @@ class RegularisedLaplacian(OnNodes):
 
 
 class PStepWalk(OnNodes):
-    r"""p-step random walk kernel between the nodes of one graph,
-    :math:`k(i, j) = ((I - L / a)^p)_{ij}` with the graph's Laplacian :math:`L = D - A`.
+    r"""p-step random walk kernel between the nodes of one graph
+
+    .. math:: k(i, j) = ((I - L / a)^p)_{ij}
+
+    with the graph's Laplacian :math:`L = D - A`.
 
     It is the chance that a lazy random walk from node i is at node j after p steps. Nodes that are
     more than p edges apart are not alike at all.

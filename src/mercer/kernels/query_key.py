@@ -35,7 +35,11 @@ FORMS = {
 
 
 class QueryKey(Kernel):
-    r"""Query-key kernel :math:`k(t, s) = κ(W_q t, W_k s)`, as attention has it.
+    r"""Query-key kernel
+
+    .. math:: k(t, s) = κ(W_q t, W_k s) ,
+
+    as attention has it.
 
     It compares vectors t of dimension d_t with vectors s of dimension d_s. It is not symmetric and
     not positive semidefinite, so learners that need one of these raise an error.

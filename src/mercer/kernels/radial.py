@@ -144,7 +144,11 @@ class Bandwidth(Falling, OfMetric):
 
 
 class RBF(Bandwidth):
-    r"""Gaussian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z)^2)`, where ρ is Euclidean.
+    r"""Gaussian kernel
+
+    .. math:: k(x, z) = \exp(-\gamma \rho(x, z)^2) ,
+
+    where ρ is Euclidean.
 
     It is strictly positive definite: if all points are different, any classes can be separated.
 
@@ -162,6 +166,11 @@ class RBF(Bandwidth):
     -----
     O(n m d) operations by a matrix product, and one exponential for each pair.
 
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 9.1; Boser,
+    Guyon & Vapnik, "A training algorithm for optimal margin classifiers", COLT 1992.
+
     Examples
     --------
     >>> RBF(0.5)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
@@ -177,7 +186,11 @@ class RBF(Bandwidth):
 
 
 class Laplacian(Bandwidth):
-    r"""Laplacian kernel :math:`k(x, z) = \exp(-\gamma \rho(x, z))`, where ρ is Manhattan.
+    r"""Laplacian kernel
+
+    .. math:: k(x, z) = \exp(-\gamma \rho(x, z)) ,
+
+    where ρ is Manhattan.
 
     Parameters
     ----------
@@ -216,7 +229,11 @@ class Laplacian(Bandwidth):
 
 
 class ExponentialPower(Falling, OfMetric):
-    r"""Exponential power kernel :math:`k(x, z) = \exp(-\rho(x, z)^\gamma / \sigma)`, ρ Euclidean.
+    r"""Exponential power kernel
+
+    .. math:: k(x, z) = \exp(-\rho(x, z)^\gamma / \sigma) ,
+
+    where ρ is Euclidean.
 
     Parameters
     ----------
@@ -279,7 +296,10 @@ class ExponentialPower(Falling, OfMetric):
 
 class RationalQuadratic(OfMetric):
     r"""Rational quadratic kernel
-    :math:`k(x, z) = (1 + \rho(x, z)^2 / (2 \alpha \ell^2))^{-\alpha}`, where ρ is Euclidean.
+
+    .. math:: k(x, z) = (1 + \rho(x, z)^2 / (2 \alpha \ell^2))^{-\alpha} ,
+
+    where ρ is Euclidean.
 
     It is a mixture of Gaussian kernels of all length scales. For α → ∞ it is the Gaussian kernel of
     length scale ℓ.

@@ -18,7 +18,11 @@ from mercer.samples import Sets
 
 
 class Intersection(ReadsSets, Kernel):
-    r"""Intersection kernel :math:`k(A, B) = \#(A \cap B)`, the number of items that two sets share.
+    r"""Intersection kernel
+
+    .. math:: k(A, B) = \#(A \cap B) ,
+
+    the number of items that two sets share.
 
     ``Intersection().normalised()`` is the cosine of sets, :math:`\#(A \cap B) / \sqrt{\#A \, \#B}`
     (Ochiai's coefficient), 0 where a set is empty.
@@ -68,8 +72,11 @@ class Intersection(ReadsSets, Kernel):
 
 
 class DerivedSubsets(ReadsSets, Kernel):
-    r"""Derived-subsets kernel :math:`k(A, B) = 2^{\#(A \cap B)}`, the number of subsets that two
-    sets share.
+    r"""Derived-subsets kernel
+
+    .. math:: k(A, B) = 2^{\#(A \cap B)} ,
+
+    the number of subsets that two sets share.
 
     Parameters
     ----------
@@ -121,8 +128,11 @@ class DerivedSubsets(ReadsSets, Kernel):
 
 
 class Jaccard(ReadsSets, Kernel):
-    r"""Jaccard kernel of sets, :math:`k(A, B) = \#(A \cap B) / \#(A \cup B)` (Tanimoto's
-    coefficient); 1 for two empty sets.
+    r"""Jaccard kernel of sets
+
+    .. math:: k(A, B) = \#(A \cap B) / \#(A \cup B)
+
+    (Tanimoto's coefficient); 1 for two empty sets.
 
     Parameters
     ----------
@@ -165,9 +175,12 @@ FORMULAS = {
 
 
 class Tanimoto(ReadsCounts, Kernel):
-    r"""Tanimoto kernel of counts,
-    :math:`k(x, z) = \sum_j \min(x_j, z_j) / \sum_j \max(x_j, z_j)`, x, z >= 0; 1 for two samples
-    without any items. It is also called MinMax, Ruzicka or generalised Jaccard.
+    r"""Tanimoto kernel of counts
+
+    .. math:: k(x, z) = \sum_j \min(x_j, z_j) / \sum_j \max(x_j, z_j)
+
+    for x, z >= 0; 1 for two samples without any items. It is also called MinMax, Ruzicka or
+    generalised Jaccard.
 
     Parameters
     ----------
@@ -235,7 +248,11 @@ class Tanimoto(ReadsCounts, Kernel):
 
 
 class Dice(ReadsSets, Kernel):
-    r"""Dice kernel of sets, :math:`k(A, B) = 2 \#(A \cap B) / (\#A + \#B)`; 1 for two empty sets.
+    r"""Dice kernel of sets
+
+    .. math:: k(A, B) = 2 \#(A \cap B) / (\#A + \#B) ;
+
+    1 for two empty sets.
 
     Parameters
     ----------

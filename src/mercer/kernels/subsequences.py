@@ -252,6 +252,10 @@ class FixedLengthSubsequences(Subsequences):
     exact below 2^53. A value that is too large for a float is an OverflowError; values are at most
     binomial(\|s\|, p) binomial(\|t\|, p), about 10^308 for p = 100 and 1,000 symbols.
 
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, chapter 11.
+
     Examples
     --------
     >>> FixedLengthSubsequences(2)(["cat"], ["atat"])

@@ -42,7 +42,9 @@ from mercer.samples import (
 
 
 class Match(Kernel):
-    r"""Share of columns that are equal, :math:`k(x, z) = \sum_j w_j [x_j = z_j]`.
+    r"""Share of columns that are equal
+
+    .. math:: k(x, z) = \sum_j w_j [x_j = z_j] .
 
     Two missing values are equal to each other, and to nothing else. A category that is not in the
     training sample is equal only to itself.
@@ -223,7 +225,10 @@ def _parts_have_features(table_kernel: TableKernel) -> bool:
 
 
 class TableKernel(Composite, Kernel):
-    r"""Kernel on a mixed table, from kernels :math:`k_j` on groups of its columns.
+    r"""Kernel on a mixed table, from kernels :math:`k_j` on groups of its columns
+
+    .. math:: k(x, z) = \prod_j k_j(x, z), \qquad \sum_j w_j k_j(x, z) \qquad \text{or} \qquad
+              \prod_j \frac{1 + w_j k_j(x, z)}{1 + w_j} .
 
     Parameters
     ----------

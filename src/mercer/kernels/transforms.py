@@ -26,7 +26,11 @@ STRIP = 512  # rows whose means are computed at a time
 
 
 class Normalised(Unary):
-    """k(x, z) / sqrt(k(x, x) k(z, z)): the cosine in feature space; 0 if k(x, x) or k(z, z) is 0.
+    r"""The cosine in the feature space of a kernel κ
+
+    .. math:: k(x, z) = \frac{κ(x, z)}{\sqrt{κ(x, x) \, κ(z, z)}} ,
+
+    which is 0 if κ(x, x) or κ(z, z) is 0.
 
     Parameters
     ----------
@@ -36,6 +40,10 @@ class Normalised(Unary):
     -----
     If the values of a kernel can be too large for floats, it is normalised from mantissas and
     exponents (its ``scaled_block`` and ``scaled_diag``).
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 5.1.
 
     Examples
     --------
@@ -138,8 +146,10 @@ def _warn_of_identity(kernel: Any, X: Samples) -> None:
 
 
 class Centred(Unary):
-    """The kernel after its features are centred on the training sample:
-    k(x, z) - mean_i k(x, x_i) - mean_i k(x_i, z) + mean_ij k(x_i, x_j).
+    r"""The kernel κ after its features are centred on the training sample
+
+    .. math:: k(x, z) = κ(x, z) - \frac1n \sum_i κ(x, x_i) - \frac1n \sum_i κ(x_i, z)
+              + \frac{1}{n^2} \sum_{ij} κ(x_i, x_j) .
 
     Parameters
     ----------
@@ -156,6 +166,11 @@ class Centred(Unary):
     -----
     A block of shape (n, m) needs two more blocks, between its rows and the sample. `mercer.gram`
     centres whole Gram matrices with one product.
+
+    References
+    ----------
+    Schölkopf, Smola & Müller, "Nonlinear component analysis as a kernel eigenvalue problem", Neural
+    Computation 10, 1998, appendix A.
 
     Examples
     --------
@@ -232,7 +247,9 @@ class Centred(Unary):
 
 
 class Modulated(Unary):
-    """k(x, z) = f(x) · kernel(x, z) · f(z) for a real function f of the rows.
+    r"""A kernel κ times a real function f of both samples
+
+    .. math:: k(x, z) = f(x) \, κ(x, z) \, f(z) .
 
     Parameters
     ----------
@@ -243,6 +260,10 @@ class Modulated(Unary):
     Notes
     -----
     It is positive semidefinite for any f: its features are those of the kernel, times f(x).
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
 
     Examples
     --------
@@ -294,7 +315,9 @@ class Modulated(Unary):
 
 
 class Mapped(Unary):
-    """k(x, z) = kernel(g(x), g(z)) for a transform g of the samples.
+    r"""A kernel κ of transformed samples
+
+    .. math:: k(x, z) = κ(g(x), g(z)) .
 
     Parameters
     ----------
@@ -305,6 +328,10 @@ class Mapped(Unary):
     Notes
     -----
     The transform is called once for the training samples, and once for new samples.
+
+    References
+    ----------
+    Shawe-Taylor & Cristianini, "Kernel Methods for Pattern Analysis", 2004, section 3.4.
 
     Examples
     --------

@@ -24,9 +24,12 @@ PRODUCTION, SUBTREE, SIZE, INNER = range(4)  # columns of what `nodes_of` return
 
 
 class Subtree(KeyCounts):
-    r"""Subtree kernel :math:`k(S, T) = \sum_c \lambda^{p(c)} \, n_c(S) \, n_c(T)`, where
-    :math:`n_c` counts the nodes whose whole subtree is c, and :math:`p(c)` is how many nodes of c
-    have children.
+    r"""Subtree kernel
+
+    .. math:: k(S, T) = \sum_c \lambda^{p(c)} \, n_c(S) \, n_c(T) ,
+
+    where :math:`n_c` counts the nodes whose whole subtree is c, and :math:`p(c)` is how many nodes
+    of c have children.
 
     Parameters
     ----------

@@ -7,18 +7,14 @@ number of errors, and the passes that find most of them per pair are taken first
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mercer import _native
-from mercer.link.columns import Coded
-from mercer.link.kept_stages import KeptStages, are_pairs
+from mercer.link.columns import Coded, Symbols
 from mercer.link.kinds import View
-from mercer.link.records import Records
-from mercer.threads import ordered_map
 
 SIMULATED = 4000  # matches
 ERRORS = 0.05, 0.6  # a simulated match differs in each column with one probability of this range
@@ -42,6 +38,8 @@ SAID = {
 
 #: a view of a column, by the number of the column and its label
 Place = tuple[int, str]
+#: of passes: about how many pairs they find, and the share of the records that they reach
+Costs = dict[tuple[Place, ...], tuple[int, float]]
 
 
 class Pass(NamedTuple):
@@ -67,17 +65,21 @@ class Pass(NamedTuple):
 
 
 class Views:
-    """All views of the columns of some records, and the pairs that they find."""
+    """The views of the columns of some records, and the pairs that they find.
 
-    def __init__(self, columns: list[Coded], cap: int, n_jobs: int | None):
-        self.columns, self.n_jobs = columns, n_jobs
+    ``made`` gives the views of a column by its number.
+    """
+
+    def __init__(self, columns: list[Coded], cap: int, made: Callable[[int], list[View]]):
+        self.columns, self.made = columns, made
         self.cap = min(cap, len(columns[0].codes) + 2)  # no block is larger
-        made = ordered_map(lambda column: column.kind.views(column), columns, n_jobs)
-        self.of: dict[Place, View] = {
-            (k, view.label): view for k, views in enumerate(made) for view in views
-        }
         self.n = len(columns[0].codes)
         self.first = columns[0].first
+
+    def parts(self, place: Place) -> np.ndarray | None:
+        """The parts of the values of a column, (values, k); None where it has no such view."""
+        k, label = place
+        return next((view.parts for view in self.made(k) if view.label == label), None)
 
     def pairs(
         self,
@@ -89,92 +91,63 @@ class Views:
         """How many pairs a pass finds, the share of the records that are in a small enough block,
         and ``room`` of the pairs; ``seen`` gets 1 for a record in any block, and 3 in a small one.
         """
-        x, y = views[0], views[-1]
-        codes = [self.columns[k].codes for k, _ in (x, y)]
-        second = self.of[y].parts if len(views) > 1 else np.empty((0, 0), np.int32)
+        codes = [self.columns[k].codes for k, _ in (views[0], views[-1])]
+        sides = [self.parts(place) for place in views]
+        if any(side is None for side in sides):
+            return 0, 0.0, np.empty(0, np.uint64)
         if len(views) == 1:
-            codes[1] = np.empty(0, np.int32)
+            codes[1], sides = np.empty(0, np.int32), [*sides, np.empty((0, 0), np.int32)]
         out = np.empty(room, np.uint64)
         seen = np.empty(0, np.uint8) if seen is None else seen
         count, share = _native.link_pairs(
-            codes[0], self.of[x].parts, codes[1], second, self.first, self.cap, parts, out, seen
+            codes[0], sides[0], codes[1], sides[1], self.first, self.cap, parts, out, seen
         )
         return count, share, out[: min(count, room)]
 
-    def found_by(self, passes: Sequence[tuple[tuple[Place, ...], int]]) -> tuple[np.ndarray, float]:
-        """All pairs that passes find, each once, as (left << 32) + right, ascending; and the share
-        of the records whose blocks are all too large.
+    def cost(self, views: tuple[Place, ...]) -> tuple[int, float]:
+        """About how many pairs a pass finds, and the share of the records that are in a small
+        enough block, by one of so many keys."""
+        parts = next((part for most, part in PARTS if self.n < most), MOST_PARTS)
+        return self.pairs(views, parts)[:2]
 
-        With each pass comes about how many pairs it will find.
+    def found_by(self, views: tuple[Place, ...], about: int) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs of a pass, each once, as (left << 32) + right, ascending; and for each record 1
+        if it is in any block, and 3 if it is in one that is small enough.
+
+        ``about`` so many pairs are expected.
         """
-
-        def emit(asked: tuple[tuple[Place, ...], int]) -> tuple[np.ndarray, np.ndarray]:
-            views, about = asked
-            seen = np.zeros(self.n, np.uint8)
-            if any(place not in self.of for place in views):
-                return np.empty(0, np.uint64), seen
-            count, _, pairs = self.pairs(views, room=about, seen=seen)
-            if count > about:  # the estimate was too low
-                pairs = self.pairs(views, room=count)[2]
-            return _each_once(pairs), seen
-
-        merged, seen = np.empty(0, np.uint64), np.zeros(self.n, np.uint8)
-        waiting: list[np.ndarray] = []
-        for pairs, own in ordered_map(emit, passes, self.n_jobs):
-            seen |= own
-            waiting.append(pairs)
-            if sum(map(len, waiting)) > max(len(merged), 2**20):  # repeats go soon
-                merged, waiting = _each_once(np.concatenate([merged, *waiting])), []
-        return _each_once(np.concatenate([merged, *waiting])), float((seen == 1).mean())
+        seen = np.zeros(self.n, np.uint8)
+        count, _, pairs = self.pairs(views, room=about, seen=seen)
+        if count > about:  # the estimate was too low
+            pairs = self.pairs(views, room=count)[2]
+        return each_once(pairs), seen
 
 
-def _each_once(pairs: np.ndarray) -> np.ndarray:
+def each_once(pairs: np.ndarray) -> np.ndarray:
+    """Pairs in order, without repeats."""
     pairs = np.sort(pairs)
     new = np.ones(len(pairs), bool)
     np.not_equal(pairs[1:], pairs[:-1], out=new[1:])
     return pairs[new]
 
 
-def asked_passes(views: Views, costs: dict[tuple[Place, ...], tuple[int, float]]) -> Iterator:
-    """Pairs of views of two columns, one of them whole values, but those of cheap views."""
+def asked_passes(n: int, costs: Costs) -> list[tuple[Place, ...]]:
+    """Pairs of views of two columns, one of them whole values, but those of cheap views.
+
+    ``costs`` are those of each view alone, of n records.
+    """
     cheap = {
         single[0]
         for single, (pairs, share) in costs.items()
-        if pairs < ALONE[0] * views.n and share > ALONE[1]
+        if pairs < ALONE[0] * n and share > ALONE[1]
     }
-    places = [place for place in views.of if place not in cheap]
-    for i, x in enumerate(places):
-        for y in places[i + 1 :]:
-            labels = {x[1], y[1]}
-            if x[0] != y[0] and "=" in labels and "words" not in labels:
-                yield x, y
-
-
-def find_candidates(
-    records: Records,
-    ranks: np.ndarray,
-    kept: KeptStages,
-    *,
-    cap: int,
-    per_record: float,
-    n_jobs: int | None,
-) -> tuple[list[Pass], np.ndarray, np.ndarray, float]:
-    """The passes, the records of the pairs that they find, (pairs,) each, and the share of all
-    records whose blocks are all too large."""
-
-    @cache  # and not made where all was kept
-    def views() -> Views:
-        return Views(records.columns, cap, n_jobs)
-
-    @cache
-    def found() -> tuple[np.ndarray, float]:
-        return views().found_by(room_of(passes, records.n))
-
-    told = kept.value("passes", lambda: choose_passes(views(), ranks, per_record))
-    passes = [Pass(tuple(map(tuple, places)), *rest) for places, *rest in told]
-    pairs = kept.array("candidates", lambda: found()[0], lambda kept: are_pairs(kept, records.n))
-    crowded = kept.value("crowded", lambda: found()[1])
-    return passes, *sides_of(pairs), crowded
+    places = [place for (place,) in costs if place not in cheap]
+    return [
+        (x, y)
+        for i, x in enumerate(places)
+        for y in places[i + 1 :]
+        if x[0] != y[0] and "=" in (x[1], y[1]) and "words" not in (x[1], y[1])
+    ]
 
 
 def sides_of(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -182,24 +155,15 @@ def sides_of(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
 
 
-def choose_passes(views: Views, ranks: np.ndarray, per_record: float) -> list[Pass]:
+def choose_passes(views: Views, costs: Costs, ranks: np.ndarray, per_record: float) -> list[Pass]:
     """The passes that find most of simulated matches per pair.
 
     ``ranks`` are the records in an order that does not depend on that of the table.
     """
-    parts = next((part for most, part in PARTS if views.n < most), MOST_PARTS)
-
-    def cost(places: tuple[Place, ...]) -> tuple[int, float]:
-        return views.pairs(places, parts)[:2]
-
-    singles = [(place,) for place in views.of]
-    costs = dict(zip(singles, ordered_map(cost, singles, views.n_jobs), strict=True))
-    doubles = list(asked_passes(views, costs))
-    costs |= dict(zip(doubles, ordered_map(cost, doubles, views.n_jobs), strict=True))
     asked = list(costs)
     rng = np.random.default_rng(SEED)
-    chosen_records = ranks[rng.integers(0, views.n, SIMULATED)]
-    catch = _simulated(views, asked, costs, chosen_records, rng)
+    drawn = ranks[rng.integers(0, views.n, SIMULATED)]
+    catch = simulated(views, costs, drawn, rng.uniform(*ERRORS, SIMULATED))
     caught, chosen, spent = np.zeros(SIMULATED, np.int64), [], 0.0
     room, wanted = per_record * views.n, 1
     price = np.array([costs[places][0] for places in asked], float)
@@ -222,35 +186,34 @@ def choose_passes(views: Views, ranks: np.ndarray, per_record: float) -> list[Pa
     return [Pass(asked[q], int(price[q]), float(missed)) for q, missed in chosen]
 
 
-def _simulated(
-    views: Views,
-    asked: list[tuple[Place, ...]],
-    costs: dict[tuple[Place, ...], tuple[int, float]],
-    records: np.ndarray,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Which simulated matches each pass finds, (passes, matches)."""
-    columns = views.columns
-    rate = rng.uniform(*ERRORS, SIMULATED)
-    equal = rng.random((len(columns), SIMULATED)) >= rate
-    left = rng.random((len(columns), SIMULATED))  # of a value, where it differs
-    survives = {}
-    for (k, label), view in views.of.items():
-        codes = columns[k].codes[records]
-        has = np.append((view.parts >= 0).any(axis=1), False)[codes]
-        part = rng.random(SIMULATED) < (0 if label == "=" else left[k])
-        survives[k, label] = (equal[k] | part) & has
+def simulated(views: Views, costs: Costs, records: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Which simulated matches each pass finds, (passes, matches): copies of records that differ in
+    each column with a probability, ``rates``.
+
+    Each column, view and pass has a stream of its own, so that other columns change nothing.
+    """
+    columns, survives = views.columns, {}
+
+    def drawn(*names: str) -> np.ndarray:
+        own = Symbols.of(["\n".join(names)]).hashes()[0]
+        return np.random.default_rng([SEED, int(own)]).random(len(records))
+
+    for k, label in (places[0] for places in costs if len(places) == 1):
+        codes, parts, name = columns[k].codes[records], views.parts((k, label)), columns[k].name
+        assert parts is not None
+        has = np.append((parts >= 0).any(axis=1), False)[codes]
+        left = 0.0 if label == "=" else drawn(name, "left")  # of a value, where it differs
+        survives[k, label] = ((drawn(name) >= rates) | (drawn(name, "part", label) < left)) & has
     smaller = min(views.first or views.n, (views.n - views.first) or views.n)
-    chances = [
-        share * min(1.0, pairs * ONE_OF / smaller) for pairs, share in map(costs.__getitem__, asked)
-    ]
-    return np.array([
-        (rng.random(SIMULATED) < chance) & survives[places[0]] & survives[places[-1]]
-        for places, chance in zip(asked, chances)
-    ])  # fmt: skip
+    found = []
+    for places, (pairs, share) in costs.items():
+        names = [text for k, label in places for text in (columns[k].name, label)]
+        chance = share * min(1.0, pairs * ONE_OF / smaller)
+        found.append((drawn("pass", *names) < chance) & survives[places[0]] & survives[places[-1]])
+    return np.array(found)
 
 
-def room_of(passes: Sequence[Pass], n: int) -> list[tuple[tuple[Place, ...], int]]:
-    """Passes with about how many pairs each finds: exactly so many where all keys were counted."""
-    exact = n < PARTS[0][0]
-    return [(p.views, p.pairs if exact else int(p.pairs * ROOM[0]) + ROOM[1]) for p in passes]
+def room_of(one: Pass, n: int) -> int:
+    """About how many pairs of n records a pass finds: exactly so many where all keys were
+    counted."""
+    return one.pairs if n < PARTS[0][0] else int(one.pairs * ROOM[0]) + ROOM[1]

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,6 +118,21 @@ class Symbols(NamedTuple):
     @property
     def texts(self) -> tuple[np.ndarray, np.ndarray]:
         return self.symbols, self.starts
+
+    @staticmethod
+    def spelled(symbols: np.ndarray, starts: np.ndarray) -> list[str]:
+        """The texts of which these are the symbols.
+
+        Examples
+        --------
+        >>> Symbols.spelled(*Symbols.of(["zoe", "", "京都"]).texts)
+        ['zoe', '', '京都']
+        """
+        wide = symbols.dtype == np.uint32
+        whole = symbols.tobytes().decode(
+            *(("utf-32-le", "surrogatepass") if wide else ("latin-1",))
+        )
+        return [whole[a:b] for a, b in pairwise(starts.tolist())]
 
     def bits(self) -> np.ndarray:
         """One bit for each symbol of a text, modulo 64."""

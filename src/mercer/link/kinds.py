@@ -119,8 +119,8 @@ class LinkKind(ABC):
 
     def views(self, column: Coded) -> list[View]:
         """What of a value other records may share, although it was damaged."""
-        whole = np.arange(len(column.values), dtype=np.int32)[:, None]
-        return [View("=", whole), *(view for view in self.parts(column) if (view.parts >= 0).any())]
+        parts = (view for view in self.parts(column) if (view.parts >= 0).any())
+        return [whole_view(column), *parts]
 
     def words_of(self, column: Coded) -> Words | None:
         """The words by which values are compared, if they are."""
@@ -129,6 +129,11 @@ class LinkKind(ABC):
     @abstractmethod
     def comparison(self, column: Coded, shares: Shares | None, words: Words | None) -> Compare:
         """A function of two lists of codes, which returns levels."""
+
+
+def whole_view(column: Coded) -> View:
+    """The view of whole values."""
+    return View("=", np.arange(len(column.values), dtype=np.int32)[:, None])
 
 
 def _by_texts(loop: Callable[..., None], column: Coded) -> Compare:

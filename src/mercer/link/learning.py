@@ -1,5 +1,5 @@
-"""What is learnt from the levels of candidates: u from random pairs, classes of pairs by EM, values
-that stand for each other, and examples of each class."""
+"""What is learnt from the levels of candidates: columns that tell nothing, u from random pairs,
+classes of pairs by EM, values that stand for each other, and examples of each class."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from mercer.link.candidates import Pass
 from mercer.link.columns import learn_aliases
 from mercer.link.kinds import GONE
 from mercer.link.model import (
@@ -21,12 +22,14 @@ from mercer.link.model import (
     split_class,
 )
 from mercer.link.records import Comparer, Records
+from mercer.link.stages import Candidates
 
 RANDOM_PAIRS = 300_000
 SEED = 0xA11
 START = 4  # one of so many records of the smaller table has a match, to begin with
 SURE, CLOSE = 7.0, 3  # bits of all other columns; levels at which values are different
 EXAMPLES = 3  # pairs of each class
+IDLE = 0.01  # of the candidates agree in a column at least a little, or it is left out
 MORE = 0.1  # of the pairs that do not agree by chance do so in matches, at least
 #: a class is one of matches if so large a share of its columns agree mostly; and if its pairs join
 #: two records that both have another match, of at least this probability, less than so many times
@@ -88,6 +91,67 @@ class Learnt(NamedTuple):
     patterns: Patterns
     aliases: list[np.ndarray]
     examples: list[np.ndarray]
+
+
+class Compared(NamedTuple):
+    """Records, the passes by their columns, and the levels of the candidates, (pairs, d)."""
+
+    records: Records
+    passes: list[Pass]
+    comparer: Comparer
+    levels: np.ndarray
+
+    def without(
+        self, names: Collection[str], reason: str, left: np.ndarray, right: np.ndarray
+    ) -> Compared:
+        """The same without some columns, for one reason."""
+        if not names:
+            return self
+        before, place = self.records.specs, {s.name: k for k, s in enumerate(self.records.specs)}
+        used = np.array([spec.name not in names for spec in before])
+        records = self.records.keep(used, reason)
+        stay = [place[spec.name] for spec in records.specs]
+        numbers = {old: new for new, old in enumerate(stay)}
+        passes = [
+            one._replace(views=tuple((numbers[k], label) for k, label in one.views))
+            for one in self.passes
+            if all(k in numbers for k, _ in one.views)
+        ]
+        comparer = Comparer(records, self.comparer.n_jobs)
+        if records.specs == [before[k] for k in stay]:
+            levels = np.ascontiguousarray(self.levels[:, stay])
+        else:  # values may stand in a column that is left out
+            levels = comparer.levels(left, right)
+        return Compared(records, passes, comparer, levels)
+
+
+def compared_columns(
+    records: Records,
+    ranks: np.ndarray,
+    comparer: Comparer,
+    candidates: Candidates,
+    relatives: int,
+) -> Compared:
+    """The levels of the candidates, without columns in which hardly any of them agrees, and those
+    that were joined by their values and agree by chance."""
+    passes, left, right, levels, _ = candidates
+    found = Compared(records, passes, comparer, levels)
+    idle = [
+        spec.name for spec, level in zip(records.specs, levels.T)
+        if not spec.source and len(level) and not _agrees(level)
+    ]  # fmt: skip
+    found = found.without(idle, "none of the pairs that were compared agrees", left, right)
+    joined = [spec.name for spec in found.records.checked().specs if spec.by_values]
+    strange = disagreeing(joined, found.records, found.comparer, found.levels, ranks, relatives)
+    reason = "the column with its values in the second table agrees by chance alone"
+    found = found.without(strange, reason, left, right)
+    found.records.checked()
+    return found
+
+
+def _agrees(level: np.ndarray) -> bool:
+    known = level != GONE
+    return not known.any() or (known & (level > 0)).sum() >= IDLE * known.sum()
 
 
 def learn(

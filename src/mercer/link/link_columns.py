@@ -91,8 +91,8 @@ def matched_columns(
         near = f" Perhaps {', '.join(close[:5])}." if close else ""
         raise ValueError(
             f"columns: the tables have no column in common: {listed_names(names)} in the first, "
-            f"{listed_names(others)} in the second. Say which belong together, such as "
-            f'columns={{"name": "full_name"}}.{near}'
+            f"{listed_names(others)} in the second. Say which column of the first is which one "
+            f"of the second.{near}"
         )
     alone = [(name, "second") for name in names if name not in pairs]
     alone += [(name, "first") for name in others if name not in pairs.values()]
@@ -227,8 +227,8 @@ def checked_kinds(kind: Mapping | None, columns: list[LinkColumn]) -> dict[str, 
             )
         if given != "drop" and known[str(name)] not in joined:
             raise ValueError(
-                f"kind: {name} is a column of one table alone, which is not compared; join it by "
-                'columns={"name": "other name"}, or leave it out.'
+                f"kind: {name} is a column of one table alone, which is not compared; say which "
+                "column of the other table it is, or leave it out."
             )
         if given != "drop" and given not in GIVEN:
             raise ValueError(f"kind: {name}={given!r}; give {', '.join(GIVEN)} or drop.")

@@ -1,15 +1,18 @@
-"""Pairs of records with their probabilities, and what follows from them: clusters, one to one."""
+"""Pairs of records with their weights and probabilities, and what follows: clusters, one to one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from mercer import _native
+from mercer.link.kinds import EQUAL, Shares
+from mercer.link.model import LEAST, Mixture, Patterns, by_frequency, probability
+from mercer.link.records import Records
 from mercer.persistence import fields, floats, whole
 from mercer.tables import ReadTable
 
@@ -100,6 +103,76 @@ def average_clusters(pairs: Pairs, n: int, shift: int, threshold: float) -> np.n
     cluster = np.arange(n)
     cluster[known] = known[labels]
     return np.unique(cluster, return_inverse=True)[1]
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+PROBABLE = 0.01  # probability of pairs that are kept
+NEAR = -20.0  # bits from which on the frequencies of values are looked up
+
+
+class PairWeights(NamedTuple):
+    """What pairs are weighed by.
+
+    Attributes
+    ----------
+    mixture : Mixture
+    values : list of Shares or None
+        How frequent the values of each column are, where that counts.
+    scales : ndarray of shape (d + 2,)
+        What labels have taught: factors of the columns and of the relatives, and bits that are
+        added.
+    """
+
+    mixture: Mixture
+    values: list[Shares | None]
+    scales: np.ndarray
+
+    def parts(
+        self, records: Records, levels: np.ndarray, left: np.ndarray, right: np.ndarray
+    ) -> np.ndarray:
+        """What adds up to the match weights, without labels: the columns, relatives, the prior."""
+        mixture, table = self.mixture, self.mixture.weights
+        parts = np.zeros((len(left), len(records.columns) + 2))
+        patterns = Patterns.of(levels)
+        for k in range(len(records.columns)):
+            parts[:, k] = table[k, levels[:, k]]
+        prior = np.log2(max(mixture.prior, LEAST)) - np.log2(max(1 - mixture.prior, LEAST))
+        parts[:, -1] = prior
+        # what relatives take away: the odds with their classes, less those without
+        parts[:, -2] = mixture.odds(patterns.levels)[patterns.place] - parts.sum(axis=1)
+        for k, column in enumerate(records.columns):
+            shares = self.values[k]
+            if shares is None:
+                continue
+            equal = np.flatnonzero(levels[:, k] == EQUAL)
+            codes = column.codes[left[equal]]
+            own = shares.at(column.hashes)[codes] if len(equal) else np.zeros(0)
+            parts[equal, k] += by_frequency(mixture.u[k], own, shares.other)
+        return parts
+
+    def scored(
+        self,
+        records: Records,
+        levels: np.ndarray,
+        left: np.ndarray,
+        right: np.ndarray,
+        patterns: Patterns | None = None,
+        least: float = PROBABLE,
+    ) -> Pairs:
+        """Pairs with their probabilities, those that are not too small."""
+        if patterns is not None:  # most pairs are far from a match
+            near = (self.mixture.odds(patterns.levels) > NEAR)[patterns.place]
+            levels, left, right = levels[near], left[near], right[near]
+        parts = self.parts(records, levels, left, right)
+        parts[:, :-1] *= self.scales[:-1]
+        weight = parts.sum(axis=1) + self.scales[-1]
+        p = probability(weight)
+        keep = p >= least
+        return Pairs(
+            left[keep].astype(np.int64), right[keep].astype(np.int64) - records.first, p[keep],
+            weight[keep], parts[keep, :-1], levels[keep],
+        )  # fmt: skip
 
 
 # --- pairs that are given ------------------------------------------------------------------------

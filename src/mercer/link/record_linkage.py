@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,58 +14,32 @@ from sklearn.utils.validation import check_is_fitted
 
 import mercer
 from mercer.estimator import estimator
-from mercer.link.candidates import Pass, Views, find_candidates, sides_of
-from mercer.link.kept_stages import KeptStages, are_levels
-from mercer.link.kinds import ELSEWHERE, EQUAL, GONE, LEVELS, Shares
-from mercer.link.learning import Learnt, LevelWeight, PairClass, disagreeing, learn
+from mercer.link.candidates import Pass
+from mercer.link.kinds import ELSEWHERE, EQUAL, LEVELS, Shares
+from mercer.link.learning import Learnt, LevelWeight, PairClass, compared_columns, learn
 from mercer.link.link_columns import LinkColumn, checked_kinds, matched_columns
-from mercer.link.model import LEAST, Mixture, Patterns, by_frequency, learn_scales, probability
-from mercer.link.pairs import Pairs, average_clusters, labelled_pairs, pairs_given
+from mercer.link.model import Mixture, learn_scales
+from mercer.link.pairs import Pairs, PairWeights, average_clusters, labelled_pairs, pairs_given
 from mercer.link.records import LEAST as FEWEST, Comparer, Records
 from mercer.link.sample_columns import checked_distances
-from mercer.persistence import KeepsRecords, each, fields, floats, number, unread, whole
-from mercer.samples import check_count, check_flag, is_number
+from mercer.link.stages import Kept, LinkStages
+from mercer.persistence import (
+    KeepsRecords,
+    each,
+    fields,
+    floats,
+    mapped_on,
+    number,
+    unread,
+    whole,
+)
+from mercer.samples import check_count, check_flag, is_number, is_whole
 from mercer.tables import ReadTable
 from mercer.threads import fitting, raise_if_stopped
 
-IDLE = 0.01  # of the candidates agree in a column at least a little, or it is left out
-PROBABLE = 0.01  # probability of pairs that are kept
-NEAR = -20.0  # bits from which on the frequencies of values are looked up
 SURE = 50.0  # bits of a pair that a label says to match
 #: shares without a warning: of the matches that may be no candidates, and of records in no pair
 MISSED, UNSEEN = 0.05, 0.01
-
-
-class Compared(NamedTuple):
-    """Records, the passes by their columns, and the levels of the candidates, (pairs, d)."""
-
-    records: Records
-    passes: list[Pass]
-    comparer: Comparer
-    levels: np.ndarray
-
-    def without(
-        self, names: Collection[str], reason: str, left: np.ndarray, right: np.ndarray
-    ) -> Compared:
-        """The same without some columns, for one reason."""
-        if not names:
-            return self
-        before, place = self.records.specs, {s.name: k for k, s in enumerate(self.records.specs)}
-        used = np.array([spec.name not in names for spec in before])
-        records = self.records.keep(used, reason)
-        stay = [place[spec.name] for spec in records.specs]
-        numbers = {old: new for new, old in enumerate(stay)}
-        passes = [
-            one._replace(views=tuple((numbers[k], label) for k, label in one.views))
-            for one in self.passes
-            if all(k in numbers for k, _ in one.views)
-        ]
-        comparer = Comparer(records, self.comparer.n_jobs)
-        if records.specs == [before[k] for k in stay]:
-            levels = np.ascontiguousarray(self.levels[:, stay])
-        else:  # values may stand in a column that is left out
-            levels = comparer.levels(left, right)
-        return Compared(records, passes, comparer, levels)
 
 
 def _columns(model: RecordLinkage) -> int:
@@ -201,7 +175,15 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
 
     @fitting
     def fit(
-        self, A: Any, B: Any = None, *, pairs: Any = None, labels: Any = None, work: Any = None
+        self,
+        A: Any,
+        B: Any = None,
+        *,
+        pairs: Any = None,
+        labels: Any = None,
+        work: Any = None,
+        executor: Any = None,
+        task: tuple[int, int] = (0, 1),
     ) -> Self:
         """Link the records of a table A, or those of A with those of B.
 
@@ -215,14 +197,27 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         work : str or path, optional
             A folder in which passes, candidates and levels are kept, so that a fit to the same
             tables that was killed goes on.
+        executor : object with a method map, client of Dask or function, optional
+            What runs the tasks that find and compare candidates, in processes that see the folder
+            ``work``: an executor of `concurrent.futures`, or a function that maps as ``map`` does.
+        task : (int, int), default=(0, 1)
+            The number of this process, from 0, and how many fit the same model with the same
+            ``work``: they share the tasks, and each gets the model.
 
         Raises
         ------
         ValueError, TypeError
             The tables have no column in common, or fewer than 20 records; labels contradict each
-            other, or name rows that are not there.
+            other, or name rows that are not there; ``task`` is no number below how many there are;
+            ``executor`` or ``task`` is given without ``work``, or both are.
         """
         self._check_parameters()
+        task, mapped = checked_task(task), mapped_on(executor)
+        name = "executor" if mapped is not None else "task" if task[1] > 1 else None
+        if work is None and name is not None:
+            raise ValueError(f"{name}: give work, a folder that all its processes see.")
+        if mapped is not None and task[1] > 1:
+            raise ValueError(f"task={task}: an executor is given, too; give one of them.")
         tables = read_tables(A, B)
         self._check_sides(tables)
         rows = sum(map(len, tables))
@@ -235,21 +230,24 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         kinds = checked_kinds(self.kind, asked)
         known = labelled_pairs(pairs, labels, tables)
         self._samples = checked_distances(self.distances, {column.name for column in asked})
-        records = self._used(Records.read(tables, asked, kinds, self.n_jobs, samples=self._samples))
+        records = Records.read(tables, asked, kinds, self.n_jobs, samples=self._samples).checked()
         raise_if_stopped()
-        ranks, kept = records.ranks(), KeptStages(work, self._plan(records))
-        passes, left, right, self.crowded_ = find_candidates(
-            records, ranks, kept, cap=self.max_block, per_record=float(self.pairs_per_record),
-            n_jobs=self.n_jobs,
+        ranks, kept = records.ranks(), Kept(work, self._plan(records), task[1] > 1)
+        stages = LinkStages(
+            records, kept, ranks, cap=int(self.max_block), n_jobs=self.n_jobs,
+            per_record=float(self.pairs_per_record), task=task,
         )  # fmt: skip
+        candidates = stages.run(mapped)
+        left, right, self.crowded_ = candidates.left, candidates.right, candidates.crowded
         raise_if_stopped()
-        compared = self._compared(records, ranks, kept, passes, left, right)
-        records, passes, comparer, levels = compared
+        records, passes, comparer, levels = compared_columns(
+            records, ranks, stages.comparer, candidates, int(self.relatives)
+        )
         self._keep_columns(records, passes, comparer.shares)
         learnt = learn(records, comparer, levels, left, right, ranks, int(self.relatives))
         self._keep_learnt(learnt, records)
         sure = None if known is None else self._learn_labels(records, comparer, known)
-        found = self._scored(records, learnt.levels, left, right, learnt.patterns)
+        found = self._weights.scored(records, learnt.levels, left, right, learnt.patterns)
         if known is not None and sure is not None:
             asked = known[0] << 32 | (known[1] - records.first)
             found = found[~np.isin(found.left << 32 | found.right, asked)].with_others(sure)
@@ -257,40 +255,6 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         self._finish(records)
         self._warn(records)
         return self
-
-    def _compared(
-        self,
-        records: Records,
-        ranks: np.ndarray,
-        kept: KeptStages,
-        passes: list[Pass],
-        left: np.ndarray,
-        right: np.ndarray,
-    ) -> Compared:
-        """The levels of the candidates, without columns in which hardly any of them agrees, and
-        those that were joined by their values and agree by chance."""
-        comparer = Comparer(records, self.n_jobs)
-        shape = len(left), len(records.columns)
-        levels = kept.array(
-            "levels", lambda: comparer.levels(left, right), lambda found: are_levels(found, shape)
-        )
-
-        found = Compared(records, passes, comparer, levels)
-        idle = [
-            spec.name for spec, level in zip(records.specs, levels.T)
-            if not spec.source and len(level) and not _agrees(level)
-        ]  # fmt: skip
-        reason = "none of the pairs that were compared agrees"
-        found = found.without(idle, reason, left, right)
-        self._used(found.records)
-        joined = [spec.name for spec in found.records.specs if spec.by_values]
-        strange = disagreeing(
-            joined, found.records, found.comparer, found.levels, ranks, int(self.relatives)
-        )
-        reason = "the column with its values in the second table agrees by chance alone"
-        found = found.without(strange, reason, left, right)
-        self._used(found.records)
-        return found
 
     def _keep_columns(
         self, records: Records, passes: list[Pass], shares: Sequence[Shares | None]
@@ -341,16 +305,6 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
             found = found.one_to_one(records.first, records.n - records.first)
         return found
 
-    def _used(self, records: Records) -> Records:
-        """Records with a column to compare."""
-        if not records.columns:
-            said = "; ".join(column.said() for column in records.left_out[:10])
-            raise ValueError(
-                f"columns: no column tells which records are alike ({said}). Name others, or say "
-                "what a column is by kind."
-            )
-        return records
-
     def _check_parameters(self) -> None:
         check_count("max_block", self.max_block, optional=False)
         if self.max_block < 2:
@@ -383,14 +337,14 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         elif self.missed_ > MISSED:
             said = (
                 f"About {self.missed_:.0%} of the matches may not be among the pairs that were "
-                "compared, because few columns differ independently. Give more columns, a larger "
-                "max_block or more pairs_per_record."
+                "compared, because few columns differ independently. Give more columns, larger "
+                "blocks (max_block) or more pairs of each record (pairs_per_record)."
             )
         if self.crowded_ > UNSEEN:
             said += (
                 f" {self.crowded_:.1%} of the records were compared with no other, because more "
-                f"than max_block={self.max_block} records share each of their parts. Give a larger "
-                "max_block or more columns."
+                f"than {self.max_block} records share each of their parts. Give larger blocks "
+                "(max_block) or more columns."
             )
         if said:
             warnings.warn(said.strip(), UserWarning, stacklevel=4)
@@ -401,52 +355,9 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
     def _mixture(self) -> Mixture:
         return Mixture(self._tables, self._shares, self._matches, self.n_iter_)
 
-    def _parts(
-        self, records: Records, levels: np.ndarray, left: np.ndarray, right: np.ndarray
-    ) -> np.ndarray:
-        """What adds up to the match weights, without labels: the columns, relatives, the prior."""
-        mixture = self._mixture
-        table = mixture.weights
-        parts = np.zeros((len(left), len(records.columns) + 2))
-        patterns = Patterns.of(levels)
-        for k in range(len(records.columns)):
-            parts[:, k] = table[k, levels[:, k]]
-        prior = np.log2(max(mixture.prior, LEAST)) - np.log2(max(1 - mixture.prior, LEAST))
-        parts[:, -1] = prior
-        # what relatives take away: the odds with their classes, less those without
-        parts[:, -2] = mixture.odds(patterns.levels)[patterns.place] - parts.sum(axis=1)
-        for k, column in enumerate(records.columns):
-            shares = self._values[k]
-            if shares is None:
-                continue
-            equal = np.flatnonzero(levels[:, k] == EQUAL)
-            codes = column.codes[left[equal]]
-            own = shares.at(column.hashes)[codes] if len(equal) else np.zeros(0)
-            parts[equal, k] += by_frequency(mixture.u[k], own, shares.other)
-        return parts
-
-    def _scored(
-        self,
-        records: Records,
-        levels: np.ndarray,
-        left: np.ndarray,
-        right: np.ndarray,
-        patterns: Patterns | None = None,
-        least: float = PROBABLE,
-    ) -> Pairs:
-        """Pairs with their probabilities, those that are not too small."""
-        if patterns is not None:  # most pairs are far from a match
-            near = (self._mixture.odds(patterns.levels) > NEAR)[patterns.place]
-            levels, left, right = levels[near], left[near], right[near]
-        parts = self._parts(records, levels, left, right)
-        parts[:, :-1] *= self._scales[:-1]
-        weight = parts.sum(axis=1) + self._scales[-1]
-        p = probability(weight)
-        keep = p >= least
-        return Pairs(
-            left[keep].astype(np.int64), right[keep].astype(np.int64) - records.first, p[keep],
-            weight[keep], parts[keep, :-1], levels[keep],
-        )  # fmt: skip
+    @property
+    def _weights(self) -> PairWeights:
+        return PairWeights(self._mixture, self._values, self._scales)
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -456,9 +367,9 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         """Learn from labels; returns the labelled pairs that match, which are sure."""
         left, right, truth = known
         levels = comparer.levels(left, right)
-        parts = self._parts(records, levels, left, right)
+        parts = self._weights.parts(records, levels, left, right)
         self._scales[:-1], self._scales[-1] = learn_scales(parts, truth)
-        own = self._scored(records, levels, left, right, least=-1.0)
+        own = self._weights.scored(records, levels, left, right, least=-1.0)
         own.probability[:], own.weight[:] = 1.0, np.maximum(own.weight, SURE)
         return own[truth]
 
@@ -477,12 +388,12 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         tables = read_tables(A, B)
         self._check_sides(tables)
         records = self._read_new(tables)
-        views = Views(records.columns, self.max_block, self.n_jobs)
-        room = [(one.views, records.n) for one in self._all_passes]
-        left, right = sides_of(views.found_by(room)[0])
-        comparer = Comparer(records, self.n_jobs, self._words, self._aliases)
-        levels = comparer.levels(left, right)
-        return self._chosen(self._scored(records, levels, left, right), records)
+        stages = LinkStages(
+            records, Kept(), cap=int(self.max_block), n_jobs=self.n_jobs,
+            comparer=Comparer(records, self.n_jobs, self._words, self._aliases),
+        )  # fmt: skip
+        _, left, right, levels, _ = stages.run_passes(self._all_passes)
+        return self._chosen(self._weights.scored(records, levels, left, right), records)
 
     def score_pairs(self, pairs: Any, A: Any, B: Any = None) -> Pairs:
         """Probabilities and weights of given pairs of rows, (k, 2), candidates or not."""
@@ -493,7 +404,7 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         left, right = rows[:, 0], rows[:, 1] + records.first
         comparer = Comparer(records, self.n_jobs, self._words, self._aliases)
         levels = comparer.levels(left, right)
-        return self._scored(records, levels, left, right, least=-1.0)
+        return self._weights.scored(records, levels, left, right, least=-1.0)
 
     def _read_new(self, tables: list[ReadTable]) -> Records:
         columns, samples = self.columns_, self._samples
@@ -544,11 +455,17 @@ class RecordLinkage(KeepsRecords, BaseEstimator):
         return [Pass(*one) for one in kept]
 
 
+def checked_task(task: Any) -> tuple[int, int]:
+    """The number of a process, from 0, and how many there are."""
+    pair = isinstance(task, (tuple, list)) and len(task) == 2 and all(map(is_whole, task))
+    if not (pair and 0 <= task[0] < task[1]):
+        raise ValueError(
+            f"task={task!r}: give the number of this process, from 0, and how many share the work, "
+            "as in (0, 8) for the first of eight and (7, 8) for the last."
+        )
+    return int(task[0]), int(task[1])
+
+
 def read_tables(A: Any, B: Any) -> list[ReadTable]:
     """One or two tables."""
     return [ReadTable.of(table) for table in (A, B) if table is not None]
-
-
-def _agrees(level: np.ndarray) -> bool:
-    known = level != GONE
-    return not known.any() or (known & (level > 0)).sum() >= IDLE * known.sum()

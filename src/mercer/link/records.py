@@ -191,6 +191,16 @@ class Records:
                 specs.append(LinkColumn(name, name, NUMBERS.name, [], source=column.name))
         return cls(_with_partners(specs, found), found, left, first)
 
+    def checked(self) -> Records:
+        """The same; a ValueError where no column is left to compare."""
+        if not self.columns:
+            said = "; ".join(column.said() for column in self.left_out[:10])
+            raise ValueError(
+                f"columns: no column tells which records are alike ({said}). Name others, or say "
+                "of which kind they are."
+            )
+        return self
+
     def keep(self, used: np.ndarray, reason: str) -> Records:
         """The same records without some columns, for one reason."""
         gone = {spec.name for spec, use in zip(self.specs, used) if not use}

@@ -31,7 +31,7 @@ from mercer.machines.scores import (
 from mercer.machines.tasks import Classification, Regression, Task
 from mercer.samples import EncodedColumns, Samples
 from mercer.spoken import spoken
-from mercer.tables import ranks_of
+from mercer.tables import Related, ranks_of
 from mercer.threads import Clock
 
 LEVEL = 0.05
@@ -304,11 +304,18 @@ class HeldOut:
         return verdict(self.versus, self.baselines, self.kept)
 
 
-def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0):
+def hold_out(
+    n: int,
+    y: np.ndarray,
+    task: str,
+    share: float = 0.2,
+    seed: int = 0,
+    related: Related | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Split n rows into training rows and held-out rows, each in order.
 
     Each class gives its share of held-out rows, rounded to whole rows, and keeps at least one row
-    for training.
+    for training. Rows that are related are on one side.
 
     Examples
     --------
@@ -318,6 +325,15 @@ def hold_out(n: int, y: np.ndarray, task: str, share: float = 0.2, seed: int = 0
     """
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: give a number between 0 and 1.")
+    if related is not None and related.copies:
+        assert related.groups is not None
+        first, copies = np.unique(related.groups, return_index=True, return_inverse=True)[1:]
+        chosen = hold_out(len(first), y[first], task, share, seed)[1]
+        if len(chosen):  # else each class is of one molecule
+            held = np.isin(copies, chosen)
+            return np.flatnonzero(~held), np.flatnonzero(held)
+    if related is not None:
+        return related.hold_out(share, seed)
     order = np.random.default_rng(seed).permutation(n)
     if task == "classification":
         _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)

@@ -23,6 +23,15 @@ from mercer.persistence.json_texts import check_depth, read_json
 from mercer.persistence.models import load, model_bytes, read_unchecked, save
 from mercer.persistence.own_objects import KeepsRecords
 from mercer.persistence.schema import JUDGED
+from mercer.persistence.tasks import (
+    Mapped,
+    StagedTasks,
+    load_arrays,
+    mapped_on,
+    need_mercer,
+    nothing,
+    save_arrays,
+)
 from mercer.persistence.trust import installed_only, skops_io, trusted_names
 from mercer.persistence.whole_files import (
     open_regular,

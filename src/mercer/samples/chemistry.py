@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.spoken import a_type
+
 KEPT = 2**17  # texts whose molecules are remembered
 DIGITS = 9  # of a descriptor
 #: what is measured, by RDKit's names: its own list may grow, and files hold ranks of each
@@ -176,15 +178,38 @@ def is_rdkit(row: Any) -> bool:
     return hasattr(row, "GetNumHeavyAtoms") and hasattr(row, "ToBinary")
 
 
+def shown(row: Any) -> str:
+    """What a message calls a text or an object of RDKit: its SMILES, or the SMARTS of a query."""
+    if isinstance(row, str):
+        return row
+    lib = rdkit()
+    with lib.quiet():
+        try:
+            return lib.Chem.MolToSmarts(row) if _asks(row) else lib.Chem.MolToSmiles(row)
+        except Exception:  # of many types, from C++
+            return a_type(row)
+
+
 def _written(mol: Any) -> str:
     """The SMILES of an object of RDKit."""
     lib = rdkit()
     with lib.quiet():
         try:
-            return lib.Chem.MolToSmiles(mol)
+            text, asks = lib.Chem.MolToSmiles(mol), _asks(mol)
         except Exception as error:  # of many types, from C++
             reason = (str(error).splitlines() or [""])[0]
             raise NoMoleculeError(f"RDKit cannot write its SMILES: {reason}") from error
+    if asks:
+        raise NoMoleculeError(
+            "it is a query of SMARTS, which stands for many molecules: give molecules, such as "
+            "Chem.MolFromSmiles makes"
+        )
+    return text
+
+
+def _asks(mol: Any) -> bool:
+    """Whether an object has atoms that stand for several ones, other than any atom (``*``)."""
+    return any(a.HasQuery() and a.DescribeQuery().strip() != "AtomNull" for a in mol.GetAtoms())
 
 
 def _read(text: str) -> Molecule:

@@ -27,6 +27,7 @@ from mercer.samples.chemistry import (
     known,
     places_of,
     rdkit,
+    shown,
 )
 from mercer.samples.counts import Counts
 from mercer.samples.kind import Drawing, Kind
@@ -146,7 +147,7 @@ class MoleculesKind(Kind):
         return None
 
     def text(self, item: Any) -> str:
-        return item if isinstance(item, str) else known(item).text
+        return shown(item)
 
     def rows(self, X: SamplesLike, reader: str) -> list:
         rows = as_objects(X, self.name, reader)
@@ -167,7 +168,7 @@ class MoleculesKind(Kind):
             try:
                 found.append(known(row))
             except NoMoleculeError as error:
-                faults.append(f"X[{i}], {str(row)!r}: {error}")
+                faults.append(f"X[{i}], {shown(row)!r}: {error}")
         if faults:
             raise ValueError(said_of_faults(faults, len(found)))
         texts = as_cells([molecule.text for molecule in found])

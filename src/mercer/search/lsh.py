@@ -144,8 +144,12 @@ class LSHIndex(Index):
 
     It has b tables. The key of a row in one of them is made of r random hash functions, which are
     equal for two rows at the distance d with the probability p(d). Rows that share a key in some
-    table are candidates, with the probability :math:`1 - (1 - p(d)^r)^b`; their distances are then
-    computed exactly. r and b, and the width of a projection's steps, are those that cost least.
+    table are candidates, with the probability
+
+    .. math:: P = 1 - (1 - p(d)^r)^b ;
+
+    their distances are then computed exactly. r and b, and the width of a projection's steps, are
+    those that cost least.
 
     Parameters
     ----------

@@ -112,8 +112,12 @@ ROWS = 512  # sets whose items are hashed at a time: their numbers stay in the c
 class MinHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HashFamily):
     r"""Signatures of sets whose entries are equal as often as Jaccard's index says.
 
-    Each entry is the least value :math:`f_\pi(A) = \min \{\pi(u) : u \in A\}` of a random order π
-    of all items, and :math:`P[f_\pi(A) = f_\pi(B)] = \#(A \cap B) / \#(A \cup B)`.
+    Each entry is the least value
+
+    .. math:: f_\pi(A) = \min \{\pi(u) : u \in A\}
+
+    of a random order π of all items, and :math:`P[f_\pi(A) = f_\pi(B)] = \#(A \cap B) / \#(A \cup
+    B)`.
 
     Parameters
     ----------

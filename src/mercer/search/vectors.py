@@ -26,6 +26,7 @@ from mercer.samples import Prepared, Samples
 from mercer.search.rows import by_query, merged, refuse_beyond, slices
 from mercer.threads import count_jobs, ordered_map
 
+ALONE = 2**20  # products, which a core computes while another thread would be woken
 STEP, FEWEST = 2048, 32  # queries of a task, at most and at least
 WORK = 4e10  # products of numbers of one native call at most, so that Ctrl-C waits a second
 SHARES = 4  # tasks of each thread, so that none waits long for the others
@@ -315,7 +316,7 @@ class VectorSearch:
     def _tasks(self) -> Any:
         """Queries and parts of the training rows, so that there is work for all threads."""
         n, (m, d) = len(self.own), self.source.shape
-        jobs = count_jobs(self.n_jobs)
+        jobs = 1 if n * m * d <= ALONE else count_jobs(self.n_jobs)
         shares = SHARES * jobs if jobs > 1 else 1
         step = int(np.clip(-(-n // shares), FEWEST, STEP))
         pairs = WORK / max(d, 1)

@@ -50,7 +50,7 @@ from mercer.tables.forms import (
     spelled_number,
 )
 from mercer.tables.identifiers import spare_telling_texts, spare_worded_texts
-from mercer.tables.related import FEW_GROUPS, ORIGINS, Related, groups_of, hold_trends
+from mercer.tables.related import FEW_GROUPS, ORIGINS, Related, hold_trends
 from mercer.tables.review import (
     Finding,
     find_leaks,

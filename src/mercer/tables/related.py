@@ -26,23 +26,6 @@ TREND_DAYS = 730  # of dates: in less than two years seasons look like trends
 LATEST = 0.25  # part of the rows that is the fold, if they have too few times for those
 
 
-def groups_of(
-    columns: Iterable[Column], values: dict[Any, np.ndarray], by: str = ""
-) -> np.ndarray | None:
-    """The group of each row, by columns whose equal values are written in several ways, such as
-    molecules: copies, or the larger groups that are called ``by`` ("scaffold").
-
-    None if there is no such column, or if no two rows are copies.
-    """
-    found = [c.of.groups(c, values[c.name], by) for c in columns if c.used]
-    told = [texts for texts in found if texts is not None]
-    if not told:
-        return None
-    rows = list(zip(*told))
-    numbers = {row: i for i, row in enumerate(dict.fromkeys(rows))}
-    return np.array([numbers[row] for row in rows]) if by or len(numbers) < len(rows) else None
-
-
 def hold_trends(columns: Iterable[Column]) -> bool:
     """Whether dates that move with time span enough of it to tell a trend from a season."""
     dates = [(c.low, c.high) for c in columns if c.kind == "date" and c.low is not None]
@@ -52,7 +35,7 @@ def hold_trends(columns: Iterable[Column]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Related:
-    """What is known of each row beside its columns; the groups or the times."""
+    """Which rows belong together: the groups or the times."""
 
     groups: np.ndarray | None = None  # the number of each row's group
     #: the rank of each row in time; rows of the same time have the same one
@@ -92,6 +75,28 @@ class Related:
             values = values.astype(str)
         codes = np.unique(values, return_inverse=True)[1]
         return cls(groups=codes) if name == "groups" else cls(times=codes)
+
+    @classmethod
+    def of_columns(
+        cls, columns: Iterable[Column], values: dict[Any, np.ndarray], by: str = ""
+    ) -> Related | None:
+        """By columns whose equal values are written in several ways, such as molecules: copies, or
+        the larger groups that are called ``by`` ("scaffold").
+
+        None if each row is alone, or if all are copies of one. It is a ValueError if no column has
+        groups of that name, or if all rows are of one.
+        """
+        found = [c.of.groups(c, values[c.name], by) for c in columns if c.used]
+        rows = list(zip(*(texts for texts in found if texts is not None)))
+        numbers = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+        if by and len(numbers) < 2:
+            raise ValueError(
+                f'groups={by!r}: give one value for each row, or "scaffold" for a table with '
+                "molecules of several scaffolds."
+            )
+        if not 1 < len(numbers) < len(rows):
+            return None
+        return cls(groups=np.array([numbers[row] for row in rows]), copies=not by)
 
     def take(self, rows: np.ndarray) -> Self:
         """The same for some of the rows."""

@@ -16,6 +16,7 @@ from mercer.threads.schedule import (
     count_jobs,
     fitting,
     forget,
+    jobs_for,
     jobs_here,
     one_thread,
     ordered_map,
@@ -23,6 +24,6 @@ from mercer.threads.schedule import (
 
 __all__ = [
     "GRACE", "Clock", "Deadline", "Stop", "affordable_rows", "blas_limit", "blas_share",
-    "blas_threads", "count_jobs", "fitting", "forget", "jobs_here", "one_thread", "ordered_map",
-    "paying_threads", "raise_if_stopped", "stopping",
+    "blas_threads", "count_jobs", "fitting", "forget", "jobs_for", "jobs_here", "one_thread",
+    "ordered_map", "paying_threads", "raise_if_stopped", "stopping",
 ]  # fmt: skip

@@ -162,6 +162,14 @@ def ordered_map(task: Callable[[Any], Any], items: Iterable, n_jobs: int | None)
             wait(flying)  # running tasks may write to arrays of the caller
 
 
+THREADED = 2**20  # bytes, which a core passes over in the time that a task needs to find a thread
+
+
+def jobs_for(nbytes: int, n_jobs: int | None) -> int | None:
+    """``n_jobs`` for one pass over so many bytes: 1 where a thread takes longer to be woken."""
+    return 1 if nbytes <= THREADED else n_jobs
+
+
 def jobs_here(n_jobs: int | None) -> int:
     """How many threads `ordered_map` with ``n_jobs`` would use in this thread."""
     return _threads_here(count_jobs(n_jobs))[0]

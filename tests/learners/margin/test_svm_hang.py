@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.learners.margin import many_classes
-from mercer.solvers.smo.smo import SmoSolver
+from mercer.solvers.smo import SmoSolver, smo
 from mercer.solvers.smo.smo_state import LAST_ROUNDS, PATIENCE
 
 MOST_ROUNDS = 4 * (PATIENCE + LAST_ROUNDS + 2)  # NuSVC solves up to four times
@@ -30,7 +30,22 @@ def uneven(seed, n=262, d=29):
      OneClassSVM(nu=0.3, tol=1e-9)],
     ids=lambda learner: type(learner).__name__,
 )  # fmt: skip
-def test_a_stall_is_seen_early(learner, kernel, seed):
+def test_a_stall_is_seen_early(learner, kernel, seed, monkeypatch):
+    monkeypatch.setattr(smo, "TINY", 0)
+    assert iterations(learner, kernel, seed) <= MOST_ROUNDS
+
+
+@pytest.mark.spread(3)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kernel", ["cosine", "linear", "rbf"])
+@pytest.mark.parametrize("learner", [SVC(C=1e8, tol=1e-6), OneClassSVM(nu=0.3, tol=1e-9)], ids=str)
+def test_a_stall_is_seen_early_in_one_call(learner, kernel, seed):
+    """Its steps are counted, and not its rounds."""
+    most = smo.FIRST_STEPS * len(uneven(seed)[0])  # steps of a round
+    assert iterations(learner, kernel, seed) <= smo.ROUNDS / 4 * most
+
+
+def iterations(learner, kernel, seed):
     X, y = uneven(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not all of them can reach their tolerance
@@ -39,9 +54,9 @@ def test_a_stall_is_seen_early(learner, kernel, seed):
         except ValueError as error:
             if "nu is infeasible" not in str(error):
                 raise
-            return
-    assert np.max(learner.n_iter_) <= MOST_ROUNDS
+            return 0
     assert np.isfinite(learner.predict(X)).all()
+    return np.max(learner.n_iter_)
 
 
 def test_an_infeasible_nu_is_seen_before_the_first_step(monkeypatch):
@@ -79,7 +94,8 @@ def test_pairs_that_are_solved_together_are_as_those_alone(learner, weights, mon
     w = rng.integers(1, 4, 63).astype(float) if weights else None
     together = learner.fit(X, y, w).decision_function(X)
     duals, gap = learner.dual_coef_, learner.dual_gap_
-    monkeypatch.setattr(many_classes, "TINY_PAIR", 0)
+    monkeypatch.setattr(many_classes, "TINY", 0)
+    monkeypatch.setattr(smo, "TINY", 0)
     alone = learner.fit(X, y, w).decision_function(X)
     assert_allclose(together, alone, atol=1e-4)
     assert_array_equal(duals.shape[0], learner.dual_coef_.shape[0])

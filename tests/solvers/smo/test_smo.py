@@ -175,8 +175,8 @@ def test_a_limit_is_said_with_the_gap():
 
 
 def test_an_interruption_keeps_the_best_so_far(monkeypatch):
-    X, y = problem(300)
-    dual = DualProblem.classification(y, np.ones(300))
+    X, y = problem(500)  # fewer are solved in one call
+    dual = DualProblem.classification(y, np.ones(500))
     calls = []
 
     class Interrupting(DenseGram):

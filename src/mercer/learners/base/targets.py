@@ -8,7 +8,8 @@ pair is the positive class.
 from __future__ import annotations
 
 from abc import abstractmethod
-from itertools import combinations, pairwise
+from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -325,16 +326,25 @@ def all_pairs(k: int) -> list[tuple[int, int]]:
 
 def votes(values: np.ndarray, k: int) -> np.ndarray:
     """Votes of the pairs for each class, plus less than half a vote for the sum of distances."""
-    values = np.clip(values.astype(float, copy=False), -LARGEST, LARGEST)
-    counts, sums = np.zeros((len(values), k)), np.zeros((len(values), k))
-    ends = np.cumsum([0, *range(k - 1, 0, -1)])  # of the pairs with the same first class
-    for first, (begin, end) in enumerate(pairwise(ends)):
-        f = values[:, begin:end]
-        counts[:, first] += (f >= 0).sum(axis=1)
-        counts[:, first + 1 :] += f < 0
-        sums[:, first] += f.sum(axis=1)
-        sums[:, first + 1 :] -= f
+    f = np.clip(values.astype(float, copy=False), -LARGEST, LARGEST)
+    order, firsts, seconds = _by_second(k)
+    counts, sums = np.zeros((len(f), k)), np.zeros((len(f), k))
+    won, g = f >= 0, f[:, order]
+    counts[:, :-1] = np.add.reduceat(won, firsts, axis=1, dtype=float)
+    counts[:, 1:] += np.add.reduceat(g < 0, seconds, axis=1, dtype=float)
+    sums[:, :-1] = np.add.reduceat(f, firsts, axis=1)
+    sums[:, 1:] -= np.add.reduceat(g, seconds, axis=1)
     return counts + sums / (3 * (np.abs(sums) + 1))  # scikit-learn's one-vs-rest decision function
+
+
+@lru_cache(maxsize=8)
+def _by_second(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs of k classes ordered by their second class; where pairs of another first class
+    begin, and in that order those of another second class."""
+    pairs = np.array(all_pairs(k)).T
+    order = np.argsort(pairs[1], kind="stable")
+    ends = np.arange(k - 1)
+    return order, np.searchsorted(pairs[0], ends), np.searchsorted(pairs[1][order], ends + 1)
 
 
 def by_pair(dual_coef: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:

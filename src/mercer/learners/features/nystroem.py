@@ -131,7 +131,10 @@ STRIP = 2**19  # numbers that one thread computes at a time
 @estimator
 class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner):
     r"""Features whose inner products approximate a kernel:
-    :math:`φ(x) = k(x, S) P` with centres S and :math:`P P^\top = k(S, S)^{+}`.
+
+    .. math:: φ(x) = k(x, S) P
+
+    with centres S and :math:`P P^\top = k(S, S)^{+}`.
 
     Then :math:`φ(x)^\top φ(z) = k(x, S)\, k(S, S)^{+} k(S, z)`, which is k(x, z) if one of the two
     is a centre. A linear method on these features is a kernel method. Samples may be of any kind.

@@ -279,7 +279,9 @@ LEARNT_FROM = 10_000  # rows of a stream from which a kernel learns
 
 @estimator
 class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelLearner):
-    r"""Random features of a kernel on vectors: :math:`\mathrm{E}[φ(x)^\top φ(z)] = k(x, z)`.
+    r"""Random features of a kernel on vectors:
+
+    .. math:: \mathrm{E}[φ(x)^\top φ(z)] = k(x, z) .
 
     The error of an inner product falls as 1 / √D with the number D of features. A linear method on
     them is a kernel method, whose cost does not grow with the number of training rows.

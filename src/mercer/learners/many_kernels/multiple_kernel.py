@@ -39,7 +39,9 @@ MACHINE_TOL = 1e-3
 
 @estimator
 class MultipleKernelClassifier(Classifier, MultipleKernelLearner):
-    r"""Classification with the weighted sum of many kernels, :math:`\sum_t \mu_t k_t`.
+    r"""Classification with the weighted sum of many kernels
+
+    .. math:: \sum_t \mu_t k_t .
 
     The kernels may read different columns of a table, or the same samples. Their weights are learnt
     first, and then any kernel learner with the sum.
@@ -171,7 +173,9 @@ def _machines(codes: np.ndarray) -> Iterator[np.ndarray]:
 
 @estimator
 class MultipleKernelRegressor(MultiOutputMixin, Regressor, MultipleKernelLearner):
-    r"""Regression with the weighted sum of many kernels, :math:`\sum_t \mu_t k_t`.
+    r"""Regression with the weighted sum of many kernels
+
+    .. math:: \sum_t \mu_t k_t .
 
     Parameters
     ----------
@@ -187,6 +191,11 @@ class MultipleKernelRegressor(MultiOutputMixin, Regressor, MultipleKernelLearner
     -----
     Ridge regression has no intercept: centre y. For "simple" and "one_norm" the sum of the matrices
     and its factor are held: MemoryError if they do not fit ``memory``.
+
+    References
+    ----------
+    Cortes, Mohri & Rostamizadeh, "Algorithms for learning kernels based on centered alignment",
+    JMLR 13, 2012; Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9, 2008.
 
     Examples
     --------

@@ -38,8 +38,10 @@ class LinearSVC(OutputClassifier, LinearMachine):
     r"""Linear support vector classification, for many samples and many columns.
 
     For two classes, labelled y = ±1, minimise
-    :math:`\tfrac12 |w|^2 + C \sum_i v_i \ell(1 - y_i (x_i w))` over w, with
-    :math:`\ell(t) = \max(0, t)` or its square, and :math:`|w|_1` instead of
+
+    .. math:: \tfrac12 |w|^2 + C \sum_i v_i \ell(1 - y_i (x_i w))
+
+    over w, with :math:`\ell(t) = \max(0, t)` or its square, and :math:`|w|_1` instead of
     :math:`\tfrac12 |w|^2` with ``penalty="l1"``. More than two classes are solved one against the
     rest, or in one problem (``multi_class="crammer_singer"``).
 

@@ -18,8 +18,11 @@ from mercer.threads import fitting, forget
 class LinearSVR(Regressor, LinearMachine):
     r"""Linear support vector regression, for many samples and many columns.
 
-    Minimise :math:`\tfrac12 |w|^2 + C \sum_i v_i \max(0, |y_i - x_i w| - ε)` over w, or the same
-    with the square of each maximum.
+    Minimise
+
+    .. math:: \tfrac12 |w|^2 + C \sum_i v_i \max(0, |y_i - x_i w| - ε)
+
+    over w, or the same with the square of each maximum.
 
     Parameters
     ----------

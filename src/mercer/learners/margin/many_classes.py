@@ -40,14 +40,13 @@ from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.samples import SamplesLike
 from mercer.solvers import Reason, solve_all, worst
 from mercer.solvers.rows import SMALL, PairGrams
-from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, solve_many
+from mercer.solvers.smo import TINY, DualProblem, SmoResult, SmoSolver, solve_many
 from mercer.threads import blas_limit, count_jobs, fitting
 
 METHODS = get_args(Method)  # methods of calibration
 LARGEST_PAIR = 4096  # most rows of a pair of classes for which all of K is computed
 SHARED = 1_000_000  # with more values of K in all pairs, several threads solve them
-TINY_PAIR = 128  # most rows of a pair that is solved with others in one native call
-MANY_PAIRS = 10  # with this many pairs, machines stop within the tolerance and are not made exact
+MANY_PAIRS = 10  # with this many pairs, larger machines stop within the tolerance: not exact
 
 
 class Duals(NamedTuple):
@@ -246,8 +245,8 @@ class ManyClasses(Classifier, SupportVectorMachine):
         solver = self._solver(n, 1, 1 / jobs)
         if not own:
             solver = replace(solver, polish=len(pairs) < MANY_PAIRS)
-        tiny = np.flatnonzero(sizes[firsts] + sizes[seconds] <= TINY_PAIR)
-        if own or len(tiny) < MANY_PAIRS or n > SMALL or "dense" not in duals.K.cheap:
+        tiny = np.flatnonzero(sizes[firsts] + sizes[seconds] <= TINY)
+        if own or n > SMALL or "dense" not in duals.K.cheap:
             tiny = tiny[:0]
         known = self._solve_tiny(duals, tiny, solver)
         rest = [machine for machine in range(len(pairs)) if machine not in known]

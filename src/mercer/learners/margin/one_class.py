@@ -25,8 +25,11 @@ ROUNDINGS = 16  # largest rounding error of a decision function, in units of eps
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
     r"""Outlier detection: the hyperplane farthest from the origin that has most samples beyond it.
 
-    Minimise :math:`\tfrac12 \sum_{ij} \alpha_i \alpha_j k(x_i, x_j)` over
-    :math:`0 \le \alpha_i \le w_i`, :math:`\sum_i \alpha_i = \nu \sum_i w_i`; a sample x is an
+    Minimise
+
+    .. math:: \tfrac12 \sum_{ij} \alpha_i \alpha_j k(x_i, x_j)
+
+    over :math:`0 \le \alpha_i \le w_i`, :math:`\sum_i \alpha_i = \nu \sum_i w_i`; a sample x is an
     outlier where :math:`f(x) = \sum_i \alpha_i k(x, x_i) - \rho < 0`.
 
     Parameters

@@ -24,9 +24,12 @@ from mercer.threads import fitting
 class KernelQuantileRegression(Regressor, SupportVectorMachine):
     r"""Quantiles of a target, each a smooth function of the samples.
 
-    Minimise :math:`\tfrac12 \|w\|^2 + C \sum_i w_i \rho_\tau(y_i - f(x_i))` for each quantile
-    :math:`\tau`, where :math:`\rho_\tau(r) = \max(\tau r, (\tau - 1) r)` is the pinball loss. About
-    a part :math:`\tau` of the training targets is then below f.
+    Minimise
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i w_i \rho_\tau(y_i - f(x_i))
+
+    for each quantile :math:`\tau`, where :math:`\rho_\tau(r) = \max(\tau r, (\tau - 1) r)` is the
+    pinball loss. About a part :math:`\tau` of the training targets is then below f.
 
     Parameters
     ----------

@@ -26,9 +26,11 @@ class SVC(ManyClasses):
     r"""Support vector classification with any kernel.
 
     The dual of the soft margin: maximise
-    :math:`\sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j)` over
-    :math:`0 \le \alpha_i \le C w_i`, :math:`\sum_i \alpha_i y_i = 0`. With more than two classes
-    there is one such problem for each pair of classes.
+
+    .. math:: \sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j)
+
+    over :math:`0 \le \alpha_i \le C w_i`, :math:`\sum_i \alpha_i y_i = 0`. With more than two
+    classes there is one such problem for each pair of classes.
 
     Parameters
     ----------
@@ -84,12 +86,13 @@ class SVC(ManyClasses):
 class NuSVC(ManyClasses):
     r"""Support vector classification with ν in (0, 1] instead of C.
 
-    At most a part ν of the rows is inside the margin, and at least a part ν of the rows are
-    support vectors. The dual: minimise
-    :math:`\tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j)` over
-    :math:`0 \le \alpha_i \le w_i`, :math:`\sum_i \alpha_i y_i = 0`,
-    :math:`\sum_i \alpha_i = \nu \sum_i w_i`. Divided by its margin, the solution is the machine
-    of `SVC` for some C.
+    At most a part ν of the rows is inside the margin, and at least a part ν of the rows are support
+    vectors. The dual: minimise
+
+    .. math:: \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j)
+
+    over :math:`0 \le \alpha_i \le w_i`, :math:`\sum_i \alpha_i y_i = 0`, :math:`\sum_i \alpha_i =
+    \nu \sum_i w_i`. Divided by its margin, the solution is the machine of `SVC` for some C.
 
     Parameters
     ----------

@@ -71,7 +71,9 @@ class _SupportVectorRegressor(Regressor, SupportVectorMachine):
 class SVR(_SupportVectorRegressor):
     r"""ε-insensitive support vector regression with any kernel.
 
-    Minimise :math:`\tfrac12 \|w\|^2 + C \sum_i w_i \max(0, |y_i - f(x_i)| - \varepsilon)`.
+    Minimise
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i w_i \max(0, |y_i - f(x_i)| - \varepsilon) .
 
     Parameters
     ----------
@@ -127,9 +129,13 @@ class SVR(_SupportVectorRegressor):
 class NuSVR(_SupportVectorRegressor):
     r"""Support vector regression where ν in (0, 1] determines the width of the tube.
 
-    Minimise :math:`\tfrac12 \|w\|^2 + C (\nu \varepsilon \sum_i w_i + \sum_i w_i
-    \max(0, |y_i - f(x_i)| - \varepsilon))` over f and ε. At most a part ν of the rows is outside
-    the tube, and at least a part ν of the rows are support vectors.
+    Minimise
+
+    .. math:: \tfrac12 \|w\|^2 + C (\nu \varepsilon \sum_i w_i + \sum_i w_i \max(0, |y_i -
+              f(x_i)| - \varepsilon))
+
+    over f and ε. At most a part ν of the rows is outside the tube, and at least a part ν of the
+    rows are support vectors.
 
     Parameters
     ----------

@@ -71,9 +71,11 @@ class NeighbourGaussianProcess(Regressor, NeighboursLearner):
     r"""Regression by a Gaussian process on the k nearest rows of each query.
 
     With covariances K between the neighbours, k(z) to the query and noise σ² the mean and the
-    variance of a new target are :math:`k(z)^\top (K + σ^2 I)^{-1} y` and
-    :math:`s^2 (1 + σ^2 - k(z)^\top (K + σ^2 I)^{-1} k(z))`. Nothing grows with the number of
-    training rows but the search.
+    variance of a new target are
+
+    .. math:: k(z)^\top (K + σ^2 I)^{-1} y, \qquad s^2 (1 + σ^2 - k(z)^\top (K + σ^2 I)^{-1} k(z)) .
+
+    Nothing grows with the number of training rows but the search.
 
     Parameters
     ----------

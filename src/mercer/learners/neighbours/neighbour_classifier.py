@@ -334,7 +334,9 @@ class NeighbourPredictor(Predictor, CountSearch):
 
 @estimator
 class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
-    r"""Classification by neighbours: :math:`\arg\max_y \sum_{i \le k} w_i [y_{(i)} = y]`.
+    r"""Classification by neighbours:
+
+    .. math:: \arg\max_y \sum_{i \le k} w_i [y_{(i)} = y] .
 
     Samples are of any kind, with any distance or kernel between them. k and the width of a window
     can be chosen by leaving each row out, from one search.
@@ -426,7 +428,9 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
 
 @estimator
 class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
-    r"""Regression by neighbours: :math:`\sum_{i \le k} w_i y_{(i)} / \sum_{i \le k} w_i`.
+    r"""Regression by neighbours:
+
+    .. math:: \sum_{i \le k} w_i y_{(i)} / \sum_{i \le k} w_i .
 
     Samples are of any kind, with any distance or kernel between them. k and the width of a window
     can be chosen by leaving each row out, from one search.
@@ -440,6 +444,11 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     -----
     If rows are equally near, those with the smallest index are the neighbours. If a window is
     empty, the nearest row decides. A row of weight 2 counts as two neighbours.
+
+    References
+    ----------
+    Fix & Hodges, "Discriminatory analysis, nonparametric discrimination", 1951; Stone, "Consistent
+    nonparametric regression", Annals of Statistics 5, 1977.
 
     Examples
     --------

@@ -141,7 +141,7 @@ class NeighboursLearner(DistanceLearner):
 
     def strips(self, n: int, k: int) -> Iterator[slice]:
         """Parts of n queries that are so small that k neighbours of each query fit ``memory``."""
-        wanted = max(QUERIES, PAIRS // k)
+        wanted = min(max(QUERIES, PAIRS // k), n)
         step = max(1, min(wanted, self.place.budget(PAIR * k * wanted) // (PAIR * k)))
         for start in range(0, n, step):
             yield slice(start, min(start + step, n))

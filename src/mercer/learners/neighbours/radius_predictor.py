@@ -121,7 +121,8 @@ def _copies(X: Samples) -> tuple[np.ndarray, np.ndarray] | None:
 @estimator
 class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     r"""Classification by the rows within a radius:
-    :math:`\arg\max_y \sum_{\rho(x, x_i) \le r} w_i [y_i = y]`.
+
+    .. math:: \arg\max_y \sum_{\rho(x, x_i) \le r} w_i [y_i = y] .
 
     Samples are of any kind, with any distance or kernel between them. Samples without
     neighbours are outliers, which get a label of their own.
@@ -154,6 +155,10 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
     --------
     KNeighborsClassifier : With ``n_neighbors=None`` and a window the nearest row decides for
         outliers, and the width can be chosen.
+
+    References
+    ----------
+    Fix & Hodges, "Discriminatory analysis, nonparametric discrimination", 1951.
 
     Examples
     --------
@@ -252,7 +257,8 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
 @estimator
 class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     r"""Regression by the rows within a radius:
-    :math:`\sum_{\rho(x, x_i) \le r} w_i y_i / \sum_{\rho(x, x_i) \le r} w_i`.
+
+    .. math:: \sum_{\rho(x, x_i) \le r} w_i y_i / \sum_{\rho(x, x_i) \le r} w_i .
 
     Samples are of any kind, with any distance or kernel between them.
 
@@ -269,6 +275,10 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     See Also
     --------
     NadarayaWatson : With a width that is chosen, and standard errors.
+
+    References
+    ----------
+    Stone, "Consistent nonparametric regression", Annals of Statistics 5, 1977.
 
     Examples
     --------

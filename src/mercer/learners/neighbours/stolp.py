@@ -27,11 +27,11 @@ class Stolp(DistanceLearner):
 
     .. math:: M(x) = \frac{b - a}{\max(a, b)} \in [-1, 1],
 
-    where a is the distance to the k-th nearest other row of its own class, and b to the k-th
-    nearest row of another class. Rows of a margin below ``outlier_margin`` among all rows are left
-    out. The prototypes are then the row of the largest margin of each class, and, one after the
-    other, the row of the least margin among the prototypes (where only the nearest one counts),
-    until few enough rows are misclassified.
+    where a is the distance to the k-th nearest other row of its own class, and b the least of those
+    to the k-th nearest row of each other class. Rows of a margin below ``outlier_margin`` among all
+    rows are left out. The prototypes are then the row of the largest margin of each class, and, one
+    after the other, the row of the least margin among the prototypes (where only the nearest one
+    counts), until few enough rows are misclassified.
 
     Parameters
     ----------

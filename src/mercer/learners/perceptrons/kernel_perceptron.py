@@ -44,7 +44,9 @@ STRIP = 256  # new samples whose votes are counted at a time
 @estimator
 @fields(support_=whole(), _kept=whole())
 class KernelPerceptron(PerceptronClassifier, KernelLearner):
-    r"""Perceptron with any kernel: :math:`f(x) = \sum_i α_i k(x_i, x) + b`.
+    r"""Perceptron with any kernel:
+
+    .. math:: f(x) = \sum_i α_i k(x_i, x) + b .
 
     After each mistake, a sample with :math:`y_i f(x_i) \le 0`, :math:`α_i` += η y_i and
     b += η y_i. If the kernel's feature space has a hyperplane between the classes, there are at

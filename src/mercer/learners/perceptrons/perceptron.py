@@ -42,12 +42,15 @@ STRIP = 1024  # rows whose votes are counted at a time
 
 @estimator
 class Perceptron(PerceptronClassifier, LinearLearner):
-    r"""Perceptron: f(x) = ⟨w, x⟩ + b, changed after each mistake by w += η y x, b += η y.
+    r"""Perceptron: a linear function that is changed after each mistake
+
+    .. math:: f(x) = \langle w, x \rangle + b, \qquad w \leftarrow w + η y x, \quad
+              b \leftarrow b + η y .
 
     A mistake is a row with :math:`y f(x) \le 0`. If a hyperplane separates the classes, there are
-    at most (R/γ)² of them, in any order of the rows; `margin_report` computes this bound. The
-    parameters of scikit-learn's Perceptron have the same meaning here; its default of ``tol`` is
-    0.001, with which a fit can end before it separates the classes.
+    at most (R/M)² of them, in any order of the rows, where M is the margin; `margin_report`
+    computes this bound. The parameters of scikit-learn's Perceptron have the same meaning here; its
+    default of ``tol`` is 0.001, with which a fit can end before it separates the classes.
 
     Parameters
     ----------

@@ -42,7 +42,10 @@ from mercer.threads import fitting
 
 @estimator
 class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
-    """Classification by kernel ridge regression on targets +1 (the class) and -1 (the others).
+    r"""Classification by kernel ridge regression on targets +1 (the class) and -1 (the others).
+
+    .. math:: f_c(x) = \sum_i α_{ic} \, k(x_i, x), \qquad (K + λ I) \, α_c = y_c, \qquad
+              \hat y(x) = \arg\max_c f_c(x) .
 
     Two classes give one regression, more give one for each class; the class of the largest
     output wins. It is the counterpart of scikit-learn's RidgeClassifier, and far cheaper to fit

@@ -83,6 +83,11 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
     centres_ : ndarray of shape (m,)
         Row numbers of the centres in the stream; only after ``fit_chunks``.
 
+    References
+    ----------
+    Zhu & Hastie, "Kernel logistic regression and the import vector machine", Journal of
+    Computational and Graphical Statistics 14, 2005.
+
     Examples
     --------
     >>> from mercer import KernelLogisticRegression

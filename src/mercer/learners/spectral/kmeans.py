@@ -43,7 +43,9 @@ SHARP = 1e-7  # relative error of eigenvalues of more rows
 @estimator
 @fields(labels_=whole(), medoids_=whole(least=-1))
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, KernelLearner):
-    r"""k-means in the feature space of a kernel: minimise :math:`\sum_i w_i |φ(x_i) - μ_{c(i)}|^2`.
+    r"""k-means in the feature space of a kernel: minimise
+
+    .. math:: \sum_i w_i |φ(x_i) - μ_{c(i)}|^2 .
 
     Clusters are not bounded by hyperplanes, and samples are of any kind. There are no centroids to
     look at, but there are ``medoids_``: the training sample of each cluster that is nearest to its

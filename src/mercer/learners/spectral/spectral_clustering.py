@@ -43,6 +43,8 @@ class SpectralClustering(
 ):
     r"""Clusters that cut little similarity, from the first eigenvectors of D⁻¹ K.
 
+    .. math:: D^{-1} K u = μ u, \qquad D_{ii} = \sum_j K_{ij} .
+
     It minimises approximately the normalised cut, the similarity that a cluster has with the other
     samples as a part of all that it has. Clusters may have any shape.
 

@@ -41,7 +41,9 @@ def alignment(
     kernel: Kernel, other: Any, X: Any, *, centred: bool = True, memory: Any = None,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip
-    r"""The cosine of two Gram matrices, :math:`\langle K, L \rangle_F / (\|K\|_F \|L\|_F)`.
+    r"""The cosine of two Gram matrices
+
+    .. math:: \langle K, L \rangle_F / (\|K\|_F \|L\|_F) .
 
     Parameters
     ----------
@@ -105,8 +107,9 @@ def mmd_test(
 ) -> PermutationTest:  # fmt: skip
     r"""Test whether two samples come from one distribution, by the maximum mean discrepancy.
 
-    The statistic is the unbiased estimate of the squared distance of their means in feature space,
-    :math:`\overline{k(x, x')} + \overline{k(z, z')} - 2 \overline{k(x, z)}`.
+    The statistic is the unbiased estimate of the squared distance of their means in feature space
+
+    .. math:: \overline{k(x, x')} + \overline{k(z, z')} - 2 \overline{k(x, z)} .
 
     Parameters
     ----------
@@ -161,8 +164,11 @@ def hsic_test(
 ) -> PermutationTest:  # fmt: skip
     r"""Test whether two views of the same samples are independent, by the HSIC criterion.
 
-    The statistic, of Hilbert and Schmidt, is :math:`\mathrm{tr}(\tilde K \tilde L) / n^2` of the
-    centred Gram matrices.
+    The statistic, of Hilbert and Schmidt, is
+
+    .. math:: \mathrm{tr}(\tilde K \tilde L) / n^2
+
+    of the centred Gram matrices.
 
     Parameters
     ----------
@@ -223,7 +229,9 @@ def effective_dimension(
     kernel: Kernel, X: Any, penalty: float, *, rank: int | None = None, memory: Any = None,
     n_jobs: int | None = None, random_state: Seed = None,
 ) -> float:  # fmt: skip
-    r"""How many directions of feature space ridge regression uses, :math:`\sum_i λ_i / (λ_i + λ)`.
+    r"""How many directions of feature space ridge regression uses
+
+    .. math:: \sum_i λ_i / (λ_i + λ) .
 
     Parameters
     ----------
@@ -235,6 +243,11 @@ def effective_dimension(
         Number of columns of a factor; None means all eigenvalues of K, which is kept in memory.
     memory, n_jobs, random_state
         The same as for `mercer.gram.Place`.
+
+    References
+    ----------
+    Zhang, "Learning bounds for kernel regression using effective data dimensionality", Neural
+    Computation 17, 2005.
 
     Examples
     --------

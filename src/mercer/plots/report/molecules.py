@@ -10,9 +10,8 @@ import numpy as np
 
 from mercer.distances import Distance
 from mercer.plots.fitted import sample_rows
-from mercer.plots.marks import brief
 from mercer.plots.report.section import Section
-from mercer.plots.report.subject import Subject, is_table
+from mercer.plots.report.subject import Subject, said_of
 from mercer.samples import Kind, as_cells
 from mercer.tables import ReadTable
 
@@ -60,27 +59,27 @@ class Molecules(Section):
         numbers = subject.numbers(False)[rows]
         rho: Distance = kind.make_distance()
         training = rho.encode(known)
-        worst = _worst(subject)
+        worst = subject.least_wrong[::-1][:CASES]
         D = rho.whole(rho.encode([new[i] for i in worst], training), training)
         cases, coloured = [], False
         for distances, i in zip(D, worst.tolist()):
             near = np.argsort(distances, kind="stable")[:NEAREST].tolist()
             weights = _atoms(subject, column, new, i)
             coloured |= weights is not None
-            truth, answer = _answers(subject, i)
+            truth, answer = subject.answers(i)
             own = Shown(
                 kind.picture(new[i], weights) or "", int(subject.numbers(True)[i]), truth,
                 f"predicted {answer}",
             )  # fmt: skip
             beside = [
-                Shown(kind.picture(known[j]) or "", int(numbers[j]), _said(y[j]),
+                Shown(kind.picture(known[j]) or "", int(numbers[j]), said_of(y[j]),
                       f"distance {distances[j]:.2f}")
                 for j in near
             ]  # fmt: skip
             cases.append((own, beside))
         cliffs = [
-            (Shown(kind.picture(known[i]) or "", int(numbers[i]), _said(y[i]), ""),
-             Shown(kind.picture(known[j]) or "", int(numbers[j]), _said(y[j]),
+            (Shown(kind.picture(known[i]) or "", int(numbers[i]), said_of(y[i]), ""),
+             Shown(kind.picture(known[j]) or "", int(numbers[j]), said_of(y[j]),
                    f"distance {distance:.2f}"))
             for i, j, distance in _cliffs(rho.whole(training, training), y, subject.task)
         ]  # fmt: skip
@@ -99,33 +98,8 @@ class Molecules(Section):
 
 def _column(subject: Subject) -> Any:
     """The first column whose samples can be drawn as pictures by parts; None if there is none."""
-    if not (is_table(subject.X_test) and hasattr(subject.model, "columns_")):
-        return None
-    used = (c for c in subject.model.columns_ if c.used and c.of.samples is not None)
-    return next((c for c in used if c.of.samples.pictured), None)
-
-
-def _worst(subject: Subject) -> np.ndarray:
-    """The held-out rows with the largest errors."""
-    if subject.task == "regression":
-        error = np.abs(subject.y_test - subject.predicted)
-    else:
-        error = 1.0 - np.take_along_axis(
-            subject.predicted, np.searchsorted(subject.classes, subject.y_test)[:, None].clip(
-                max=len(subject.classes) - 1), axis=1
-        )[:, 0]  # fmt: skip
-    return np.argsort(-error, kind="stable")[:CASES]
-
-
-def _answers(subject: Subject, i: int) -> tuple[str, str]:
-    """The target of a held-out row, and what is predicted."""
-    if subject.task == "regression":
-        return _said(subject.y_test[i]), _said(subject.predicted[i])
-    return str(subject.y_test[i]), str(subject.classes[subject.predicted[i].argmax()])
-
-
-def _said(value: Any) -> str:
-    return brief(float(value)) if isinstance(value, (float, np.floating)) else str(value)
+    kinds = ((c, c.of.samples) for c in subject.table_columns)
+    return next((c for c, samples in kinds if samples is not None and samples.pictured), None)
 
 
 def _atoms(subject: Subject, column: Any, cells: list, i: int) -> np.ndarray | None:

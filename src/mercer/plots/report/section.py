@@ -48,6 +48,7 @@ SECTIONS = {
     "segments": ("errors", "Segments", ""),
     "worst": ("errors", "Worst", ""),
     "molecules": ("molecules", "Molecules", ""),
+    "sequences": ("sequences", "Sequences", ""),
     "reasons": ("additions", "Reasons", ""),
     "learning": ("advice", "LearningCurve", ""),
     "suspicion": ("advice", "Suspicion", ""),

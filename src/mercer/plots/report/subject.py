@@ -21,6 +21,7 @@ import mercer
 from mercer.learners.base import check_targets
 from mercer.machines import METRICS, HeldOut, Metric, interval, metric_named, score_held_out
 from mercer.plots.fitted import ModelRows, rows_of, sample_gram
+from mercer.plots.marks import brief
 from mercer.samples import Samples, plain_targets
 from mercer.spoken import spoken
 from mercer.tables import ranks_of
@@ -140,6 +141,11 @@ class TableFacts:
 def is_table(X: Samples) -> bool:
     """Whether samples have columns."""
     return len(getattr(X, "shape", ())) == 2
+
+
+def said_of(value: Any) -> str:
+    """A target as the page shows it."""
+    return brief(float(value)) if isinstance(value, (float, np.floating)) else str(value)
 
 
 def _targets(y: Any, task: str) -> np.ndarray:
@@ -316,13 +322,22 @@ class Subject:
         most = min(len(self.y), SPECTRUM_ROWS)
         return matrix(affordable_rows(matrix, most, self.clock.share(0.2)))
 
+    @property
+    def used_columns(self) -> list[Any]:
+        """The columns that the model uses; none if it knows no columns."""
+        return [c for c in getattr(self.model, "columns_", []) if c.used]
+
+    @property
+    def table_columns(self) -> list[Any]:
+        """The same where the held-out rows are those of a table; otherwise none."""
+        return self.used_columns if is_table(self.X_test) else []
+
     @cached_property
     def foremost(self) -> list:
         """The most relevant columns, whose loss is clearly above 0 or is among the first three."""
         relevance = self.found.get("relevance")
         if relevance is None:
-            used = [c.name for c in getattr(self.model, "columns_", []) if c.used]
-            return used[:FOREMOST]
+            return [c.name for c in self.used_columns][:FOREMOST]
         low = np.nan_to_num(relevance.display.low)
         columns = relevance.display.columns[:FOREMOST]
         return [name for i, name in enumerate(columns) if i < 3 or low[i] > 0]
@@ -332,6 +347,24 @@ class Subject:
         """The held-out rows, by columns, if there are foremost ones."""
         found = is_table(self.X_test) and self.foremost
         return rows_of(self.model, self.X_test) if found else None
+
+    @cached_property
+    def least_wrong(self) -> np.ndarray:
+        """The held-out rows, those with the largest errors last."""
+        if self.task == "regression":
+            error = np.abs(self.y_test - self.predicted)
+        else:
+            error = 1.0 - np.take_along_axis(
+                self.predicted, np.searchsorted(self.classes, self.y_test)[:, None].clip(
+                    max=len(self.classes) - 1), axis=1
+            )[:, 0]  # fmt: skip
+        return np.argsort(-error, kind="stable")[::-1]
+
+    def answers(self, i: int) -> tuple[str, str]:
+        """The target of a held-out row, and what is predicted."""
+        if self.task == "regression":
+            return said_of(self.y_test[i]), said_of(self.predicted[i])
+        return str(self.y_test[i]), str(self.classes[self.predicted[i].argmax()])
 
     def numbers(self, held_out: bool) -> np.ndarray:
         """The numbers, from 0, that rows have in the table: those held out, or those of the fit."""

@@ -70,7 +70,6 @@ from mercer.tables import (
     TableEncoder,
     column_notices,
     default_metric,
-    groups_of,
     hold_trends,
     infer_columns,
     said_of_one_column,
@@ -233,14 +232,7 @@ class AutomaticKernel(KeepsRecords, Explainable, BaseEstimator):
         targets = task.targets(y)
         self.columns_ = spare_telling_texts(columns, table.columns, targets, self._seed)
         if related is None:
-            found = groups_of(self.columns_, table.columns, by)
-            if by and (found is None or not np.ptp(found)):
-                raise ValueError(
-                    f'groups={by!r}: give one value for each row, or "scaffold" for a table with '
-                    "molecules of several scaffolds."
-                )
-            if found is not None and 0 < found.max() < n - 1:
-                related = Related(groups=found, copies=not by)
+            related = Related.of_columns(self.columns_, table.columns, by)
         self.notices_ = column_notices(self.columns_) + self._said_of_form(X, table)
         if np.all(y == y[0]):
             self.notices_.append("The target is constant, so the prediction is constant too.")

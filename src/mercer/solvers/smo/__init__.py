@@ -3,9 +3,9 @@
 from mercer.solvers.smo.dual import DualProblem
 from mercer.solvers.smo.kernel_perceptron import Machines, PerceptronSolver, Watch
 from mercer.solvers.smo.left_out import LeftOut, leave_out
-from mercer.solvers.smo.smo import SmoResult, SmoSolver, solve_many, solve_to_gap
+from mercer.solvers.smo.smo import TINY, SmoResult, SmoSolver, solve_many, solve_to_gap
 
 __all__ = [
-    "DualProblem", "LeftOut", "Machines", "PerceptronSolver", "SmoResult", "SmoSolver", "Watch",
-    "leave_out", "solve_many", "solve_to_gap",
+    "TINY", "DualProblem", "LeftOut", "Machines", "PerceptronSolver", "SmoResult", "SmoSolver",
+    "Watch", "leave_out", "solve_many", "solve_to_gap",
 ]  # fmt: skip

@@ -138,6 +138,8 @@ def _above_and_below(target: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, ...
 def _with_sum(alpha: np.ndarray, C: np.ndarray, wanted: float) -> np.ndarray:
     """α with the sum ``wanted``: scaled down, or raised to the bounds one after the other."""
     total = alpha.sum()
+    if abs(total - wanted) <= LAST_DIGITS * total:  # a factor would move those at their bounds
+        return alpha
     if total >= wanted:
         return alpha * (wanted / total) if total > 0 else alpha
     room = np.cumsum(C - alpha)

@@ -8,10 +8,10 @@ that violate optimality most, solves its subproblem on a block of K that stays i
 g with the rows of K whose variables changed (Thunder SVM: Wen et al., JMLR 2018; second-order
 steps: Fan, Chen & Lin, JMLR 2005). In a small problem the working set has all variables. Variables
 that stay at their bounds are left out (shrinking: Joachims 1998) and checked again before the end.
-With 190 classes there are 17,955 pairs, of a few rows each, and a call of `SmoSolver` costs far
-more than its few steps. `solve_many` takes the steps of all machines in one native call. The few
-that need more are left to `SmoSolver`. The work of a round is in smo_state.py; the sources of rows
-of K are in the room rows.
+A machine of a few rows needs fewer microseconds for its steps than a round in Python does:
+`solve_many` takes the steps of many such machines in one native call (190 classes have 17,955
+pairs), and `SmoSolver` those of one. The few that need more go on in rounds. The work of a round is
+in smo_state.py; the sources of rows of K are in the room rows.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from mercer.gram import GramOperator, require
 from mercer.solvers.result import Reason, Result
 from mercer.solvers.rows import SMALL, RowSource, rounding_room, row_source
 from mercer.solvers.smo.dual import DualProblem
-from mercer.solvers.smo.smo_state import NOISE, OVERFLOW, State
+from mercer.solvers.smo.smo_state import EXACT, NOISE, OVERFLOW, State, known_levels
 from mercer.threads import stopping
 
 LARGEST = 4096  # most variables in a working set
+TINY = 300  # most variables of a machine that is solved in one native call
 LEAST = 1024  # variables whose block, of 8 MB, every cache can hold: 512 rows of a regression
 TRIAL = 5  # progress is measured after this many rounds
 SHARPENED = 6  # most times that a problem is solved again with a smaller tolerance
@@ -130,6 +131,11 @@ class SmoSolver:
         if "rows" not in K.cheap and source is None:  # perhaps they are so all at once
             K = K.held()
         require(K, "rows", "SmoSolver")
+        if self._in_one_call(K, problem):
+            found = _solve_tiny(K.dense(), problem, alpha, self.tol)
+            if found.converged:
+                return found
+            alpha = found.alpha
         state = State(
             K, problem, alpha, lambda: source or self.rows_of(K, problem.C), tol=self.tol,
             whole=self.whole, working_set=(self.working_set, self.largest_set()),
@@ -172,6 +178,16 @@ class SmoSolver:
             reason = Reason.INTERRUPTED
         state.widen()
         return _result(state, rounds, reason)
+
+    def _in_one_call(self, K: GramOperator, problem: DualProblem) -> bool:
+        """Whether a problem is so small that `solve_many` takes all its steps."""
+        y, n = problem.y, K.shape[0]
+        if not n <= len(y) <= TINY or "dense" not in K.cheap or not np.isfinite(problem.C).all():
+            return False
+        if self.max_rounds < ROUNDS or self.report is not None or stopping():
+            return False
+        # regression with ν often ends with a tube of width 0, where both variables of a row move
+        return problem.sums is None or (len(y) == n and bool((np.diff(y) <= 0).all()))
 
 
 @dataclass(frozen=True)
@@ -256,10 +272,7 @@ def solve_to_gap(
     return result
 
 
-# Machines with ν are divided by their margin, and violate more then. To solve some again costs more
-# than a few steps for all.
-SHARPER = 1e-3
-FIRST_STEPS = 50  # most SMO steps for each variable, before Newton steps
+FIRST_STEPS = 5  # most SMO steps for each variable, before Newton steps
 ROUNDS = 40  # most rounds of SMO and Newton steps: few machines take more than three
 
 
@@ -276,14 +289,14 @@ def solve_many(
     ----------
     K : ndarray of shape (n, n)
     problems : list of DualProblem
-        With finite bounds, one variable for each row, and those of y = +1 first where the sums
-        are given.
+        With finite bounds, and the variables of y = +1 first where the sums are given.
     rows : list of ndarray of int
-        The rows of K of each problem.
+        The row of K of each variable, for each problem.
     starts : list of ndarray or None
         Warm starts.
     tol : float > 0
-        Largest violation, as in `SmoSolver`; most machines stop far below it.
+        Largest violation, as in `SmoSolver`. Steps go on until what is left is 1e-12 or rounding,
+        as after ``polish``.
 
     Returns
     -------
@@ -297,9 +310,10 @@ def solve_many(
     y, p, C = (np.concatenate([getattr(each, name) for each in problems]) for name in "ypC")
     whole = DualProblem(np.concatenate(rows), y, p, C, problems[0].sums)
     alpha = np.concatenate([each.feasible(start) for each, start in zip(problems, starts)])
-    groups, f, out = whole.sums is not None, np.empty_like(alpha), np.empty((len(problems), 7))
+    groups, out = whole.sums is not None, np.empty((len(problems), 7))
+    f, sums = np.empty_like(alpha), np.empty_like(alpha)
     _native.smo_solve_many(
-        K,
+        np.ascontiguousarray(K),
         whole.rows,
         ends,
         whole.y,
@@ -307,15 +321,16 @@ def solve_many(
         whole.p,
         alpha,
         f,
+        sums,
         groups,
-        SHARPER * tol,
+        tol,
+        min(EXACT, tol),
         FIRST_STEPS,
         ROUNDS,
         out,
     )
     if not np.isfinite(out[:, [0, 1, 4]]).all():
-        raise ValueError(OVERFLOW)
-    sums = _sums(K, whole, alpha, lengths)
+        raise np.linalg.LinAlgError(OVERFLOW)
     out[:, 4] = np.maximum(out[:, 4], 0.0) + _rounding(whole, alpha, f, out, sums, lengths)
     noise = NOISE * np.maximum.reduceat(sums + np.abs(f), ends - lengths)
     parts, coefs = np.split(alpha, ends[:-1]), np.split(whole.y * alpha, ends[:-1])
@@ -325,10 +340,13 @@ def solve_many(
     ]
 
 
-def _sums(K: np.ndarray, whole: DualProblem, alpha: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """√K_ii Σ_j √K_jj α_j of each variable, which bounds Σ_j |K_ij| α_j."""
-    size = np.sqrt(np.abs(K.diagonal().astype(float)))[whole.rows]
-    return size * np.repeat(np.add.reduceat(size * alpha, np.cumsum(lengths) - lengths), lengths)
+def _solve_tiny(
+    K: np.ndarray, problem: DualProblem, alpha: np.ndarray | None, tol: float
+) -> SmoResult:
+    """One machine whose variables read rows of all of K."""
+    (found,) = solve_many(K, [problem], [problem.rows], [alpha], tol)
+    coef = np.bincount(problem.rows, found.coef, len(K))
+    return replace(found, coef=coef, products=K @ coef)
 
 
 def _rounding(whole: DualProblem, alpha, f, out, sums, lengths) -> np.ndarray:
@@ -343,7 +361,7 @@ def _row_result(
     found: list, alpha: np.ndarray, coef: np.ndarray, groups: bool, tol: float, noise: float
 ) -> SmoResult:
     steps, violation, above, below, gap, square, linear = found
-    levels = (above, below) if groups else (above,)
+    levels = known_levels((above, below), groups)
     converged = violation <= tol
     reason = Reason.STALLED if violation <= noise else Reason.LIMIT
     return SmoResult(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +53,11 @@ class Optimum(NamedTuple):
     gap: float
     square: float
     linear: float
+
+
+def known_levels(levels: Sequence[float], groups: bool) -> tuple[float, ...]:
+    """The level of each group that has variables: a machine of one class has none in the other."""
+    return tuple(level for level in levels[: 1 + groups] if np.isfinite(level))
 
 
 class State:
@@ -230,8 +235,7 @@ class State:
         )
         if not np.isfinite(violation):
             raise np.linalg.LinAlgError(OVERFLOW)
-        levels = tuple(level for level in levels if np.isfinite(level))
-        return Optimum(violation, levels if groups else levels[:1], gap, square, linear)
+        return Optimum(violation, known_levels(levels, groups), gap, square, linear)
 
     def violation(self) -> float:
         return self.optimum().violation

@@ -43,6 +43,7 @@ class ColumnKind(ABC):
     in_time: bool = False  # the values are points in time
     levelled: bool = False  # the values are levels that are equal or not
     identifies: bool = False  # the values tell rows from each other, and nothing else
+    lettered: bool = False  # a value is a sequence, each letter of which may be replaced
     items: bool = False  # a value is a set of items, which may be a text with separators
     samples: Kind | None = None  # the kind of the samples that stand in the cells
     #: the forms that a user may give, as in "date:month-first", and what they say of a `Column`

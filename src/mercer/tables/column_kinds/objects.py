@@ -179,15 +179,14 @@ class MoleculeColumns(ObjectColumns):
         for i, cell in enumerate(cells):
             reason = self.samples.fault(cell)
             if reason is not None:
-                faults.append(f"row {i + 1}, {cell!r}: {reason}")
-                texts[str(cell)] = None
+                faults.append(f"row {i + 1}, {self.samples.text(cell)!r}: {reason}")
+                texts |= {cell: None} if isinstance(cell, str) else {}
         if faults:
-            missing = " ".join(f"--missing {shlex.quote(text)}" for text in [*texts][:MOST_SHOWN])
-            more = " ..." * (len(texts) > MOST_SHOWN)
             said = said_of_faults(faults, len(cells) - len(faults))
-            raise ValueError(
-                f"column {column.name!r}: {said} To read them as missing: {missing}{more}"
-            )
+            if texts:
+                marks = " ".join(f"--missing {shlex.quote(text)}" for text in [*texts][:MOST_SHOWN])
+                said += f" To read them as missing: {marks}{' ...' * (len(texts) > MOST_SHOWN)}"
+            raise ValueError(f"column {column.name!r}: {said}")
         return cells
 
     def groups(self, column: Any, values: np.ndarray, by: str = "") -> list[str] | None:
@@ -236,6 +235,8 @@ class SetColumns(ObjectColumns):
 class SequenceColumns(TextColumns):
     """Sequences of symbols. ``low`` and ``high`` are the shortest and the longest length; if all
     have one length, their places are compared too."""
+
+    lettered = True
 
     def __init__(self):
         super().__init__()

@@ -1,0 +1,121 @@
+"""Which files of documents are given, and what their first records tell: how --keep is written, and
+whether the documents are molecules or sequences and no texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from mercer.cli.documents import (
+    Delimited,
+    Fasta,
+    Fastq,
+    Format,
+    JsonLines,
+    Lines,
+    Parquet,
+    RecordError,
+)
+from mercer.cli.errors import OptionError, TableError
+from mercer.cli.files import STDIN, find_sources
+from mercer.cli.search_options import DedupOptions
+from mercer.cli.sequence_files import FASTA, FASTQ
+from mercer.samples import are_molecules
+from mercer.tables import Hints, form_of, infer_columns
+
+SAMPLED, FEW_FILES = 1000, 5  # records of each file, and files, that tell what the others are
+FORMATS: dict[str, type[Format]] = {
+    ".jsonl": JsonLines, ".ndjson": JsonLines, ".txt": Lines, ".csv": Delimited,
+    ".tsv": Delimited, ".parquet": Parquet, ".pq": Parquet,
+    **dict.fromkeys(FASTA, Fasta), **dict.fromkeys(FASTQ, Fastq),
+}  # fmt: skip
+
+SAID = {
+    "molecule": "Molecules are compared by their fragments, with or without salts, and mirror "
+    "images are equal; --characters 5 compares texts.",
+    "sequence": "Sequences are compared by runs of 10 letters; --characters 20 takes longer ones.",
+}
+UNREAD = 'its cells look like molecules, which pip install "mercer[chem]" reads.'
+
+
+def format_of(name: str, label: str) -> type[Format]:
+    """The format that the end of a name says."""
+    found = [made for suffix, made in FORMATS.items() if name.lower().endswith(suffix)]
+    if not found:
+        raise TableError(
+            f"{label}: the name must end in {', '.join(FORMATS)}, or in one of these and .gz, "
+            ".zst, .bz2 or .xz."
+        )
+    return found[0]
+
+
+def documents_given(options: DedupOptions) -> tuple[list[Format], list[Format]]:
+    """The files of documents, and those of an earlier corpus; an error if an option is wrong.
+
+    It loads little, so that a wrong option or file is named at once.
+    """
+    options.check()
+    new, earlier = _formats(options, options.files), _formats(options, options.against)
+    first = [_first(made) for made in new[:FEW_FILES]]
+    if options.keep_column is not None:
+        _read_kept([*new, *earlier], [cell for some in first for _, cell in some])
+    if options.words is None and options.characters is None:
+        _read_as([*new, *earlier], [text for some in first for text, _ in some])
+    return new, earlier
+
+
+def _formats(options: DedupOptions, given: Sequence[Path]) -> list[Format]:
+    """The files of documents, each with its format; TableError or OptionError if one is wrong."""
+    if STDIN in given:
+        raise OptionError("- : documents are read more than once; give them as a file.")
+    sources = find_sources(given)
+    made = {format_of(source.name, source.label) for source in sources}
+    if len(made) > 1:
+        raise TableError("The files have several formats: give files of one format.")
+    keep = options.keep_column
+    if keep is not None and any(issubclass(kind, Fasta) for kind in made):
+        raise OptionError(f"--keep {keep}: sequences have no columns; give first or longest.")
+    formats = [
+        kind(source, options.column, keep, options.sep) for source in sources for kind in made
+    ]
+    for made in formats:
+        made.header()  # has the columns
+    return formats
+
+
+def _first(made: Format) -> list[tuple[str, object]]:
+    """The texts of the first records of a file, and their cells in the column of --keep."""
+    found = []
+    for record in made.first(SAMPLED):
+        with suppress(RecordError):
+            found.append(made.found(record))
+    return found
+
+
+def _read_kept(formats: Sequence[Format], cells: list[object]) -> None:
+    """Find out how texts of the column of --keep are written.
+
+    They are read by the forms that the columns of a table have (`mercer.tables`).
+    """
+    texts = [cell for cell in cells if isinstance(cell, str) and cell]
+    found = form_of(Counter(texts), Hints()) if texts else None
+    if found is None or found.kind not in ("number", "date"):
+        return
+    for made in formats:
+        made.kept = infer_columns({"": np.array(texts, object)}, {"": found.kind})[0]
+
+
+def _read_as(formats: Sequence[Format], texts: list[str]) -> None:
+    """Find out by the rules for columns of a table if documents are molecules or sequences."""
+    words = [text for text in texts if text.strip()]
+    if not words or any(len(text.split()) > 1 for text in words):
+        return
+    found = are_molecules(dict.fromkeys(words))  # which may have faults, of which a record tells
+    kind = "molecule" if found else infer_columns({"": np.array(words, object)})[0].kind
+    for made in formats:
+        made.of = made.of or (kind if kind in SAID else "")
+        made.notice = SAID.get(made.of, "" if found is not None else f"{made.column}: {UNREAD}")
