@@ -65,5 +65,5 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
 }
 # these pages have nothing below them that a side bar could show
-ALONE = ("index", "tutorial", "choose", "errors", "search", "genindex")
+ALONE = ("index", "tutorial", "install", "choose", "errors", "search", "genindex")
 html_sidebars = {name: [] for name in ALONE}

@@ -1,61 +1,50 @@
-"""The bars of the home page: how many times as fast as other libraries, from benchmarks/RESULTS.md.
+"""Bars and tables in pages, from benchmarks/RESULTS.md while the page is built.
 
-``ratios`` draws them while the page is built, so that they cannot differ from the tables. A test
-sees to it that each bar finds its row. The content of the directive is the caption.
+``ratios`` draws how many times as fast as other libraries Mercer is; its content is the caption,
+and a test sees to it that each bar finds its row. ``measured`` shows columns of a section's table.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import matplotlib as mpl
 from chapters import INK, STYLE, Chapter, Picture
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+from docutils.statemachine import StringList
 from matplotlib.figure import Figure
+from measured import RESULTS, Cell, number, section_of, table_of
 
-RESULTS = Path(__file__).parents[1] / "benchmarks" / "RESULTS.md"
-
-#: words, then where it stands: title, cells that a row begins with, and the column of the ratio
+#: words, and where the ratio stands
 BARS = [
-    ("SVC, 10,000 rows\nscikit-learn", "svc_fit",
-     ["overlapping, 5% noise", "mercer", "float64"], "ratio"),
-    ("ridge, 160 settings\nscikit-learn", "ridge_search", ["mercer", "float64"], "ratio"),
-    ("kernel k-means\nnumpy", "clusters", ["numpy"], "ratio"),
-    ("neighbours of sets\nscikit-learn", "sets_and_edit",
-     ["10 nearest of 20,000 sets", "mercer"], "ratio"),
-    ("edit distance, DNA\nRapidFuzz", "sets_and_edit",
-     ["edit matrix, DNA, length 100", "mercer, tiles"], "ratio"),
-    ("edit distance, names\nRapidFuzz", "sets_and_edit",
-     ["edit matrix, names", "mercer, tiles"], "ratio"),
-    ("k-mers of DNA\nLS-GKM", "kmers",
-     ["the same, both strands, normalised", "LS-GKM, d=4 (all)"], "mercer is"),
-    ("series, DTW\naeon", "objects", ["DTW", "aeon"], "mercer is faster by"),
-    ("series, signatures\npysiglib", "signature kernels",
-     ["Trace", "pysiglib, polynomials of order 6"], "mercer is faster by"),
-    ("graphs, 1,113 proteins\nGraKeL", "graphs",
-     ["Weisfeiler-Lehman", "PROTEINS", "grakel"], "mercer is faster by"),
-    ("quantiles, 10,000 rows\nLightGBM", "quantiles", ["10,000", "LightGBM"], "ratio"),
+    ("SVC, 10,000 rows\nscikit-learn",
+     Cell("svc_fit", ["overlapping, 5% noise", "mercer", "float64"], "ratio")),
+    ("ridge, 160 settings\nscikit-learn", Cell("ridge_search", ["mercer", "float64"], "ratio")),
+    ("kernel k-means\nnumpy", Cell("clusters", ["numpy"], "ratio")),
+    ("neighbours of sets\nscikit-learn",
+     Cell("sets_and_edit", ["10 nearest of 20,000 sets", "mercer"], "ratio")),
+    ("edit distance, DNA\nRapidFuzz",
+     Cell("sets_and_edit", ["edit matrix, DNA, length 100", "mercer, tiles"], "ratio")),
+    ("edit distance, names\nRapidFuzz",
+     Cell("sets_and_edit", ["edit matrix, names", "mercer, tiles"], "ratio")),
+    ("k-mers of DNA\nLS-GKM",
+     Cell("kmers", ["the same, both strands, normalised", "LS-GKM, d=4 (all)"], "mercer is")),
+    ("series, DTW\naeon", Cell("objects", ["DTW", "aeon"], "mercer is faster by")),
+    ("series, signatures\npysiglib",
+     Cell("signature kernels", ["Trace", "pysiglib, polynomials of order 6"],
+          "mercer is faster by")),
+    ("graphs, 1,113 proteins\nGraKeL",
+     Cell("graphs", ["Weisfeiler-Lehman", "PROTEINS", "grakel"], "mercer is faster by")),
+    ("quantiles, 10,000 rows\nLightGBM", Cell("quantiles", ["10,000", "LightGBM"], "ratio")),
 ]  # fmt: skip
-
-
-def ratio(text: str, title: str, first: list[str], column: str) -> float:
-    """The number in the row of a section that begins with these cells."""
-    section = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
-    rows = [
-        [cell.strip() for cell in line.strip("| ").split(" | ")]
-        for line in section.splitlines()
-        if line.startswith("| ")
-    ]
-    place = rows[0].index(column)
-    (row,) = [row for row in rows if row[: len(first)] == first]
-    return float(re.sub(r"[x,]", "", row[place]))
 
 
 def draw() -> Figure:
     """The bars, on a scale of powers of ten."""
     text = RESULTS.read_text(encoding="utf-8")
-    values = [ratio(text, *where) for _, *where in BARS]
+    values = [number(text, cell) for _, cell in BARS]
     figure = Figure(figsize=(6.4, 5.9), layout="constrained")
     ax = figure.subplots()
     colours = ["#0072b2" if value >= 1 else "#d55e00" for value in values]
@@ -90,6 +79,33 @@ class Ratios(Picture):
             del environment.temp_data["chapter"]
 
 
+def shown(text: str, title: str, columns: str) -> list[list[str]]:
+    """The columns of a section's table that are listed with semicolons, or all of them."""
+    names, *lines = table_of(section_of(text, title))
+    wanted = [name.strip() for name in columns.split(";")] if columns else names
+    places = [names.index(name) for name in wanted]
+    return [[row[place] for place in places] for row in [names, *lines]]
+
+
+class Measured(Directive):
+    """The table of the section that is named, or those of its columns that ``:columns:`` lists."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar = {"columns": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        text = RESULTS.read_text(encoding="utf-8")
+        rows = shown(text, self.arguments[0], self.options.get("columns", ""))
+        lines = [".. list-table::", "   :header-rows: 1", ""]
+        for first, *others in rows:
+            lines += [f"   * - {first}", *(f"     - {cell}" for cell in others)]
+        found = nodes.container()
+        self.state.nested_parse(StringList(lines), self.content_offset, found)
+        return found.children
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.add_directive("ratios", Ratios)
+    app.add_directive("measured", Measured)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
