@@ -522,6 +522,7 @@ ON_MOLECULES = [
     (k.Morgan(roles=True, stereo=True), molecules()),
     *[(k.AtomPairs(*formula), molecules()) for formula in ((), ("dot", True))],
     *[(k.Torsions(*formula), molecules()) for formula in ((), ("dot", True))],
+    *[(k.AtomAssignment(*radius), molecules()) for radius in ((), (0,), (3,))],
     *[(k.Descriptors(*gamma), molecules()) for gamma in ((), (0.7,))],
 ]
 BETWEEN_MOLECULES = [

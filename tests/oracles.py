@@ -206,6 +206,27 @@ def fragments(k_, text):
     return made.GetSparseCountFingerprint(molecule(text)).GetNonzeroElements()
 
 
+def atom_colours(text, rounds):
+    """Weisfeiler-Lehman colours of the atoms of a molecule, and how many have each."""
+    found = molecule(text)
+    atoms = [(a.GetSymbol(), a.GetIsAromatic()) for a in found.GetAtoms()]
+    counts = collections.Counter(atoms)
+    for t in range(rounds):
+        atoms = [
+            (t, old, *sorted(
+                (str(bond.GetBondType()), atoms[bond.GetOtherAtomIdx(i)])
+                for bond in found.GetAtomWithIdx(i).GetBonds()
+            ))
+            for i, old in enumerate(atoms)
+        ]  # fmt: skip
+        counts.update(atom for atom in atoms if len(atom) > 2)  # it has bonds
+    return counts
+
+
+def by_assignment(k_, x, z, S):
+    return (atom_colours(x, k_.radius) & atom_colours(z, k_.radius)).total()
+
+
 def by_fragments(k_, x, z, S):
     return tanimoto(k_, fragments(k_, x), fragments(k_, z), S)
 
@@ -1437,6 +1458,7 @@ KERNELS = {
     k.Morgan: by_fragments,
     k.AtomPairs: by_fragments,
     k.Torsions: by_fragments,
+    k.AtomAssignment: by_assignment,
     k.Descriptors: descriptors,
     k.Dice: lambda k_, x, z, S: dice(x, z),
     k.Convolutions: convolutions,

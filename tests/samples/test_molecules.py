@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 import cases
 import mercer
 from mercer.distances import Tanimoto
-from mercer.kernels import AtomPairs, Descriptors, Morgan, Torsions, molecules
+from mercer.kernels import AtomAssignment, AtomPairs, Descriptors, Morgan, Torsions, molecules
 from mercer.samples import (
     as_cells,
     as_samples,
@@ -26,7 +26,14 @@ from mercer.tables import infer_columns
 Chem = pytest.importorskip("rdkit.Chem")
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
-ALL = [Morgan(), AtomPairs(), Torsions(), Descriptors(), Tanimoto(fingerprint="morgan")]
+ALL = [
+    Morgan(),
+    AtomAssignment(),
+    AtomPairs(),
+    Torsions(),
+    Descriptors(),
+    Tanimoto(fingerprint="morgan"),
+]
 
 
 def test_smiles_inchi_and_objects_are_one_molecule():
@@ -185,8 +192,9 @@ def test_what_is_no_molecule(rows, error, message):
 
 @pytest.mark.parametrize("radius", [-1, 1.5, "2", 11])
 def test_a_wrong_radius(radius):
-    with pytest.raises((TypeError, ValueError), match="radius="):
-        Morgan(radius)(["CC"])
+    for kernel in (Morgan, AtomAssignment):
+        with pytest.raises((TypeError, ValueError), match="radius="):
+            kernel(radius)(["CC"])
 
 
 def test_wrong_parameters():

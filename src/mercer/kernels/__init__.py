@@ -22,7 +22,7 @@ from mercer.kernels.local_alignment import LocalAlignment
 from mercer.kernels.matern import Matern
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
-from mercer.kernels.molecules import AtomPairs, Descriptors, Morgan, Torsions
+from mercer.kernels.molecules import AtomAssignment, AtomPairs, Descriptors, Morgan, Torsions
 from mercer.kernels.names import as_kernel
 from mercer.kernels.nodes import Diffusion, PStepWalk, RegularisedLaplacian
 from mercer.kernels.query_key import QueryKey
@@ -39,20 +39,21 @@ from mercer.kernels.weighted_degree import WeightedDegree
 from mercer.renamed import old_name
 
 __all__ = [
-    "ANOVA", "KDTW", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine", "AtomPairs",
-    "Bhattacharyya", "Centred", "ChiSquared", "Convex", "Convolutions", "Cosine", "DerivedSubsets",
-    "Descriptors", "Dice", "Diffusion", "EditRBF", "Exponential", "ExponentialPower",
-    "FixedLengthSubsequences", "Formula", "FromDistance", "FromFunction", "GapWeighted",
-    "GappedKmer", "GaussianMeanMap", "GlobalAlignment", "GramProducts", "Graphlets",
-    "HistogramIntersection", "Intersection", "Jaccard", "Kernel", "Laplacian", "Layer", "Layered",
-    "Linear", "LocalAlignment", "Mapped", "Match", "Matern", "MeanMap", "Meaning", "MercerCheck",
-    "Mismatch", "Modulated", "Morgan", "NeuralNetworkGP", "NeuralTangent", "Normalised",
-    "NormalisedGaussian", "NotSeparable", "On", "PStepWalk", "PartialTree", "Polynomial", "Power",
-    "Precomputed", "Product", "Propagation", "QueryKey", "Radial", "RandomWalk",
-    "RationalQuadratic", "RegularisedLaplacian", "Scaled", "ShortestPath", "Sigmoid", "Signature",
-    "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree", "Sum", "TableKernel", "Tanimoto", "Term",
-    "Torsions", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree", "WeisfeilerLehman",
-    "as_kernel", "check_mercer", "product_of_columns", "repair", "sum_of_columns",
+    "ANOVA", "KDTW", "RBF", "Additive", "AllSubsequences", "AllSubsets", "ArcCosine",
+    "AtomAssignment", "AtomPairs", "Bhattacharyya", "Centred", "ChiSquared", "Convex",
+    "Convolutions", "Cosine", "DerivedSubsets", "Descriptors", "Dice", "Diffusion", "EditRBF",
+    "Exponential", "ExponentialPower", "FixedLengthSubsequences", "Formula", "FromDistance",
+    "FromFunction", "GapWeighted", "GappedKmer", "GaussianMeanMap", "GlobalAlignment",
+    "GramProducts", "Graphlets", "HistogramIntersection", "Intersection", "Jaccard", "Kernel",
+    "Laplacian", "Layer", "Layered", "Linear", "LocalAlignment", "Mapped", "Match", "Matern",
+    "MeanMap", "Meaning", "MercerCheck", "Mismatch", "Modulated", "Morgan", "NeuralNetworkGP",
+    "NeuralTangent", "Normalised", "NormalisedGaussian", "NotSeparable", "On", "PStepWalk",
+    "PartialTree", "Polynomial", "Power", "Precomputed", "Product", "Propagation", "QueryKey",
+    "Radial", "RandomWalk", "RationalQuadratic", "RegularisedLaplacian", "Scaled", "ShortestPath",
+    "Sigmoid", "Signature", "SoftDTWRBF", "Spectrum", "SubsetTree", "Subtree", "Sum", "TableKernel",
+    "Tanimoto", "Term", "Torsions", "VertexHistogram", "WLOptimalAssignment", "WeightedDegree",
+    "WeisfeilerLehman", "as_kernel", "check_mercer", "product_of_columns", "repair",
+    "sum_of_columns",
 ]  # fmt: skip
 
 # what other rooms use, and no user needs

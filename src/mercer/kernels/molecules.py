@@ -70,6 +70,13 @@ class Fragments(ReadsCounts, Kernel):
         return np.ones(X.shape[0], X.dtype)
 
 
+def check_radius(radius: int) -> None:
+    """Raises if it is no number of bonds that a neighbourhood may have."""
+    check_count("radius", radius, 0, optional=False)
+    if radius > 10:
+        raise ValueError(f"radius={radius!r}: give a whole number from 0 to 10.")
+
+
 class Morgan(Fragments):
     r"""Tanimoto kernel of neighbourhoods in molecules (ECFP, Morgan's fingerprint)
 
@@ -133,15 +140,77 @@ class Morgan(Fragments):
 
     def validate(self) -> None:
         super().validate()
-        check_count("radius", self.radius, 0, optional=False)
-        if self.radius > 10:
-            raise ValueError(f"radius={self.radius!r}: give a whole number from 0 to 10.")
+        check_radius(self.radius)
         check_flag("roles", self.roles)
 
     @property
     def fingerprint(self) -> Fingerprint:
         name = "functional" if self.roles else "morgan"
         return Fingerprint(name, int(self.radius), bool(self.stereo))
+
+
+class AtomAssignment(ReadsCounts, Kernel):
+    r"""Weisfeiler-Lehman optimal assignment kernel of molecules
+
+    .. math:: k(x, z) = \sum_{t=0}^{h} \sum_c \min(n_c^t(x), n_c^t(z)) .
+
+    :math:`n_c^t` counts the atoms whose neighbourhood of t bonds is c: the elements in it, whether
+    they are aromatic, and the kinds of bonds.
+
+    It is the largest sum of similarities when the atoms of two molecules are matched one to one,
+    where two atoms are as similar as the distances up to which they look the same.
+
+    Parameters
+    ----------
+    radius : int from 0 to 10, default=2
+        h, in bonds.
+
+    See Also
+    --------
+    Morgan : Tells atoms apart by their hydrogens, charges and rings too, and counts a neighbourhood
+        with the same bonds once.
+    WLOptimalAssignment : Of graphs of your own.
+
+    Notes
+    -----
+    It is positive semidefinite. ``AtomAssignment().normalised()`` is 1 for equal molecules; its
+    mean with `Descriptors` is often the best of all kernels for small molecules. An atom without
+    bonds has no neighbourhood beyond 0. It costs as much as `Morgan`.
+
+    References
+    ----------
+    Kriege, Giscard & Wilson, "On valid optimal assignment kernels and applications to graph
+    classification", NIPS 2016.
+
+    Examples
+    --------
+    >>> AtomAssignment(1)(["CCO", "CCCO"])
+    array([[6., 4.],
+           [4., 8.]])
+    """
+
+    kind = "molecules"
+    formula = "minmax"
+    meaning = Meaning(
+        "Σ_t Σ_c min(n_c(x), n_c(z)), t from 0 to {radius}",
+        "how well the atoms of two molecules can be matched, by neighbourhoods of up to {radius} "
+        "bonds",
+    )
+
+    def __init__(self, radius: int = 2):
+        self.radius = radius
+
+    def validate(self) -> None:
+        check_radius(self.radius)
+
+    def counts(self, X: Molecules) -> Counts:
+        return X.counts(Fingerprint("colours", int(self.radius)))
+
+    def block(self, X: Any, Z: Any) -> np.ndarray:
+        return self.shared(X, Z)
+
+    def diag(self, X: Any) -> np.ndarray:
+        return self.sizes(X)
 
 
 class AtomPairs(Fragments):

@@ -34,9 +34,10 @@ class Fingerprint(NamedTuple):
 
     Attributes
     ----------
-    name : {"morgan", "functional", "pairs", "torsions", "paths"}
-        Neighbourhoods of atoms (ECFP), the same by the roles of atoms (FCFP), pairs of atoms with
-        their distance, four atoms in a row, or paths.
+    name : {"morgan", "functional", "colours", "pairs", "torsions", "paths"}
+        Neighbourhoods of atoms (ECFP), the same by the roles of atoms (FCFP), those of each atom
+        by elements alone (Weisfeiler-Lehman), pairs of atoms with their distance, four atoms in a
+        row, or paths.
     radius : int
         Bonds from the centre of a neighbourhood to its ends; not read by others.
     stereo : bool
@@ -250,6 +251,8 @@ def _generator(fingerprint: Fingerprint) -> Any:
         return prints.GetTopologicalTorsionGenerator(includeChirality=stereo)
     if name == "paths":
         return prints.GetRDKitFPGenerator(maxPath=6)
+    if name == "colours":
+        return prints.GetMorganGenerator(radius=radius, includeRedundantEnvironments=True)
     roles = {"atomInvariantsGenerator": prints.GetMorganFeatureAtomInvGen()}
     return prints.GetMorganGenerator(
         radius=radius, includeChirality=stereo, **roles if name == "functional" else {}
@@ -259,7 +262,11 @@ def _generator(fingerprint: Fingerprint) -> Any:
 def _fragments(mol: Any, fingerprint: Fingerprint) -> np.ndarray:
     if fingerprint.stereo:  # which the packed form does not tell
         rdkit().Chem.AssignStereochemistry(mol)
-    found = _generator(fingerprint).GetSparseCountFingerprint(mol).GetNonzeroElements()
+    own = {}
+    if fingerprint.name == "colours":
+        own = [2 * atom.GetAtomicNum() + atom.GetIsAromatic() for atom in mol.GetAtoms()]
+        own = {"customAtomInvariants": own}
+    found = _generator(fingerprint).GetSparseCountFingerprint(mol, **own).GetNonzeroElements()
     pairs = np.empty((len(found), 2), np.uint64)
     pairs[:, 0], pairs[:, 1] = list(found.keys()), list(found.values())
     return pairs

@@ -22,6 +22,7 @@ from scipy.interpolate import BSpline
 from mercer.distances import Edit, Meaning, Minkowski
 from mercer.kernels import (
     RBF,
+    AtomAssignment,
     AtomPairs,
     Convex,
     Descriptors,
@@ -127,13 +128,19 @@ def _fingerprints(formula: str, descriptors: float = 0.0) -> Callable[[], Kernel
     return lambda: Convex([*kernels, Descriptors()], [*weights, descriptors])
 
 
-#: those of molecules, by root mean squared errors of ESOL, FreeSolv and Lipophilicity
+def _assignment() -> Kernel:
+    return AtomAssignment().normalised()
+
+
+#: those of molecules, by root mean squared errors of ESOL, FreeSolv, Photoswitch and Lipophilicity
 MOLECULES: dict[str, Reading] = {
     "fingerprints and descriptors": {"molecules": _fingerprints("minmax", 0.5)},
     "descriptors": {"molecules": Descriptors},
+    "assignment and descriptors": {"molecules": lambda: Convex([_assignment(), Descriptors()])},
     "dot fingerprints and descriptors": {"molecules": _fingerprints("dot", 0.5)},
     "fingerprints": {"molecules": _fingerprints("minmax")},
     "dot fingerprints": {"molecules": _fingerprints("dot")},
+    "assignment": {"molecules": _assignment},
     "Morgan 2": {"molecules": Morgan},
 }
 #: the readings of features that are not texts
