@@ -334,11 +334,18 @@ class Comparer:
 
     def of_aliases(self, levels: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The pairs, with levels by no aliases, in which values stand for each other."""
-        found = [
-            self._aliased(k, levels[:, k], column.codes[left], column.codes[right])
-            for k, column in enumerate(self.records.columns)
-        ]
-        return np.unique(np.concatenate(found))
+
+        def part(start: int) -> np.ndarray:
+            rows = slice(start, start + STRIP)
+            a, b = left[rows], right[rows]
+            found = [
+                self._aliased(k, levels[rows, k], column.codes[a], column.codes[b])
+                for k, column in enumerate(self.records.columns)
+            ]
+            return start + np.unique(np.concatenate(found))
+
+        parts = ordered_map(part, range(0, len(left), STRIP), self.n_jobs)
+        return np.concatenate([np.empty(0, np.intp), *parts])
 
     def _aliased(self, k: int, level: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Where values of column k stand for each other, among those that differ."""
