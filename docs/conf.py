@@ -17,6 +17,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "mathml",
     "chapters",
     "ratios",
@@ -56,8 +57,10 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Mercer"
 html_show_sourcelink = False
 html_static_path = ["static"]
+html_favicon = "static/logo.svg"
 html_css_files = ["mercer.css"]
 html_theme_options = {
+    "logo": {"text": "Mercer", "image_light": "static/logo.svg", "image_dark": "static/logo.svg"},
     "show_toc_level": 2,
     "navigation_with_keys": True,
     "footer_start": ["copyright"],

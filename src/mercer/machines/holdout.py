@@ -181,8 +181,10 @@ def verdict(
     "A simpler model may do as well: the baseline 'linear' scores 0.9, and the difference of 0.1
     (95% interval 0 to 0.2) may be chance."
     """
-    if not versus:
+    if not versus and model == "the model 'trivial'":
         return "No model that was tried predicts better than a constant, so a constant is kept."
+    if not versus:
+        return "There was no time to compare the model with simple ones."
     name = as_good(versus)
     if name is None:
         nearest = min(versus, key=lambda each: versus[each].difference)

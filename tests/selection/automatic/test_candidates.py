@@ -80,6 +80,8 @@ def test_other_widths_and_columns_are_kin_and_weights_from_more_rows_are_not():
     assert learnt.kin == Candidate("interactions", 3.0).kin
     assert Candidate("gaussian").kin == Candidate("gaussian", 0.3, columns="normal").kin
     assert learnt.kin != replace(learnt, more=True).kin
+    reading = Candidate("objects", text="spectrum 4")
+    assert reading.kin != replace(reading, text="weighted degree 3").kin
 
 
 @pytest.mark.parametrize(

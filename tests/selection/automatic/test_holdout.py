@@ -11,11 +11,12 @@ from sklearn.metrics import r2_score
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.machines import linear
-from mercer.machines.holdout import Comparison, hold_out, score_held_out
+from mercer.machines.holdout import Comparison, hold_out, kept_words, score_held_out
 from mercer.machines.scores import interval, metric_named
 from mercer.machines.tasks import Classification, Regression
 from mercer.tables import task_of
 from mercer.tables.encoding import TableEncoder
+from mercer.threads import Clock
 from selection.automatic.simple_models import simple_model
 
 RNG = np.random.default_rng(0)
@@ -110,6 +111,19 @@ def test_a_baseline_within_the_interval_is_said_to_do_as_well():
     better = replace(score, versus={"trivial": worse})
     assert "simpler model is better: the baseline 'trivial'" in better.verdict()
     assert better.verdict().endswith("better by 0.1 (95% interval 0.05 to 0.15).")
+
+
+def test_baselines_without_time_are_not_a_constant_that_is_kept(circle, monkeypatch):
+    model, train, held_out, _ = circle
+    rows = (X[train], CIRCLE[train]), (X[held_out], CIRCLE[held_out])
+    monkeypatch.setattr(Clock, "within", lambda self, step: None)  # nothing ends in time
+    late = score_held_out(model, *rows, clock=Clock(0.0))
+    assert not late.versus
+    assert late.verdict() == "There was no time to compare the model with simple ones."
+    noise = KernelClassifier(trials=1).fit(X[:40], RNG.permutation(CIRCLE[:40]))
+    kept = replace(late, kept=kept_words(noise))
+    assert noise.winner_name_ == "trivial"
+    assert "so a constant is kept" in kept.verdict()
 
 
 @pytest.mark.parametrize("metric", [None, "rmse"])

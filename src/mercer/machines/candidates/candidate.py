@@ -174,14 +174,16 @@ class Candidate:
         )  # fmt: skip
 
     @property
-    def kin(self) -> tuple[str, str, str, bool]:
+    def kin(self) -> tuple[str, str, str, str, bool]:
         """What candidates of one family have in common: they differ in widths and columns.
+
+        Objects that are read in another way are another family.
 
         Weights from more rows are a family of their own: on few rows they are as good as others, on
         many R² was up to 0.07 better.
         """
         how = f"{self.form} {self.columns}" if self.kind.reads_columns else self.form
-        return self.family, how, self.machine, self.more
+        return self.family, how, self.text, self.machine, self.more
 
     @property
     def alike(self) -> Candidate:

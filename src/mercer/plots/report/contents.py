@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Leaderboard:
                 name: compared(
                     subject.scorer, subject.y_test, decided, answers, classes, subject.seed
                 )
-                for name, answers in simple.items() if winner not in simple
+                for name, answers in takewhile(lambda each: each[0] != winner, simple.items())
             }  # fmt: skip
         kept = kept_words(model) if hasattr(model, "winner_") else "the kernel machine"
         return cls(contenders, versus, kept)
