@@ -75,6 +75,9 @@ from mercer.learners.neighbours.radius_predictor import (
 from mercer.learners.neighbours.stolp import Stolp as Stolp
 from mercer.learners.perceptrons.kernel_perceptron import KernelPerceptron as KernelPerceptron
 from mercer.learners.perceptrons.perceptron import Perceptron as Perceptron
+from mercer.learners.ridge.gaussian_process import (
+    GaussianProcessRegressor as GaussianProcessRegressor,
+)
 from mercer.learners.ridge.kernel_ridge import KernelRidge as KernelRidge
 from mercer.learners.ridge.kernel_ridge_classifier import (
     KernelRidgeClassifier as KernelRidgeClassifier,

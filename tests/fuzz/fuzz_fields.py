@@ -177,6 +177,7 @@ MODELS: list[tuple[str, Callable[[], Any]]] = [
     ("vectors", lambda: mercer.Nystroem(n_components=3)),
     ("vectors", lambda: mercer.RandomFeatures(n_components=3)),
     ("vectors", lambda: mercer.KernelLogisticRegression()),
+    ("vectors", lambda: mercer.GaussianProcessRegressor(alpha=0.1)),
     ("vectors", lambda: deep.DeepKernelMachineClassifier(max_iter=5)),
     ("vectors", lambda: deep.MultilayerKernelMachine()),
     ("sets", lambda: mercer.MinHash(8)),

@@ -15,6 +15,7 @@ from mercer import (
     AdditiveRegressor,
     FeatureMachineClassifier,
     FeatureMachineRegressor,
+    GaussianProcessRegressor,
     KernelCCA,
     KernelDensity,
     KernelDiscriminant,
@@ -56,6 +57,7 @@ from mercer.learners.metrics import CoordinateDescentWeights
 LEARNERS = [
     KernelRidge,
     KernelRidgeClassifier,
+    GaussianProcessRegressor,
     KernelLogisticRegression,
     FeatureMachineClassifier,
     FeatureMachineRegressor,

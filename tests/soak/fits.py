@@ -196,6 +196,11 @@ LEARNERS: dict[type, Callable[[Random], dict]] = {
     mercer.KernelRidge: ridge,
     mercer.KernelRidgeClassifier: ridge,
     mercer.KernelLogisticRegression: logistic,
+    mercer.GaussianProcessRegressor: lambda rng: {
+        "alpha": choice(rng, [0.0, 1e-12, 1e-3, 1.0, "auto"]),
+        "optimizer": choice(rng, [None, "fmin_l_bfgs_b"]),
+        "normalize_y": bool(rng.integers(2)),
+    },
     mercer.Perceptron: lambda rng: {"max_iter": 20, "combine": combined(rng)},
     mercer.KernelPerceptron: lambda rng: {
         "max_iter": 20,

@@ -17,6 +17,7 @@ import pytest
 import sklearn.neighbors._base
 
 import mercer
+from yardstick.processes import GaussianProcessRegressor
 
 PAGE = Path(__file__).parents[2] / "docs" / "scikit_learn.rst"
 NAMES = {
@@ -33,6 +34,7 @@ NAMES = {
 OTHER_NAMES = {
     ("sklearn.neighbors", "NeighborhoodComponentsAnalysis"): mercer.NeighbourhoodComponents,
     ("sklearn.model_selection", "GridSearchCV"): mercer.KernelSearchCV,
+    ("sklearn.gaussian_process", "GaussianProcessRegressor"): GaussianProcessRegressor,
 }
 
 

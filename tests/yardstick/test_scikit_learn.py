@@ -13,6 +13,7 @@ from yardstick.swap import PAGE, differences
 ROOT = Path(__file__).parents[2]
 MODULES = [
     "decomposition.tests.test_kernel_pca",
+    "gaussian_process.tests.test_gpr",
     "linear_model.tests.test_perceptron",
     "model_selection.tests.test_search",
     "neighbors.tests.test_kde",

@@ -71,6 +71,8 @@ class Comparison(BaseEstimator, ABC):
     symmetric: bool = True
     #: what reports say about it; None: its name and the first line of its docstring
     meaning: Meaning | None = None
+    #: parameters that may be any number > 0: the likelihood of a Gaussian process chooses them
+    free: tuple[str, ...] = ()
     #: whether `block` should get all samples at once, if all values fit into memory
     at_once: bool = False
 
@@ -220,6 +222,17 @@ class Comparison(BaseEstimator, ABC):
         fill(tile, [K], step, same, n_jobs)
         return K
 
+    def free_parameters(self) -> list[str]:
+        """The names in `get_params` of parameters that are numbers > 0 now, and may be any others.
+
+        Those of the comparisons that this one is made of follow its own.
+        """
+        own = [name for name in self.free if _above_zero(getattr(self, name))]
+        inner = (
+            f"{m.name}__{name}" for m in self.members() for name in m.comparison.free_parameters()
+        )
+        return [*own, *inner]
+
     # --- the comparisons that this one is made of ------------------------------------------------
 
     def members(self) -> list[Member]:
@@ -342,6 +355,14 @@ class Composite(Comparison):
 def _parameters(comparison: type) -> tuple[str, ...]:
     """Names of the constructor's arguments, in alphabetical order."""
     return tuple(sorted(inspect.signature(comparison).parameters))
+
+
+def _above_zero(value: object) -> bool:
+    """Whether a parameter is a number > 0, or numbers > 0."""
+    if value is None or isinstance(value, (str, bool)):
+        return False
+    values = np.asarray(value)
+    return values.dtype.kind in "fiu" and values.size > 0 and bool((values > 0).all())
 
 
 def _comparison(item: object) -> Comparison | None:

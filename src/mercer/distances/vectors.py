@@ -73,6 +73,8 @@ class Minkowski(Rooted):
     (array([[7.]]), array([[5.]]))
     """
 
+    free = ("weights",)
+
     def __init__(self, p: float = 2.0, weights: Any = None):
         self.p = p
         self.weights = weights

@@ -231,6 +231,8 @@ class Scaled(Unary):
 
     meaning = Meaning("{factor} · [{kernel}]", "{kernel}")
 
+    free = ("factor",)
+
     def __init__(self, kernel: Kernel, factor: float):
         self.kernel = kernel
         self.factor = factor

@@ -70,6 +70,8 @@ class EditRBF(Falling):
 
     power = 1.0
 
+    free = ("gamma",)
+
     def __init__(self, gamma: float = 1.0, variant: str = "levenshtein"):
         self.gamma = gamma
         self.variant = variant
@@ -225,6 +227,8 @@ class GlobalAlignment(AlignmentSum):
         "how well two series fit each other, over all ways to stretch them",
     )
 
+    free = ("length_scale",)
+
     def __init__(self, length_scale: float | str = "auto", triangle: int | None = None):
         self.length_scale = length_scale
         self.triangle = triangle
@@ -299,6 +303,8 @@ class KDTW(AlignmentSum):
         "Σ over alignments Π g(xᵢ, zⱼ) / 3, and one term more",
         "how well two series fit each other, over all ways to stretch them and point by point",
     )
+
+    free = ("length_scale",)
 
     def __init__(self, length_scale: float | str = "auto", window: int | None = None):
         self.length_scale = length_scale

@@ -268,6 +268,8 @@ class GaussianMeanMap(Kernel):
     )
     kind = "bags"
 
+    free = ("gamma",)
+
     def __init__(self, gamma: float | str = "median"):
         self.gamma = gamma
 

@@ -125,6 +125,7 @@ class Polynomial(Layer):
     meaning = Meaning("(γ⟨x, z⟩ + c)^{degree}", "a sum of products of up to {degree} columns")
 
     differentiable = True
+    free = ("gamma", "coef0")
 
     def __init__(self, degree: int = 3, gamma: float | str = 1.0, coef0: float = 1.0):
         self.degree = degree

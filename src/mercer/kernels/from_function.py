@@ -53,6 +53,8 @@ class FromDistance(Falling):
         "1 for equal samples, falling exponentially with their distance: {rho}",
     )
 
+    free = ("gamma",)
+
     def __init__(self, rho: Distance, gamma: float = 1.0, power: float = 1.0):
         self.rho = rho
         self.gamma = gamma

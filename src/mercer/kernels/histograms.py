@@ -43,6 +43,8 @@ class ChiSquared(Kernel):
 
     meaning = Meaning("exp(−γ Σⱼ (xⱼ − zⱼ)² / (xⱼ + zⱼ))", "how alike two histograms are")
 
+    free = ("gamma",)
+
     def __init__(self, gamma: float | str = 1.0):
         self.gamma = gamma
 

@@ -52,6 +52,9 @@ class Matern(OfMetric):
         "1 for equal rows, falling with their distance; the functions learnt are smooth to order ν",
     )
 
+    free = ("length_scale",)
+    unit = "length_scale"
+
     def __init__(self, nu: float = 1.5, length_scale: float = 1.0, metric: Distance | None = None):
         self.nu = nu
         self.length_scale = length_scale

@@ -344,6 +344,8 @@ class Descriptors(Kernel):
         "how alike the ranks of 79 descriptors of two molecules are",
     )
 
+    free = ("gamma",)
+
     def __init__(self, gamma: float | str = "scale", quantiles: np.ndarray | None = None):
         self.gamma = gamma
         self.quantiles = quantiles

@@ -175,6 +175,8 @@ class Diffusion(OnNodes):
         "exp(−β L)[x, z]", "how much of what starts at one node is at the other after a time"
     )
 
+    free = ("beta",)
+
     def __init__(self, graph: Any, beta: float = 1.0, laplacian: str = "plain"):
         self.graph = graph
         self.beta = beta
@@ -240,6 +242,8 @@ class RegularisedLaplacian(OnNodes):
     """
 
     meaning = Meaning("(I + β L)⁻¹[x, z]", "how often a walk from one node stops at the other")
+
+    free = ("beta",)
 
     def __init__(self, graph: Any, beta: float = 1.0, laplacian: str = "plain"):
         self.graph = graph

@@ -36,6 +36,8 @@ class OfMetric(Radial, Layer):
 
     metric: Distance | None
     usual: Distance = EUCLID
+    #: the parameter that scales ρ
+    unit: str
     #: q, if the profile is a mixture of functions exp(-s ρ ** q) with s >= 0
     definite_power: float = 2.0
 
@@ -56,6 +58,11 @@ class OfMetric(Radial, Layer):
                 "Minkowski(1)."
             )
         self.metric.validate()
+
+    def free_parameters(self) -> list[str]:
+        found = super().free_parameters()
+        # weights of the columns say the scale of ρ already
+        return [name for name in found if name != self.unit or "metric__weights" not in found]
 
     def check_layer(self) -> None:
         super().check_layer()
@@ -122,6 +129,9 @@ class Falling(Radial):
 
 class Bandwidth(Falling, OfMetric):
     """Abstract: exp(-γ ρ ** power), where γ may be learnt. Define ``power``."""
+
+    free = ("gamma",)
+    unit = "gamma"
 
     def __init__(self, gamma: float | str = 1.0, metric: Distance | None = None):
         self.gamma = gamma
@@ -271,6 +281,9 @@ class ExponentialPower(Falling, OfMetric):
         "1 for equal rows, falling exponentially with a power of their distance",
     )
 
+    free = ("scale",)
+    unit = "scale"
+
     def __init__(self, scale: float = 1.0, power: float = 1.0, metric: Distance | None = None):
         self.scale = scale
         self.power = power
@@ -328,6 +341,8 @@ class RationalQuadratic(OfMetric):
     )
 
     differentiable = True
+    free = ("alpha", "length_scale")
+    unit = "length_scale"
 
     def __init__(
         self, alpha: float = 1.0, length_scale: float = 1.0, metric: Distance | None = None

@@ -86,6 +86,8 @@ class Signature(Kernel):
     kind = "series"
     positive_definite = True
 
+    free = ("length_scale",)
+
     def __init__(
         self, levels: int | None = 5, length_scale: float | str | None = None, time: bool = False,
         basepoint: bool = False,

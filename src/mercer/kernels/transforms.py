@@ -215,6 +215,11 @@ class Centred(Unary):
         means = rows.prepare(rows.sample).parts[1].astype(np.float64)
         return rows.copied(mean=float(np.average(means, weights=rows.sample_weight)))
 
+    def unbound(self) -> Self:
+        """A copy that computes its mean again."""
+        bare = super().unbound()
+        return bare if bare.mean is None else bare.copied(mean=None)
+
     def prepare(self, X: Samples, like: Any = None) -> Prepared:
         if isinstance(X, Prepared):
             return X

@@ -145,7 +145,7 @@ def test_low_rank_keeps_the_variance_that_its_centres_leave_open():
 
 
 def test_single_precision_and_strips(monkeypatch):
-    monkeypatch.setattr("mercer.learners.ridge.kernel_ridge.STRIP", 200)
+    monkeypatch.setattr("mercer.learners.ridge.process.STRIP", 200)
     double = KernelRidge(0.1, kernel=RBF(0.3)).fit(X, Y[:, 0])
     single = KernelRidge(0.1, kernel=RBF(0.3)).fit(np.float32(X), np.float32(Y[:, 0]))
     std = single.predict(np.float32(NEW), return_std=True)[1]

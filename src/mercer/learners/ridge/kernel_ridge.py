@@ -33,12 +33,12 @@ from mercer.learners.ridge.in_parts import (
     solve_sums,
 )
 from mercer.learners.ridge.penalty import check_penalty
-from mercer.learners.ridge.process import STRIP, Likelihood, exact_root, explained, likelihood
+from mercer.learners.ridge.process import Likelihood, exact_root, likelihood, variances
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.samples import SamplesLike
 from mercer.solvers.ridge import RidgeSums
 from mercer.streams import Keeper, as_chunks
-from mercer.threads import fitting, raise_if_stopped
+from mercer.threads import fitting
 
 
 @estimator
@@ -234,25 +234,15 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
             )
         if len(roots) > 1:
             raise ValueError(f"alpha={self.alpha!r}: give one number for all targets.")
-        K = self.gram_between(self.X_fit_)
-        (penalty,), weights = self._penalties(), vars(self).get("weights_")
-        return likelihood(self.kernel_, self.X_fit_, K, roots[0], self.dual_coef_, penalty, weights)
+        (noise,) = self._noises()
+        return likelihood(self.kernel_, self.X_fit_, roots[0], self.dual_coef_, noise)
 
     @finite_values
     def _deviations(self, X: SamplesLike) -> np.ndarray:
         """Standard deviations of f at new samples, in the shape of predictions."""
         roots, encoded = self._roots(), self.encode_new(X)
-        n, triangular = encoded.shape[0], self.solver_ != "low_rank"
-        var = np.empty((n, len(roots)))
-        step = max(1, STRIP // self.X_fit_.shape[0])
-        for s in range(0, n, step):
-            raise_if_stopped()
-            rows = encoded[s : s + step]
-            whole = np.asarray(self.kernel_.diag(rows), np.float64)
-            cross = self.gram_with_support(rows).dense()
-            for j, root in enumerate(roots):
-                var[s : s + step, j] = whole - explained(root, cross, triangular)
-        std = np.sqrt(np.maximum(var, 0)).astype(self.dual_coef_.dtype, copy=False)
+        var = variances(self, encoded, roots, self.solver_ != "low_rank")
+        std = np.sqrt(var).astype(self.dual_coef_.dtype, copy=False)
         penalties = np.ravel(self.alpha_ if is_auto(self.alpha) else self.alpha)
         if self.dual_coef_.ndim == 1:
             return std[:, 0]
@@ -262,6 +252,11 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
     def _penalties(self) -> np.ndarray:
         """The different λ of the fit, ascending."""
         return np.unique(self.alpha_ if is_auto(self.alpha) else self.alpha).astype(np.float64)
+
+    def _noises(self) -> list[Any]:
+        """The variance of the noise for each λ, of all rows or of each."""
+        weights = vars(self).get("weights_")
+        return [each if weights is None else each / weights for each in self._penalties()]
 
     def _roots(self) -> Any:
         """A root of the explained variance for each λ."""
@@ -289,8 +284,8 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
                 "covariance."
             )
         if vars(self).get("_exact_roots") is None:
-            K, weights = self.gram_between(self.X_fit_), vars(self).get("weights_")
-            self._exact_roots = [exact_root(K, each, weights) for each in self._penalties()]
+            K = self.gram_between(self.X_fit_)
+            self._exact_roots = [exact_root(K, each) for each in self._noises()]
         return self._exact_roots
 
     def __getstate__(self) -> dict[str, Any]:

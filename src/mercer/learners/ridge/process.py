@@ -17,9 +17,10 @@ import scipy.linalg
 from mercer.distances import dense_rows
 from mercer.gram import GramOperator, cholesky_factor, inverse_diagonal, refuse_overflow
 from mercer.kernels import Kernel, Radial, Scaled
+from mercer.learners.base import KernelLearner
 from mercer.samples import Samples
 from mercer.solvers.ridge import GramEigenpairs
-from mercer.threads import blas_limit
+from mercer.threads import blas_limit, raise_if_stopped
 
 MATRICES = 6  # of the size of K in float64, for the derivatives of the likelihood
 STRIP = 2**21  # numbers of K between new samples and others that are held at a time
@@ -47,8 +48,10 @@ class Likelihood(NamedTuple):
     length_scales: np.ndarray | None
 
 
-def exact_root(K: GramOperator, penalty: float, weights: np.ndarray | None) -> np.ndarray:
-    """L (n, n) in float64, lower triangular, with K + λ W⁻¹ = L Lᵀ.
+def exact_root(K: GramOperator, noise: Any, remedy: str = ', or solver="low_rank"') -> np.ndarray:
+    """L (n, n) in float64, lower triangular, with K + N = L Lᵀ, where ``noise`` is N's diagonal.
+
+    What stands above the diagonal means nothing. ``remedy`` is what needs less memory.
 
     Raises
     ------
@@ -56,16 +59,16 @@ def exact_root(K: GramOperator, penalty: float, weights: np.ndarray | None) -> n
         The matrix is singular: a process without noise has no variance then that can be computed.
     """
     if not K.fits(MATRICES):
-        K.refuse(MATRICES, "the variance of all rows", ', or solver="low_rank"')
+        K.refuse(MATRICES, "the variance of all rows", remedy)
     A = K.fresh(np.dtype(np.float64))
     refuse_overflow(A)
-    A.flat[:: len(A) + 1] += penalty if weights is None else penalty / weights
+    A.flat[:: len(A) + 1] += noise
     A = A.T
     with blas_limit(len(A)):
         if not cholesky_factor(A, K.n_jobs):
             raise ValueError(
-                f"alpha={penalty}: K + alpha I is singular, so that rounding hides the variance: "
-                "give a larger alpha, the variance of the noise."
+                f"alpha={np.min(noise)}: K + alpha I is singular, so that rounding hides the "
+                "variance: give a larger alpha, the variance of the noise."
             )
     return A
 
@@ -84,32 +87,43 @@ def low_rank_root(
     return lift(pairs.Q * np.sqrt(share))
 
 
-def likelihood(
-    kernel: Kernel, X: Samples, K: GramOperator, root: np.ndarray, coef: np.ndarray, penalty: float,
-    weights: np.ndarray | None,
-) -> Likelihood:  # fmt: skip
-    """The likelihood of y = (K + λ W⁻¹) coef, where ``root`` is L, with its derivatives."""
-    n, a = len(root), coef.reshape(len(root), -1).astype(np.float64)
-    noise = np.full(n, penalty) if weights is None else penalty / weights
+def density(root: np.ndarray, coef: np.ndarray) -> float:
+    """log N(y; 0, A), summed over the targets y = A coef of A = L Lᵀ (algorithm 2.1, line 7)."""
+    a = coef.reshape(len(root), -1).astype(np.float64, copy=False)
     white = np.tril(root).T @ a  # yᵀ A⁻¹ y = ‖Lᵀ a‖²
-    outputs = a.shape[1]
+    n, outputs = a.shape
     value = -0.5 * (np.square(white).sum() + outputs * n * np.log(2 * np.pi))
-    value -= outputs * np.log(root.diagonal()).sum()
-    # dlog p / dθ = ½ tr((a aᵀ - A⁻¹) dA / dθ), eq. 5.9
+    return float(value - outputs * np.log(root.diagonal()).sum())
+
+
+def pull(root: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """G = a aᵀ - A⁻¹, summed over the targets: dlog p / dθ = ½ tr(G dA / dθ) (eq. 5.9)."""
+    a = coef.reshape(len(root), -1).astype(np.float64, copy=False)
+    inverse = scipy.linalg.cho_solve((root, True), np.eye(len(root)), check_finite=False)
+    inverse *= -a.shape[1]
+    inverse += a @ a.T
+    return inverse
+
+
+def likelihood(
+    kernel: Kernel, X: Samples, root: np.ndarray, coef: np.ndarray, noise: Any
+) -> Likelihood:
+    """The likelihood of y = (K + N) coef, where ``root`` is L, with its derivatives."""
+    a = coef.reshape(len(root), -1).astype(np.float64)
+    n, outputs = a.shape
     diagonal = np.square(a).sum(axis=1) - outputs * inverse_diagonal(root)
-    by_penalty = 0.5 * float(diagonal @ noise)
+    by_penalty = 0.5 * float(np.sum(diagonal * noise))
     # tr((a aᵀ - A⁻¹) A) = aᵀ A a - n, and A is K and the noise
+    white = np.tril(root).T @ a
     by_variance = 0.5 * float(np.square(white).sum() - outputs * n) - by_penalty
     scales = None
     radial, factor = radial_part(kernel)
     if radial is not None and isinstance(X, np.ndarray):
-        inverse = scipy.linalg.cho_solve((root, True), np.eye(n), check_finite=False)
-        G = a @ a.T - outputs * inverse
-        scales = 0.5 * factor * _by_scales(radial, X.astype(np.float64), G)
-    return Likelihood(float(value), by_penalty, by_variance, scales)
+        scales = 0.5 * factor * by_scales(radial, X.astype(np.float64), pull(root, a))
+    return Likelihood(density(root, a), by_penalty, by_variance, scales)
 
 
-def _by_scales(kernel: Radial, X: np.ndarray, G: np.ndarray) -> np.ndarray:
+def by_scales(kernel: Radial, X: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Σ_ab G_ab dk(x_a, x_b) / dlog ℓ_j for each column j, whose numbers are divided by ℓ_j = 1.
 
     With D = Σ_j |x̃_aj - x̃_bj|^p of the columns after the scaling, dD / dlog ℓ_j = -p |.|^p.
@@ -146,11 +160,27 @@ def _scaled(kernel: Scaled) -> tuple[Radial | None, float]:
     return radial, factor * float(kernel.factor)
 
 
-def explained(root: np.ndarray, cross: np.ndarray, triangular: bool) -> np.ndarray:
-    """What the data explain of k(x, x), (q,), from k between q samples and the stored ones."""
-    rows = np.asarray(dense_rows(cross), np.float64)
-    if triangular:
-        white = scipy.linalg.solve_triangular(root, rows.T, lower=True, check_finite=False)
-        return np.square(white, out=white).sum(axis=0)
-    white = rows @ root
-    return np.square(white, out=white).sum(axis=1)
+def variances(learner: KernelLearner, X: Samples, roots: Any, triangular: bool) -> np.ndarray:
+    """What is left of k(x, x) of encoded samples by each root of what the data explain, (n, roots).
+
+    The root is L of `exact_root` if ``triangular``, else T of `low_rank_root`.
+    """
+    n = X.shape[0]
+    var = np.empty((n, len(roots)))
+    step = max(1, STRIP // learner.X_fit_.shape[0])
+    for s in range(0, n, step):
+        raise_if_stopped()
+        rows = X[s : s + step]
+        whole = np.asarray(learner.kernel_.diag(rows), np.float64)
+        cross = np.asarray(dense_rows(learner.gram_with_support(rows).dense()), np.float64)
+        for j, root in enumerate(roots):
+            white = whitened(root, cross) if triangular else cross @ root
+            var[s : s + step, j] = whole - np.square(white, out=white).sum(axis=1)
+    return np.maximum(var, 0)
+
+
+def whitened(root: np.ndarray, cross: np.ndarray) -> np.ndarray:
+    """V (q, n) with V Vᵀ the covariance that the data explain, of k between q samples and the
+    stored ones (algorithm 2.1, line 5)."""
+    solved = scipy.linalg.solve_triangular(root, cross.T, lower=True, check_finite=False)
+    return solved.T
