@@ -288,8 +288,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
 
     @finite_values
     def _distances(self, X: SamplesLike) -> np.ndarray:
-        """|φ(x) - μ|² - k(x, x) for each cluster with samples, which may be infinite without."""
-        K = self.cross_gram(X)
+        """|φ(x) - μ|² - k(x, x) of encoded rows for each cluster with samples, which may be
+        infinite without."""
+        K = self.gram_with_support(X)
         full = np.isfinite(self._squares)
         D = np.full((K.shape[0], len(full)), np.finfo(np.float64).max)
         D[:, full] = self._squares[full] - 2 * (K @ self._coef[:, full].astype(K.dtype))
@@ -298,7 +299,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMix
     def predict(self, X: SamplesLike) -> np.ndarray:
         """The cluster with the nearest centre for each row of X, (n,)."""
         check_is_fitted(self)
-        return self._distances(X).argmin(axis=1).astype(np.int32)
+        return self._distances(self.encode_new(X)).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> np.ndarray:
         """Distances in feature space from each row of X to the centres, (n, n_clusters)."""

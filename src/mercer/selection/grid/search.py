@@ -298,6 +298,8 @@ class KernelSearchCV(GridSearchCV):
         if not isinstance(learner, KernelLearner):
             kind = type(learner).__name__
             return f"{kind} is not a kernel learner of Mercer: X may change with each fold"
+        if vars(self).get("_skl_callbacks"):  # by set_callbacks of scikit-learn 1.9
+            return "callbacks are told of each fit, and there are none where fits share work"
         if get_config()["enable_metadata_routing"]:
             return "metadata routing is enabled, which splits fit parameters in another way"
         scorers = self.scoring.values() if isinstance(self.scoring, dict) else [self.scoring]
