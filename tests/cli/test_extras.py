@@ -25,6 +25,7 @@ def folder(folder):
         "person": [f"p{k}" for k in place],
         "day": [f"2024-{1 + k // 28:02d}-{1 + k % 28:02d}" for k in RNG.permutation(N)],
         "times": np.where(np.arange(N) < 20, 0.0, RNG.uniform(0.5, 2, N)),
+        "gaps": [None if i == 1 else 1.5 * i for i in range(N)],
         "y": RNG.normal(size=40)[place],
     }
     pl.DataFrame(table).write_csv("t.csv")
@@ -81,6 +82,8 @@ def test_a_compressed_model_says_what_it_lost(folder, capsys):
         (("--group", "person", "--time-column", "day"), "are both given: give one of them"),
         (("--time-column", "person"), "which is neither a date nor a number"),
         (("--weight", "person"), "row 1 has 'p0'"),
+        (("--weight", "gaps"), "row 2 has an empty cell; give numbers >= 0"),
+        (("--time-column", "gaps"), "row 2 has an empty cell, which is neither a date"),
         (("--weight", "z"), "give numbers >= 0"),
         (("--compress", "0"), "give a number of centres"),
     ],

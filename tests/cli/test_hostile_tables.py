@@ -378,7 +378,7 @@ def test_unseen_levels_are_predicted_for_and_said(fitted, capsys):
     TABLE.with_columns(colour=pl.Series(["red", "pink", None] * (N // 3))).write_csv("new.csv")
     code, said = printed(capsys, "predict", "model.mercer", "new.csv", "-o", "out.csv")
     assert code == 0
-    assert "colour: 1 level that training had not, or hardly: pink." in said
+    assert "colour: 1 level that was absent or rare in training: pink." in said
     assert pl.read_csv("out.csv")["prediction"].null_count() == 0
 
 

@@ -125,7 +125,7 @@ def test_explanations_by_columns_add_up(capsys):
         "base", *(f"adds_{name}" for name in values.feature_names),
     ]  # fmt: skip
     said = capsys.readouterr().out
-    assert "adds_NAME is what a column adds to the log-odds of the predicted class" in said
+    assert "adds_NAME is what the column NAME adds to the log-odds of the predicted class" in said
     P = found.select(f"proba_{c}" for c in model.classes_).to_numpy()
     logs = np.log(P)
     odds = logs - logs.mean(axis=1, keepdims=True)

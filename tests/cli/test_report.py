@@ -145,7 +145,7 @@ def test_what_to_do_next_is_the_same_on_the_screen_and_in_the_report(
 ):
     write(TABLE, train)
     assert command("fit", train, "--target", "y", "--trials", "1", "--force") == 0
-    (shown,) = re.findall(r"Next: +(mercer predict .*?\.csv)  ", capsys.readouterr().out)
+    (shown,) = re.findall(r"Next: +(mercer predict .*?\.csv)\n", capsys.readouterr().out)
     assert shown == f"mercer predict model.mercer {new} -o predictions.csv"
     text = embedded(folder / "model.html")[0]
     first, _, code = map(html.unescape, re.findall(r"<pre>(.*?)</pre>", text, re.DOTALL)[-4:-1])

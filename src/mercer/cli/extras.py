@@ -74,7 +74,8 @@ def read_extras(
         weights = as_numbers(values)
         bad = ~(np.isfinite(weights) & (weights >= 0))
         if bad.any() or not weights.any():
-            where = f"row {int(np.argmax(bad)) + 1} has {values[[np.argmax(bad)]].tolist()[0]!r}"
+            first = int(np.argmax(bad))
+            where = f"row {first + 1} {_cell(values[[first]].tolist()[0])}"
             raise TableError(
                 f"--weight {options.weight}: {where if bad.any() else 'all are 0'}; give numbers "
                 ">= 0, some of them > 0."
@@ -120,8 +121,13 @@ def _times(values: np.ndarray, name: str) -> np.ndarray:
     lacking = np.isnan(numbers)
     if lacking.any():
         raise TableError(
-            f"--time-column {name}: row {int(np.argmax(lacking)) + 1} has "
-            f"{values[np.argmax(lacking)]!r}, which is neither a date nor a number: mend or leave "
-            "out such rows."
+            f"--time-column {name}: row {int(np.argmax(lacking)) + 1} "
+            f"{_cell(values[[np.argmax(lacking)]].tolist()[0])}, which is neither a date nor a "
+            "number: mend or leave out such rows."
         )
     return numbers
+
+
+def _cell(value: object) -> str:
+    """What a row has in a column, in words."""
+    return "has an empty cell" if value is None or value != value else f"has {value!r}"

@@ -167,8 +167,7 @@ def show_files(outcome: Outcome, options: FitOptions, spent: float, screen: Term
         )
     model = shlex.quote(str(options.output))
     screen.print(
-        f"Next:   mercer predict {model} {new_rows(options.train)} -o predictions.csv   "
-        f"({spent:.0f} s)",
+        f"Next:   mercer predict {model} {new_rows(options.train)} -o predictions.csv",
         soft_wrap=True,
     )
     if any(column.kind == "sequence" for column in outcome.final.columns_):
@@ -177,6 +176,7 @@ def show_files(outcome: Outcome, options: FitOptions, spent: float, screen: Term
             "variants.png",
             soft_wrap=True,
         )
+    screen.print(f"Time:   {spent:.0f} s")
 
 
 def summary(

@@ -333,10 +333,10 @@ def _show_reasons(
 
     if isinstance(reasons, ShapleyValues):
         of = "the log-odds of the predicted class" if classes else "the prediction"
-        how = "exact" if reasons.method == "exact" else f"by {reasons.method}"
+        how = "estimated by permutations" if reasons.method == "permutations" else "exact"
         screen.print(
-            f"adds_NAME is what a column adds to {of}, beside base, that of the training rows on "
-            f"average (Shapley values, {how}); they add up to it.",
+            f"adds_NAME is what the column NAME adds to {of} (Shapley values, {how}); base is the "
+            f"mean over training rows. base and all adds_NAME sum to {of}.",
             soft_wrap=True,
         )
         return

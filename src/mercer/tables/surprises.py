@@ -35,7 +35,7 @@ class Surprises:
     >>> for sentence in surprises.sentences():
     ...     print(sentence)
     size: 1 of 1 value lies far from the training range 0 to 6, such as 1 trillion.
-    colour: 1 level that training had not, or hardly: pink. It counts as one unknown level.
+    colour: 1 level that was absent or rare in training: pink. It counts as one unknown level.
     """
 
     def __init__(self, encoder: TableEncoder):
@@ -123,8 +123,9 @@ class Surprises:
                 some = first_of(levels, shown=lambda level: repr(level) if "," in level else level)
                 many = len(levels) > 1
                 said.append(
-                    f"{column.name}: {len(levels)} level{'s' * many} that training had not, or "
-                    f"hardly: {some}. {'They count' if many else 'It counts'} as one unknown level."
+                    f"{column.name}: {len(levels)} level{'s that were' if many else ' that was'} "
+                    f"absent or rare in training: {some}. {'They count' if many else 'It counts'} "
+                    "as one unknown level."
                 )
         return said
 
@@ -162,7 +163,7 @@ class Surprises:
             )
         if self.strange_signs.get(name):
             signs = " ".join(sorted(self.strange_signs[name]))
-            said.append(f"some values have {signs}, which training had not; they are left away.")
+            said.append(f"some values have {signs}, which training did not have; it is left away.")
         elif (wanted := column.signs or column.unit) and known and not self.signed[name]:
             said.append(
                 f"no value has {wanted}, which training had: 12% and 12 are the same number, "

@@ -241,6 +241,15 @@ def test_a_report_needs_no_training_rows(rare, tmp_path):
     assert whole.get("relevance") is not None
 
 
+def test_rows_without_a_target_are_counted(tmp_path):
+    X = np.arange(20.0)[:, None]
+    model = mercer.KernelRidge(0.1, kernel="rbf").fit(X, X[:, 0])
+    y = np.where(np.arange(20) % 7 == 3, np.nan, X[:, 0])
+    message = "y contains NaN in row 3; 3 of 20 rows have no finite target: leave them out"
+    with pytest.raises(ValueError, match=message):
+        save_report(tmp_path / "r.html", model, X, y)
+
+
 def test_classes_with_an_order_stand_in_it():
     classes, ranks = np.array(["high", "low", "medium"]), np.array([2, 0, 1])
     y = np.array(["low", "medium", "high", "high", "unheard"])

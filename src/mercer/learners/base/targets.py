@@ -7,6 +7,7 @@ pair is the positive class.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from functools import lru_cache
 from itertools import combinations
@@ -203,10 +204,12 @@ def check_targets(
             y = y.astype(np.float64)
         except (TypeError, ValueError):
             place = first_word(y)
+            with_comma = re.fullmatch(r"[-+]?[\d. ]*,\d+", str(y.flat[place]))
+            remedy = 'pandas.read_csv(..., decimal=",", thousands=".") reads decimal commas'
             raise ValueError(
                 f"y has values that are not numbers, such as {written(y.flat[place])} in row "
-                f"{place // (y.size // n)}: a regression needs numbers; for classes use a "
-                "classifier."
+                f"{place // (y.size // n)}: a regression needs numbers; "
+                f"{remedy if with_comma else 'for classes use a classifier'}."
             ) from None
     if numeric:
         y = y.astype(np.float64 if y.dtype != np.float32 else np.float32, copy=False)

@@ -151,8 +151,9 @@ def said_of(value: Any) -> str:
 def _targets(y: Any, task: str) -> np.ndarray:
     """Targets in any form as a learner of the task reads them; of a single column (n,)."""
     y = plain_targets(y)
-    if task == "regression" and y.dtype.kind not in "fiub":
-        y = check_targets(np.empty((len(y), 0)), y, "a report")
+    if task == "regression":
+        numbers = check_targets(np.empty((len(y), 0)), y, "a report")
+        y = y if y.dtype.kind in "fiub" else numbers
     return y[:, 0] if y.shape[1:] == (1,) else y
 
 
