@@ -236,7 +236,7 @@ struct Visitor {
         for (; near != 0; near &= near - 1) {
             const size_t l = lowest_bit(near);
             const int64_t id = tree.order[begin + l];
-            if (id != queries.own[i] && keep.wants(i, id)) keep.offer(i, id, distance(l));
+            if (id >= 0 && id != queries.own[i] && keep.wants(i, id)) keep.offer(i, id, distance(l));
         }
         if (Keep::shrinks) set_limit(keep.limit(i));
     }
@@ -291,7 +291,7 @@ struct Visitor {
             queries.norm);
         for (size_t l = begin; l < end; ++l) {
             const int64_t id = tree.order[l];
-            if (id == queries.own[i] || !keep.wants(i, id)) continue;
+            if (id < 0 || id == queries.own[i] || !keep.wants(i, id)) continue;
             if (!keep.offer(i, id, distance)) break;
         }
         if (Keep::shrinks) set_limit(keep.limit(i));

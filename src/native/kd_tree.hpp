@@ -10,7 +10,7 @@ constexpr size_t kd_leaf_rows = 16;
 // feature; the last one may have fewer. The inner node over the leaves a <= l < b comes first, then
 // those of its left half (a to (a + b) / 2), then those of the right. Along its feature `features`
 // (leaves - 1) the rows on the left reach up to bounds[.][0] and those on the right begin at
-// bounds[.][1]. All rows are in box (2, d).
+// bounds[.][1]. All rows are in box (2, d). A row whose number is negative is no neighbour of any.
 template <class T>
 struct KdTree {
     const T* rows;

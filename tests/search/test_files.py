@@ -227,7 +227,7 @@ def test_a_file_that_is_written_to_while_it_is_mapped(how, path):
     for use in (
         lambda: index.query(X[:1], k=1),
         lambda: index.query_radius(X[:1], 1.0),
-        lambda: index.append(X[:1]),
+        lambda: index.add(X[:1]),
         lambda: index.save(path),
     ):
         with pytest.raises(ModelFileError, match="was written to since the index was loaded"):

@@ -76,12 +76,12 @@ class KnownNeighbours(Index):
     def _hold(self, X: Samples) -> None:
         self._training = OrderedRows(X)
 
-    def _ask(self, Z: Samples | None) -> KnownSearch:
+    def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> KnownSearch:
         X = self._training.X
         graph = self.distance_.known(X if Z is None else Z, X)
         if graph is None:  # of new samples all distances are known
             graph = _complete(self.distance_.block(Z, X))
-        return KnownSearch(graph, Z is None)
+        return KnownSearch(graph, Z is None, allowed)
 
 
 def _complete(D: np.ndarray) -> sp.csr_array:
@@ -99,15 +99,16 @@ def _ascending(rows: np.ndarray, values: np.ndarray, columns: np.ndarray) -> boo
 class KnownSearch:
     """One question: the entries of some sparse rows, ascending by distance, then by index."""
 
-    def __init__(self, graph: Any, among_themselves: bool):
+    def __init__(self, graph: Any, among_themselves: bool, allowed: np.ndarray | None):
         n, columns = graph.shape[0], graph.indices
         rows = np.repeat(np.arange(n), np.diff(graph.indptr))
         values = graph.data
         if not _ascending(rows, values, columns):
             order = np.lexsort((columns, values, rows))
             rows, columns, values = rows[order], columns[order], values[order]
-        if among_themselves:
-            others = rows != columns
+        if among_themselves or allowed is not None:
+            others = np.full(len(rows), True) if allowed is None else allowed[columns]
+            others = others & (rows != columns) if among_themselves else others
             rows, columns, values = rows[others], columns[others], values[others]
         self.rows, self.indices, self.distances = rows, columns.astype(np.int64), values
         self.starts = np.concatenate(([0], np.cumsum(np.bincount(self.rows, minlength=n))))
@@ -147,8 +148,9 @@ COPIES = 4  # arrays as large as the bounds, of one chunk of queries
 class BoundedSearch:
     """One question by encoded queries; None: by the training rows, none of which finds itself."""
 
-    def __init__(self, index: Any, queries: Any, training: OrderedRows):
+    def __init__(self, index: Any, queries: Any, training: OrderedRows, allowed: np.ndarray | None):
         self.index, self.distance = index, index.distance_
+        self.refused = None if allowed is None else ~allowed[training.order]
         self.among_themselves = queries is None
         self.X = training.X
         self.Z = self.X if queries is None else queries
@@ -211,12 +213,15 @@ class BoundedSearch:
         return by_query(found, self.Z.shape[0], self.dtype)
 
     def _bounds(self, rows: slice) -> np.ndarray:
-        """Bounds of some queries from all training rows; NaN for a row and itself."""
+        """Bounds of some queries from all training rows; NaN for a row and itself, and for those
+        that may not be neighbours."""
         bounds = self.distance.bounds(self.Z[rows], self.X)
         assert bounds is not None  # as the index has asked
         if self.among_themselves:
             own = np.arange(rows.start, rows.stop)
             bounds[own - rows.start, own] = np.nan
+        if self.refused is not None:
+            bounds[:, self.refused] = np.nan
         return bounds
 
     def _compared(
@@ -236,6 +241,18 @@ class BoundedSearch:
 def _rooted(distance: Distance, D: np.ndarray) -> np.ndarray:
     """Distances from their powers."""
     return np.sqrt(D) if distance.exponent == 2 else D ** (1 / distance.exponent)
+
+
+def kth_distances(
+    X: Any, distance: Distance, some: np.ndarray, k: int, memory: Any, n_jobs: int | None
+) -> np.ndarray:
+    """The distance of some encoded rows X from the k-th nearest other one, (some, 1), with room for
+    rounding: tiles of some distances are rounded otherwise."""
+    brute = BruteForce(distance, memory, n_jobs).fit_bound(X, distance)
+    near, numbers = brute.query(X[some], k + 1)
+    others = numbers != some[:, None]
+    others[others.all(axis=1), -1] = False  # a row with more copies than neighbours
+    return near[others].reshape(-1, k)[:, -1:] * (1 + np.sqrt(np.finfo(near.dtype).eps))
 
 
 @fields(
@@ -286,6 +303,7 @@ class BruteForce(Index):
     """
 
     divisible = True
+    _most_gone = 0.0
 
     def _hold(self, X: Samples) -> None:
         found = self.distance_.coordinates(X)
@@ -295,22 +313,23 @@ class BruteForce(Index):
         else:
             self._training = OrderedRows(X)
 
-    def _ask(self, Z: Samples | None) -> Asked:
+    def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> Asked:
         rows = self._rows
         if rows is None:
             known = None if Z is None else self.distance_.known(Z, self._training.X)
             if known is not None:
-                return KnownSearch(known, False)
+                return KnownSearch(known, False, allowed)
             one = self._training.X[:1]
             if self.distance_.bounds(one, one) is not None:
-                return BoundedSearch(self, Z, self._training)
-            return super()._ask(Z)
+                return BoundedSearch(self, Z, self._training, allowed)
+            return super()._ask(Z, allowed)
+        source = rows if allowed is None else rows.only(allowed)
         if Z is None:
             own = np.arange(len(rows.normed))
-            return VectorSearch(rows, rows.normed, own, self.memory, self.n_jobs)
+            return VectorSearch(source, rows.normed, own, self.memory, self.n_jobs)
         queries = self.distance_.coordinates(dense_rows(Z))
         assert queries is not None  # as the training rows have them
-        return VectorSearch(rows, NormedRows(queries), None, self.memory, self.n_jobs)
+        return VectorSearch(source, NormedRows(queries), None, self.memory, self.n_jobs)
 
     def arrange(self, X: Samples) -> np.ndarray | None:
         """The order of the keys; the tiles, and the least and the largest key of each."""

@@ -41,10 +41,18 @@ class Search:
     """One question to a fitted index.
 
     ``queries`` is ``training`` where the training rows ask for their own neighbours; a row is then
-    no neighbour of itself.
+    no neighbour of itself. ``allowed`` says of each training row, in the order in which they came,
+    whether it may be a neighbour; None: all.
     """
 
-    def __init__(self, index: Any, queries: OrderedRows, training: OrderedRows):
+    def __init__(
+        self,
+        index: Any,
+        queries: OrderedRows,
+        training: OrderedRows,
+        allowed: np.ndarray | None = None,
+    ):
+        self.allowed = None if allowed is None else allowed[training.order]
         self.index, self.distance = index, exact_tiles(index.distance_, training.X)
         self.queries, self.training = queries, training
         self.among_themselves = queries is training
@@ -101,7 +109,7 @@ class Search:
         with np.errstate(over="ignore"):  # beyond floats is as good as no limit
             limit = float(np.float64(radius) ** self.exponent * self.slack)
         # one of two equal pairs is computed
-        mirrored = self.among_themselves and self.index.exact
+        mirrored = self.among_themselves and self.index.exact and self.allowed is None
         A, B = self._sides()
         m, total, adding = len(self.training), 0, Lock()
 
@@ -144,11 +152,14 @@ class Search:
 
     def _tiles(self, task: QueryTask, limits: np.ndarray) -> Iterator[tuple[Selection, Selection]]:
         """The candidates of a task, in tiles of ``edge`` columns at most."""
-        Z = self.queries.X[task.rows]
+        Z, m = self.queries.X[task.rows], len(self.training)
         candidates = self.index.candidates(Z, limits)
         for rows, columns in islice(candidates, task.part, None, self.parts):
             if count(rows, len(limits)):
-                for piece in pieces(columns, len(self.training), self.edge):
+                if self.allowed is not None:
+                    columns = np.arange(m)[columns]
+                    columns = columns[self.allowed[columns]]
+                for piece in pieces(columns, m, self.edge):
                     yield rows, piece
 
     def _check_room(self, pairs: int, asked: str) -> None:

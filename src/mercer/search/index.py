@@ -2,8 +2,9 @@
 
 An index proposes candidates: training rows that may be near to some queries. `Index` does the rest.
 It encodes the samples, compares the candidates by tiles on all threads, keeps the nearest ones,
-holds the memory within its budget, and writes and reads files. So a new index is one class with one
-method, `Index.candidates`; `BruteForce` (brute.py) is an example.
+holds the memory within its budget, adds and removes rows, leaves out rows that a question excludes,
+and writes and reads files. So a new index is one class with one method, `Index.candidates`;
+`BruteForce` (brute.py) is an example.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 from abc import ABC
 from collections.abc import Iterable
+from copy import copy
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -20,8 +22,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import Distance, safe_unit
-from mercer.persistence import fields, number, optional
-from mercer.samples import Samples, SamplesLike, copies_of, is_number, is_whole, joined
+from mercer.persistence import fields, length_of, number, optional, whole
+from mercer.samples import (
+    Samples,
+    SamplesLike,
+    copies_of,
+    is_number,
+    is_whole,
+    joined,
+    row_numbers,
+)
 from mercer.search.compare import Search
 from mercer.search.files import check_unchanged, load_index, save_index
 from mercer.search.rows import CopiedSearch, Copies, OrderedRows, Selection
@@ -42,16 +52,37 @@ class Asked(Protocol):
 
 def _of_all_rows(index: Any, copies: Any) -> None:
     """Copies of the rows that an index holds."""
-    if (copies.count, len(copies)) != (len(index._training), index.n_samples_fit_):
+    if (copies.count, len(copies)) != (len(index._training), index._n_held):
         raise ValueError(f"has {len(copies)} copies of {copies.count} rows, which are others")
 
 
-@fields(_unit=number(least=2.0**-1000), _copies=optional(_of_all_rows))
+def _of_rows_left(index: Any, left: Any) -> None:
+    """Whether each row that is held is still there."""
+    length_of(lambda index: index._n_held)(index, left)
+    if left.dtype != bool or left.sum() != index.n_samples_fit_:
+        raise ValueError(f"does not leave {index.n_samples_fit_} rows")
+
+
+def _as_given(index: Any, given: Any) -> None:
+    """How many numbers were given: as many as there are rows, where none was removed."""
+    n, removed = index.n_samples_fit_, index._numbers is not None or index._left is not None
+    if type(given) is not int or not (given > n if removed else given == n):
+        raise ValueError(f"is {str(given)[:40]} beside {n} rows")
+
+
+@fields(
+    _given=_as_given,
+    _unit=number(least=2.0**-1000),
+    _copies=optional(_of_all_rows),
+    _left=optional(_of_rows_left),
+    _numbers=optional(whole(lambda index: index._given, length=lambda index: index._n_held)),
+)
 class Index(BaseEstimator, ABC):
     """Abstract: an index of nearest neighbours under a distance.
 
     A subclass defines `candidates`. It may also override `arrange`, to build what `candidates`
-    reads, and `arrange_queries`. Its own parameters are arguments of its constructor, beside these.
+    reads, `insert`, and `arrange_queries`. Its own parameters are arguments of its constructor,
+    beside these.
 
     Parameters
     ----------
@@ -66,6 +97,9 @@ class Index(BaseEstimator, ABC):
     distance_ : Distance
         The distance, bound to the training rows.
     n_samples_fit_ : int
+        Rows that the index has: those of `fit` and `add`, without those of `remove`.
+    numbers_ : ndarray of shape (n_samples_fit_,), int64
+        The number of each row, ascending: that of its place among all rows of `fit` and `add`.
 
     See Also
     --------
@@ -106,6 +140,15 @@ class Index(BaseEstimator, ABC):
     _unit: float = 1.0
     #: what equal rows are, of which one is held; None where few are equal
     _copies: Copies | None = None
+    #: the number of each row that is held; None: 0, 1, 2 ...
+    _numbers: np.ndarray | None = None
+    #: which of the rows that are held were not removed; None: all
+    _left: np.ndarray | None = None
+    #: numbers that were given to rows, and different rows that were arranged at a time
+    _given: int
+    _arranged: int = 0
+    #: the share of removed rows that is held before the others are arranged without them
+    _most_gone: float = 0.5
     #: the file in which large arrays have stayed, and its stamp
     _mapped: tuple[str, list[int]] | None = None
 
@@ -156,6 +199,19 @@ class Index(BaseEstimator, ABC):
         """
         return None
 
+    def insert(self, X: Samples) -> bool:
+        """Hold more encoded rows, which differ from those that are held, and each other.
+
+        ``_training`` has the rows that are held. What `arrange` built may be changed once nothing
+        can fail any more.
+
+        Returns
+        -------
+        bool
+            False, the default: all rows are to be arranged anew.
+        """
+        return False
+
     def arrange_queries(self, Z: Samples) -> np.ndarray | None:
         """The order in which queries are searched for, so that those with the same candidates
         follow each other; None: the order of Z."""
@@ -178,11 +234,12 @@ class Index(BaseEstimator, ABC):
         """Arrange encoded rows to which the distance is bound, so that nothing is checked again."""
         self.distance_, self.n_samples_fit_ = distance, X.shape[0]
         self._unit, self._copies = self._tell_unit(X), None
+        self._numbers, self._left, self._given = None, None, X.shape[0]
         self._hold(self._measured(X))
         return self
 
-    def append(self, X: Any) -> Self:
-        """Add rows, whose numbers follow those that are there.
+    def add(self, X: Any) -> Self:
+        """Add rows, whose numbers follow those that were given.
 
         The distance stays as it was bound: what it learnt from the training sample, such as a
         covariance, does not change.
@@ -194,65 +251,167 @@ class Index(BaseEstimator, ABC):
 
         Notes
         -----
-        The index is arranged anew, which takes as long as `fit`: append many rows at a time.
+        Graphs, hash tables and trees of vantage points take the new rows in, and are arranged anew
+        when their rows have doubled; other indexes are arranged anew, which takes as long as `fit`.
+        Arrays are copied: add many rows at a time.
 
         Examples
         --------
         >>> from mercer.distances import Edit
         >>> from mercer.search import BruteForce
-        >>> BruteForce(Edit()).fit(["anna", "otto"]).append(["hanna"]).query(["hannah"], k=1)
+        >>> BruteForce(Edit()).fit(["anna", "otto"]).add(["hanna"]).query(["hannah"], k=1)
         (array([[1.]]), array([[2]]))
         """
         check_is_fitted(self, "distance_")
         check_unchanged(self._mapped)
-        X = self.distance_.encode(X, like=self._training.X)
-        self._extend(self._measured(X))
-        self.n_samples_fit_ += X.shape[0]
+        X = self._measured(self.distance_.encode(X, like=self._training.X))
+        m = X.shape[0]
+        self._extend(X)
+        if self._numbers is not None:
+            self._numbers = np.append(self._numbers, np.arange(self._given, self._given + m))
+        if self._left is not None:
+            self._left = np.append(self._left, np.ones(m, bool))
+        self._given += m
+        self.n_samples_fit_ += m
         return self
 
-    def query(self, Z: SamplesLike | None = None, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    def remove(self, rows: ArrayLike) -> Self:
+        """Remove rows. The others keep their numbers, and removed numbers are not given again.
+
+        Parameters
+        ----------
+        rows : array-like of integers
+            Their numbers, in any order. At least one row must be left.
+
+        Raises
+        ------
+        ValueError
+            A number is none of `numbers_`, or occurs twice; nothing is removed then.
+
+        Notes
+        -----
+        The rows are only left out of the answers, until they are more than half of those that are
+        held: then the others are arranged without them. `BruteForce` does so at once.
+
+        Examples
+        --------
+        >>> from mercer.distances import Edit
+        >>> from mercer.search import BruteForce
+        >>> index = BruteForce(Edit()).fit(["anna", "hanna", "otto"]).remove([1])
+        >>> index.query(["hannah"], k=2), index.numbers_
+        ((array([[2., 6.]]), array([[0, 2]])), array([0, 2]))
+        """
+        check_is_fitted(self, "distance_")
+        check_unchanged(self._mapped)
+        gone = np.atleast_1d(np.asarray(rows))
+        if gone.ndim != 1 or (gone.size and gone.dtype.kind not in "iu"):
+            raise ValueError(
+                f"rows={rows!r}: give the numbers of rows, integers of `numbers_`; np.flatnonzero "
+                "makes them of a mask."
+            )
+        there = np.zeros(self._given, bool)
+        there[self.numbers_] = True
+        for row in gone.tolist():
+            if not 0 <= row < self._given:
+                raise ValueError(
+                    f"rows has {row}, but the numbers of rows are from 0 to {self._given - 1}."
+                )
+            if not there[row]:
+                raise ValueError(f"rows has {row}, which was removed before, or is named twice.")
+            there[row] = False
+        if not there.any():
+            raise ValueError(
+                f"rows has all {self.n_samples_fit_} rows, but an index needs one at least: fit it "
+                "to other rows."
+            )
+        left = there if self._numbers is None else there[self._numbers]
+        self._left, self.n_samples_fit_ = left, int(left.sum())
+        if (~left).mean() > self._most_gone and not self.distance_.reads.pairwise:
+            numbers = self.numbers_
+            self._rearrange(np.flatnonzero(left), None)
+            self._numbers, self._left = numbers, None
+        return self
+
+    @property
+    def numbers_(self) -> np.ndarray:
+        """The number of each row, ascending."""
+        numbers = np.arange(self._n_held) if self._numbers is None else self._numbers
+        return numbers if self._left is None else numbers[self._left]
+
+    @property
+    def _n_held(self) -> int:
+        """How many rows are held, with those that were removed."""
+        return self._given if self._numbers is None else len(self._numbers)
+
+    def query(
+        self, Z: SamplesLike | None = None, k: int = 5, *, where: ArrayLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest training rows of each row of Z.
 
         Parameters
         ----------
         Z : samples, optional
-            None: the training rows, none of which is its own neighbour.
+            None: the training rows, in the order of `numbers_`, none of which is its own neighbour.
         k : int >= 1
+        where : array-like of bool, optional
+            Whether the row of each number may be a neighbour, for all numbers that were given. The
+            answer has k neighbours of those that may be.
 
         Returns
         -------
         distances : ndarray of shape (n, k)
             Ascending in each row.
         indices : ndarray of shape (n, k), int64
-            Equally near rows are in the order of their index. An index that is not
+            Numbers of rows; equally near rows are in their order. An index that is not
             ``exact`` may find fewer than k: the distance is then infinite and the index -1.
 
         Raises
         ------
         ValueError
             There are fewer than k neighbours, or the results exceed ``memory``.
+
+        Examples
+        --------
+        >>> from mercer.distances import Edit
+        >>> from mercer.search import BruteForce
+        >>> index = BruteForce(Edit()).fit(["anna", "hanna", "otto"])
+        >>> index.query(["hannah"], k=2, where=[True, False, True])
+        (array([[2., 6.]]), array([[0, 2]]))
         """
-        search = self._question(Z)
-        most = self.n_samples_fit_ - (Z is None)
+        allowed = self._allowed(where)
+        search = self._question(Z, allowed)
+        many = self.n_samples_fit_ if allowed is None else int(allowed.sum())
+        most = many - (Z is None)
         if not (is_whole(k) and 1 <= k <= most):
             raise ValueError(
                 f"k={k!r}: give an integer from 1 to {most}, the number of training rows"
+                + (" that where allows" if where is not None else "")
                 + (" beside the row itself." if Z is None else ".")
             )
         distances, indices = search.nearest(int(k))
+        if Z is None and self._left is not None:
+            distances, indices = distances[self._left], indices[self._left]
+        if self._numbers is not None:
+            indices = np.where(indices < 0, -1, self._numbers[indices])
         return (distances if self._unit == 1 else distances / self._unit), indices
 
     def query_radius(
-        self, Z: SamplesLike | None = None, radius: float = 1.0
+        self,
+        Z: SamplesLike | None = None,
+        radius: float = 1.0,
+        *,
+        where: ArrayLike | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All training rows within a distance of each row of Z.
 
         Parameters
         ----------
         Z : samples, optional
-            None: the training rows, none of which is its own neighbour.
+            None: the training rows, in the order of `numbers_`, none of which is its own neighbour.
         radius : float >= 0, default=1.0
             A row at this very distance is within it. Infinity finds all rows.
+        where : array-like of bool, optional
+            As for `query`.
 
         Returns
         -------
@@ -266,7 +425,7 @@ class Index(BaseEstimator, ABC):
         ValueError
             The radius is not a number or is negative, or the results exceed ``memory``.
         """
-        search = self._question(Z)
+        search = self._question(Z, self._allowed(where))
         if not (is_number(radius) and radius >= 0):
             raise ValueError(f"radius={radius!r}: give a number >= 0.")
         try:
@@ -274,6 +433,13 @@ class Index(BaseEstimator, ABC):
         except OverflowError:  # an integer of hundreds of digits
             limit = np.inf
         distances, indices, starts = search.within(limit * self._unit)
+        if Z is None and self._left is not None:
+            counts = np.diff(starts)
+            kept = np.repeat(self._left, counts)
+            distances, indices = distances[kept], indices[kept]
+            starts = np.concatenate(([0], np.cumsum(counts[self._left])))
+        if self._numbers is not None:
+            indices = self._numbers[indices]
         return (distances if self._unit == 1 else distances / self._unit), indices, starts
 
     def save(self, path: str | os.PathLike) -> None:
@@ -344,17 +510,42 @@ class Index(BaseEstimator, ABC):
         """
         return load_index(path, cls, trusted, check)
 
-    def _question(self, Z: SamplesLike | None) -> Asked:
-        """A question to this index by raw samples, or by its training rows."""
+    def _allowed(self, where: ArrayLike | None) -> np.ndarray | None:
+        """Which of the rows that are held may be neighbours; None: all."""
         check_is_fitted(self, "distance_")
+        if where is None:
+            return self._left
+        mask = np.asarray(where)
+        if mask.dtype != bool or mask.shape != (self._given,):
+            raise ValueError(
+                f"where is an array of {mask.dtype} of shape {mask.shape}: give one of bool of "
+                f"shape ({self._given},), which says of each number of a row whether it may be a "
+                "neighbour; np.isin(np.arange(n), numbers) makes it of numbers."
+            )
+        if self._numbers is not None:
+            mask = mask[self._numbers]
+        allowed = mask if self._left is None else mask & self._left
+        return None if allowed.all() else allowed
+
+    def _question(self, Z: SamplesLike | None, allowed: np.ndarray | None) -> Asked:
+        """A question to this index by raw samples, or by its training rows."""
         check_unchanged(self._mapped)
         asking = None
         if Z is not None:
             asking = self._measured(self.distance_.encode(Z, like=self._training.X))
-        if self._copies is None:
-            return self._ask(asking)
-        asked = self._ask(self._held() if asking is None else asking)
-        return CopiedSearch(asked, self._copies, asking is None, self.memory)
+        copies = self._copies
+        if copies is None:
+            return self._ask(asking, allowed)
+        own = copies if asking is None else None
+        asking = self._held() if asking is None else asking
+        if allowed is None:
+            return CopiedSearch(self._ask(asking), copies, own, self.memory)
+        some, places = copies.only(allowed)
+        index = copy(self)  # of equally near rows the one whose first copy is left comes first
+        index._training = copy(self._training)
+        index._training.order = places[self._training.order]
+        asked = index._ask(asking, np.diff(some.starts) > 0)
+        return CopiedSearch(asked, some, own, self.memory)
 
     def _tell_unit(self, X: SamplesLike) -> float:
         """The factor by which rows are scaled if powers of a norm would leave floats; mostly 1."""
@@ -384,21 +575,42 @@ class Index(BaseEstimator, ABC):
         except BaseException:  # the rows that are held are still the former ones
             self._copies = before
             raise
-        self._training = OrderedRows(X, order)
+        self._training, self._arranged = OrderedRows(X, order), X.shape[0]
         self._training.prepare(exact_tiles(self.distance_, X))
 
     def _extend(self, X: Samples) -> None:
         """Hold more encoded rows."""
+        held, n = self._held(), len(self._training)
+        if n + X.shape[0] <= 2 * self._arranged:
+            both = joined(held, X)
+            if self._copies is None:
+                few = not self.holds_copies_once or copies_of(both) is None
+                if few and self.insert(X):
+                    return
+            else:  # rows that are there are equal to those of their own number
+                more = row_numbers(both)[n:]
+                numbers, first = np.unique(more, return_index=True)
+                new = np.sort(first[numbers >= n])
+                if not len(new) or self.insert(X[new]):
+                    self._copies = Copies(np.append(self._copies.numbers, more))
+                    return
+        self._rearrange(None, X)
+
+    def _rearrange(self, kept: np.ndarray | None, more: Samples | None) -> None:
+        """Arrange some of the rows that are held (None: all) and more encoded ones anew."""
         held = self._held()
-        self._hold(joined(held if self._copies is None else held[self._copies.numbers], X))
+        held = held if self._copies is None else held[self._copies.numbers]
+        held = held if kept is None else held[kept]
+        self._hold(held if more is None else joined(held, more))
 
     def _held(self) -> Any:
-        """The rows that are held, in the order in which they came."""
+        """The different rows that are held, in the order in which they came."""
         return self._training.X[np.argsort(self._training.order)]
 
-    def _ask(self, Z: Samples | None) -> Asked:
-        """A question by encoded samples; None: by the training rows."""
+    def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> Asked:
+        """A question by encoded samples; None: by the training rows. ``allowed`` says of each row
+        that is held, in the order in which it came, whether it may be a neighbour."""
         training = self._training
         if Z is None:
-            return Search(self, training, training)
-        return Search(self, OrderedRows(Z, self.arrange_queries(Z)), training)
+            return Search(self, training, training, allowed)
+        return Search(self, OrderedRows(Z, self.arrange_queries(Z)), training, allowed)

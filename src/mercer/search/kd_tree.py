@@ -7,6 +7,7 @@ so far. The loops are native (src/native/kd_tree.cpp).
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,15 @@ class BoxTree(VectorRows):
     def astype(self, dtype: DTypeLike) -> BoxTree:
         if dtype == self.dtype:
             return self
-        other = object.__new__(BoxTree)
-        vars(other).update(vars(self))
+        other = copy(self)
         for name in ("leaves", "bounds", "box", "weights"):
             setattr(other, name, getattr(self, name).astype(dtype))
+        return other
+
+    def only(self, kept: np.ndarray) -> BoxTree:
+        """The tree with some of the rows, (n,) of bool; the others have the number -1."""
+        other = copy(self)
+        other.order = np.where(kept[self.order], self.order, -1)
         return other
 
     def rows(self) -> np.ndarray:
@@ -186,19 +192,23 @@ class KDTree(Index):
         self.tree_ = BoxTree(NormedRows(self._coordinates(X)))
 
     def _extend(self, X: Samples) -> None:
-        tree = self.tree_
-        more = self._coordinates(X).rows
-        rows = np.empty((len(tree.order) + len(more), more.shape[1]), tree.dtype)
-        rows[tree.order], rows[len(tree.order) :] = tree.rows(), more
+        self._rearrange(None, X)
+
+    def _rearrange(self, kept: np.ndarray | None, more: Samples | None) -> None:
+        tree, places = self.tree_, np.argsort(self.tree_.order)
+        rows = tree.rows()[places if kept is None else places[kept]]
+        if more is not None:
+            rows = np.concatenate([rows, self._coordinates(more).rows.astype(tree.dtype)])
         self.tree_ = BoxTree(NormedRows(Coordinates(rows, tree.p, tree.weights)))
 
-    def _ask(self, Z: Samples) -> VectorSearch:
+    def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> VectorSearch:
         tree = self.tree_
+        source = tree if allowed is None else tree.only(allowed)
         if Z is None:
             queries = NormedRows(Coordinates(tree.rows(), tree.p, tree.weights))
-            return VectorSearch(tree, queries, tree.order, self.memory, self.n_jobs)
+            return VectorSearch(source, queries, tree.order, self.memory, self.n_jobs)
         queries = NormedRows(self._coordinates(Z))
-        return VectorSearch(tree, queries, None, self.memory, self.n_jobs)
+        return VectorSearch(source, queries, None, self.memory, self.n_jobs)
 
     def _coordinates(self, X: Any) -> Coordinates:
         name, distance = type(self).__name__, self.distance_

@@ -14,7 +14,7 @@ from mercer import _native
 from mercer.distances import Distance
 from mercer.estimator import Seed, estimator
 from mercer.gram import Place
-from mercer.persistence import equal, fields, length_of, offsets, unread, whole
+from mercer.persistence import equal, fields, length_of, number, offsets, unread, whole
 from mercer.samples import Samples, check_count, is_number, is_whole
 from mercer.search.brute import BruteForce
 from mercer.search.families import (
@@ -41,8 +41,16 @@ class ListedSearch:
     no neighbour of itself.
     """
 
-    def __init__(self, index: LSHIndex, queries: OrderedRows, training: OrderedRows):
+    def __init__(
+        self,
+        index: LSHIndex,
+        queries: OrderedRows,
+        training: OrderedRows,
+        allowed: np.ndarray | None,
+    ):
         self.index, self.among_themselves = index, queries is training
+        self.allowed = None if allowed is None else allowed[training.order]
+        self.numbers = training.order.astype(np.int32)
         self.training = index.rows_
         self.queries = index.rows_ if self.among_themselves else index.reading_.rows(queries.X)
         self.n = len(queries)
@@ -58,7 +66,7 @@ class ListedSearch:
         indices = np.empty((self.n, k), np.int64)
 
         def keep(rows: slice, D: np.ndarray, ids: np.ndarray, starts: np.ndarray) -> None:
-            _native.nearest_listed(D, ids, starts, distances[rows], indices[rows])
+            _native.nearest_listed(D, self.numbers[ids], starts, distances[rows], indices[rows])
 
         self._for_all(keep)
         return distances, indices
@@ -73,7 +81,7 @@ class ListedSearch:
             total += len(near)
             self._check_room(2 * total, f"radius={radius:g}")
             query = np.repeat(np.arange(rows.start, rows.stop), np.diff(starts))[near]
-            return query, ids[near].astype(np.int64), D[near]
+            return query, self.numbers[ids[near]].astype(np.int64), D[near]
 
         return by_query(self._for_all(keep), self.n, self.dtype)
 
@@ -99,6 +107,9 @@ class ListedSearch:
             own = np.arange(here.start, here.stop) if self.among_themselves else None
             piece = np.ascontiguousarray(keys[:, start:end])
             ids, starts = index.listed(piece, int(most[end - 1] - used), own)
+            if self.allowed is not None:
+                kept = self.allowed[ids]
+                ids, starts = ids[kept], np.concatenate(([0], np.cumsum(kept)))[starts]
             D = index.reading_.listed(Z[start:end], self.training, ids, starts, self.dtype)
             yield here, D, ids, starts
             start = end
@@ -134,7 +145,7 @@ class Sample(NamedTuple):
     ),
     keys_=unread,
     n_tables_=equal(lambda index: len(index.ids_)),
-    n_samples_fit_=equal(
+    n_samples_fit_=number(
         lambda index: len(index._training if index._copies is None else index._copies)
     ),
 )
@@ -262,11 +273,22 @@ class LSHIndex(Index):
         p = family.collision(sample.others)
         self.share_ = float(s_curve(p, self.n_hashes_, self.n_tables_).mean())
         self.near_ = self._distance_of(sample)
-        self._build(X.shape[0])
+        self.starts_, self.ids_, self.keys_ = self._tables(self._all_keys(self.rows_))
 
-    def _ask(self, Z: Samples) -> Asked:
+    def insert(self, X: Samples) -> bool:
+        """The functions stay as they were drawn."""
+        known = np.empty_like(self.keys_)
+        np.put_along_axis(known, self.ids_.astype(np.int64), self.keys_, axis=1)
+        more = self._all_keys(self.reading_.rows(X))
+        tables = self._tables(np.concatenate([known, more], axis=1))
+        training = self._training.with_more(X)
+        self.rows_ = self.reading_.rows(training.X)
+        self._training, (self.starts_, self.ids_, self.keys_) = training, tables
+        return True
+
+    def _ask(self, Z: Samples | None, allowed: np.ndarray | None = None) -> Asked:
         training = self._training
-        return ListedSearch(self, training if Z is None else OrderedRows(Z), training)
+        return ListedSearch(self, training if Z is None else OrderedRows(Z), training, allowed)
 
     # --- tables ----------------------------------------------------------------------------------
 
@@ -296,21 +318,26 @@ class LSHIndex(Index):
         )
         return ids[:total], starts
 
-    def _build(self, n: int) -> None:
-        tables, step = self.n_tables_, max(1, HASHED // (self.n_hashes_ * self.n_tables_))
-        keys = np.empty((tables, n), np.uint32)
-        parts = slices(n, step)
-        found = ordered_map(lambda rows: self.keys(self.rows_[rows]), parts, self.n_jobs)
-        for rows, part in zip(parts, found, strict=True):
-            keys[:, rows] = part
-        self.starts_ = np.empty((tables, _buckets(n) + 1), np.uint32)
-        self.ids_, self.keys_ = np.empty((tables, n), np.int32), np.empty((tables, n), np.uint32)
+    def _all_keys(self, rows: Any) -> np.ndarray:
+        """`keys` of many rows, on all threads."""
+        step = max(1, HASHED // (self.n_hashes_ * self.n_tables_))
+        parts = slices(rows.shape[0], step)
+        return np.concatenate(
+            list(ordered_map(lambda part: self.keys(rows[part]), parts, self.n_jobs)), axis=1
+        )
+
+    def _tables(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the rows of each bucket start, their numbers, and their keys, in each table."""
+        tables, n = keys.shape
+        starts = np.empty((tables, _buckets(n) + 1), np.uint32)
+        ids, sorted_keys = np.empty((tables, n), np.int32), np.empty((tables, n), np.uint32)
 
         def sort(t: slice) -> None:
-            _native.hash_tables(keys[t], self.starts_[t], self.ids_[t], self.keys_[t])
+            _native.hash_tables(keys[t], starts[t], ids[t], sorted_keys[t])
 
         for _ in ordered_map(sort, slices(tables, 1), self.n_jobs):
             pass
+        return starts, ids, sorted_keys
 
     # --- how many --------------------------------------------------------------------------------
 

@@ -139,13 +139,28 @@ class MetricTree(Index):
         self._ranges = np.array(ranges, np.float64).reshape(-1, 2, 2)
         self._halves = np.array(halves, np.int64).reshape(-1, 2)
         self._starts = np.array([*starts, n], np.int64)
-        self._slack = self._rounding(X)
+        self._slack = self._rounding(X, self._ranges)
         return order
 
-    def _rounding(self, X: Samples) -> float:
+    def insert(self, X: Samples) -> bool:
+        """Rows go to the leaf on their side of all divisions, whose ranges grow to hold them."""
+        ranges, starts = self._ranges.copy(), self._starts
+        homes = [
+            self._home(self._to_vantages(X[part]), ranges) for part in slices(X.shape[0], EDGE)
+        ]
+        leaves = len(starts) - 1
+        leaf = np.concatenate([np.repeat(np.arange(leaves), np.diff(starts)), *homes])
+        training = self._training.with_more(X, np.argsort(leaf, kind="stable"))
+        training.prepare(exact_tiles(self.distance_, training.X))
+        slack = self._rounding(training.X, ranges)
+        self._training, self._ranges, self._slack = training, ranges, slack
+        self._starts = np.concatenate(([0], np.cumsum(np.bincount(leaf, minlength=leaves))))
+        return True
+
+    def _rounding(self, X: Samples, ranges: np.ndarray) -> float:
         """The error that distances may have: rounding must not rule rows out."""
         distance, eps = exact_tiles(self.distance_, X), np.finfo(X.dtype).eps
-        largest = self._ranges.max(initial=0)
+        largest = ranges.max(initial=0)
         ratios = distance.exponent == 1 and distance.reads.discrete  # of small integers
         if ratios or isinstance(distance, SummedRows):
             return float(64 * eps * largest)
@@ -188,8 +203,9 @@ class MetricTree(Index):
     def _rows(self, leaf: int) -> slice:
         return slice(int(self._starts[leaf]), int(self._starts[leaf + 1]))
 
-    def _home(self, D: np.ndarray) -> np.ndarray:
-        """The leaf on a query's side of all divisions, from its distances to vantage points."""
+    def _home(self, D: np.ndarray, ranges: np.ndarray | None = None) -> np.ndarray:
+        """The leaf on a query's side of all divisions, from its distances to vantage points; these
+        are put into ``ranges``."""
         if not D.shape[1]:
             return np.zeros(len(D), np.int64)
         place, every = np.zeros(len(D), np.int64), np.arange(len(D))
@@ -198,6 +214,10 @@ class MetricTree(Index):
             far = D[every, node]
             last, first = self._ranges[node, 0, 1], self._ranges[node, 1, 0]
             side = (far - last > first - far).astype(np.int64)
+            if ranges is not None:
+                first, ends = 4 * node[inner] + 2 * side[inner], ranges.reshape(-1)
+                np.minimum.at(ends, first, far[inner])
+                np.maximum.at(ends, first + 1, far[inner])
             place = np.where(inner, self._halves[node, side], place)
         return ~place
 

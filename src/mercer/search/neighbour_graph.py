@@ -17,6 +17,7 @@ from mercer.estimator import estimator
 from mercer.kernels import Kernel
 from mercer.persistence import fields, floats, number, whole
 from mercer.samples import Samples, SamplesLike, check_count, is_number, kind_named
+from mercer.search.brute import kth_distances
 from mercer.search.choose import fit_index
 from mercer.search.index import Index
 
@@ -176,16 +177,8 @@ class NeighbourGraph(BaseEstimator):
             return 1.0
         n, k = self.n_samples_fit_, self.n_neighbors_
         some = np.sort(np.random.default_rng(0).permutation(n)[: int(rows)])
-        brute, _ = fit_index(
-            X, self.distance_, "brute", memory=self.memory, n_jobs=self.n_jobs, bound=True
-        )
-        near, numbers = brute.query(X[some], k + 1)
-        others = numbers != some[:, None]
-        others[others.all(axis=1), -1] = False  # a row with more copies than neighbours
-        farthest = near[others].reshape(-1, k)[:, -1:]
-        # tiles of some distances are rounded otherwise
-        slack = 1 + np.sqrt(np.finfo(near.dtype).eps)
-        return float((self.distances_[some] <= farthest * slack).mean())
+        farthest = kth_distances(X, self.distance_, some, k, self.memory, self.n_jobs)
+        return float((self.distances_[some] <= farthest).mean())
 
     def to_sparse(self, edges: str = "found", *, radius: float = np.inf) -> sp.csr_array:
         """The distances as sparse rows, (n, n); one of length 0 is stored, too.

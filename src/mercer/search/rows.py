@@ -14,7 +14,7 @@ from mercer import _native
 from mercer.distances import Distance
 from mercer.gram import Place
 from mercer.persistence import fields, length_of, offsets, optional, permutation
-from mercer.samples import Samples
+from mercer.samples import Samples, joined
 
 Selection = slice | np.ndarray  # which rows: a slice, or an array of their numbers
 
@@ -44,6 +44,12 @@ class OrderedRows:
 
     def __len__(self) -> int:
         return len(self.order)
+
+    def with_more(self, X: Samples, order: np.ndarray | None = None) -> OrderedRows:
+        """These rows, then encoded rows X that came after them; in an order of both."""
+        both = OrderedRows(joined(self.X, X), order)
+        both.order = np.append(self.order, np.arange(len(self), len(both)))[both.order]
+        return both
 
     def prepare(self, distance: Distance, like: Samples | None = None) -> Any:
         """All rows as the distance reads them. The first call computes this and keeps it."""
@@ -92,6 +98,19 @@ class Copies:
         numbers[self.members] = np.repeat(np.arange(self.count), np.diff(self.starts))
         return numbers
 
+    def only(self, kept: np.ndarray) -> tuple[Copies, np.ndarray]:
+        """Some of the rows, (n,) of bool, and the place of each different row among them: in the
+        order of their first copies, and last those without."""
+        rows, some = np.flatnonzero(kept), object.__new__(Copies)
+        groups = self.numbers[rows]
+        first = np.full(self.count, len(self))
+        np.minimum.at(first, groups, rows)
+        places = np.argsort(np.argsort(first, kind="stable"))
+        some.members = rows[np.argsort(places[groups], kind="stable")]
+        counts = np.bincount(places[groups], minlength=self.count)
+        some.starts = np.concatenate(([0], np.cumsum(counts)))
+        return some, places
+
     def listed(self, groups: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The members of some different rows, ``most`` of each at most, and how many each has."""
         sizes = np.diff(self.starts)[groups]
@@ -105,14 +124,14 @@ class CopiedSearch:
     """A question to an index that holds one of equal rows: they are found where that one is.
 
     ``asked`` is the question to the index, by the queries; or by all different rows, where the
-    training rows ask for their own neighbours.
+    training rows ask for their own neighbours: ``own`` has them then. ``copies`` has the rows that
+    may be neighbours.
     """
 
     def __init__(
-        self, asked: Any, copies: Copies, among_themselves: bool, memory: int | float | str | None
+        self, asked: Any, copies: Copies, own: Copies | None, memory: int | float | str | None
     ):
-        self.asked, self.copies, self.memory = asked, copies, memory
-        self.among_themselves = among_themselves
+        self.asked, self.copies, self.own, self.memory = asked, copies, own, memory
 
     def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest of each query, (n, k): their distances and numbers.
@@ -120,11 +139,11 @@ class CopiedSearch:
         They are copies of the k nearest different rows: each nearer one has a copy that comes
         before.
         """
-        wanted = k + self.among_themselves
-        near, groups = self.asked.nearest(min(wanted, self.copies.count))
-        n = len(self.copies) if self.among_themselves else len(near)
+        wanted, held = k + (self.own is not None), np.diff(self.copies.starts)
+        near, groups = self.asked.nearest(min(wanted, np.count_nonzero(held)))
+        n = len(near) if self.own is None else len(self.own)
         refuse_beyond(n * k, near.dtype, self.memory, f"k={k}")
-        sizes = np.where(groups < 0, 0, np.diff(self.copies.starts)[groups])
+        sizes = np.where(groups < 0, 0, held[groups])
         enough = np.cumsum(np.minimum(sizes, wanted), axis=1) >= wanted
         last = np.where(enough.any(axis=1), enough.argmax(axis=1), -1)[:, None]
         used = (near <= np.take_along_axis(near, last, 1)) & (groups >= 0)
@@ -138,9 +157,9 @@ class CopiedSearch:
                 np.repeat(near[rows][i, j], counts), members.astype(np.int32),
                 np.concatenate(([0], np.cumsum(each))), distances[rows], indices[rows],
             )  # fmt: skip
-        if not self.among_themselves:
+        if self.own is None:
             return distances, indices
-        numbers = self.copies.numbers
+        numbers = self.own.numbers
         distances, indices = distances[numbers], indices[numbers]
         others = indices != np.arange(len(indices))[:, None]
         others[others.all(axis=1), -1] = False  # a row that is not among its own nearest
@@ -151,13 +170,13 @@ class CopiedSearch:
         near, groups, starts = self.asked.within(radius)
         n, queries = len(starts) - 1, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         sizes = np.diff(self.copies.starts)
-        pairs = sizes[groups] * (sizes[queries] if self.among_themselves else 1)
+        pairs = sizes[groups] * (1 if self.own is None else np.diff(self.own.starts)[queries])
         refuse_beyond(3 * int(pairs.sum()), near.dtype, self.memory, f"radius={radius:g}")
         members, counts = self.copies.listed(groups)
         near, queries = np.repeat(near, counts), np.repeat(queries, counts)
-        if self.among_themselves:
-            n = len(self.copies)
-            queries, counts = self.copies.listed(queries)
+        if self.own is not None:
+            n = len(self.own)
+            queries, counts = self.own.listed(queries)
             members, near = np.repeat(members, counts), np.repeat(near, counts)
             others = queries != members
             queries, members, near = queries[others], members[others], near[others]

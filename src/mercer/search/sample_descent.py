@@ -1,6 +1,6 @@
 """A graph of near samples of any kind, found by descent: neighbours under costly distances.
 
-The descent of descent.py, with distances of lists of pairs: natively where the distance has
+The descent of graph.py, with distances of lists of pairs: natively where the distance has
 ``of_pairs``, which gives up on pairs that are too far apart, and otherwise by one row against some.
 New samples walk along the graph, many at a time.
 """
@@ -15,17 +15,23 @@ from numpy.typing import DTypeLike
 from mercer import _native
 from mercer.distances import Distance
 from mercer.estimator import estimator
-from mercer.gram import Place
 from mercer.persistence import fields, whole
-from mercer.samples import Samples, check_count
-from mercer.search.descent import PIVOTS, DescentSearch, Found, Lists, descend, keep_pairs
-from mercer.search.index import Asked, Index
-from mercer.search.rows import OrderedRows, slices
+from mercer.samples import Samples
+from mercer.search.graph import (
+    JOINED,
+    PIVOTS,
+    Found,
+    GraphIndex,
+    Known,
+    Lists,
+    descend,
+    keep_pairs,
+)
+from mercer.search.rows import slices
 from mercer.search.vectors import exact_tiles
 from mercer.threads import ordered_map, raise_if_stopped
 
 PARTITIONS, LEAF = 4, 32  # distances are costly: fewer of them than between vectors
-JOINED = 20  # near rows of each row that are compared, of those that are new and of the others
 STRIP = 2048  # rows whose pairs are listed at a time
 TASK = 2048  # pairs of a task
 ENTRIES = 8  # pivots at which a walk begins
@@ -43,8 +49,8 @@ def in_single(lengths: np.ndarray) -> np.ndarray:
 
 
 @estimator
-@fields(drawn_=whole(_rows), links_=whole(_rows, least=-1, axes=2, length=_rows))
-class SampleDescentIndex(Index):
+@fields(drawn_=whole(_rows))
+class SampleDescentIndex(GraphIndex):
     """An index of samples of any kind that finds most neighbours, by nearest-neighbour descent.
 
     ``algorithm="descent"`` takes it where the distance is none of those of `DescentIndex`. It is
@@ -53,23 +59,11 @@ class SampleDescentIndex(Index):
     Parameters
     ----------
     distance : Distance
-    connectivity : int >= 2, default=16
-        Neighbours of a row in the graph: ask for no more of the training rows. More of them make
-        it more exact, and take longer.
-    expansion : int >= 1, default=64
-        Rows that the walk of a query keeps in view; more find more neighbours and take longer.
-    memory : int, str or None
-        Budget in bytes or as "4GB" for the graph; None means half of what is free.
-    n_jobs : int or None
-        Threads; None means all cores. Results do not depend on it.
 
     Attributes
     ----------
-    distance_ : Distance
-        The distance, bound to the training sample.
-    n_samples_fit_ : int
     n_compared_ : int
-        Pairs of rows whose distance the fit asked for.
+        Pairs of rows whose distance `fit` and `add` asked for.
 
     See Also
     --------
@@ -96,31 +90,39 @@ class SampleDescentIndex(Index):
     (array([[1., 2.]]), array([[1, 0]]))
     """
 
-    distance: Distance
-    connectivity: int = 16
-    expansion: int = 64
-    memory: int | float | str | None = None
-    n_jobs: int | None = None
-
-    exact = False
-    holds_copies_once = True
-
     def arrange(self, X: Samples) -> None:
-        for name, least in (("connectivity", 2), ("expansion", 1)):
-            check_count(name, getattr(self, name), least, optional=False)
-        n = X.shape[0]
+        self.n_compared_ = 0
+        self.drawn_, self.links_, self.far_ = self._descend(X, None)
+
+    def _insert(self, X: Samples) -> None:
+        n, k = len(self._training), self.links_.shape[1] // 2
+        training = self._training.with_more(X)
+        near = self._walked(X, k)
+        i, j = np.nonzero(near >= 0)
+        known = Known(self.links_[:, :k], self.far_, np.stack([n + i, near[i, j]], axis=1))
+        drawn, links, far = self._descend(training.X, known)
+        # walks begin at some of the new rows too, as many as there are of the others
+        some = np.linspace(0, len(drawn) - 1, min(len(drawn), -(-PIVOTS * len(i) // (n * k))))
+        self.drawn_ = np.append(self.drawn_, drawn[np.unique(some.astype(np.int64))])
+        self._training, self.links_, self.far_ = training, links, far
+
+    def _descend(
+        self, X: Samples, known: Known | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pivots among the rows that are new, and what `descend` finds."""
+        n, first = X.shape[0], 0 if known is None else len(known.far)
         k = max(1, min(int(self.connectivity), n - 1))
-        needed = n * (4 * PIVOTS + 8 * PARTITIONS * LEAF + 16 * JOINED + 20 * k)
-        if not (place := Place(self.memory)).holds(needed):
-            place.refuse(needed, f"the graph of {n:,} rows")
+        self._check(n, 4 * PIVOTS + 8 * PARTITIONS * LEAF + 16 * JOINED + 20 * k)
         measure = Measure(self.distance_, X, exact_tiles(self.distance_, X).prepare(X), self.n_jobs)
         asked = measure.ready(X)
-        self.drawn_ = np.sort(np.random.default_rng(0).permutation(n)[:PIVOTS]).astype(np.int32)
-        table = in_single(measure.table(asked, self.drawn_))
+        drawn = np.sort(np.random.default_rng(0).permutation(n - first)[:PIVOTS])
+        table = in_single(measure.table(asked[first:], first + drawn))
 
         def begin(lists: Lists) -> None:
-            for pairs in self._leaves(table):
-                keep_pairs(measured(pairs, lists), lists, self.n_jobs)
+            if known is not None:
+                keep_pairs(measured(known.pairs, lists), lists, self.n_jobs)
+            for pairs in self._leaves(table, drawn):
+                keep_pairs(measured(first + pairs, lists), lists, self.n_jobs)
 
         def join(rows: slice, newer: np.ndarray, older: np.ndarray, lists: Lists) -> Found:
             return measured(_joined(newer[rows], older[rows], n), lists)
@@ -133,12 +135,13 @@ class SampleDescentIndex(Index):
             near = lengths <= limits
             return [(pairs[near].astype(np.int32), in_single(lengths[near]))]
 
-        self.n_compared_ = n * len(self.drawn_)
-        self.links_ = descend(n, k, JOINED, STRIP, begin, join, self.n_jobs)
+        self.n_compared_ += table.size
+        links, far = descend(n, k, STRIP, begin, join, self.n_jobs, known)
+        return (first + drawn).astype(np.int32), links, far
 
-    def _leaves(self, table: np.ndarray) -> Iterable[np.ndarray]:
+    def _leaves(self, table: np.ndarray, drawn: np.ndarray) -> Iterable[np.ndarray]:
         """The pairs of rows that are in one leaf of a partition, for some partitions."""
-        n, apart = len(table), np.ascontiguousarray(table[self.drawn_])
+        n, apart = len(table), np.ascontiguousarray(table[drawn])
         most = 2 * n // (LEAF + 1) + 1
         for seed in range(PARTITIONS):
             order = np.empty(n, np.int32)
@@ -153,7 +156,7 @@ class SampleDescentIndex(Index):
             step = np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later) + 1
             yield np.stack([order[first], order[first + step]], axis=1)
 
-    # --- what a `DescentSearch` asks for ---------------------------------------------------------
+    # --- what a `GraphSearch` asks for ------------------------------------------------------------
 
     @property
     def rows_(self) -> Samples:
@@ -165,24 +168,10 @@ class SampleDescentIndex(Index):
         held = self._training.prepare(exact_tiles(self.distance_, X))
         return Measure(self.distance_, X, held, self.n_jobs)
 
-    def listed(
-        self, rows: Samples, count: int, own: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As that of `DescentIndex`."""
-        k = self.links_.shape[1] // 2
-        if own is not None and count <= k + 1:
-            keys = self.links_[own, :k]
-        else:
-            n, q = len(self._training), rows.shape[0]
-            measure = self.reading_
-            parts = [
-                self._walk(measure, rows[part], count) for part in slices(q, max(1, SEEN // n))
-            ]
-            keys = np.concatenate(parts)
-        kept = keys >= 0
-        if own is not None:
-            kept &= keys != own[:, None]
-        return keys[kept], np.concatenate(([0], np.cumsum(kept.sum(axis=1))))
+    def _walked(self, rows: Samples, count: int) -> np.ndarray:
+        n, q, measure = len(self._training), rows.shape[0], self.reading_
+        parts = [self._walk(measure, rows[part], count) for part in slices(q, max(1, SEEN // n))]
+        return np.concatenate(parts)
 
     def _walk(self, measure: Measure, Z: Samples, count: int) -> np.ndarray:
         """Numbers of near rows of each query, (q, count), -1 where none is known."""
@@ -219,10 +208,6 @@ class SampleDescentIndex(Index):
             ids[active] = np.take_along_axis(keys, order, axis=1)
             closed[active] = np.take_along_axis(shut, order, axis=1)
         return ids[:, :count]
-
-    def _ask(self, Z: Samples | None) -> Asked:
-        training = self._training
-        return DescentSearch(self, training if Z is None else OrderedRows(Z), training)
 
 
 class Measure:

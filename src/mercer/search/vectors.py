@@ -13,6 +13,7 @@ gives the same distances and the same order to the last bit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,6 +135,8 @@ class AllRows(VectorRows):
     """Rows that are all compared with each query."""
 
     divisible = True
+    #: the number of each row, ascending; None: its place
+    numbers: np.ndarray | None = None
 
     def __init__(self, normed: NormedRows):
         self.normed, self.largest = normed, normed.largest
@@ -160,7 +163,17 @@ class AllRows(VectorRows):
         normed = self.normed
         if self.dtype == dtype:
             return self
-        return AllRows(NormedRows(Coordinates(normed.rows.astype(dtype), normed.p, normed.weights)))
+        other = AllRows(
+            NormedRows(Coordinates(normed.rows.astype(dtype), normed.p, normed.weights))
+        )
+        other.numbers = self.numbers
+        return other
+
+    def only(self, kept: np.ndarray) -> AllRows:
+        """Copies of some of the rows, (n,) of bool, which keep their numbers."""
+        normed, other = copy(self.normed), copy(self)
+        normed.rows, other.normed, other.numbers = normed.rows[kept], normed, np.flatnonzero(kept)
+        return other
 
     def order_of(self, queries: np.ndarray) -> np.ndarray | None:
         return None
@@ -169,11 +182,18 @@ class AllRows(VectorRows):
         self, asked: Question, part: slice, distances: np.ndarray, indices: np.ndarray
     ) -> None:
         _native.nearest_rows(*self._read(asked, part), distances, indices)
+        if self.numbers is not None:
+            found = indices < len(self.numbers)
+            indices[found] = self.numbers[indices[found]]
 
     def within(
         self, asked: Question, part: slice, radius: float, found: tuple[np.ndarray, ...]
     ) -> int:
-        return _native.rows_within(*self._read(asked, part), radius, *found)
+        count = _native.rows_within(*self._read(asked, part), radius, *found)
+        if self.numbers is not None:
+            indices = found[1][:count]
+            indices[:] = self.numbers[indices]
+        return count
 
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -183,9 +203,13 @@ class AllRows(VectorRows):
 
     def _read(self, asked: Question, part: slice) -> tuple:
         """The arguments that the native loops begin with."""
-        normed = self.normed
+        normed, own = self.normed, asked.own
+        if self.numbers is not None:  # their places
+            places = np.searchsorted(self.numbers, own)
+            here = np.append(self.numbers, -1)[places] == own
+            own = np.where(here, places, -1)
         training = normed.rows[part], part.start or 0, normed.weights, self.origin, self.features
-        return asked.rows, asked.own, *training, normed.p, asked.safe
+        return asked.rows, own, *training, normed.p, asked.safe
 
 
 class SummedRows(Distance):

@@ -65,7 +65,7 @@ def check_index(
     Notes
     -----
     Of an index that is not ``exact`` the neighbours that it does find are checked, and not how
-    many they are.
+    many they are. A third of the rows is left out by a mask, and then removed.
 
     Examples
     --------
@@ -91,6 +91,7 @@ def check_index(
             radius += 2 * size
             _check_within(index, index.query_radius(queries, radius), D, radius, size)
     _check_questions(index, Z)
+    _check_some(index, Z, others, alone, size)
     _check_files(index, Z, saved, trusted)
 
 
@@ -161,6 +162,32 @@ def _check_questions(index: Index, Z: Any) -> None:
     for radius in (-1.0, np.nan):
         with pytest.raises(ValueError, match=f"radius={radius}"):
             index.query_radius(Z, radius)
+
+
+def _check_some(index: Index, Z: Any, others: np.ndarray, alone: np.ndarray, size: float) -> None:
+    """A mask leaves rows out, and removed rows are gone; the others keep their numbers."""
+    n = index.n_samples_fit_
+    mask = np.arange(n) % 3 > 0
+
+    def check(asking: np.ndarray, where: np.ndarray | None) -> None:
+        for queries, D in ((Z, others), (None, alone[asking])):
+            D, most = np.where(mask, D, np.inf), int(mask.sum()) - (queries is None)
+            for k in sorted({1, most}):
+                _check_nearest(index, *index.query(queries, k, where=where), D, k, size)
+            radius = float(np.median(D[np.isfinite(D)])) + 2 * size
+            found = index.query_radius(queries, radius, where=where)
+            _check_within(index, found, D, radius, size)
+
+    check(np.ones(n, bool), mask)
+    for where in (mask[1:], mask.astype(int)):
+        with pytest.raises(ValueError, match="where is an array of"):
+            index.query(Z, 1, where=where)
+    gone = np.flatnonzero(~mask)
+    assert index.remove(gone) is index, "remove must return the index"
+    check(mask, None)
+    assert_array_equal(index.numbers_, np.flatnonzero(mask), "the others keep their numbers")
+    with pytest.raises(ValueError, match="was removed before"):
+        index.remove(gone)
 
 
 def _check_files(index: Index, Z: Any, saved: bool, trusted: tuple) -> None:

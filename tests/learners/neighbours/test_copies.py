@@ -99,7 +99,7 @@ KINDS = {
 @pytest.mark.parametrize("k", [1, 3, 60])
 def test_copies_of_any_kind_come_in_the_order_of_their_indices(kind, k):
     distance, X = KINDS[kind]
-    index = MetricTree(distance).fit(X[:150]).append(X[150:])
+    index = MetricTree(distance).fit(X[:150]).add(X[150:])
     assert index._copies is not None
     D = distance(X)
     for Z, rows in ((None, range(200)), (X[7:9], (7, 8))):
@@ -129,9 +129,9 @@ def test_copies_stay_in_files_and_are_told_by_all_of_a_sample(tmp_path):
 def test_an_index_that_is_not_arranged_anew_keeps_its_rows(monkeypatch):
     index = MetricTree(Edit()).fit(WORDS)
     before = index.query(k=9)
-    monkeypatch.setattr(MetricTree, "_rounding", lambda self, X: 1 / 0)
+    monkeypatch.setattr(MetricTree, "_rounding", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        index.append(["abcabc"] * 3)
+        index.add(["abcabc"] * 3)
     assert len(index._copies) == 200
     assert len(index.query(k=9)[0]) == len(before[0])
 
