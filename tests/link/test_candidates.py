@@ -41,6 +41,24 @@ def test_simulated_matches_of_a_column_do_not_depend_on_other_columns():
     assert abs(np.corrcoef(once)[np.triu_indices(4, 1)]).max() < 0.25  # and not the same ones
 
 
+def test_a_pass_finds_at_most_the_share_of_records_that_it_reaches():
+    """However many pairs it has for each record of the smaller table."""
+    A, B, _ = tables()
+    given = [ReadTable.of(A), ReadTable.of(B)]
+    read = [LinkColumn("last_name", "last_name", "name", [""])]
+    coded = Records.read(given, read, {}, 1, known=True).columns
+    views = Views(coded, 50, lambda k: coded[k].kind.views(coded[k]))
+    one, smaller = ((0, "="),), min(len(A), len(B))
+    drawn, share = np.arange(len(A)).repeat(10), 0.6
+    few, all_of_them, many = (
+        simulated(views, {one: (int(part * smaller), share)}, drawn, np.zeros(len(drawn)))
+        for part in (1 / 8, 1 / 4, 4)
+    )
+    assert abs(few.mean() - share / 2) < 0.05
+    assert abs(many.mean() - share) < 0.05
+    assert np.array_equal(many, all_of_them)
+
+
 def test_passes_cost_no_more_pairs_than_are_allowed():
     A, B, _ = tables()
     with warnings.catch_warnings():

@@ -180,6 +180,21 @@ def test_files_that_no_task_can_have_made_are_made_again(name, change, tmp_path,
         assert_array_equal(after[key], array)
 
 
+def test_only_files_that_are_used_are_read(tmp_path, monkeypatch):
+    """Of a linkage that is done: the passes, and what they have found."""
+    A, B, _ = tables(200)
+    whole = RecordLinkage().fit(A, B, work=tmp_path)
+    load, read = stages.load_arrays, set()
+
+    def noted(path, *names):
+        read.add(path.name)
+        return load(path, *names)
+
+    monkeypatch.setattr(stages, "load_arrays", noted)
+    equal(RecordLinkage().fit(A, B, work=tmp_path), whole)
+    assert {name.partition("-")[0] for name in read} == {"passes.npz", "crowded.npz", "levels"}
+
+
 @pytest.mark.parametrize("cleans", ["damaged", "others", "forget"])
 def test_two_processes_clean_one_folder(cleans, tmp_path, monkeypatch):
     """Another process removes each file between a look and what follows it."""
@@ -199,7 +214,8 @@ def test_two_processes_clean_one_folder(cleans, tmp_path, monkeypatch):
     monkeypatch.setattr(stages, "load_arrays", other_first)
     monkeypatch.setattr(Path, "unlink", other_too)
     if cleans == "damaged":
-        kept.remove_damaged(lambda *_: True)
+        kept.unchecked = {path.name for path in tmp_path.iterdir()}  # as of an earlier process
+        assert not any(kept.done("levels", k, lambda *_: True) for k in range(3))
     elif cleans == "others":
         stages.Kept(tmp_path, {"other": 1})
     else:

@@ -2,12 +2,13 @@
 
 import random
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mercer.persistence import load_arrays, save_arrays
+from mercer.persistence import load_arrays, save_arrays, tasks
 from mercer.persistence.tasks import StagedTasks, nothing
 
 
@@ -65,3 +66,37 @@ def test_a_try_waits_for_files_of_other_machines():
     late = Late()
     late.perform_all("stage", range(1))
     assert late.asked == [[0]]
+
+
+class Shared(StagedTasks):
+    """Tasks that other processes do, each some looks after the one before."""
+
+    tell = nothing
+    said: ClassVar = {"stage": "Counting"}
+
+    def __init__(self, task, looks):
+        self.task, self.looks, self.made = task, looks, set()
+
+    def _stage(self, number=None):
+        self.made.add(number)
+
+    def done(self, stage, number=None):
+        self.looks -= 1
+        if self.looks <= 0:
+            self.made |= {None, *range(6)}
+        return number in self.made
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize(("silent", "again", "times"), [(60, 0, 0), (0, 60, 1), (0, 0, 2)])
+def test_a_process_that_waits_says_for_whom(silent, again, times, single, monkeypatch, caplog):
+    for name, value in (("SILENT", silent), ("AGAIN", again), ("PAUSE", 0.0)):
+        monkeypatch.setattr(tasks, name, value)
+    shared = Shared((1, 3), 3 if single else 15)  # after two looks at what is left
+    if single:
+        shared.perform_one("stage")
+        words = "Waiting for others: Counting, 0 of 1 done; the rest is of process 1 of 3."
+    else:
+        shared.perform_all("stage", range(6))
+        words = "Waiting for others: Counting, 2 of 6 done; the rest is of process 1, 3 of 3."
+    assert caplog.messages == [words] * times

@@ -27,7 +27,7 @@ from mercer.cli.executors import mapped_by
 from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.options import check_paths
 from mercer.cli.search_options import DedupOptions
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import Terminal, hush, line
 from mercer.dedup import (
     CorpusIndex,
     Rules,
@@ -66,6 +66,7 @@ def deduplicate(options: DedupOptions, formats: list[Format], earlier: list[Form
     rules = Rules(options.threshold, options.most_kept)
     prefer = options.keep if options.keep in ("first", "longest") else "value"
     screen = Terminal(quiet=options.quiet or options.json)
+    hush(options.quiet)
     with _bars(options.quiet) as bars, _work_folder(options, plan) as folder:
         corpus = FileCorpus(
             [*earlier, *formats], len(earlier), options.malformed == "skip", bars.tell

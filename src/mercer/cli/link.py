@@ -25,7 +25,7 @@ from mercer.cli.map import told
 from mercer.cli.options import check_paths
 from mercer.cli.predict import write_frames
 from mercer.cli.tables import Tables
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import Terminal, hush, line
 from mercer.persistence import written_whole
 from mercer.tables import ReadTable, level_texts, read_columns
 
@@ -42,6 +42,7 @@ def link_tables(options: LinkOptions) -> int:
     """Run the command; returns its exit code."""
     options.check()
     screen = Terminal(quiet=options.quiet or options.json)
+    hush(options.quiet)
     given = [path for path in (options.left, options.right) if path is not None]
     tables = [Tables([path], options.read.reading()) for path in given]
     check_paths(

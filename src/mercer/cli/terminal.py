@@ -8,6 +8,7 @@ printed then, and the work goes on.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from contextlib import suppress
@@ -37,6 +38,11 @@ def line(*parts: str | tuple[str, str]) -> Text:
     """A line of texts, some with a style: ``line("Winner: ", (name, "bold"))``."""
     pairs = [(part, "") if isinstance(part, str) else part for part in parts]
     return Text.assemble(*((visible(text), style) for text, style in pairs))
+
+
+def hush(quiet: bool) -> None:
+    """Keep the log of the library, which is written to standard error, from a quiet command."""
+    logging.getLogger("mercer").setLevel(logging.ERROR if quiet else logging.NOTSET)
 
 
 def open_streams() -> None:

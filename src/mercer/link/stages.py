@@ -24,7 +24,7 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -56,6 +56,7 @@ from mercer.threads import ordered_map, raise_if_stopped
 SHARD = 2**17  # left records of a shard
 DOUBLES = 8  # tasks of the stage of this name
 PLAN = "plan.json"
+Fits = Callable[[str, int, dict[str, np.ndarray]], bool]  # of a stage, a task and what it made
 STAGE = re.compile(r"(columns|views|doubles|passes|found|crowded|levels)(-\d{5})?\.npz")
 
 
@@ -70,6 +71,7 @@ class Kept:
     ):
         self.folder = None if folder is None else Path(folder).absolute()
         self.known: dict[str, dict[str, np.ndarray]] = {}
+        self.unchecked: set[str] = set()  # files of earlier processes
         # other processes never take one job for another
         self.plan = text = json.dumps((plan or {}) | {"shard": SHARD}, sort_keys=True)
         if self.folder is None:
@@ -91,13 +93,28 @@ class Kept:
                     "Give another folder, or remove this one."
                 )
             _remove_ours(self.folder)
+        else:
+            self.unchecked = set(there)
         if not path.exists():
             write_whole(path, text.encode())
 
-    def done(self, stage: str, number: int | None = None) -> bool:
-        """Whether a task was done."""
+    def done(self, stage: str, number: int | None, fits: Fits) -> bool:
+        """Whether a task was done. A file of an earlier process that is damaged, or does not
+        ``fit``, is removed when it is asked for, and made again."""
         name = _name_of(stage, number)
-        return name in self.known if self.folder is None else (self.folder / name).exists()
+        if self.folder is None:
+            return name in self.known
+        path = self.folder / name
+        if name in self.unchecked:
+            with suppress(FileNotFoundError):  # another process has removed it
+                try:
+                    right = fits(stage, number or 0, load_arrays(path))
+                except (ValueError, LookupError, TypeError):
+                    right = False
+                if not right:
+                    path.unlink()
+            self.unchecked.discard(name)
+        return path.exists()
 
     def put(self, stage: str, number: int | None = None, **arrays: np.ndarray) -> None:
         """Keep what a task has made."""
@@ -115,21 +132,6 @@ class Kept:
     def free(self, stage: str) -> None:
         """Forget a stage that is needed no more, if it is in memory."""
         self.known = {n: found for n, found in self.known.items() if not n.startswith(stage)}
-
-    def remove_damaged(self, fits: Callable[[str, int, dict[str, np.ndarray]], bool]) -> None:
-        """Remove files that are damaged, or do not ``fit``: they are made again."""
-        for path in [] if self.folder is None else sorted(self.folder.iterdir()):
-            match = STAGE.fullmatch(path.name)
-            if match is None:
-                continue
-            try:
-                right = fits(match[1], int((match[2] or "-0")[1:]), load_arrays(path))
-            except FileNotFoundError:  # another process has removed it
-                continue
-            except (ValueError, LookupError, TypeError):
-                right = False
-            if not right:
-                path.unlink(missing_ok=True)
 
 
 def _name_of(stage: str, number: int | None) -> str:
@@ -191,6 +193,12 @@ class LinkStages(StagedTasks):
     size of the largest block, ``per_record`` how many pairs are compared for each record.
     """
 
+    said: ClassVar = {
+        "columns": "Writing columns", "views": "Counting shared values",
+        "doubles": "Counting shared pairs of values", "passes": "Choosing passes",
+        "found": "Finding pairs", "crowded": "Counting records in large blocks only",
+        "levels": "Comparing pairs",
+    }  # fmt: skip
     #: of other processes: the columns, and those of samples, which cannot be written without pickle
     specs: list[dict[str, Any]]
     samples: dict[str, Coded]
@@ -221,7 +229,6 @@ class LinkStages(StagedTasks):
     def run(self, mapped: Mapped | None = None) -> Candidates:
         """Do the remaining tasks; ``mapped`` runs them in other processes."""
         self.mapped = mapped
-        self.kept.remove_damaged(self._fits)
         shards = range(len(self.bounds) - 1)
         if mapped is not None:
             self.perform_here("columns", self.columns)
@@ -253,7 +260,7 @@ class LinkStages(StagedTasks):
     # --- tasks ------------------------------------------------------------------------------------
 
     def done(self, stage: str, number: int | None = None) -> bool:
-        return self.kept.done(stage, number)
+        return self.kept.done(stage, number, self._fits)
 
     def alone(self) -> LinkStages:
         alone = super().alone()

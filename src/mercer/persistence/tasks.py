@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import io
+import logging
 import pickle
 import time
 from abc import ABC, abstractmethod
@@ -27,6 +28,8 @@ from mercer.persistence.whole_files import write_whole
 PAUSE = 0.2  # seconds between two looks for what another process is to write
 LATE = 3.0  # seconds after which a shared file system shows what was written
 TRIES = 3  # of tasks whose process has died
+SILENT, AGAIN = 5.0, 60.0  # seconds after which a process says first, and again, that it waits
+LOG = logging.getLogger("mercer")
 
 Mapped = Callable[[Callable[[int], None], Iterable[int]], Iterable[None]]
 
@@ -94,17 +97,28 @@ class StagedTasks(ABC):
                 raise RuntimeError(f"{len(left)} tasks of the stage {stage!r} were not done.")
             return
         self.perform_here(stage, numbers[self.task[0] :: self.task[1]])
-        while missing := self._left(stage, numbers):
-            self.tell(f"Waiting for others: {said}", len(numbers) - len(missing), len(numbers))
-            time.sleep(PAUSE)
+        self._wait(stage, numbers, lambda: self._left(stage, numbers))
 
     def perform_one(self, stage: str) -> None:
         """Do a task that is single, in the first process; the others wait for it."""
         if self.task[0] == 0 and not self.done(stage):
             self.tell(self._words(stage), 0, 1)
             getattr(self, f"_{stage}")()
-        while not self.done(stage):
-            self.tell(f"Waiting for others: {self._words(stage)}", 0, 1)
+        self._wait(stage, range(1), lambda: [] if self.done(stage) else [0])
+
+    def _wait(self, stage: str, numbers: range, left: Callable[[], list[int]]) -> None:
+        """Wait for tasks of other processes; the log says for which ones, if that takes long."""
+        said, due = f"Waiting for others: {self._words(stage)}", time.monotonic() + SILENT
+        while missing := left():
+            done, count = len(numbers) - len(missing), self.task[1]
+            self.tell(said, done, len(numbers))
+            if time.monotonic() >= due:
+                others = sorted({numbers.index(k) % count + 1 for k in missing})
+                LOG.warning(
+                    "%s, %d of %d done; the rest is of process %s of %d.", said, done, len(numbers),
+                    ", ".join(map(str, others)), count,
+                )  # fmt: skip
+                due = time.monotonic() + AGAIN
             time.sleep(PAUSE)
 
     def _left(self, stage: str, numbers: Iterable[int]) -> list[int]:
