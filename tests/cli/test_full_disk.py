@@ -138,7 +138,7 @@ def test_an_index_of_documents_on_a_full_disk(folder):
 
 def test_a_checkpoint_on_a_full_disk(folder, monkeypatch):
     """The fit ends with the error of the system, and the last checkpoint is whole."""
-    monkeypatch.setattr("mercer.learners.additive.regressor.BIN_ROWS", 20)
+    monkeypatch.setattr("mercer.learners.additive.in_parts.AdditiveParts.block", 20)
     kept = []
 
     def parts():

@@ -17,6 +17,7 @@ from mercer import (
     SVC,
     AdditiveClassifier,
     AdditiveRegressor,
+    Chunks,
     KernelRidge,
     KernelRidgeClassifier,
     KernelSearchCV,
@@ -129,6 +130,19 @@ def test_ridge_is_that_of_all_rows(place, learner, targets, weights):
         assert_array_equal(found.centres_, whole.centres_)
         std = whole.predict(X[:20], return_std=True)[1]
         assert_allclose(found.predict(X[:20], return_std=True)[1], std, atol=1e-8)
+
+
+@pytest.mark.parametrize(("learner", "targets"), [(RIDGE, y), (CLASSES, LABELS)])
+def test_the_penalty_of_a_stream_is_found(learner, targets):
+    """By generalised cross-validation, which needs the sums alone."""
+    learner = clone(learner).set_params(alpha="auto")
+    weights = WEIGHTS + 1  # rows of weight 0 have no number in parts
+    found = Distributed(learner, ThreadEngine(2)).fit(*rows_and(targets, weights)).to_local()
+    streamed = clone(learner).fit_chunks(Chunks(X, targets, weights=weights))
+    method = "decision_function" if hasattr(streamed, "classes_") else "predict"
+    assert_array_equal(found.centres_, streamed.centres_)
+    assert_allclose(found.alpha_, streamed.alpha_, rtol=1e-12)
+    assert_allclose(getattr(found, method)(X), getattr(streamed, method)(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -417,7 +431,6 @@ def test_rows_that_do_not_fit_together(given, words):
 @pytest.mark.parametrize(
     ("learner", "error", "words"),
     [(SVC(), TypeError, "SVC cannot be fitted to rows in partitions"),
-     (KernelRidge("auto", kernel="rbf"), ValueError, 'alpha="auto"'),
      (KernelRidge(kernel="rbf", solver="cholesky"), ValueError, 'solver="low_rank"'),
      (KernelRidge(kernel="sigmoid", gamma=1.0), ValueError, "positive semidefinite"),
      (AdditiveRegressor(pairs=[(0, 9)]), ValueError, "pairs has"),

@@ -2,9 +2,12 @@
 and version alone, and says what is another one."""
 
 import inspect
+import io
 import json
+import re
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -65,16 +68,11 @@ class Cut(Exception):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    import mercer.learners.additive.classifier as classes
-    import mercer.learners.additive.regressor as numbers
-    from mercer.learners.margin import linear_support_vectors
-    from mercer.learners.ridge import in_parts, logistic
-    from mercer.learners.spectral import pca_solvers
+    from mercer.learners.additive.in_parts import AdditiveParts
+    from mercer.streams import IncrementalFit
 
-    for module in (linear_support_vectors, in_parts, logistic, pca_solvers):
-        monkeypatch.setattr(module, "BLOCK", AT["rows"])
-    for module in (classes, numbers):
-        monkeypatch.setattr(module, "BIN_ROWS", AT["rows"])
+    for kind in (IncrementalFit, AdditiveParts):
+        monkeypatch.setattr(kind, "block", AT["rows"])
 
 
 def cut_fit(name, path, monkeypatch, rows=X, targets=None, weights=None):
@@ -166,6 +164,26 @@ def test_another_parameter_or_version_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.setattr(mercer, "__version__", "9.9")
     with pytest.raises(ValueError, match=r"was written by Mercer 0.*, and this is 9\.9"):
         clone(model).fit_chunks(Chunks(X, targets), tmp_path / "c")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sums_of_another_version_are_refused(name, tmp_path, monkeypatch):
+    """Of a class that is known, but stands for something else, and of one that is no more."""
+    model, targets, _ = CASES[name]
+    path = tmp_path / "c"
+    cut_fit(name, path, monkeypatch)
+    saved = mercer.load(path)
+    content, kind = path.read_bytes(), type(saved.sums).__name__.encode()
+    said = rf"checkpoint='{re.escape(str(path))}' .* version of Mercer.*emove .* to begin anew\."
+    saved.sums = saved.sums.learner
+    mercer.save(saved, path)
+    with pytest.raises(ValueError, match=said):
+        clone(model).fit_chunks(Chunks(X, targets), path)
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(path, "w") as new:
+        for member in old.namelist():
+            new.writestr(member, old.read(member).replace(kind, b"OldSums"))
+    with pytest.raises(ValueError, match=said):
+        clone(model).fit_chunks(Chunks(X, targets), path)
 
 
 def test_large_parameters_are_compared_to_the_last_bit(tmp_path, monkeypatch):

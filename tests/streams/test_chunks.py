@@ -14,6 +14,7 @@ from pyarrow import dataset, ipc, parquet
 
 from mercer import Chunks
 from mercer.streams import draw_rows, join_rows
+from mercer.streams.chunks import Position
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(100, 3)), np.arange(100.0)
@@ -107,8 +108,7 @@ def test_blocks_do_not_depend_on_the_chunks(size):
 
 def test_blocks_go_on_from_a_position():
     chunks = Chunks(X, y, rows=9)
-    chunks.remember(None)
-    blocks = list(chunks.blocks(20))
+    blocks = list(chunks.blocks(20, begin=Position()))
     rest = list(chunks.blocks(20, begin=blocks[1][1]))
     assert [block.start for block, _ in rest] == [40, 60, 80]
     assert_array_equal(rest[0][0].X, X[40:60])

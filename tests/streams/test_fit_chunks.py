@@ -56,17 +56,14 @@ WAYS = [[600], [100] * 6, [1, 0, 298, 301], [249, 1, 1, 349]]
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    import mercer.learners.additive.classifier as classes
     import mercer.learners.additive.regressor as numbers
-    from mercer.learners.ridge import in_parts
-    from mercer.learners.spectral import pca_solvers
-    from mercer.streams import chunks
+    from mercer.learners.additive.in_parts import AdditiveParts
+    from mercer.streams import IncrementalFit, chunks
 
     monkeypatch.setattr(chunks, "BLOCK", 70)
     monkeypatch.setattr(numbers, "BIN_ROWS", 250)
-    monkeypatch.setattr(classes, "BIN_ROWS", 250)
-    monkeypatch.setattr(in_parts, "BLOCK", 90)
-    monkeypatch.setattr(pca_solvers, "BLOCK", 90)
+    monkeypatch.setattr(AdditiveParts, "block", 250)
+    monkeypatch.setattr(IncrementalFit, "block", 90)
 
 
 def outputs(model, rows=X):
@@ -310,9 +307,9 @@ def test_a_file_that_changed_since_the_checkpoint_is_refused(tmp_path):
 KILLED = """
 import sys, time
 import numpy as np
-import mercer.learners.ridge.in_parts as chunked
 from mercer import Checkpoint, Chunks, KernelRidge
-chunked.BLOCK = 90
+from mercer.streams import IncrementalFit
+IncrementalFit.block = 90
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (600, 4))
 y = np.sin(3 * X[:, 0])

@@ -38,11 +38,7 @@ WAYS = [[300], [100] * 3, [1, 0, 148, 151], [249, 1, 1, 49]]
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    from mercer.learners.margin import linear_support_vectors
-    from mercer.learners.ridge import logistic
-
-    monkeypatch.setattr(linear_support_vectors, "BLOCK", 90)
-    monkeypatch.setattr(logistic, "BLOCK", 90)
+    monkeypatch.setattr("mercer.streams.IncrementalFit.block", 90)
 
 
 def outputs(model, rows=X):
@@ -130,7 +126,7 @@ def test_a_fit_goes_on_after_it_was_cut(name, reading, tmp_path):
 
     with pytest.raises(Cut):
         clone(model).fit_chunks(Chunks(failing), Checkpoint(path, 0))
-    assert path.exists() == (reading > 1 or name.startswith("Kernel"))
+    assert path.exists()
     again = clone(model).fit_chunks(Chunks(parts), Checkpoint(path, 0))
     assert not path.exists()
     assert_array_equal(outputs(again), outputs(whole))
@@ -218,11 +214,13 @@ def test_linear_passes_find_what_the_solver_in_memory_finds(one_sided, C):
             target[rows], bounds, squared=True, one_sided=one_sided, epsilon=0.1 * (not one_sided)
         )
 
-    def read():
+    solver, machines, results = LinearPasses(1e-9), [PassedMachine(5)], None
+    while results is None:
+        (total,) = solver.empty(machines)
         for rows in (slice(0, 7), slice(7, 300)):
-            yield LinearRows(X[rows], 1.0), [dual(rows)]
-
-    (found,) = LinearPasses(1e-9).solve(read, [PassedMachine(5)])
+            total.add(LinearRows(X[rows], 1.0), dual(rows))
+        results = solver.finish(machines, [total])
+    (found,) = results
     whole = LinearSolver(tol=1e-9).solve(LinearRows(X, 1.0), dual(slice(None)))
     assert found.converged
     assert found.iterations < 30
@@ -233,9 +231,11 @@ def test_linear_passes_find_what_the_solver_in_memory_finds(one_sided, C):
 def test_logistic_passes_without_intercept_and_from_far():
     F = np.column_stack([X, 1e3 * X[:, :1]])
     Y = (THREE[:, None] == np.array(["a", "b", "c"])).astype(float)
-    result = LogisticPasses(1e-3, fit_intercept=False).solve(
-        lambda: [(F, Y, None)], LogisticProgress(5, 3)
-    )
+    solver, at, result = LogisticPasses(1e-3, fit_intercept=False), LogisticProgress(5, 3), None
+    while result is None:
+        total = solver.empty(at)
+        total.add(F, Y, None)
+        result = solver.finish(at, total)
     assert result.converged
     assert_array_equal(result.intercept, np.zeros(3))
     p = np.exp(F @ result.coef)

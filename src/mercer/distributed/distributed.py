@@ -147,7 +147,7 @@ class Distributed(MetaEstimatorMixin, BaseEstimator):
         """Features of the rows of X, likewise."""
         return self._answers("transform", X)
 
-    def score(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of a classifier, or R² of a regression, over the rows of X."""
         found, y, w = Rows(self.predict(X), y, sample_weight).gathered()
         measure = accuracy_score if is_classifier(self._local) else r2_score
@@ -202,4 +202,5 @@ def _answered(block: Any, given: tuple[Any, str]) -> np.ndarray:
 
 
 def _found(part: Partition, given: tuple[Any, str]) -> list[np.ndarray]:
-    return [named(part, lambda: _answered(part.X, given))]
+    with named(part):
+        return [_answered(part.X, given)]

@@ -12,6 +12,7 @@ process, cut into partitions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial, singledispatch
 from operator import add
@@ -29,12 +30,13 @@ from mercer.learners.base import (
     KernelLearner,
     PartFit,
     join_rows,
+    require_targets,
     solver_name,
     take_rows,
 )
 from mercer.samples import Samples, check_format
 from mercer.selection.grid import KernelSearchCV, SearchTask, Tried, try_task
-from mercer.streams import count_rows, plain_form
+from mercer.streams import count_rows, plain_form, told
 
 FEWEST, MOST = 4096, 2**18  # rows of a partition of an array that lies here
 
@@ -316,9 +318,7 @@ def _iterates(learner: object) -> bool:
 
 def fit_in_parts(fit: PartFit, engine: Engine, rows: Rows) -> Any:
     """The learner of a `PartFit`, by three reductions over the partitions."""
-    if rows.y is None:
-        name = type(fit.learner).__name__
-        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    require_targets(rows.y, type(fit.learner).__name__)
     light = engine.put(rows.sources(engine, skip=not fit.surveys_samples(rows.numbers)))
     parts = engine.put(rows.sources(engine))
     found = engine.reduce(added, engine.map(_surveyed, light, engine.broadcast(fit)))
@@ -332,9 +332,13 @@ def fit_in_parts(fit: PartFit, engine: Engine, rows: Rows) -> Any:
     some = [wanted[slice(*np.searchsorted(wanted, starts[i : i + 2]))] - a
             for i, a in enumerate(starts[:-1])]  # fmt: skip
     taken = engine.reduce(joined, engine.map(_taken, parts, engine.broadcast(some)))
-    fit.begin(survey, taken.X, taken.y, taken.weights)
-    sums = engine.reduce(added, engine.map(_summed, parts, engine.broadcast(fit)))
-    return fit.finish(sums[1])
+    learner = None
+    with np.errstate(all="ignore"):
+        fit.begin(survey, taken.X, taken.y, taken.weights)
+        while learner is None:
+            sums = engine.reduce(added, engine.map(_summed, parts, engine.broadcast(fit)))
+            learner = fit.finish(sums[1])
+    return learner
 
 
 def added(a: tuple[list, Any], b: tuple[list, Any]) -> tuple[list, Any]:
@@ -365,21 +369,17 @@ def _columns(X: Any) -> Any:
     return list(X.columns)[:20] if hasattr(X, "columns") else np.shape(X)[1:]
 
 
-def named(part: Partition, work: Callable[[], Any]) -> Any:
-    """The result of ``work``; its errors name the partition."""
-    try:
-        return work()
-    except (ValueError, TypeError) as error:
-        if type(error) not in (ValueError, TypeError):
-            raise
-        raise type(error)(f"partition {part.number}, from 0: {error}") from error
+def named(part: Partition) -> AbstractContextManager[None]:
+    """Errors inside this context name the partition."""
+    return told(f"partition {part.number}, from 0")
 
 
 def _surveyed(part: Partition, fit: PartFit) -> tuple[list, Any]:
     rows = kept(part)
     if rows is None:
         return [0], None
-    found = named(part, lambda: fit.survey(rows.X, rows.y, rows.weights))
+    with named(part):
+        found = fit.survey(rows.X, rows.y, rows.weights)
     return [found.rows], found
 
 
@@ -398,7 +398,8 @@ def _summed(part: Partition, fit: PartFit) -> tuple[list, Any]:
     rows = kept(part)
     if rows is None:
         return [], None
-    return [], named(part, lambda: fit.sums(rows.X, rows.y, rows.weights))
+    with named(part), np.errstate(all="ignore"):
+        return [], fit.sums(rows.X, rows.y, rows.weights)
 
 
 # --- with products elsewhere ---------------------------------------------------------------------

@@ -1,20 +1,30 @@
-"""Files from which a killed fit in chunks continues, to the same last bit."""
+"""A fit to rows that come in parts, and files from which a killed one continues, to the last bit.
+
+`IncrementalFit` is what a learner knows of the rows that it has read: it adds parts, and finishes.
+`fit_stream` is the loop of all such fits. It reads the parts in turn, says where an error is, ends
+at Ctrl-C, and writes checkpoints.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from numpy.typing import ArrayLike
 
 import mercer
-from mercer.persistence import fields, load, save
-from mercer.samples import is_number
-from mercer.streams.chunks import Chunk, Chunks, Position
+from mercer.persistence import ModelFileError, fields, load, save
+from mercer.samples import SamplesLike, is_number
+from mercer.streams.chunks import Chunks, Position, as_chunks
 from mercer.streams.kept_rows import same_value
-from mercer.threads import forget
+from mercer.streams.sources import told
+from mercer.threads import forget, raise_if_stopped
 
 FREE = ("memory", "n_jobs", "verbose")  # parameters that may differ when a fit goes on
 
@@ -51,6 +61,81 @@ class Checkpoint:
 
 
 @fields()
+class IncrementalFit(ABC):
+    """A fit to rows that come in parts. Abstract: `empty`, `add` and `finish`.
+
+    A reading of all rows is `empty`, then `add` for each part, and `finish`, which may ask for one
+    more. Files hold it without its learner, which they hold themselves.
+
+    Attributes
+    ----------
+    learner : estimator
+    total : object or None
+        What the rows of this reading of a stream have become.
+    block : int
+        Rows of a part of a stream.
+    missing : bool
+        Whether X may have NaN.
+    between : bool
+        Whether checkpoints are written between two readings alone, for ``total`` is large.
+    """
+
+    block: ClassVar[int] = 2**13
+    missing: ClassVar[bool] = False
+    between: ClassVar[bool] = False
+    total: Any = None
+
+    def __init__(self, learner: Any):
+        self.learner = learner
+
+    def open(self, chunks: Chunks) -> None:
+        """Before the first reading of a stream: learn from its rows what others are added by."""
+        forget(self.learner)
+
+    @abstractmethod
+    def empty(self) -> Any:
+        """What no rows become."""
+
+    @abstractmethod
+    def add(
+        self, total: Any, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> None:
+        """Add raw samples with targets, and weights > 0, to what others have become."""
+
+    @abstractmethod
+    def finish(self, total: Any) -> Any:
+        """The fitted learner, when all rows were added; None if they must be read again."""
+
+
+def fit_stream(fit: IncrementalFit, chunks: Any, checkpoint: Any = None) -> Any:
+    """Fit to a stream, or to the rest of it if there is a checkpoint; returns the learner."""
+    chunks = as_chunks(chunks)
+    keeper = _Keeper(checkpoint, fit.learner, chunks)
+    known = keeper.load(type(fit))
+    if known is None:
+        fit.open(chunks)
+    else:
+        fit = known
+    within = keeper.checkpoint is not None and not fit.between
+    while True:
+        keeper.offer(fit)
+        fit.total = fit.empty() if fit.total is None else fit.total
+        begin = keeper.position if within else None
+        for block, reached in chunks.blocks(fit.block, missing=fit.missing, begin=begin):
+            raise_if_stopped()
+            with told(f"the block from row {block.start:,} of the stream"):
+                fit.add(fit.total, block.X, block.y, block.weights)
+            if within:
+                keeper.position = reached
+                keeper.offer(fit)
+        learner = fit.finish(fit.total)
+        if learner is not None:
+            keeper.done()
+            return learner
+        fit.total, keeper.position = None, Position()
+
+
+@fields()
 class Saved:
     """The content of the file of a checkpoint.
 
@@ -58,7 +143,7 @@ class Saved:
     ----------
     learner : estimator
         It is saved as far as it is fitted.
-    sums : object
+    sums : IncrementalFit
         What the rows up to now have become.
     rows, digest : int, dict
         How far the stream was read.
@@ -70,6 +155,8 @@ class Saved:
         The version of Mercer that has written it.
     """
 
+    learner: Any
+    sums: IncrementalFit
     rows: int
     digest: dict
     all_rows: int
@@ -78,29 +165,22 @@ class Saved:
 
     def __init__(
         self,
-        learner: Any,
-        sums: object,
+        fit: IncrementalFit,
         position: Position,
         contents: Position | None,
         stamp: tuple,
     ):
         whole = Position() if contents is None else contents
-        self.learner, self.sums = learner, sums
+        self.learner, self.sums = fit.learner, copy(fit)
+        self.sums.learner = None
         self.rows, self.digest = position.rows, dict(position.digest)
         self.all_rows, self.all_digest = whole.rows, dict(whole.digest)
         self.stamp = [list(each) for each in stamp]
         self.version = mercer.__version__
 
 
-class Keeper:
-    """Reads a stream in blocks for a learner, from its checkpoint on, and writes checkpoints.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint, path or None
-    learner : estimator
-    chunks : Chunks
-    """
+class _Keeper:
+    """Loads the checkpoint of a fit to a stream, and writes it."""
 
     def __init__(self, checkpoint: Checkpoint | None, learner: Any, chunks: Chunks):
         if checkpoint is None or isinstance(checkpoint, Checkpoint):
@@ -121,8 +201,8 @@ class Keeper:
             chunks.remember(None)
         self._written = time.monotonic()
 
-    def load(self) -> Any:
-        """The sums of an interrupted fit, or None; restores the learner of that fit.
+    def load(self, kind: type[IncrementalFit]) -> IncrementalFit | None:
+        """An interrupted fit of this kind, or None; restores the learner of that fit.
 
         Raises
         ------
@@ -133,7 +213,13 @@ class Keeper:
         if self.checkpoint is None or not Path(self.checkpoint.path).exists():
             return None
         path = str(self.checkpoint.path)
-        saved = load(path, trusted=self.checkpoint.trusted)
+        try:
+            saved = load(path, trusted=self.checkpoint.trusted)
+        except ModelFileError as error:
+            raise ModelFileError(
+                f"checkpoint={path!r} cannot be read, perhaps because another version of Mercer "
+                f"has written it: {error} Remove the file to begin anew."
+            ) from error
         if not isinstance(saved, Saved) or type(saved.learner) is not type(self.learner):
             raise ValueError(
                 f"checkpoint={path!r} is no checkpoint of {type(self.learner).__name__}: give "
@@ -145,6 +231,11 @@ class Keeper:
                 f"checkpoint={path!r} was written by Mercer {version}, and this is "
                 f"{mercer.__version__}, whose sums may differ: remove the file to begin anew, or "
                 "go on with the other version."
+            )
+        if type(saved.sums) is not kind:
+            raise ValueError(
+                f"checkpoint={path!r} was written by an earlier version of Mercer, which had other "
+                "sums: remove the file to begin anew."
             )
         now, before = (_params(each) for each in (self.learner, saved.learner))
         other = [name for name in now if not same_value(now[name], before.get(name))]
@@ -166,22 +257,16 @@ class Keeper:
         self.position = Position(saved.rows, saved.digest)
         if saved.all_rows:
             self.chunks.remember(Position(saved.all_rows, saved.all_digest))
+        saved.sums.learner = self.learner
         return saved.sums
 
-    def blocks(self, size: int, sums: object, *, missing: bool = False) -> Iterator[Chunk]:
-        """The remaining blocks. When the next one is read, ``sums`` must contain the last one."""
-        for block, reached in self.chunks.blocks(size, missing=missing, begin=self.position):
-            yield block
-            self.position = reached
-            self.offer(sums)
-
-    def offer(self, sums: object) -> None:
-        """Write the file, if the last time is long enough ago."""
-        if self.checkpoint is None:
+    def offer(self, fit: IncrementalFit) -> None:
+        """Write the file, if rows were read, and the last time is long enough ago."""
+        whole = self.chunks.contents
+        if self.checkpoint is None or not (whole or self.position.rows):
             return
         if time.monotonic() - self._written >= self.checkpoint.seconds:
-            whole, stamp = self.chunks.contents, self.chunks.stamp()
-            saved = Saved(self.learner, sums, self.position, whole, stamp)
+            saved = Saved(fit, self.position, whole, self.chunks.stamp())
             save(saved, self.checkpoint.path)
             self._written = time.monotonic()
 

@@ -144,12 +144,12 @@ class Chunks:
     def verify(self) -> None:
         """Read the rows that `remember` noted, if nobody has read them since."""
         if self._contents is not None and not self._known:
-            for _ in self.blocks(ROWS, missing=True):
+            for _ in self.read(missing=True):
                 pass
 
-    def read(self, *, missing: bool, begin: int = 0, cut: bool = False) -> Iterator[Chunk]:
+    def read(self, *, missing: bool, begin: int = 0) -> Iterator[Chunk]:
         """The chunks, checked; ``missing`` allows NaN in X. Those before row ``begin`` are not
-        checked, but they are yielded. ``cut`` is for `blocks`, which has its own digest."""
+        checked, but they are yielded."""
         if self._spent and not self.repeatable:
             raise ValueError(
                 "the stream is an iterator, which can be read once, and it has been read: give a "
@@ -158,7 +158,7 @@ class Chunks:
         self._spent = True
         self._refuse_changes()
         common, rows, found, contents = None, 0, Position(), Position()
-        remembers = self._remembers and not self._known and not cut
+        remembers = self._remembers and not self._known
         for number, piece in enumerate(self._source.read()):
             with told(f"chunk {number} of the stream, from 0{piece.place}"):
                 known = begin > rows and rows + count_rows(piece.X) <= begin
@@ -191,14 +191,13 @@ class Chunks:
         """All rows of positive weight, cut into blocks of ``size`` rows, however they are chunked.
 
         Beside each block stands how far it reaches among these rows. Blocks up to ``begin`` are
-        left out, where an earlier reading has stopped; ValueError if they differ.
+        left out, where an earlier reading has stopped; ValueError if they differ. None means the
+        first row, and positions without a digest.
         """
         wanted = Position() if begin is None else begin
-        knows = begin is not None or (self._remembers and not self._known)
         held: list[Chunk] = []
         waiting, here = 0, Position()
-        stream = self.read(missing=missing, begin=wanted.rows, cut=True)
-        for chunk in _with_end(stream):
+        for chunk in _with_end(self.read(missing=missing, begin=wanted.rows)):
             if chunk is not None:
                 chunk = _positive(chunk)
                 held.append(chunk)
@@ -211,7 +210,8 @@ class Chunks:
             last = waiting if chunk is None else waiting // size * size
             for start in range(0, last, size):
                 block = _range(whole, start, min(start + size, last))
-                here = here.after(block) if knows else Position(here.rows + count_rows(block.X))
+                last_row = here.rows + count_rows(block.X)
+                here = Position(last_row) if begin is None else here.after(block)
                 if here.rows > wanted.rows:
                     yield block._replace(start=here.rows - count_rows(block.X)), here
                 elif here.rows == wanted.rows and here != wanted:
@@ -229,8 +229,6 @@ class Chunks:
             )
         if not here.rows:
             raise ValueError("weights are 0 for every row: give some rows a weight > 0.")
-        if self._remembers and knows:
-            self._know(here)
 
     def _know(self, found: Position) -> None:
         """Remember the digest of the rows, or compare it with the expected one."""
@@ -260,15 +258,7 @@ class Chunks:
         >>> model.predict(features.transform([[1.5]])).round(2)
         array([1.])
         """
-        return Chunks._of(_Transformed(self, transformer))
-
-    @classmethod
-    def _of(cls, source: Source) -> Chunks:
-        made = cls.__new__(cls)
-        made._source, made._stamp = source, source.stamp()
-        made._spent, made._whole = False, None
-        made._contents, made._remembers, made._known = None, False, False
-        return made
+        return Chunks(_Transformed(self, transformer))
 
     def refuse_once(self, reader: str) -> None:
         """Raise ValueError if it can be read only once; ``reader`` names what reads twice."""
@@ -376,7 +366,7 @@ def draw_rows(
     random: np.random.RandomState,
     see: Callable[[Chunk], None] | None = None,
 ) -> Drawn:
-    """At most ``count`` rows of positive weight; ``see`` is called for each chunk.
+    """At most ``count`` rows of positive weight; ``see`` is called for those of each chunk.
 
     Each row gets a random number, and those with the smallest ones are drawn.
 
@@ -397,8 +387,8 @@ def draw_rows(
         rows = np.flatnonzero(tickets < bound)
         if len(rows):
             bound = found.add(chunk, rows, tickets[rows])
-        if see is not None:
-            see(chunk)
+        if see is not None and np.isfinite(tickets).any():
+            see(_positive(chunk))
     if not total:
         raise ValueError("weights are 0 for every row: give some rows a weight > 0.")
     return found.drawn(total)

@@ -198,6 +198,8 @@ class IteratedSource(Source):
 
 def as_source(source: Any, target: Any, weights: Any, rows: int) -> Source:
     """The source for an argument of the user."""
+    if isinstance(source, Source):
+        return source
     named = [name for name in (target, weights) if isinstance(name, str)]
     arrays = [part for part in (target, weights) if not (part is None or isinstance(part, str))]
     held = isinstance(source, (str, os.PathLike)) and Path(source).suffix.lower() in NUMPY

@@ -12,7 +12,6 @@ from sklearn.utils import column_or_1d
 
 from mercer.estimator import estimator
 from mercer.learners.additive.additive_learner import (
-    BIN_ROWS,
     GAMMAS,
     ROUNDS,
     AdditiveLearner,
@@ -34,7 +33,7 @@ from mercer.learners.base import (
 )
 from mercer.samples import Samples, SamplesLike
 from mercer.solvers.additive import PartNewton, PartResult, RowDesign
-from mercer.streams import Keeper, as_chunks, told
+from mercer.streams import fit_stream
 from mercer.threads import blas_limit, fitting, forget
 
 JUDGED = 20_000  # rows on which a kernel of columns is judged
@@ -78,7 +77,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
 
     @fitting
     @finite_fit
-    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (n) and classes y of shape (n,).
 
         ``sample_weight`` is a number or one per row, >= 0 and not all 0.
@@ -112,21 +111,7 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
             The codes of the rows need more than ``memory``.
         """
         self._check_parameters()
-        chunks = as_chunks(chunks)
-        keeper = Keeper(checkpoint, self, chunks)
-        rows: CodedRows | None = keeper.load()
-        if rows is None:
-            forget(self)
-            rows = CodedRows()
-        for block in keeper.blocks(BIN_ROWS, rows, missing=True):
-            with told(f"the block from row {block.start:,} of the stream"):
-                if not block.start:
-                    self.begin_rows(block.X, block.y, block.weights)
-                rows.extend(self.code_rows(block.X, block.y, block.weights))
-            self.refuse_codes(rows.count)
-        self._fit_codes(*rows.joined())
-        keeper.done()
-        return self
+        return fit_stream(self.part_fit(), chunks, checkpoint)
 
     def _first_codes(self, training: Training) -> np.ndarray:
         """Bins of these rows, and their codes."""
@@ -168,13 +153,12 @@ class AdditiveClassifier(OutputClassifier, AdditiveLearner, FitsInParts):
         self._learn_bins(self._columns.read(training.table), training.weights)
         return self
 
-    def code_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> CodedRows:
-        """The codes of these rows, by the bins of `begin_rows`, with their classes and weights;
-        those of several parts are added by ``+``."""
+    def code_rows(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> tuple[np.ndarray, Training]:
+        """The codes of these rows, by the bins of `begin_rows`, and where their classes are."""
         training = self._read_training(X, y, sample_weight, reset=False)
-        rows = CodedRows()
-        rows.add(self._bins.codes(self._columns.read(training.table), self.n_jobs), training)
-        return rows
+        return self._bins.codes(self._columns.read(training.table), self.n_jobs), training
 
     @fitting
     def fit_coded(self, rows: CodedRows) -> Self:

@@ -46,7 +46,7 @@ from mercer.solvers.additive import (
     RowRidge,
     column_parts,
 )
-from mercer.streams import Keeper, as_chunks, plain_columns, told
+from mercer.streams import fit_stream, plain_columns
 from mercer.threads import blas_limit, fitting, forget
 
 TRIED = 8  # steps after which a kernel of columns is judged
@@ -63,10 +63,9 @@ class Stream:
     waiting: Training | None
     tables: CountTables | None
     chunks: int
-    rows: CodedRows | None  # of `fit_chunks`, for pairs
 
     def __init__(self):
-        self.waiting = self.tables = self.rows = None
+        self.waiting = self.tables = None
         self.chunks = 0
 
 
@@ -122,7 +121,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
 
     @fitting
     @finite_fit
-    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (n) and targets y of shape (n,) or (n, n_targets).
 
         ``sample_weight`` is a number or one per row, >= 0 and not all 0.
@@ -289,9 +288,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         return design, results
 
     @fitting
-    def partial_fit(
-        self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def partial_fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to these rows as well as to those of earlier calls; see the notes of the class.
 
         A call after `fit` begins anew. Errors say which chunk they are in, and leave the model as
@@ -355,31 +352,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
             A file from which the same fit goes on if it was killed, to the same last bit.
         """
         self._check_parameters()
-        if self.solver != "bins":
-            raise ValueError(f'solver={self.solver!r}: a fit in chunks is by solver="bins".')
-        chunks = as_chunks(chunks)
-        keeper = Keeper(checkpoint, self, chunks)
-        stream: Stream | None = keeper.load()
-        if stream is None:
-            forget(self)
-            stream = Stream()
-            stream.rows = CodedRows()
-        self._stream = None
-        for block in keeper.blocks(BIN_ROWS, stream, missing=True):
-            with told(f"the block from row {block.start:,} of the stream"):
-                more = self._read_training(block.X, block.y, block.weights, reset=not block.start)
-                if stream.tables is None:
-                    stream.tables, codes = self._first_tables(more)
-                else:
-                    codes = self._add(stream.tables, more)
-            if self._wants_pairs and stream.rows is not None:
-                stream.rows.add(codes, more)
-                if not self.affords_pairs(stream.rows.count):
-                    stream.rows = None
-        assert stream.tables is not None  # a stream without rows is refused
-        self.fit_counts(stream.tables, stream.rows if self._wants_pairs else None)
-        keeper.done()
-        return self
+        return fit_stream(self.part_fit(), chunks, checkpoint)
 
     # --- rows in parts -------------------------------------------------------------------------
 
@@ -409,19 +382,19 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         self._begin(training, means)
         return self
 
+    def empty_tables(self) -> CountTables:
+        """The tables of no rows, by the bins of `begin_rows`."""
+        return CountTables(self._bins.sizes, len(self._offsets))
+
     def count_rows(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> tuple[CountTables, CodedRows]:
-        """The tables of these rows, by the bins of `begin_rows`, and their codes; those of several
-        parts are added by ``+``."""
+        self, tables: CountTables, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> tuple[np.ndarray, Training]:
+        """Add rows to tables; returns their codes, and where their targets are."""
         training = self._read_training(X, y, sample_weight, reset=False)
         outputs = 1 if training.y.ndim == 1 else training.y.shape[1]
         if outputs != len(self._offsets):
             raise ValueError(f"y has {outputs} targets, and the first rows {len(self._offsets)}.")
-        tables = CountTables(self._bins.sizes, outputs)
-        rows = CodedRows()
-        rows.add(self._add(tables, training), training)
-        return tables, rows
+        return self._add(tables, training), training
 
     @fitting
     def fit_counts(self, tables: CountTables, rows: CodedRows | None = None) -> Self:

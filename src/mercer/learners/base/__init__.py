@@ -13,11 +13,8 @@ from mercer.learners.base.calibration import (
     fit_softmax,
 )
 from mercer.learners.base.centres import (
-    centre_features,
+    CentreFit,
     different_rows,
-    draw_for_centres,
-    keep_centres,
-    numbers_for_centres,
     row_copies,
 )
 from mercer.learners.base.distance_learner import DistanceLearner, as_distance, effective_metric
@@ -60,6 +57,7 @@ from mercer.learners.base.targets import (
     check_weights,
     encode_classes,
     plain_targets,
+    require_targets,
     target_names,
     unit_of,
     votes,
@@ -69,17 +67,16 @@ from mercer.samples import check_count, check_flag, check_not_negative, check_po
 from mercer.streams import join_rows, take_rows
 
 __all__ = [
-    "LIMITS", "PENALTY_ROWS", "SQUARES", "ClassTotals", "Classifier", "DistanceLearner", "FitPath",
-    "FitsInParts", "KernelLearner", "KernelSum", "Limits", "LinearLearner", "Method",
-    "OutputClassifier", "PartFit", "Reasons", "Regressor", "ScoreQuantiles",
-    "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance", "bound_gram",
-    "by_class", "by_pair", "calibrate", "centre_features", "check_count", "check_coverage",
-    "check_flag", "check_labels", "check_levels", "check_not_negative", "check_positive",
-    "check_seed", "check_solver", "check_squares", "check_targets", "check_training",
-    "check_weights", "different_rows", "draw_for_centres", "drawn_seed", "effective_metric",
-    "encode_classes", "encode_like_fitted", "finite_fit", "finite_values",
-    "fit_softmax", "is_auto", "is_value", "join_rows", "keep_centres", "largest_parts",
-    "numbers_for_centres", "plain_targets", "read_like_fitted", "remember_columns",
-    "remember_table", "row_copies", "signed_reasons", "solver_name", "take_rows", "target_names",
+    "LIMITS", "PENALTY_ROWS", "SQUARES", "CentreFit", "ClassTotals", "Classifier",
+    "DistanceLearner", "FitPath", "FitsInParts", "KernelLearner", "KernelSum", "Limits",
+    "LinearLearner", "Method", "OutputClassifier", "PartFit", "Reasons", "Regressor",
+    "ScoreQuantiles", "SoftmaxCalibration", "Survey", "Training", "all_pairs", "as_distance",
+    "bound_gram", "by_class", "by_pair", "calibrate", "check_count", "check_coverage", "check_flag",
+    "check_labels", "check_levels", "check_not_negative", "check_positive", "check_seed",
+    "check_solver", "check_squares", "check_targets", "check_training", "check_weights",
+    "different_rows", "drawn_seed", "effective_metric", "encode_classes", "encode_like_fitted",
+    "finite_fit", "finite_values", "fit_softmax", "is_auto", "is_value", "join_rows",
+    "largest_parts", "plain_targets", "read_like_fitted", "remember_columns", "remember_table",
+    "require_targets", "row_copies", "signed_reasons", "solver_name", "take_rows", "target_names",
     "unit_of", "votes", "weigh_classes",
 ]  # fmt: skip

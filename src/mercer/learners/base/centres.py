@@ -7,21 +7,24 @@ same as a row of weight 2, and the result does not depend on the order of the ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
+from mercer.distances import float_range
 from mercer.estimator import Seed
 from mercer.gram import LowRankGram, factor_rows
-from mercer.learners.base.kernel_learner import KernelLearner, Training
+from mercer.learners.base.kernel_learner import KernelLearner, Training, encode_like_fitted
 from mercer.learners.base.parameters import Limits
-from mercer.samples import mixed
-from mercer.streams import Chunk, Chunks, Drawn, draw_numbers, draw_rows
-from mercer.threads import ordered_map, raise_if_stopped
+from mercer.samples import Samples, SamplesLike, check_count, mixed
+from mercer.streams import Chunk, Chunks, Drawn, IncrementalFit, draw_numbers, draw_rows
+from mercer.threads import blas_limit, ordered_map, raise_if_stopped
 
 FEWEST, DRAWN = 20_000, 10  # rows among which centres are chosen: so many, or so many for each
 STRIP = 2**22  # numbers of K between rows and centres at a time
@@ -37,54 +40,90 @@ def rows_for_centres(learner: KernelLearner, limits: Limits) -> int:
     return max(1, min(max(FEWEST, DRAWN * rank), most))
 
 
-def draw_for_centres(
-    learner: KernelLearner,
-    chunks: Chunks,
-    limits: Limits,
-    see: Callable[[Chunk], None] | None = None,
-) -> Drawn:
-    """Rows of all the stream, among which centres are chosen; ``see`` looks at each chunk."""
-    name = type(learner).__name__
-    chunks.refuse_once(f"{name}.fit_chunks draws centres from all rows, and then reads the rows")
-    random = check_random_state(learner.random_state)
-    return draw_rows(chunks, rows_for_centres(learner, limits), random, see)
+class CentreFit(IncrementalFit):
+    """Abstract: a fit to what centres make of all rows, F = K L⁻ᵀ for K between rows and centres.
 
-
-def numbers_for_centres(learner: KernelLearner, rows: int, limits: Limits) -> np.ndarray:
-    """The numbers of those rows, where it is known how many there are: as a stream draws them."""
-    random = check_random_state(learner.random_state)
-    return draw_numbers(rows, rows_for_centres(learner, limits), random)
-
-
-def keep_centres(learner: Any, training: Training, rows: np.ndarray, limits: Limits) -> LowRankGram:
-    """Choose centres among drawn rows, whose numbers are ``rows``, and keep them on the learner.
-
-    Returns K between the drawn rows, of which L Lᵀ is K between the centres.
+    Attributes
+    ----------
+    limits : Limits
+    solver_parameter : str
+        The parameter of the learner that may ask for other fits.
+    L : ndarray of shape (rank, rank)
+        K between the centres is L Lᵀ.
+    products : bool
+        Whether sums are those of K itself, from which those of F are made at the end.
     """
-    low = learner.make_low_rank_gram(training.X, limits.rank)
-    learner.keep_support(training.X[low.centres])
-    learner.centres_ = rows[training.rows[low.centres]]
-    return low
 
+    limits: ClassVar[Limits]
+    solver_parameter: ClassVar[str] = "solver"
+    L: np.ndarray
+    products: bool = False
 
-def centre_features(
-    learner: KernelLearner, L: np.ndarray | None, X: Any
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Rows of the factor F = K L⁻ᵀ for K (n, m) between encoded samples X and the centres, or of K
-    itself if L is None."""
-    K = learner.gram_with_support(X)
-    n, m = K.shape
-    step = max(1, STRIP // m)
+    def __init__(self, learner: Any):
+        super().__init__(learner)
+        check_count("rank", learner.rank)
+        name = self.solver_parameter
+        if getattr(learner, name) not in ("auto", "low_rank"):
+            raise ValueError(
+                f"{name}={getattr(learner, name)!r}: a fit in chunks is of low rank: give "
+                f'{name}="low_rank".'
+            )
 
-    def strip(s: int) -> tuple[slice, np.ndarray]:
-        raise_if_stopped()
-        rows = slice(s, min(s + step, n))
-        C = K.block(rows, slice(None))
-        if L is None:
-            return rows, C
-        return rows, solve_triangular(L, C.T, lower=True, check_finite=False).T
+    def draw(self, chunks: Chunks, see: Callable[[Chunk], None] | None = None) -> Drawn:
+        """Rows of all the stream, among which centres are chosen; ``see`` looks at each chunk."""
+        name = type(self.learner).__name__
+        chunks.refuse_once(
+            f"{name}.fit_chunks draws centres from all rows, and then reads the rows"
+        )
+        random = check_random_state(self.learner.random_state)
+        return draw_rows(chunks, rows_for_centres(self.learner, self.limits), random, see)
 
-    yield from ordered_map(strip, range(0, n, step), K.n_jobs)
+    def numbers(self, rows: int) -> np.ndarray:
+        """The numbers of those among so many rows: as a stream draws them."""
+        random = check_random_state(self.learner.random_state)
+        return draw_numbers(rows, rows_for_centres(self.learner, self.limits), random)
+
+    def choose(self, training: Training, rows: np.ndarray, total: int | None = None) -> LowRankGram:
+        """Choose centres among drawn rows, whose numbers are ``rows``, and keep them on the
+        learner; ``total`` is how many rows a stream has.
+
+        Returns K between the drawn rows, of which L Lᵀ is K between the centres.
+        """
+        learner = self.learner
+        low = learner.make_low_rank_gram(training.X, self.limits.rank)
+        learner.keep_support(training.X[low.centres])
+        learner.centres_, self.L = rows[training.rows[low.centres]], low.L
+        if total is not None:
+            learner.gram_ = f"low rank, {total:,} rows in chunks, rank {low.rank}"
+        return low
+
+    @abstractmethod
+    def beside(
+        self, X: Samples, y: ArrayLike, weights: ArrayLike | None
+    ) -> tuple[np.ndarray | None, ...]:
+        """What a total adds beside F: arrays with an entry for each row of encoded samples."""
+
+    def add(
+        self, total: Any, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> None:
+        learner = self.learner
+        encoded = float_range(encode_like_fitted(learner, learner.kernel_, X), learner.X_fit_)
+        beside = self.beside(encoded, y, sample_weight)
+        K = learner.gram_with_support(encoded)
+        n, m = K.shape
+        step = max(1, STRIP // m)
+
+        def strip(s: int) -> tuple[slice, np.ndarray]:
+            raise_if_stopped()
+            rows = slice(s, min(s + step, n))
+            C = K.block(rows, slice(None))
+            if self.products:
+                return rows, C
+            return rows, solve_triangular(self.L, C.T, lower=True, check_finite=False).T
+
+        with blas_limit(m):
+            for rows, F in ordered_map(strip, range(0, n, step), K.n_jobs):
+                total.add(F, *(None if each is None else each[rows] for each in beside))
 
 
 U64 = np.uint64

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from mercer.learners.base.targets import check_labels, check_targets, weigh_classes
-from mercer.samples import plain_targets
-from mercer.streams import Chunk, count_rows
+from mercer.samples import SamplesLike, plain_targets
+from mercer.streams import IncrementalFit
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,14 @@ class FitsInParts(ABC):
         """A fit to rows in parts, which may lie in other processes; see `mercer.distributed`."""
 
 
-class PartFit(ABC):
-    """A fit in parts, as ``learner.part_fit()`` makes it.
+class PartFit(IncrementalFit):
+    """A fit in parts, as ``learner.part_fit()`` makes it, which may lie in other processes.
 
     It can be pickled, and so sent to where the parts are. Call `survey` for each part and add the
     results, `begin` with the rows that `sample` names, `sums` for each part, and `finish` with what
-    these add up to, by ``+``. Each of them takes raw samples, targets and weights > 0.
+    these add up to, by ``+``; if it returns None, then `sums` once more. Each of them takes raw
+    samples, targets and weights > 0. A class of your own defines `empty` and `add` as well, by
+    which `sums` and the fits to streams add rows.
 
     Examples
     --------
@@ -105,15 +108,12 @@ class PartFit(ABC):
     True
     """
 
-    def __init__(self, learner: Any):
-        self.learner = learner
-
     def surveys_samples(self, numbers: bool) -> bool:
         """Whether `survey` reads X, else it may be None; ``numbers``: X is an array of numbers."""
         return False
 
     @abstractmethod
-    def survey(self, X: Any, y: object, sample_weight: object = None) -> Survey:
+    def survey(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Survey:
         """What is wanted of the rows of one part."""
 
     @abstractmethod
@@ -121,22 +121,22 @@ class PartFit(ABC):
         """Ascending numbers of the rows that `begin` wants, among those of positive weight."""
 
     @abstractmethod
-    def begin(self, survey: Survey, X: Any, y: object, sample_weight: object = None) -> None:
+    def begin(
+        self, survey: Survey, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> None:
         """Learn from the rows that `sample` named what sums are made by: bins, or centres."""
 
-    @abstractmethod
-    def sums(self, X: Any, y: object, sample_weight: object = None) -> Any:
+    def sums(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """The sums of one part."""
-
-    @abstractmethod
-    def finish(self, sums: object) -> Any:
-        """The fitted learner, from the sums of all parts."""
+        total = self.empty()
+        self.add(total, X, y, sample_weight)
+        return total
 
 
 class ClassTotals:
     """The classes of rows that are read a few at a time, and the weight of each.
 
-    ``a + b`` is that of both; as a function it looks at the chunks of a stream.
+    ``a + b`` is that of both.
 
     Parameters
     ----------
@@ -155,9 +155,6 @@ class ClassTotals:
     def __init__(self, reader: str):
         self.reader = reader
         self.totals: dict[Any, float] = {}
-
-    def __call__(self, chunk: Chunk) -> None:
-        self.add(count_rows(chunk.X), chunk.y, chunk.weights)
 
     def add(self, rows: int, y: Any, weights: np.ndarray | None = None) -> None:
         """Look at some rows, with one class for each."""

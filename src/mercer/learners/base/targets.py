@@ -163,6 +163,12 @@ def weigh_classes(
     return w * factor[codes]
 
 
+def require_targets(y: Any, reader: str) -> None:
+    """Raise ValueError if there are no targets."""
+    if y is None:
+        raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
+
+
 def check_targets(
     X: Any, y: Any, reader: str, *, numeric: bool = True, several: bool = True
 ) -> np.ndarray:
@@ -170,8 +176,7 @@ def check_targets(
 
     With ``several`` it may also have one row of targets for each row of X.
     """
-    if y is None:
-        raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
+    require_targets(y, reader)
     y = plain_targets(y)
     if y.ndim not in (1, 2):
         raise ValueError(

@@ -7,16 +7,17 @@ addition to the samples, which are dense or CSR.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.estimator import Seed, estimator
-from mercer.learners.base import LinearLearner, check_seed, finite_values
+from mercer.learners.base import ClassTotals, LinearLearner, check_seed, finite_values
 from mercer.persistence import fields
-from mercer.samples import check_count, is_number
+from mercer.samples import SamplesLike, check_count, is_number
 from mercer.solvers import Reason, solve_all, worst
 from mercer.solvers.linear import (
     FACTORED,
@@ -27,48 +28,10 @@ from mercer.solvers.linear import (
     LinearSolver,
     PassedMachine,
 )
-from mercer.streams import Keeper, as_chunks, told
-from mercer.threads import blas_limit, count_jobs, forget, raise_if_stopped
+from mercer.streams import Chunks, IncrementalFit
+from mercer.threads import blas_limit, count_jobs
 
-BLOCK = 2**13  # rows that are added up at a time
-
-
-@fields()
-class Progress:
-    """What is known between two readings.
-
-    Attributes
-    ----------
-    width : int
-        Weights of a machine.
-    single : bool
-        Whether X is float32.
-    machines : list of PassedMachine
-    factors : ndarray of shape (classes,)
-        What the weights of the rows of each class are multiplied by.
-    """
-
-    machines: list[PassedMachine]
-    factors: Any
-
-    def __init__(self, width: int, single: bool):
-        self.width, self.single = width, single
-        self.machines = []
-        self.factors = np.ones(1)
-
-    def begin(self, classes: int, factors: np.ndarray | None = None) -> None:
-        """As many machines as ``classes`` need against the rest; one for two classes or none."""
-        count = classes if classes > 2 else 1
-        self.machines = [PassedMachine(self.width) for _ in range(count)]
-        if factors is not None:
-            self.factors = factors
-
-    @property
-    def dtype(self) -> Any:
-        return np.float32 if self.single else np.float64
-
-
-LinearFit = Callable[[], LinearResult]
+Solve = Callable[[], LinearResult]
 
 
 @estimator
@@ -130,7 +93,7 @@ class LinearMachine(LinearLearner):
     n_jobs: int | None = None
 
     @abstractmethod
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to samples X and classes or numbers y.
 
         Parameters
@@ -147,8 +110,8 @@ class LinearMachine(LinearLearner):
             class, or X, y and the weights do not match.
         """
 
-    def _passes(self, loss: str, squared: str) -> LinearPasses:
-        """The solver of a fit in chunks, which has this loss alone."""
+    def _check_passes(self, loss: str, squared: str) -> None:
+        """Refuse parameters of a fit in chunks, which has this squared loss alone."""
         if loss != squared:
             raise ValueError(
                 f"loss={loss!r} needs a dual variable for each row, which a fit in chunks "
@@ -159,64 +122,6 @@ class LinearMachine(LinearLearner):
                 "dual=True needs a variable for each row, which a fit in chunks does not keep: "
                 'give dual="auto" or False.'
             )
-        return LinearPasses(self.tol / 100, self.max_iter)
-
-    def _fit_in_passes(
-        self,
-        solver: LinearPasses,
-        chunks: Any,
-        checkpoint: Any,
-        begin: Callable[[Progress], None],
-        duals: Callable[[np.ndarray, np.ndarray, Progress], Sequence[LinearDual]],
-        see: Callable[[np.ndarray, np.ndarray], None] | None = None,
-    ) -> list[LinearResult]:
-        """Fit to a stream: read it once for its columns, and again for each step of the solver.
-
-        In the first reading ``see`` looks at classes y and weights, which are numbers without it.
-        ``begin`` then makes the machines, and ``duals`` the dual of each for some y and weights.
-        """
-        chunks = as_chunks(chunks)
-        keeper = Keeper(checkpoint, self, chunks)
-
-        def read(first: bool = False) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
-            for block, _ in chunks.blocks(BLOCK):
-                raise_if_stopped()
-                with told(f"the block from row {block.start:,} of the stream"):
-                    rows = self.read_rows(
-                        block.X, block.y, block.weights,
-                        numeric=see is None, reset=first and not block.start,
-                    )  # fmt: skip
-                yield rows
-
-        progress: Progress | None = keeper.load()
-        if progress is None:
-            forget(self)
-            name = type(self).__name__
-            chunks.refuse_once(f"{name}.fit_chunks reads the stream again for each step")
-            width, dtype = 0, np.dtype(np.float64)
-            for X, y, w in read(first=True):
-                if X.shape[1] >= FACTORED:
-                    raise ValueError(
-                        f"X has {X.shape[1]:,} columns, and a fit in chunks has matrices of so "
-                        f"many rows and columns: give fewer than {FACTORED:,}, as features of a "
-                        "transformer by chunks.through(), or fit to rows in memory."
-                    )
-                if see is not None:
-                    see(y, w)
-                width, dtype = X.shape[1] + 1, X.dtype
-            progress = Progress(width, dtype == np.float32)
-            begin(progress)
-        known, bias = progress, self.intercept_scaling if self.fit_intercept else 0.0
-
-        def parts() -> Iterator[tuple[LinearRows, Sequence[LinearDual]]]:
-            for X, y, w in read():
-                yield LinearRows(X, bias, self.n_jobs), duals(y, w, known)
-
-        with np.errstate(over="ignore", invalid="ignore"), blas_limit(known.width):
-            results = solver.solve(parts, known.machines, lambda: keeper.offer(known))
-        self._store(results, np.stack([r.coef for r in results]), known.dtype)
-        keeper.done()
-        return results
 
     def _check_parameters(self, **choices: tuple) -> None:
         """Check that numbers are in their ranges, and that each argument is one of its choices."""
@@ -241,8 +146,12 @@ class LinearMachine(LinearLearner):
         """The rows with positive C. One machine uses all threads, several machines share them."""
         if not used.all():
             X = X[np.flatnonzero(used)]
-        bias = self.intercept_scaling if self.fit_intercept else 0.0
-        return LinearRows(X, bias, self.n_jobs if machines == 1 else 1)
+        return LinearRows(X, self.bias, self.n_jobs if machines == 1 else 1)
+
+    @property
+    def bias(self) -> float:
+        """The value of the constant column; 0 without an intercept."""
+        return self.intercept_scaling if self.fit_intercept else 0.0
 
     def _solver(self, seed: int) -> LinearSolver:
         methods = {True: "descent", False: "newton", "auto": "auto"}
@@ -251,14 +160,13 @@ class LinearMachine(LinearLearner):
             print if self.verbose else None,
         )  # fmt: skip
 
-    def _run(self, tasks: list[LinearFit]) -> list[LinearResult]:
+    def _run(self, tasks: list[Solve]) -> list[LinearResult]:
         """Solve the machines, several at the same time in threads."""
         return solve_all(tasks, min(count_jobs(self.n_jobs), len(tasks)))
 
-    def _store(self, results: list[LinearResult], W: np.ndarray, dtype: Any) -> None:
+    def store(self, results: list[LinearResult], W: np.ndarray, dtype: Any) -> None:
         """Store the coefficients W of the machines, (machines, d + 1), and the certificate."""
-        scale = self.intercept_scaling if self.fit_intercept else 0.0
-        self.intercept_ = (scale * W[:, -1]).astype(dtype)
+        self.intercept_ = (self.bias * W[:, -1]).astype(dtype)
         lengths = np.linalg.norm(W[:, :-1], axis=1)
         self.margin_ = 1 / lengths  # infinite where all coefficients are 0
         self.objective_ = float(sum(r.objective for r in results))
@@ -280,3 +188,83 @@ class LinearMachine(LinearLearner):
     def _values(self, X: Any) -> np.ndarray:
         """X coefᵀ + intercept, (n, machines)."""
         return self.values_of(self.new_rows(X))
+
+
+@fields()
+class LinearFit(IncrementalFit):
+    """Abstract: the fit of a linear machine to a stream, which it reads once for its columns, and
+    again for each step of the solver.
+
+    Attributes
+    ----------
+    width : int
+        Weights of a machine.
+    single : bool
+        Whether X is float32.
+    machines : list of PassedMachine
+        There are none before the first reading.
+    """
+
+    between: ClassVar[bool] = True
+    numeric: ClassVar[bool] = True
+    width: int = 0
+    single: bool = False
+    machines: list[PassedMachine] | None = None
+
+    @abstractmethod
+    def begin(self, seen: Any) -> int:
+        """How many machines there are, by what `see` has found."""
+
+    @abstractmethod
+    def duals(self, y: np.ndarray, w: np.ndarray) -> Sequence[LinearDual]:
+        """The dual of each machine for some rows."""
+
+    def open(self, chunks: Chunks) -> None:
+        super().open(chunks)
+        name = type(self.learner).__name__
+        chunks.refuse_once(f"{name}.fit_chunks reads the stream again for each step")
+
+    def empty(self) -> Any:
+        if self.machines is None:
+            return ClassTotals(type(self.learner).__name__)
+        return self.solver.empty(self.machines)
+
+    @property
+    def solver(self) -> LinearPasses:
+        return LinearPasses(self.learner.tol / 100, self.learner.max_iter)
+
+    def add(
+        self, total: Any, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> None:
+        learner, first = self.learner, not self.width
+        table, y, w = learner.read_rows(X, y, sample_weight, numeric=self.numeric, reset=first)
+        if table.shape[1] >= FACTORED:
+            raise ValueError(
+                f"X has {table.shape[1]:,} columns, and a fit in chunks has matrices of so "
+                f"many rows and columns: give fewer than {FACTORED:,}, as features of a "
+                "transformer by chunks.through(), or fit to rows in memory."
+            )
+        self.width, self.single = table.shape[1] + 1, table.dtype == np.float32
+        if self.machines is None:
+            if not self.numeric:
+                total.add(len(y), y, w)
+            return
+        rows = LinearRows(table, learner.bias, learner.n_jobs)
+        with np.errstate(over="ignore", invalid="ignore"), blas_limit(self.width):
+            for one, dual in zip(total, self.duals(y, w), strict=True):
+                if one is not None:
+                    one.add(rows, dual)
+
+    def finish(self, total: Any) -> Any:
+        learner = self.learner
+        if self.machines is None:
+            self.machines = [PassedMachine(self.width) for _ in range(self.begin(total))]
+            return None
+        with np.errstate(over="ignore", invalid="ignore"), blas_limit(self.width):
+            results = self.solver.finish(self.machines, total)
+        if results is None:
+            return None
+        coef = np.stack([result.coef for result in results])
+        learner.store(results, coef, np.float32 if self.single else np.float64)
+        worst(results).conclude()
+        return learner

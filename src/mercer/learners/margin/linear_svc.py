@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,9 +19,8 @@ from mercer.learners.base import (
     finite_fit,
     weigh_classes,
 )
-from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine, Progress
+from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine, Solve
 from mercer.samples import SamplesLike
-from mercer.solvers import worst
 from mercer.solvers.linear import (
     ClassDual,
     ClassRows,
@@ -30,6 +29,7 @@ from mercer.solvers.linear import (
     LinearRows,
     solve_lasso,
 )
+from mercer.streams import fit_stream
 from mercer.threads import fitting, forget
 
 
@@ -124,7 +124,7 @@ class LinearSVC(OutputClassifier, LinearMachine):
             results, W = self._fit_together(X, codes, own, seed)
         else:
             results, W = self._fit_apart(X, codes, own, others, seed)
-        self._store(results, W, X.dtype)
+        self.store(results, W, X.dtype)
         self._conclude(results, X)
         return self
 
@@ -157,36 +157,8 @@ class LinearSVC(OutputClassifier, LinearMachine):
         self._check_parameters(
             penalty=("l2",), loss=("squared_hinge", "hinge"), multi_class=("ovr",)
         )
-        totals = ClassTotals(type(self).__name__)
-
-        def begin(progress: Progress) -> None:
-            self.classes_ = totals.classes()
-            progress.begin(len(self.classes_), totals.factors(self.class_weight))
-            if not progress.factors.all():
-                raise ValueError(
-                    f"class_weight={self.class_weight!r}: all weights must be > 0 in a fit in "
-                    "chunks: leave out the rows of a class instead."
-                )
-
-        results = self._fit_in_passes(
-            self._passes(self.loss, "squared_hinge"), chunks, checkpoint, begin,
-            lambda y, w, progress: self._duals(y, self.C * w, progress.factors),
-            lambda y, w: totals.add(len(y), y, w),
-        )  # fmt: skip
-        worst(results).conclude()
-        return self
-
-    def _duals(self, y: np.ndarray, C: np.ndarray, factors: np.ndarray) -> list[LinearDual]:
-        """The duals of all machines for rows of a stream; factors of the classes multiply C."""
-        codes, k = np.searchsorted(self.classes_, y), len(self.classes_)
-        own = C * factors[codes]
-        others = own if k == 2 else C
-        return [
-            LinearDual.hinge(
-                np.where(codes == m, 1.0, -1.0), np.where(codes == m, own, others), True
-            )
-            for m in ([1] if k == 2 else range(k))
-        ]
+        self._check_passes(self.loss, "squared_hinge")
+        return fit_stream(ClassFit(self), chunks, checkpoint)
 
     def _fit_apart(self, X, codes, own, others, seed):
         """One machine, or one for each class: its rows have C ``own``, the rest ``others``."""
@@ -196,7 +168,7 @@ class LinearSVC(OutputClassifier, LinearMachine):
         rows = self._rows(X, used, len(positive))
         codes, own, others = codes[used], own[used], others[used]
 
-        def machine(m: int) -> LinearFit:
+        def machine(m: int) -> Solve:
             def solve() -> LinearResult:
                 y, C = np.where(codes == m, 1.0, -1.0), np.where(codes == m, own, others)
                 return self._solve_one(rows, y, C, seed)
@@ -245,3 +217,38 @@ class LinearSVC(OutputClassifier, LinearMachine):
         if sp.issparse(self.coef_):
             self.coef_ = self.coef_.toarray()
         return self
+
+
+class ClassFit(LinearFit):
+    """The fit of a `LinearSVC` to a stream.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (classes,)
+        What the weights of the rows of each class are multiplied by.
+    """
+
+    numeric: ClassVar[bool] = False
+    factors: np.ndarray
+
+    def begin(self, seen: ClassTotals) -> int:
+        weight = self.learner.class_weight
+        self.learner.classes_, self.factors = seen.classes(), seen.factors(weight)
+        if not self.factors.all():
+            raise ValueError(
+                f"class_weight={weight!r}: all weights must be > 0 in a fit in "
+                "chunks: leave out the rows of a class instead."
+            )
+        return len(self.factors) if len(self.factors) > 2 else 1
+
+    def duals(self, y: np.ndarray, w: np.ndarray) -> list[LinearDual]:
+        classes, C = self.learner.classes_, self.learner.C * w
+        codes, k = np.searchsorted(classes, y), len(classes)
+        own = C * self.factors[codes]
+        others = own if k == 2 else C
+        return [
+            LinearDual.hinge(
+                np.where(codes == m, 1.0, -1.0), np.where(codes == m, own, others), True
+            )
+            for m in ([1] if k == 2 else range(k))
+        ]

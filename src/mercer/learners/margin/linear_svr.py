@@ -9,8 +9,9 @@ import numpy as np
 
 from mercer.estimator import estimator
 from mercer.learners.base import Regressor, drawn_seed, finite_fit, unit_of
-from mercer.learners.margin.linear_support_vectors import LinearMachine, Progress
-from mercer.solvers.linear import LinearDual
+from mercer.learners.margin.linear_support_vectors import LinearFit, LinearMachine
+from mercer.solvers.linear import LinearDual, LinearResult
+from mercer.streams import fit_stream
 from mercer.threads import fitting, forget
 
 
@@ -73,8 +74,7 @@ class LinearSVR(Regressor, LinearMachine):
         seed = drawn_seed(self.random_state)
         results = self._run([lambda: self._solver(seed).solve(rows, dual)])
         results = [results[0].scaled(unit**2)]
-        self._store(results, unit * results[0].coef[None], X.dtype)
-        self.coef_ = self.coef_[0]
+        self.store(results, unit * results[0].coef[None], X.dtype)
         self._conclude(results, X)
         return self
 
@@ -103,22 +103,25 @@ class LinearSVR(Regressor, LinearMachine):
         """
         losses = ("epsilon_insensitive", "squared_epsilon_insensitive")
         self._check_parameters(loss=losses)
+        self._check_passes(self.loss, losses[1])
+        return fit_stream(RegressionFit(self), chunks, checkpoint)
 
-        def duals(y: np.ndarray, w: np.ndarray, _: Progress) -> list[LinearDual]:
-            y = y.astype(np.float64)
-            return [LinearDual(y, self.C * w, squared=True, one_sided=False, epsilon=self.epsilon)]
-
-        (result,) = self._fit_in_passes(
-            self._passes(self.loss, losses[1]),
-            chunks,
-            checkpoint,
-            lambda progress: progress.begin(1),
-            duals,
-        )
+    def store(self, results: list[LinearResult], W: np.ndarray, dtype: Any) -> None:
+        super().store(results, W, dtype)
         self.coef_ = self.coef_[0]
-        result.conclude()
-        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """x w + intercept, shape (n,)."""
         return self._values(X)[:, 0]
+
+
+class RegressionFit(LinearFit):
+    """The fit of a `LinearSVR` to a stream."""
+
+    def begin(self, seen: Any) -> int:
+        return 1
+
+    def duals(self, y: np.ndarray, w: np.ndarray) -> list[LinearDual]:
+        C, epsilon = self.learner.C * w, self.learner.epsilon
+        y = y.astype(np.float64)
+        return [LinearDual(y, C, squared=True, one_sided=False, epsilon=epsilon)]

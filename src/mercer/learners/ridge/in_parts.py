@@ -6,231 +6,140 @@ normal equations of the features that the centres have: sums over the parts.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
-from mercer.distances import float_range
 from mercer.gram import LowRankGram
 from mercer.learners.base import (
     LIMITS,
+    CentreFit,
     ClassTotals,
+    Limits,
     PartFit,
     Survey,
-    Training,
-    centre_features,
-    check_count,
     check_targets,
     check_weights,
-    draw_for_centres,
-    encode_like_fitted,
     is_auto,
-    keep_centres,
-    numbers_for_centres,
+    require_targets,
     unit_of,
 )
 from mercer.learners.ridge.penalty import PENALTIES, check_penalty
 from mercer.learners.ridge.process import low_rank_root
-from mercer.persistence import fields
-from mercer.samples import Samples
+from mercer.samples import Samples, SamplesLike
 from mercer.solvers import Result
 from mercer.solvers.ridge import RidgeSums, SummedFactor, products_serve
-from mercer.streams import Chunk, Chunks, Drawn, Keeper, count_rows, told
-from mercer.threads import blas_limit, raise_if_stopped
-
-BLOCK = 2**13  # rows whose features are computed at a time
+from mercer.streams import Chunk, Chunks
+from mercer.threads import blas_limit
 
 
-@fields()
-class Sums:
-    """What a reading of a stream has found, and what it goes on with.
+class RidgeParts(CentreFit, PartFit):
+    """Abstract: the fit of a ridge learner of low rank in parts.
 
     Attributes
     ----------
-    ridge : RidgeSums
-    L : ndarray of shape (rank, rank)
-        K between the centres is L Lᵀ.
     unit : float
         What targets are divided by.
     flat : bool
         Whether the targets are of shape (n,).
+    outputs : int
+        Targets of a row, as numbers.
+    penalty : float or ndarray
+        NaN where the rows choose it.
     """
 
-    def __init__(self, ridge: RidgeSums, L: np.ndarray, unit: float, flat: bool):
-        self.ridge, self.L, self.unit, self.flat = ridge, L, unit, flat
-
-
-class Solved(NamedTuple):
-    """A solution from sums, and what it was found by."""
-
-    result: Result
-    factor: SummedFactor
-
-
-def draw_centres(learner: Any, chunks: Chunks, see: Callable[[Chunk], None]) -> Drawn:
-    """Rows of all the stream, among which centres are chosen; ``see`` looks at each chunk."""
-    check_count("rank", learner.rank)
-    if learner.solver not in ("auto", "low_rank"):
-        raise ValueError(
-            f'solver={learner.solver!r}: a fit in chunks is of low rank: give solver="low_rank".'
-        )
-    return draw_for_centres(learner, chunks, LIMITS["ridge"], see)
-
-
-def begin_sums(learner: Any, training: Training, drawn: Drawn) -> LowRankGram:
-    """Choose centres among the drawn rows, and keep them on the learner."""
-    learner.check_low_rank()
-    low = keep_centres(learner, training, drawn.rows, LIMITS["ridge"])
-    learner.solver_ = "low_rank"
-    learner.gram_ = f"low rank, {drawn.total:,} rows in chunks, rank {low.rank}"
-    return low
-
-
-def add_rows(
-    learner: Any,
-    keeper: Keeper,
-    sums: Sums,
-    targets: Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, np.ndarray | None]],
-) -> None:
-    """Read the stream, or the rest of it, into the sums.
-
-    ``targets`` makes the targets (n, outputs) and the weights of a block of its y and weights.
-    """
-    with blas_limit(len(sums.L)):
-        for block in keeper.blocks(BLOCK, sums):
-            raise_if_stopped()
-            with told(f"the block from row {block.start:,} of the stream"):
-                X = encode_like_fitted(learner, learner.kernel_, block.X)
-                X = float_range(X, learner.X_fit_)
-                y = check_targets(X, block.y, type(learner).__name__, numeric=False)
-                Y, w = targets(y, check_weights(X, block.weights))
-            for rows, F in centre_features(learner, sums.L, X):
-                sums.ridge.add(F, Y[rows], None if w is None else w[rows])
-
-
-def solve_sums(learner: Any, sums: Sums, penalty: Any, ridge: RidgeSums | None = None) -> Solved:
-    """Solve for ``dual_coef_``; "auto" takes the penalty of generalised cross-validation."""
-    ridge = sums.ridge if ridge is None else ridge
-    rank = len(sums.L)
-    with blas_limit(rank):
-        lift = LowRankGram(np.arange(rank), sums.L, F=np.empty((0, rank), sums.L.dtype))
-        factor = ridge.factorise(lift)
-        if is_auto(learner.alpha):
-            tried = PENALTIES * ridge.weight
-            tried = tried[tried > min(factor.pairs.noise, tried[-1] / 2)]  # below, rounding decides
-            penalty = learner.alpha_ = float(tried[np.argmin(factor.cross_validation(tried))])
-        result = factor.solve(penalty)
-        if learner.uncertainty:
-            every = np.unique(penalty)
-            learner.roots_ = np.stack([low_rank_root(factor.pairs, lift.lift, p) for p in every])
-    learner.dual_coef_ = (sums.unit * result.coef).astype(learner.X_fit_.dtype, copy=False)
-    learner.n_iter_, learner.residual_ = result.iterations, result.gap
-    return Solved(result, factor)
-
-
-class Largest:
-    """Looks at the chunks of a reading for the size of their targets."""
-
-    def __init__(self, reader: str):
-        self.reader, self.size = reader, np.zeros(1)
-
-    def __call__(self, chunk: Chunk) -> None:
-        y = check_targets(np.empty((count_rows(chunk.X), 0)), chunk.y, self.reader)
-        self.size = np.maximum(self.size, np.abs(y).max(initial=0))
-
-    @property
-    def unit(self) -> float:
-        """What targets are divided by, so that floats hold their squares."""
-        return unit_of(self.size)
-
-
-class RidgeParts(PartFit):
-    """Abstract: the fit of a ridge learner of low rank in parts."""
-
-    root: np.ndarray
-    products: bool  # whether sums are those of K itself, and not of F = K L⁻ᵀ
+    limits: ClassVar[Limits] = LIMITS["ridge"]
+    numeric: ClassVar[bool] = True
     unit: float
+    flat: bool
+    outputs: int
+    penalty: Any
+
+    def open(self, chunks: Chunks) -> None:
+        surveys: list[Survey] = []
+
+        def see(chunk: Chunk) -> None:
+            require_targets(chunk.y, type(self.learner).__name__)
+            found = self.survey(chunk.X, chunk.y, chunk.weights)
+            surveys[:] = [surveys[0] + found if surveys else found]
+
+        X, y, w, rows, total = self.draw(chunks, see)
+        self.learn(surveys[0], X, y, w, rows, total)
 
     def sample(self, survey: Survey) -> np.ndarray:
-        self.rows = numbers_for_centres(self.learner, survey.rows, LIMITS["ridge"])
+        self.rows = self.numbers(survey.rows)
         return self.rows
 
-    def begin(self, survey: Survey, X: Any, y: Any, sample_weight: Any = None) -> None:
+    def begin(
+        self, survey: Survey, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> None:
+        self.learn(survey, X, y, sample_weight, self.rows)
+        if not is_auto(self.learner.alpha):
+            least = float(np.min(self.penalty))
+            self.products = products_serve(self.L, survey.weight, least)
+
+    def learn(self, survey: Survey, X: Any, y: Any, weights: Any, *rows: Any) -> None:
+        """Choose centres among drawn rows; ``rows`` are as in `choose`."""
         learner = self.learner
-        if learner.solver not in ("auto", "low_rank"):
-            raise ValueError(
-                f"solver={learner.solver!r} is for rows that lie together: rows in parts have "
-                'solver="low_rank".'
-            )
-        if is_auto(learner.alpha):
-            raise ValueError(
-                'alpha="auto" leaves out single rows, which rows in parts do not: give a number, '
-                "and search for it by KernelSearchCV."
-            )
-        numeric = isinstance(self, RegressionParts)
-        training = learner.make_training(X, y, sample_weight, numeric=numeric)
+        training = learner.make_training(X, y, weights, numeric=self.numeric)
         learner.check_low_rank()
-        self.root = keep_centres(learner, training, self.rows, LIMITS["ridge"]).L
-        penalty = check_penalty(learner.alpha, np.empty((0, len(survey.totals))))
-        self.products = products_serve(self.root, survey.weight, float(np.min(penalty)))
-        self.unit = unit_of(np.array([survey.largest]))
-        self.start(survey)
+        self.choose(training, *rows)
+        learner.solver_ = "low_rank"
+        outputs = self.outputs = len(survey.totals)
+        self.unit, self.flat = unit_of(np.array([survey.largest])), survey.flat
+        self.penalty = np.nan
+        if not is_auto(learner.alpha):
+            self.penalty = check_penalty(learner.alpha, np.empty((0, outputs)))
 
-    def start(self, survey: Survey) -> None:
-        """Learn from the survey what targets are."""
+    def empty(self) -> RidgeSums:
+        return RidgeSums(len(self.L), self.outputs)
 
-    @abstractmethod
-    def targets(self, y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, Any]:
-        """Targets (n, outputs) and weights of the normal equations."""
-
-    def sums(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeSums:
-        learner = self.learner
-        encoded = float_range(encode_like_fitted(learner, learner.kernel_, X), learner.X_fit_)
-        numeric = isinstance(self, RegressionParts)
-        y = check_targets(encoded, y, type(learner).__name__, numeric=numeric)
-        Y, w = self.targets(y, check_weights(encoded, sample_weight))
-        found = RidgeSums(len(self.root), Y.shape[1])
-        with np.errstate(all="ignore"):
-            L = None if self.products else self.root
-            for rows, F in centre_features(learner, L, encoded):
-                found.add(F, Y[rows] / self.unit, None if w is None else w[rows])
-        return found
-
-    def solve(self, sums: RidgeSums) -> tuple[Any, np.ndarray]:
-        """Store the coefficients of all targets at the centres; the result, and Σ w (y - f)."""
-        learner = self.learner
-        if self.products:
-            sums = sums.whitened(self.root)
-        penalty = check_penalty(learner.alpha, np.empty((0, len(sums.totals))))
-        with np.errstate(all="ignore"):
-            result, factor = solve_sums(learner, Sums(sums, self.root, self.unit, False), penalty)
-        learner.solver_, learner.n_iter_ = "low_rank", 1
-        return result, self.unit * factor.residual_sums(result)
+    def solve(self, sums: RidgeSums) -> tuple[Result, SummedFactor]:
+        """Store the coefficients of all targets at the centres; "auto" takes the penalty of
+        generalised cross-validation."""
+        learner, rank = self.learner, len(self.L)
+        sums, penalty = sums.whitened(self.L) if self.products else sums, self.penalty
+        with blas_limit(rank):
+            lift = LowRankGram(np.arange(rank), self.L, F=np.empty((0, rank), self.L.dtype))
+            factor = sums.factorise(lift)
+            if is_auto(learner.alpha):
+                tried = PENALTIES * sums.weight
+                # below, rounding decides
+                tried = tried[tried > min(factor.pairs.noise, tried[-1] / 2)]
+                penalty = learner.alpha_ = float(tried[np.argmin(factor.cross_validation(tried))])
+            result = factor.solve(penalty)
+            if learner.uncertainty:
+                every = np.unique(penalty)
+                roots = [low_rank_root(factor.pairs, lift.lift, p) for p in every]
+                learner.roots_ = np.stack(roots)
+        dtype = learner.X_fit_.dtype
+        learner.dual_coef_ = (self.unit * result.coef).astype(dtype, copy=False)
+        learner.n_iter_, learner.residual_ = result.iterations, result.gap
+        return result, factor
 
 
 class RegressionParts(RidgeParts):
     """The fit of a `KernelRidge`."""
 
-    def survey(self, X: Samples, y: Any, sample_weight: ArrayLike | None = None) -> Survey:
+    def survey(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Survey:
         rows = np.empty((len(y), 0))
         y = check_targets(rows, y, type(self.learner).__name__)
         return Survey.of(y, check_weights(rows, sample_weight))
 
-    def start(self, survey: Survey) -> None:
-        self.flat, self.outputs = survey.flat, len(survey.totals)
-
-    def targets(self, y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, Any]:
-        Y = y.reshape(len(y), -1)
+    def beside(
+        self, X: Samples, y: ArrayLike, weights: ArrayLike | None
+    ) -> tuple[np.ndarray | None, ...]:
+        y = check_targets(X, y, type(self.learner).__name__)
+        Y = y.reshape(len(y), -1).astype(np.float64)
         if Y.shape[1] != self.outputs:
             raise ValueError(f"y has {Y.shape[1]} targets, and the first rows {self.outputs}.")
-        return Y, w
+        return Y / self.unit, check_weights(X, weights)
 
-    def finish(self, sums: RidgeSums) -> Any:
-        result, _ = self.solve(sums)
+    def finish(self, total: RidgeSums) -> Any:
+        # minimise Σ w (y - F β)² + λ ‖β‖²   =>   (FᵀWF + λ) β = FᵀWy
+        result, _ = self.solve(total)
         if self.flat:
             self.learner.dual_coef_ = self.learner.dual_coef_[:, 0]
         result.conclude()
@@ -240,28 +149,46 @@ class RegressionParts(RidgeParts):
 class ClassificationParts(RidgeParts):
     """The fit of a `KernelRidgeClassifier` to one label for each row."""
 
-    def survey(self, X: Samples, y: Any, sample_weight: ArrayLike | None = None) -> Survey:
+    numeric: ClassVar[bool] = False
+    factors: np.ndarray | None  # of the weights of the rows of each class
+
+    def __init__(self, learner: Any):
+        super().__init__(learner)
+        learner.check_alpha()
+
+    def survey(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Survey:
         w = check_weights(np.empty((len(y), 0)), sample_weight)
         totals = ClassTotals(type(self.learner).__name__)
         totals.add(len(y), y, w)
         return Survey.of(np.zeros(len(y)), w, totals)
 
-    def start(self, survey: Survey) -> None:
+    def learn(self, survey: Survey, *drawn: Any) -> None:
+        super().learn(survey, *drawn)
         totals: ClassTotals = survey.more
-        self.classes, self.factors = totals.classes(), None
-        self.learner.learn_classes(self.classes)
-        if self.learner.class_weight is not None:
-            self.factors = totals.factors(self.learner.class_weight)
+        classes, weight = totals.classes(), self.learner.class_weight
+        self.learner.learn_classes(classes)
+        self.factors = None if weight is None else totals.factors(weight)
+        self.outputs = 1 if len(classes) == 2 else len(classes)
 
-    def targets(self, y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, Any]:
-        y = column_or_1d(y)
+    def beside(
+        self, X: Samples, y: ArrayLike, weights: ArrayLike | None
+    ) -> tuple[np.ndarray | None, ...]:
+        learner, w = self.learner, check_weights(X, weights)
+        y = column_or_1d(check_targets(X, y, type(learner).__name__, numeric=False))
         if self.factors is not None:
-            w = self.factors[np.searchsorted(self.classes, y)] * (1.0 if w is None else w)
-        Y = self.learner.indicators(y)
-        return np.column_stack([Y, np.ones(len(Y))]), w
+            w = self.factors[np.searchsorted(learner.classes_, y)] * (1.0 if w is None else w)
+        return learner.indicators(y), w
 
-    def finish(self, sums: RidgeSums) -> Any:
-        result, left = self.solve(sums)
-        self.learner.fit_intercepts(left)
+    def finish(self, total: RidgeSums) -> Any:
+        learner, b = self.learner, np.zeros(self.outputs)
+        if learner.fit_intercept and is_auto(learner.alpha):
+            b = total.totals / total.weight
+            result, _ = self.solve(total.centred(b))
+        elif learner.fit_intercept:
+            result, factor = self.solve(total.with_ones())
+            b = learner.find_intercepts(factor.residual_sums(result))
+        else:
+            result, _ = self.solve(total)
+        learner.keep_intercepts(b)
         result.conclude()
-        return self.learner
+        return learner

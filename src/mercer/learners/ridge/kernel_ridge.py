@@ -23,21 +23,11 @@ from mercer.learners.base import (
     finite_values,
     is_auto,
 )
-from mercer.learners.ridge.in_parts import (
-    Largest,
-    RegressionParts,
-    Sums,
-    add_rows,
-    begin_sums,
-    draw_centres,
-    solve_sums,
-)
-from mercer.learners.ridge.penalty import check_penalty
+from mercer.learners.ridge.in_parts import RegressionParts
 from mercer.learners.ridge.process import Likelihood, exact_root, likelihood, variances
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.samples import SamplesLike
-from mercer.solvers.ridge import RidgeSums
-from mercer.streams import Keeper, as_chunks
+from mercer.streams import fit_stream
 from mercer.threads import fitting
 
 
@@ -154,31 +144,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
         """
         check_flag("uncertainty", self.uncertainty)
         self._exact_roots = None
-        chunks = as_chunks(chunks)
-        keeper = Keeper(checkpoint, self, chunks)
-        sums: Sums | None = keeper.load()
-        if sums is None:
-            largest = Largest(type(self).__name__)
-            drawn = draw_centres(self, chunks, largest)
-            training = self.make_training(drawn.X, drawn.y, drawn.weights)
-            low, outputs = begin_sums(self, training, drawn), training.y[:1].size
-            flat = training.y.ndim == 1
-            sums = Sums(RidgeSums(low.rank, outputs), low.L, largest.unit, flat)
-            keeper.offer(sums)
-        outputs, unit = len(sums.ridge.totals), sums.unit
-        penalty = None if is_auto(self.alpha) else check_penalty(self.alpha, np.empty((1, outputs)))
-
-        def targets(y: np.ndarray, w: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-            return y.reshape(len(y), -1).astype(np.float64) / unit, w
-
-        add_rows(self, keeper, sums, targets)
-        # minimise Σ w (y - F β)² + λ ‖β‖²   =>   (FᵀWF + λ) β = FᵀWy
-        result = solve_sums(self, sums, penalty).result
-        if sums.flat:
-            self.dual_coef_ = self.dual_coef_[:, 0]
-        keeper.done()
-        result.conclude()
-        return self
+        return fit_stream(self.part_fit(), chunks, checkpoint)
 
     def part_fit(self) -> RegressionParts:
         return RegressionParts(self)

@@ -13,30 +13,19 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer.estimator import estimator
 from mercer.learners.base import (
     Classifier,
-    ClassTotals,
     FitPath,
     FitsInParts,
     KernelSum,
     Training,
     check_labels,
     finite_fit,
-    is_auto,
     weigh_classes,
 )
-from mercer.learners.ridge.in_parts import (
-    ClassificationParts,
-    Sums,
-    add_rows,
-    begin_sums,
-    draw_centres,
-    solve_sums,
-)
-from mercer.learners.ridge.penalty import check_penalty
+from mercer.learners.ridge.in_parts import ClassificationParts
 from mercer.learners.ridge.ridge_learner import RidgeLearner
 from mercer.samples import SamplesLike
 from mercer.solvers import Result
-from mercer.solvers.ridge import RidgeSums
-from mercer.streams import Keeper, as_chunks
+from mercer.streams import fit_stream
 from mercer.threads import fitting
 
 
@@ -92,8 +81,7 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
         training = self.make_training(X, y, sample_weight, numeric=False, fit_path=fit_path)
         y, w = training.y, training.weights
         check_labels(y)
-        if np.ndim(self.alpha):
-            raise ValueError(f"alpha={self.alpha!r}: give a number; all classes share the penalty.")
+        self.check_alpha()
         self.learn_classes(y)
         if not self._binarizer.y_type_.startswith("multilabel"):
             y = column_or_1d(y, warn=True)
@@ -124,51 +112,7 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
         >>> model.fit_chunks(chunks).predict([[1.5], [4.5]])
         array(['up', 'down'], dtype='<U4')
         """
-        if np.ndim(self.alpha):
-            raise ValueError(f"alpha={self.alpha!r}: give a number; all classes share the penalty.")
-        chunks = as_chunks(chunks)
-        keeper = Keeper(checkpoint, self, chunks)
-        sums: Sums | None = keeper.load()
-        if sums is None:
-            totals = ClassTotals(type(self).__name__)
-            drawn = draw_centres(self, chunks, totals)
-            training = self.make_training(drawn.X, drawn.y, drawn.weights, numeric=False)
-            low = begin_sums(self, training, drawn)
-            self.learn_classes(totals.classes())
-            self._class_factors = totals.factors(self.class_weight)
-            outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
-            sums = Sums(RidgeSums(low.rank, outputs), low.L, 1.0, flat=outputs == 1)
-            keeper.offer(sums)
-        penalty = np.nan if is_auto(self.alpha) else check_penalty(self.alpha, np.empty(1))
-        add_rows(self, keeper, sums, self._chunk_targets)
-        result = self._solve_chunks(sums, penalty)
-        keeper.done()
-        result.conclude()
-        return self
-
-    def _chunk_targets(
-        self, y: np.ndarray, w: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        Y = self.indicators(y)
-        if self.class_weight is None:
-            return Y, w
-        factors = self._class_factors[np.searchsorted(self.classes_, y)]
-        return Y, factors if w is None else factors * w
-
-    def _solve_chunks(self, sums: Sums, penalty: Any) -> Result:
-        """Set ``dual_coef_`` and ``intercept_``, as `_fit_targets` does."""
-        ridge, outputs = sums.ridge, len(sums.ridge.totals)
-        b = np.zeros(outputs)
-        if self.fit_intercept and is_auto(self.alpha):
-            b = ridge.totals / ridge.weight
-            result, _ = solve_sums(self, sums, penalty, ridge.centred(b))
-        elif self.fit_intercept:
-            result, factor = solve_sums(self, sums, penalty, ridge.with_ones())
-            b = self._intercepts(factor.residual_sums(result))
-        else:
-            result, _ = solve_sums(self, sums, penalty)
-        self._keep_intercepts(b)
-        return result
+        return fit_stream(self.part_fit(), chunks, checkpoint)
 
     def _fit_targets(self, training: Training, Y: np.ndarray, fit_path: FitPath | None) -> Result:
         """Set ``dual_coef_`` and ``intercept_`` for targets of shape (n, outputs).
@@ -184,14 +128,14 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
             # a(y - b) = a(y) - b a(1), and an intercept makes the residuals λ W⁻¹ a sum to 0
             with_one = np.column_stack([Y, np.ones(len(Y))])
             result, sums = self._fit_dual(training, with_one, fit_path)
-            b = self._intercepts(sums)
+            b = self.find_intercepts(sums)
         else:
             result, _ = self._fit_dual(training, Y, fit_path)
             b = np.zeros(outputs)
-        self._keep_intercepts(b)
+        self.keep_intercepts(b)
         return result
 
-    def _intercepts(self, sums: np.ndarray) -> np.ndarray:
+    def find_intercepts(self, sums: np.ndarray) -> np.ndarray:
         """Intercepts from the residual sums of all targets and of 1, which leaves the outputs."""
         if sums[-1] == 0:
             raise ValueError(
@@ -202,7 +146,7 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
         self._change_outputs(lambda a: a[..., :-1] - a[..., -1:] * b.astype(a.dtype))
         return b
 
-    def _keep_intercepts(self, b: np.ndarray) -> None:
+    def keep_intercepts(self, b: np.ndarray) -> None:
         if len(b) == 1:
             self._change_outputs(lambda a: a[..., 0])
             if "left_out_" in vars(self):
@@ -213,6 +157,11 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
 
     def part_fit(self) -> ClassificationParts:
         return ClassificationParts(self)
+
+    def check_alpha(self) -> None:
+        """Raise ValueError if alpha is not one number for all classes."""
+        if np.ndim(self.alpha):
+            raise ValueError(f"alpha={self.alpha!r}: give a number; all classes share the penalty.")
 
     def learn_classes(self, y: np.ndarray) -> None:
         """The classes of labels y, which are those of all rows."""
@@ -229,15 +178,6 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
     def indicators(self, y: np.ndarray) -> np.ndarray:
         """+1 for the class and -1 for others, (n, outputs)."""
         return np.asarray(self._binarizer.transform(y), dtype=np.float64)
-
-    def fit_intercepts(self, sums: np.ndarray) -> None:
-        """Intercepts from Σ w (y - f) of all outputs and of targets 1, which come last."""
-        if self.fit_intercept:
-            b = self._intercepts(sums)
-        else:
-            self._change_outputs(lambda a: a[..., :-1])
-            b = np.zeros(len(sums) - 1)
-        self._keep_intercepts(b)
 
     def kernel_sum(self) -> KernelSum:
         found = super().kernel_sum()

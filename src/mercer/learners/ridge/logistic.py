@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
-from mercer.distances import float_range
 from mercer.estimator import estimator
 from mercer.gram import FeatureGram, GramOperator, LowRankGram
 from mercer.learners.base import (
     LIMITS,
+    CentreFit,
     ClassTotals,
     FitPath,
     KernelLearner,
     KernelSum,
+    Limits,
     OutputClassifier,
-    centre_features,
     check_count,
     check_flag,
     check_positive,
     check_solver,
     check_targets,
     check_weights,
-    draw_for_centres,
     encode_classes,
-    encode_like_fitted,
     finite_fit,
     finite_values,
     is_value,
-    keep_centres,
     solver_name,
     weigh_classes,
 )
 from mercer.persistence import fields
 from mercer.samples import Samples, SamplesLike
 from mercer.solvers import EigenSolver, LowRankSolver, NewtonLogistic, Result
-from mercer.solvers.ridge import LogisticPasses, LogisticProgress, probabilities
-from mercer.streams import Chunks, Keeper, as_chunks, told
-from mercer.threads import blas_limit, fitting, raise_if_stopped
+from mercer.solvers.ridge import LogisticPasses, LogisticProgress, LogisticTotal, probabilities
+from mercer.streams import Chunks, count_rows, fit_stream
+from mercer.threads import blas_limit, fitting
 
 SOLVERS = ("auto", "exact", "low_rank")
 
@@ -186,21 +182,7 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
         ['up', 'down']
         """
         self._check_parameters()
-        chunks = as_chunks(chunks)
-        keeper = Keeper(checkpoint, self, chunks)
-        stream: LogisticStream | None = keeper.load()
-        if stream is None:
-            stream = begin_stream(self, chunks)
-            keeper.offer(stream)
-        solver = LogisticPasses(1 / self.C, self.tol, self.max_iter, self.fit_intercept)
-        with blas_limit(len(stream.L)):
-            result = stream.solve(self, chunks, solver, lambda: keeper.offer(stream))
-        self.solver_, self.intercept_ = "low_rank", np.asarray(result.intercept)
-        self.dual_coef_ = stream.lift(result.coef).astype(self.X_fit_.dtype, copy=False)
-        self.n_iter_, self.objective_ = result.iterations, self.C * result.objective
-        keeper.done()
-        result.conclude()
-        return self
+        return fit_stream(LogisticFit(self), chunks, checkpoint)
 
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Probabilities of the classes in the order of ``classes_``, (n, n_classes)."""
@@ -267,53 +249,53 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
 # Kernel logistic regression of low rank on a stream, which is read again for each Newton step.
 
 
-BLOCK = 2**13  # rows that are encoded at a time
 MATRICES = 3  # of the size of the Newton matrix: itself, its factor, and a part that is added
 
 
 @fields()
-class LogisticStream:
-    """What is known between two readings.
+class LogisticFit(CentreFit):
+    """The fit of a `KernelLogisticRegression` to a stream.
 
     Attributes
     ----------
-    L : ndarray of shape (rank, rank)
-        K between the centres is L Lᵀ.
     factors : ndarray of shape (classes,)
         What the weights of the rows of each class are multiplied by.
     progress : LogisticProgress
     """
 
-    def __init__(self, L: np.ndarray, factors: np.ndarray, progress: LogisticProgress):
-        self.L, self.factors, self.progress = L, factors, progress
+    limits: ClassVar[Limits] = LIMITS["logistic"]
+    between: ClassVar[bool] = True
+    factors: np.ndarray
+    progress: LogisticProgress
 
-    def solve(
-        self, learner: Any, chunks: Chunks, solver: LogisticPasses, keep: Callable[[], None]
-    ) -> Result:
-        """The solution for the features of the centres."""
+    @property
+    def solver(self) -> LogisticPasses:
+        learner = self.learner
+        return LogisticPasses(1 / learner.C, learner.tol, learner.max_iter, learner.fit_intercept)
 
-        def read() -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-            for block, _ in chunks.blocks(BLOCK):
-                raise_if_stopped()
-                with told(f"the block from row {block.start:,} of the stream"):
-                    X = encode_like_fitted(learner, learner.kernel_, block.X)
-                    X = float_range(X, learner.X_fit_)
-                    Y, w = self._targets(learner, X, block.y, block.weights)
-                for rows, F in centre_features(learner, self.L, X):
-                    yield F, Y[rows], w[rows]
+    def open(self, chunks: Chunks) -> None:
+        """Learn the classes, and choose the centres, which the learner keeps."""
+        learner = self.learner
+        totals = ClassTotals(type(learner).__name__)
+        drawn = self.draw(chunks, lambda c: totals.add(count_rows(c.X), c.y, c.weights))
+        self.choose(learner.make_training(*drawn[:3], numeric=False), *drawn[3:])
+        learner.classes_, rank = totals.classes(), len(self.L)
+        outputs = 1 if len(learner.classes_) == 2 else len(learner.classes_)
+        needed = MATRICES * 8 * (outputs * (rank + 1)) ** 2
+        if needed > learner.place.budget(needed):
+            what = f"the Newton matrices of {outputs} outputs of rank {rank}"
+            learner.place.refuse(needed, what, ", or a smaller rank=")
+        self.progress = LogisticProgress(rank, outputs)
+        self.factors = totals.factors(learner.class_weight)
 
-        return solver.solve(read, self.progress, keep)
+    def empty(self) -> LogisticTotal:
+        return self.solver.empty(self.progress)
 
-    def lift(self, coef: np.ndarray) -> np.ndarray:
-        """Coefficients of the features as coefficients at the centres."""
-        rank = len(self.L)
-        empty = np.empty((0, rank), self.L.dtype)
-        return LowRankGram(np.arange(rank), self.L, F=empty).lift(coef)
-
-    def _targets(
-        self, learner: Any, X: Samples, y: Any, weights: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Indicators of the classes, and weights, of a block."""
+    def beside(
+        self, X: Samples, y: ArrayLike, weights: ArrayLike | None
+    ) -> tuple[np.ndarray | None, ...]:
+        """Indicators of the classes, and weights."""
+        learner = self.learner
         y = column_or_1d(check_targets(X, y, type(learner).__name__, numeric=False))
         codes = np.searchsorted(learner.classes_, y)
         w, factors = check_weights(X, weights), self.factors[codes]
@@ -321,24 +303,15 @@ class LogisticStream:
         Y = (codes[:, None] == np.arange(k)).astype(np.float64)
         return Y[:, 1:] if k == 2 else Y, factors if w is None else factors * w
 
-
-def begin_stream(learner: Any, chunks: Chunks) -> LogisticStream:
-    """The first reading: the classes, and the centres, which the learner keeps."""
-    if learner.solver not in ("auto", "low_rank"):
-        raise ValueError(
-            f'solver={learner.solver!r}: a fit in chunks is of low rank: give solver="low_rank".'
-        )
-    limits = LIMITS["logistic"]
-    totals = ClassTotals(type(learner).__name__)
-    drawn = draw_for_centres(learner, chunks, limits, totals)
-    training = learner.make_training(drawn.X, drawn.y, drawn.weights, numeric=False)
-    low = keep_centres(learner, training, drawn.rows, limits)
-    learner.gram_ = f"low rank, {drawn.total:,} rows in chunks, rank {low.rank}"
-    learner.classes_ = totals.classes()
-    outputs = 1 if len(learner.classes_) == 2 else len(learner.classes_)
-    needed = MATRICES * 8 * (outputs * (low.rank + 1)) ** 2
-    if needed > learner.place.budget(needed):
-        what = f"the Newton matrices of {outputs} outputs of rank {low.rank}"
-        learner.place.refuse(needed, what, ", or a smaller rank=")
-    progress = LogisticProgress(low.rank, outputs)
-    return LogisticStream(low.L, totals.factors(learner.class_weight), progress)
+    def finish(self, total: LogisticTotal) -> Any:
+        learner, rank = self.learner, len(self.L)
+        with blas_limit(rank):
+            result = self.solver.finish(self.progress, total)
+        if result is None:
+            return None
+        low = LowRankGram(np.arange(rank), self.L, F=np.empty((0, rank), self.L.dtype))
+        learner.solver_, learner.intercept_ = "low_rank", np.asarray(result.intercept)
+        learner.dual_coef_ = low.lift(result.coef).astype(learner.X_fit_.dtype, copy=False)
+        learner.n_iter_, learner.objective_ = result.iterations, learner.C * result.objective
+        result.conclude()
+        return learner

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from mercer.callers import first_outside
 from mercer.estimator import estimator
 from mercer.kernels import Kernel, Radial
 from mercer.learners.base import (
@@ -31,15 +32,14 @@ from mercer.learners.spectral.pca_solvers import (
     PAIRS,
     SOLVERS,
     STARTS,
+    ComponentFit,
     ComponentLearner,
     Scatter,
-    add_scatter,
-    begin_scatter,
     fixed_points,
     has_fixed_points,
 )
 from mercer.samples import Samples, SamplesLike, is_number, is_whole
-from mercer.streams import Keeper, as_chunks
+from mercer.streams import fit_stream
 from mercer.threads import blas_limit, fitting
 
 
@@ -212,30 +212,22 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
         True
         """
         self._check_parameters()
-        if self.eigen_solver not in ("auto", "low_rank"):
-            raise ValueError(
-                f"eigen_solver={self.eigen_solver!r}: a fit in chunks is of low rank: give "
-                'eigen_solver="low_rank".'
-            )
+        fit = ComponentFit(self)
         if self.fit_inverse_transform:
             raise ValueError(
                 "fit_inverse_transform=True learns from all samples at once, which a fit in chunks "
                 "does not hold: leave it out."
             )
-        chunks = as_chunks(chunks)
-        keeper = Keeper(checkpoint, self, chunks)
-        scatter: Scatter | None = keeper.load()
-        if scatter is None:
-            scatter = begin_scatter(self, chunks)
-            keeper.offer(scatter)
-        with blas_limit(len(scatter.L)):
-            add_scatter(self, keeper, scatter)
-            n = self.n_samples_ = scatter.rows
-            found = self._checked(scatter.components(min(self.n_components or n, n)))
+        return fit_stream(fit, chunks, checkpoint)
+
+    def fit_scatter(self, scatter: Scatter, L: np.ndarray) -> Self:
+        """Store the components of rows that were added up, for centres with K = L Lᵀ."""
+        n = self.n_samples_ = scatter.rows
+        with blas_limit(len(L)):
+            found = self._checked(scatter.components(L, min(self.n_components or n, n)))
         self._squares = scatter.trace
         self._store(self.X_fit_, found)
         self.residual_ = found.found.gap
-        keeper.done()
         return self
 
     def _checked(self, found: Components) -> Components:
@@ -254,7 +246,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ComponentLear
             warnings.warn(
                 "All samples have the same features, up to rounding: no component has a variance. "
                 "Look at the samples, and at the scale of the kernel.",
-                stacklevel=4,
+                stacklevel=first_outside(),
             )
         return found
 

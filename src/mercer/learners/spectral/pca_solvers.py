@@ -14,12 +14,13 @@ al., "Kernel PCA and de-noising in feature spaces", NIPS 1998).
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 
-from mercer.distances import Minkowski, float_range
+from mercer.distances import Minkowski
 from mercer.estimator import estimator
 from mercer.gram import (
     FactoredGram,
@@ -33,12 +34,10 @@ from mercer.kernels import Kernel, Radial
 from mercer.learners.base import (
     LIMITS,
     SQUARES,
+    CentreFit,
     KernelLearner,
-    centre_features,
-    draw_for_centres,
-    encode_like_fitted,
+    Limits,
     is_value,
-    keep_centres,
     solver_name,
 )
 from mercer.learners.spectral.components import (
@@ -53,7 +52,7 @@ from mercer.learners.spectral.components import (
 from mercer.persistence import fields
 from mercer.samples import Samples
 from mercer.solvers import Eigenpairs, TopEigenSolver
-from mercer.streams import Chunks, Keeper, told
+from mercer.streams import Chunks
 from mercer.threads import raise_if_stopped
 
 STEPS, TOL = 200, 1e-7  # most steps, and the step, relative to the samples, at which it ends
@@ -199,20 +198,13 @@ class ComponentLearner(KernelLearner):
         return components_by_products(K, solver, single)
 
 
-BLOCK = 2**13  # rows that are encoded at a time
-
-
 @fields()
 class Scatter:
-    """What is known of the rows that were read.
+    """Sums over rows of their features F less ``near``, so that few digits are lost.
 
     Attributes
     ----------
-    L : ndarray of shape (rank, rank)
-        K between the centres is L Lᵀ.
-    near : ndarray of shape (rank,)
-        About the mean of the features F: sums are of F less it, so that few digits are lost.
-    sums : ndarray of shape (rank,)
+    near, sums : ndarray of shape (rank,)
     squares : ndarray of shape (rank, rank)
     trace : float
         The sum of k(x, x).
@@ -224,9 +216,8 @@ class Scatter:
     trace: Any
     rows: Any
 
-    def __init__(self, L: np.ndarray, near: np.ndarray):
-        rank = len(L)
-        self.L, self.near = L, near
+    def __init__(self, near: np.ndarray):
+        self.near, rank = near, len(near)
         self.sums, self.squares = np.zeros(rank), np.zeros((rank, rank))
         self.trace, self.rows = 0.0, 0
 
@@ -238,40 +229,52 @@ class Scatter:
         self.trace += float(diagonal.sum(dtype=np.float64))
         self.rows += len(F)
 
-    def components(self, count: int) -> Components:
-        """The components of all rows."""
+    def components(self, L: np.ndarray, count: int) -> Components:
+        """The components of all rows, for K = L Lᵀ between the centres."""
         rest = self.sums / self.rows
         A = self.squares - np.outer(self.sums, rest)
         refuse_overflow(A)
         values, Q = scipy.linalg.eigh(A, overwrite_a=True, check_finite=False)
         pairs = Eigenpairs(Q[:, ::-1], values=values[::-1], solver="LAPACK")
-        low = LowRankGram(np.arange(len(self.L)), self.L, F=self.L)
+        low = LowRankGram(np.arange(len(L)), L, F=L)
         return components_of_features(low, pairs, self.near + rest, self.rows, count)
 
 
-def begin_scatter(learner: Any, chunks: Chunks) -> Scatter:
-    """The first reading: the centres, which the learner keeps."""
-    limits = LIMITS["components"]
-    drawn = draw_for_centres(learner, chunks, limits)
-    if drawn.weights is not None:
-        raise ValueError("weights are given, and KernelPCA has none: leave them out of the stream.")
-    training = learner.make_training(drawn.X, targets=False)
-    low = keep_centres(learner, training, drawn.rows, limits)
-    learner.solver_ = "low_rank"
-    learner.gram_ = f"low rank, {drawn.total:,} rows in chunks, rank {low.rank}"
-    total = np.zeros(low.rank)
-    for _, F in low.strips():
-        total += F.sum(axis=0, dtype=np.float64)
-    return Scatter(low.L, total / low.shape[0])
+class ComponentFit(CentreFit):
+    """The fit of a `KernelPCA` to a stream.
 
+    Attributes
+    ----------
+    near : ndarray of shape (rank,)
+        About the mean of the features.
+    """
 
-def add_scatter(learner: Any, keeper: Keeper, scatter: Scatter) -> None:
-    """Read the stream, or the rest of it, into the sums."""
-    for block in keeper.blocks(BLOCK, scatter):
-        raise_if_stopped()
-        with told(f"the block from row {block.start:,} of the stream"):
-            X = encode_like_fitted(learner, learner.kernel_, block.X)
-            X = float_range(X, learner.X_fit_)
-        diagonal = learner.kernel_.diag(X)
-        for rows, F in centre_features(learner, scatter.L, X):
-            scatter.add(F, diagonal[rows])
+    limits: ClassVar[Limits] = LIMITS["components"]
+    solver_parameter: ClassVar[str] = "eigen_solver"
+    near: np.ndarray
+
+    def open(self, chunks: Chunks) -> None:
+        """Choose the centres, which the learner keeps."""
+        learner = self.learner
+        drawn = self.draw(chunks)
+        if drawn.weights is not None:
+            raise ValueError(
+                "weights are given, and KernelPCA has none: leave them out of the stream."
+            )
+        low = self.choose(learner.make_training(drawn.X, targets=False), *drawn[3:])
+        learner.solver_ = "low_rank"
+        total = np.zeros(low.rank)
+        for _, F in low.strips():
+            total += F.sum(axis=0, dtype=np.float64)
+        self.near = total / low.shape[0]
+
+    def empty(self) -> Scatter:
+        return Scatter(self.near)
+
+    def beside(
+        self, X: Samples, y: ArrayLike, weights: ArrayLike | None
+    ) -> tuple[np.ndarray | None, ...]:
+        return (self.learner.kernel_.diag(X),)
+
+    def finish(self, total: Scatter) -> Any:
+        return self.learner.fit_scatter(total, self.L)

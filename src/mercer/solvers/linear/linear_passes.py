@@ -7,7 +7,6 @@ losses. A loss with a kink needs the dual variable of each row to be exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +18,6 @@ from mercer.solvers.linear.linear_rows import LinearRows, solved
 from mercer.solvers.result import Reason
 
 SIZES = (1.0, 0.6, 0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4)  # lengths of a step that one reading tries
-
-#: rows, and the dual of each machine for them
-Block = tuple[LinearRows, Sequence[LinearDual]]
 
 
 @fields()
@@ -63,7 +59,7 @@ class PassedMachine:
         return max(self.objective - self.bound, 0.0)
 
 
-class _Sums:
+class LinearTotal:
     """What a reading adds up for a machine: losses at all lengths, and the rest at the first."""
 
     def __init__(self, machine: PassedMachine):
@@ -106,42 +102,36 @@ class LinearPasses:
     Examples
     --------
     >>> X, y = np.array([[-1.0], [-2.0], [1.0], [2.0]]), np.array([-1.0, -1, 1, 1])
-    >>> def read():
+    >>> solver, machines, results = LinearPasses(), [PassedMachine(2)], None
+    >>> while results is None:
+    ...     (total,) = solver.empty(machines)
     ...     for part in (slice(0, 1), slice(1, 4)):
     ...         dual = LinearDual.hinge(y[part], np.ones(len(y[part])), squared=True)
-    ...         yield LinearRows(X[part], 1.0), [dual]
-    >>> (result,) = LinearPasses().solve(read, [PassedMachine(2)])
-    >>> result.coef.round(3).tolist(), result.converged
+    ...         total.add(LinearRows(X[part], 1.0), dual)
+    ...     results = solver.finish(machines, [total])
+    >>> results[0].coef.round(3).tolist(), results[0].converged
     ([0.8, 0.0], True)
     """
 
     tol: float = 1e-6
     max_iter: int = 1000
 
-    def solve(
-        self,
-        read: Callable[[], Iterable[Block]],
-        machines: list[PassedMachine],
-        keep: Callable[[], None] = lambda: None,
-    ) -> list[LinearResult]:
-        """Results of the machines, which are changed until they are done.
+    def empty(self, machines: list[PassedMachine]) -> list[LinearTotal | None]:
+        """What a reading adds up for each machine, before its first row; None if it is done."""
+        return [None if machine.reason else LinearTotal(machine) for machine in machines]
 
-        ``read()`` reads all rows, in the same blocks each time, and ``keep()`` is called after each
-        reading: the machines then hold all that the next one needs.
-        """
-        while any(not machine.reason for machine in machines):
-            sums = [None if machine.reason else _Sums(machine) for machine in machines]
-            for rows, duals in read():
-                for one, dual in zip(sums, duals, strict=True):
-                    if one is not None:
-                        one.add(rows, dual)
-            for one in sums:
-                if one is not None:
-                    self._move(one)
-            keep()
+    def finish(
+        self, machines: list[PassedMachine], total: list[LinearTotal | None]
+    ) -> list[LinearResult] | None:
+        """The results after a reading; None if one more is needed, for which they have moved."""
+        for one in total:
+            if one is not None:
+                self._move(one)
+        if any(not machine.reason for machine in machines):
+            return None
         return [_result(machine) for machine in machines]
 
-    def _move(self, sums: _Sums) -> None:
+    def _move(self, sums: LinearTotal) -> None:
         """What a machine has learnt from a reading, and what it tries next."""
         at, points = sums.machine, sums.points
         at.readings += 1

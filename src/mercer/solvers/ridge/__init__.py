@@ -21,6 +21,7 @@ from mercer.solvers.ridge.low_rank import (
 from mercer.solvers.ridge.newton_logistic import (
     LogisticPasses,
     LogisticProgress,
+    LogisticTotal,
     NewtonLogistic,
     probabilities,
 )
@@ -30,7 +31,7 @@ from mercer.solvers.ridge.sketched import SketchedFactor, SketchedSolver
 __all__ = [
     "CholeskyFactor", "CholeskySolver", "ConjugateGradientSolver", "EigenFactor",
     "EigenProSolver", "EigenSolver", "GramEigenpairs", "LocalSolver", "LogisticPasses",
-    "LogisticProgress", "LowRankFactor", "LowRankSolver", "NewtonLogistic",
+    "LogisticProgress", "LogisticTotal", "LowRankFactor", "LowRankSolver", "NewtonLogistic",
     "NystroemPreconditioner", "Preconditioner", "PreparedPreconditioner", "RidgeFolds",
     "RidgeSums", "RidgeSweep", "SketchedFactor", "SketchedSolver", "SummedFactor",
     "left_out_fit", "probabilities", "products_serve", "rounding_of",

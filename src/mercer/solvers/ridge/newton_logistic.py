@@ -7,7 +7,6 @@ over rows, so that memory does not depend on their number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,9 +183,6 @@ def probabilities(f: np.ndarray) -> np.ndarray:
 
 SIZES = (1.0, 0.5, 0.25, 0.1, 0.03, 1e-2, 1e-3)  # lengths of a step that one reading tries
 
-#: features (n, r), indicators of the classes (n, outputs), and weights (n,) or None
-Block = tuple[np.ndarray, np.ndarray, "np.ndarray | None"]
-
 
 @fields()
 class LogisticProgress:
@@ -233,10 +229,12 @@ class LogisticPasses:
     Examples
     --------
     >>> F, Y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([[0.0], [0.0], [1.0], [1.0]])
-    >>> def read():
-    ...     yield F[:1], Y[:1], None
-    ...     yield F[1:], Y[1:], None
-    >>> result = LogisticPasses().solve(read, LogisticProgress(1, 1))
+    >>> solver, at, result = LogisticPasses(), LogisticProgress(1, 1), None
+    >>> while result is None:
+    ...     total = solver.empty(at)
+    ...     total.add(F[:1], Y[:1], None)
+    ...     total.add(F[1:], Y[1:], None)
+    ...     result = solver.finish(at, total)
     >>> result.coef.round(3), (result.intercept + 0.0).round(3), result.converged
     (array([[1.007]]), array([0.]), True)
     """
@@ -246,23 +244,15 @@ class LogisticPasses:
     max_iter: int = 100
     fit_intercept: bool = True
 
-    def solve(
-        self,
-        read: Callable[[], Iterable[Block]],
-        at: LogisticProgress,
-        keep: Callable[[], None] = lambda: None,
-    ) -> Result:
-        """The solution; ``at`` is changed until it is done.
+    def empty(self, at: LogisticProgress) -> LogisticTotal:
+        """What a reading adds up, before its first row: call its ``add`` for all rows."""
+        return LogisticTotal(self, at)
 
-        ``read()`` reads all rows, in the same blocks each time, and ``keep()`` is called after each
-        reading: ``at`` then holds all that the next one needs.
-        """
-        while not at.reason:
-            sums = _Sums(self, at)
-            for F, Y, w in read():
-                sums.add(F, Y, w)
-            self._move(at, sums)
-            keep()
+    def finish(self, at: LogisticProgress, total: LogisticTotal) -> Result | None:
+        """The solution after a reading; None if one more is needed, for which ``at`` has moved."""
+        self._move(at, total)
+        if not at.reason:
+            return None
         theta, reason = at.theta, Reason[at.reason]
         if theta.shape[1] > 1:  # softmax ignores a shift of all outputs: the sum 0 makes it unique
             theta = theta - theta.mean(axis=1, keepdims=True)
@@ -271,7 +261,7 @@ class LogisticPasses:
             reason, solver="LogisticPasses", certificate="relative decrement",
         )  # fmt: skip
 
-    def _move(self, at: LogisticProgress, sums: _Sums) -> None:
+    def _move(self, at: LogisticProgress, sums: LogisticTotal) -> None:
         """What a reading has found, and what the next one tries."""
         at.readings += 1
         values = sums.losses + self.penalty / 2 * np.array(
@@ -299,7 +289,7 @@ class LogisticPasses:
             at.reason = Reason.LIMIT.name
 
 
-class _Sums:
+class LogisticTotal:
     """What a reading adds up: objectives at all lengths, and derivatives at the first."""
 
     def __init__(self, solver: LogisticPasses, at: LogisticProgress):
@@ -312,6 +302,7 @@ class _Sums:
         self.H = np.zeros((outputs, rank, outputs, rank))
 
     def add(self, F: np.ndarray, Y: np.ndarray, weights: np.ndarray | None) -> None:
+        """Add rows: features (n, r), indicators of the classes (n, outputs), and weights (n,)."""
         w = np.ones((len(F), 1)) if weights is None else weights[:, None]
         T = np.column_stack([F, np.full(len(F), float(self.solver.fit_intercept), F.dtype)])
         f, change = (T.astype(np.float64) @ part for part in (self.at.theta, self.at.step))
