@@ -8,6 +8,8 @@ import mercer
 
 sys.path.append(str(Path(__file__).parent))  # mathml.py, chapters.py and so on
 
+import summaries
+
 project = "Mercer"
 author = "The Mercer developers"
 copyright = "2026, the Mercer developers"
@@ -34,10 +36,12 @@ autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"  # the docstrings say types, shapes and ranges
 autodoc_default_options = {"members": True, "inherited-members": False}
-# methods that scikit-learn generates refer to its own glossary and labels
-suppress_warnings = ["ref.term", "ref.ref"]
+# methods that scikit-learn generates refer to its own glossary and labels; functions of templates
+# are not kept from build to build
+suppress_warnings = ["ref.term", "ref.ref", "config.cache"]
 exclude_patterns = ["_build", "examples"]
-templates_path = []
+templates_path = ["templates"]
+autosummary_context = {"short": summaries.short, "shown": summaries.shown}
 
 # a minute and more for one of them, on two cores; `make docs LONG_PAGES=no` does not run these
 LONG = ("sizes", "local_ridge", "nodes")

@@ -415,7 +415,7 @@ OTHERS: dict[str, dict[str, list[str]]] = {
         "docs/kinds/audio.rst": ["takes about 0.1 ms"],
         "docs/speech.rst": ["has 1.2 MB"],
     },
-    "a variable of a formula": {"docs/book/perceptron.rst": ["k \\le (R / M)^2 + 2 s / M"]},
+    "a variable of a formula": {"docs/book/perceptron.rst": ["t \\le (R / M)^2 + 2 s / M"]},
     "of other programs, and another one for each machine": {
         "docs/command.rst": ["2 to 4 seconds"],
         "docs/networks.rst": ["a second and 220 MB"],

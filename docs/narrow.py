@@ -24,6 +24,11 @@ def _name(found: re.Match) -> str:
 
 
 def _narrow(app: Any, name: str, template: str, context: dict, document: Any) -> None:
+    links = context.get("generate_toctree_html")
+    if links is not None:  # names of the side bar break between words, too
+        context["generate_toctree_html"] = lambda kind, **named: (
+            links(kind, **named) if kind == "raw" else _broken(links(kind, **named))
+        )
     if "body" in context:
         body = re.sub(r'<span class="pre">([^<]*)</span>', _name, context["body"])
         # titles of the reference are names, too
@@ -33,6 +38,16 @@ def _narrow(app: Any, name: str, template: str, context: dict, document: Any) ->
         context["body"] = re.sub(PICTURE, r'<a class="image-reference" href="\2">\1</a>', body)
 
 
+def _broken(links: Any) -> Any:
+    if links is None:
+        return None
+    # in a span, since parts of a link are laid out beside each other
+    return re.sub(
+        r"(?<=>)[\w.]+(?=</a>)", lambda name: f"<span>{re.sub(BREAK, '<wbr>', name[0])}</span>",
+        str(links),
+    )  # fmt: skip
+
+
 def setup(app: Any) -> dict[str, bool]:
-    app.connect("html-page-context", _narrow)
+    app.connect("html-page-context", _narrow, priority=900)  # after the theme's own
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -97,7 +97,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
         What was chosen, by the names of ``kernel_.get_params()``; "noise" is that of the noise.
     theta_ : ndarray
         θ, the logarithms of their values, one after the other.
-    bounds_ : ndarray of shape (len(theta_), 2)
+    bounds_ : ndarray of shape (t, 2), for t numbers θ
         Logarithms.
     log_marginal_likelihood_value_ : float
         log p(y) of ``theta_``, summed over the targets, in the unit of ``y_train_``.
