@@ -415,7 +415,7 @@ def use(loaded: Any, asked: Any) -> str:
     if isinstance(loaded, Index):
         calls = [
             lambda: loaded.query(asked, 2), lambda: loaded.query(k=1),
-            lambda: loaded.query_radius(asked, 0.5), lambda: loaded.append(asked).query(k=1),
+            lambda: loaded.query_radius(asked, 0.5), lambda: loaded.add(asked).query(k=1),
         ]  # fmt: skip
     else:
         calls = [

@@ -120,7 +120,7 @@ def test_a_search_scores_as_its_machines_do(make):
 
 def test_an_index_of_tiny_rows_is_kept_in_a_file(tmp_path):
     tiny = MOONS * 2.0**-540
-    index = BruteForce(Minkowski()).fit(tiny[:60]).append(tiny[60:])
+    index = BruteForce(Minkowski()).fit(tiny[:60]).add(tiny[60:])
     index.save(tmp_path / "tiny.index")
     again = BruteForce.load(tmp_path / "tiny.index")
     want = BruteForce(Minkowski()).fit(MOONS).query(k=3)

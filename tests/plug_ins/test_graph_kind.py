@@ -188,7 +188,7 @@ def test_names_and_types_of_samples_are_taken_once():
 
 
 def test_rows_are_appended_to_an_index():
-    index = BruteForce(PartsApart()).fit(GRAPHS[:40]).append(GRAPHS[40:])
+    index = BruteForce(PartsApart()).fit(GRAPHS[:40]).add(GRAPHS[40:])
     whole = BruteForce(PartsApart()).fit(GRAPHS)
     assert_array_equal(index.query(GRAPHS, k=3)[1], whole.query(GRAPHS, k=3)[1])
 

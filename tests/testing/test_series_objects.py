@@ -100,7 +100,7 @@ def test_an_index_of_series_is_written_and_read(tmp_path):
     again = BruteForce.load(tmp_path / "signals.index")
     for a, b in zip(index.query(SIGNALS[:5], k=3), again.query(SIGNALS[:5], k=3)):
         assert_array_equal(a, b)
-    assert_array_equal(index.append(SIGNALS[:1]).query(SIGNALS[:1], k=2)[1], [[0, 40]])
+    assert_array_equal(index.add(SIGNALS[:1]).query(SIGNALS[:1], k=2)[1], [[0, 40]])
 
 
 def test_a_column_of_fractions_of_different_lengths_is_one_of_series():
