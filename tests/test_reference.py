@@ -28,8 +28,7 @@ WITHOUT_FORMULA = {
     "its table has a formula for each name": "Binary",
     "it is an algorithm of many steps, in its source": "MSM ConvolutionFeatures deduplicate",
     "it chooses or searches among others, whose pages have formulas": """KernelClassifier
-        KernelRegressor KernelSearchCV RecursiveElimination FeatureMachineClassifier
-        NearestNeighbors""",
+        KernelRegressor KernelSearchCV RecursiveElimination NearestNeighbors""",
     "it reads, writes or says": "Checkpoint Chunks save load show_versions",
 }
 

@@ -17,9 +17,9 @@ print(model.margin_report(X, y))
 DecisionSurfaceDisplay.from_estimator(model, X, y)
 
 # %%
-# θ* is the unit normal of the plane with the largest margin γ in feature space, and θₖ the machine
-# after its k-th mistake. Each mistake moves θ along θ* by γ at least. Its squared length grows by
+# θ* is the unit normal of the plane with the largest margin M in feature space, and θₜ the machine
+# after its t-th mistake. Each mistake moves θ along θ* by M at least. Its squared length grows by
 # R² at most, because only samples on the wrong side change it. So the cosine between the two is
-# at least √k γ / R; and no cosine is above 1.
+# at least √t M / R; and no cosine is above 1.
 MistakeDisplay.from_estimator(model, X, y)
 plt.show()

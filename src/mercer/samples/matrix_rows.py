@@ -38,6 +38,12 @@ class MatrixRows(Encoded):
     width : int
         The number n of training samples.
     dtype : floating dtype
+
+    Examples
+    --------
+    >>> K = np.eye(4)
+    >>> MatrixRows.of(K)[1:3]
+    MatrixRows(2 rows of a matrix with 4 columns)
     """
 
     def __init__(

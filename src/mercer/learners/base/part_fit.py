@@ -93,6 +93,13 @@ class PartFit(IncrementalFit):
     samples, targets and weights > 0. A class of your own defines `empty` and `add` as well, by
     which `sums` and the fits to streams add rows.
 
+    Notes
+    -----
+    All parts are read twice, and some rows once more. What `sums` returns depends on the learner:
+    kernel ridge regression on m centres with features Φ returns ΦᵀWΦ and ΦᵀWy, O(m²) numbers after
+    O(n m²) operations; an additive model returns a table for each column, and for pairs and classes
+    the codes of the rows.
+
     Examples
     --------
     >>> from mercer import AdditiveRegressor

@@ -380,8 +380,12 @@ class FeatureMachineRegressor(MultiOutputMixin, Regressor, FeatureMachine):
 class FeatureMachineClassifier(Classifier, FeatureMachine):
     r"""Classification by a `FeatureMachineRegressor` of class indicators, with probabilities.
 
-    All classes share one kernel, one metric and one factorisation, so that many classes cost
-    little more than two.
+    .. math:: k(x, z) = \exp(-(\|W (x - z)\|_p / L)^q), \qquad
+        P(c \mid x) \propto \exp(a f_c(x) + b_c),
+
+    where :math:`f_c` is the kernel ridge regression of +1 for class c and -1 for the others, under
+    the metric W that is learnt from the gradients of all :math:`f_c`. All classes share one kernel,
+    one metric and one factorisation, so that many classes cost little more than two.
 
     Attributes
     ----------
@@ -391,9 +395,13 @@ class FeatureMachineClassifier(Classifier, FeatureMachine):
 
     Notes
     -----
-    Targets are +1 for the class and -1 for the others. Probabilities are the softmax of the
-    outputs, with a scale and shifts that are the most likely for the leave-one-out outputs. These
-    have a closed form, which costs an exact fit O(n³ / 3) once more.
+    The scale a and the shifts :math:`b_c` are the most likely ones for the leave-one-out outputs.
+    These have a closed form, which costs an exact fit O(n³ / 3) once more.
+
+    References
+    ----------
+    Radhakrishnan et al., "Mechanism for feature learning in neural networks and
+    backpropagation-free machine learning models", Science 383, 2024.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class KernelPerceptron(PerceptronClassifier, KernelLearner):
 
     After each mistake, a sample with :math:`y_i f(x_i) \le 0`, :math:`α_i` += η y_i and
     b += η y_i. If the kernel's feature space has a hyperplane between the classes, there are at
-    most (R/γ)² mistakes, in any order; `margin_report` computes this bound. It learns from endless
+    most (R/M)² mistakes, in any order; `margin_report` computes this bound. It learns from endless
     streams by `partial_fit`, with a ``budget`` in fixed memory.
 
     Parameters

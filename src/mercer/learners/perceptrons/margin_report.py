@@ -1,9 +1,9 @@
 """The bound on the mistakes of a perceptron (Novikoff 1962), and the margin behind it.
 
 With κ = k, or k + 1 if b is learnt at the same rate, the samples lie in a ball of radius R around
-the origin of κ's feature space, and γ is the largest margin of a plane through this origin. Each
-mistake k makes the machine θ longer along the unit normal θ* of this plane, <θ*, θₖ> >= kγ, while
-|θₖ|² <= kR²; so k <= (R/γ)². From a start w₀ it is k <= (R/γ)² + 2 |w₀| / (ηγ).
+the origin of κ's feature space, and M is the largest margin of a plane through this origin. Each
+mistake t makes the machine θ longer along the unit normal θ* of this plane, <θ*, θₜ> >= tM, while
+|θₜ|² <= tR²; so t <= (R/M)². From a start w₀ it is t <= (R/M)² + 2 |w₀| / (ηM).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Proof:
     Attributes
     ----------
     along : ndarray of shape (mistakes,)
-        <θ*, θₖ>.
+        <θ*, θₜ>.
     squares : ndarray of shape (mistakes,)
-        |θₖ|².
+        |θₜ|².
     radius, margin : float
-        R and γ.
+        R and M.
     """
 
     along: np.ndarray
@@ -49,7 +49,7 @@ class Proof:
 
     @property
     def cosines(self) -> np.ndarray:
-        """cos(θ*, θₖ)."""
+        """cos(θ*, θₜ)."""
         return self.along / np.sqrt(self.squares)
 
 
@@ -65,7 +65,7 @@ class MarginReport:
     radius : float
         R, the largest √κ(x, x).
     margin : ndarray of shape (machines,)
-        γ, the margin of a plane that was found; 0 if none separates the classes.
+        M, the margin of a plane that was found; 0 if none separates the classes.
     best_margin : ndarray of shape (machines,)
         Upper bound of the margin of any plane.
     bound : ndarray of shape (machines,)
@@ -156,7 +156,7 @@ def margin_report(
 
     Notes
     -----
-    With steps η_i the proof bounds Σ η_i over the mistakes by η_max (R/γ)² + 2 |w₀| / γ, so that
+    With steps η_i the proof bounds Σ η_i over the mistakes by η_max (R/M)² + 2 |w₀| / M, so that
     their number is at most this divided by η_min.
     """
     n, count = labels.shape
@@ -193,10 +193,10 @@ def _zero(n: int, machines: int, bias: bool) -> Machines:
 def _best_plane(
     K: GramOperator, y: np.ndarray, constant: float, radius: float
 ) -> tuple[float, float, np.ndarray]:
-    """γ of a plane, what γ is at most, and y <θ*, φ(x)> of each row for its unit normal θ*.
+    """M of a plane, what M is at most, and y <θ*, φ(x)> of each row for its unit normal θ*.
 
     The normal Σ α_i y_i φ(x_i) of the least αᵀQα is the point of the convex hull of the y_i φ(x_i)
-    that is nearest to the origin: its length is at least γ, and equal to it at the optimum.
+    that is nearest to the origin: its length is at least M, and equal to it at the optimum.
     """
     n = len(y)
     if radius == 0:

@@ -268,11 +268,11 @@ class LayerDisplay(Display):
 
 @display
 class MistakeDisplay(Panels):
-    r"""Novikoff's proof along the mistakes k of a perceptron from 0 with η = 1.
+    r"""Novikoff's proof along the mistakes t of a perceptron from 0 with η = 1.
 
-    With the unit normal θ* of a plane with margin γ, and all samples within R: each mistake adds at
-    least γ to ``<θ*, θₖ>`` and at most R² to the square of the length of θₖ, so that the cosine
-    between the two is at least √k γ / R. It is at most 1, hence k <= (R/γ)².
+    With the unit normal θ* of a plane with margin M, and all samples within R: each mistake adds at
+    least M to ``<θ*, θₜ>`` and at most R² to the square of the length of θₜ, so that the cosine
+    between the two is at least √t M / R. It is at most 1, hence t <= (R/M)².
 
     Parameters
     ----------
@@ -282,9 +282,14 @@ class MistakeDisplay(Panels):
     Attributes
     ----------
     bound : float
-        (R/γ)².
+        (R/M)².
     ax_
         The three axes.
+
+    References
+    ----------
+    Novikoff, "On convergence proofs for perceptrons", Symposium on the Mathematical Theory of
+    Automata 12, 1962.
 
     Examples
     --------
@@ -299,7 +304,7 @@ class MistakeDisplay(Panels):
 
     @property
     def bound(self) -> float:
-        """(R/γ)², or infinity without a margin."""
+        """(R/M)², or infinity without a margin."""
         proof = self.proof
         return (proof.radius / proof.margin) ** 2 if proof.margin > 0 else np.inf
 
@@ -339,21 +344,21 @@ class MistakeDisplay(Panels):
     def plot(self, ax: Axes | None = None) -> MistakeDisplay:
         """Draw the three quantities over the number of mistakes, each with its bound."""
         self.ax_ = self._draw_in(ax, 3, 3, (3.7, 3.4))
-        proof, k = self.proof, np.arange(1, len(self.proof.along) + 1)
+        proof, t = self.proof, np.arange(1, len(self.proof.along) + 1)
         rows = (
-            ("⟨θ*, θₖ⟩", proof.along, k * proof.margin, "at least k γ"),
-            ("|θₖ|²", proof.squares, k * proof.radius**2, "at most k R²"),
-            ("cos(θ*, θₖ)", proof.cosines, np.sqrt(k) * proof.margin / proof.radius, "≥ √k γ / R"),
+            ("⟨θ*, θₜ⟩", proof.along, t * proof.margin, "at least t M"),
+            ("|θₜ|²", proof.squares, t * proof.radius**2, "at most t R²"),
+            ("cos(θ*, θₜ)", proof.cosines, np.sqrt(t) * proof.margin / proof.radius, "≥ √t M / R"),
         )
         for axes, (name, values, limit, words) in zip(self.ax_, rows):
-            dot = "o" if len(k) == 1 else None  # a line of one point is not seen
-            axes.plot(k, values, marker=dot, color=colour(1), label=name)
-            axes.plot(k, limit, marker=dot, color=colour(5), label=words, ls="--", mfc="none")
-            axes.set(xlabel="mistake k", title=name)
+            dot = "o" if len(t) == 1 else None  # a line of one point is not seen
+            axes.plot(t, values, marker=dot, color=colour(1), label=name)
+            axes.plot(t, limit, marker=dot, color=colour(5), label=words, ls="--", mfc="none")
+            axes.set(xlabel="mistake t", title=name)
             axes.legend(frameon=False)
         self.ax_[2].axhline(1, color=self.ax_[2].xaxis.label.get_color(), lw=0.8)
         self.ax_[2].set_ylim(0, 1.05)
         self.figure_.suptitle(
-            f"{len(k):,} mistake{'s' * (len(k) != 1)}; the bound (R/γ)² is {self.bound:,.0f}"
+            f"{len(t):,} mistake{'s' * (len(t) != 1)}; the bound (R/M)² is {self.bound:,.0f}"
         )
         return self

@@ -39,6 +39,15 @@ class ShapleyDisplay(Display):
     most : int, default=15
         Most players that are drawn, those of the largest mean size.
 
+    Notes
+    -----
+    `mercer.explain.shapley_values` says what the values are, and what they cost; a drawing needs no
+    prediction.
+
+    References
+    ----------
+    Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS 2017.
+
     Examples
     --------
     >>> ShapleyDisplay([[0.1, -0.5], [0.2, 0.4]], ["age", "size"]).order.tolist()

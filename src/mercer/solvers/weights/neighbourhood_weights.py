@@ -1,17 +1,8 @@
-r"""Weights of kernels without targets: each row is rebuilt from its neighbours.
+"""Weights of kernels without targets: each row is rebuilt from its neighbours.
 
-Zhuang, Wang, Hoi & Lan ("Unsupervised multiple kernel learning", ACML 2011) ask that each row is
-near to the sum of its neighbours times the kernel's values, and that these values are small where
-neighbours are far. For fixed neighbours this is a quadratic program over the simplex: with the
-columns :math:`q_{t,i}` of kernel values between row i and its k neighbours, divided by k, the inner
-products P of the rows and their squared distances M,
-
-.. math:: \min_\mu \tfrac12 \mu^\top W \mu + z^\top \mu, \quad
-    W_{st} = \sum_i q_{s,i}^\top P q_{t,i}, \quad
-    z_t = \sum_i (\gamma M_{:,i} - P_{:,i})^\top q_{t,i}.
-
-(Zhuang et al. do not divide by k: then k neighbours with values near 1 are k times too much, and
-kernels with values near 0 are the best.)
+For fixed neighbours this is a quadratic program over the simplex. Zhuang, Wang, Hoi & Lan (ACML
+2011) do not divide by the number k of neighbours: then k neighbours with values near 1 are k
+times too much, and kernels with values near 0 are the best.
 """
 
 from __future__ import annotations
@@ -30,14 +21,22 @@ from mercer.threads import ordered_map, raise_if_stopped
 
 @dataclass(frozen=True)
 class NeighbourhoodWeights:
-    """Unsupervised weights; each row has its nearest rows as its basis.
+    r"""Weights of kernels without targets, for which neighbours rebuild each row best.
+
+    The weights are the :math:`μ_t \ge 0` with the sum 1 that minimise
+
+    .. math:: \tfrac12 μ^\top W μ + z^\top μ, \quad W_{st} = \sum_i q_{s,i}^\top P q_{t,i},
+        \quad z_t = \sum_i (γ M_{:,i} - P_{:,i})^\top q_{t,i},
+
+    where :math:`q_{t,i}` are the values of kernel t between row i and its k nearest rows, divided
+    by k, P the inner products of the rows, and M their squared distances.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        Rows of a basis: the nearest in the geometry of P, without the row itself.
+        k, how many rows rebuild one: those nearest by M, without the row itself.
     distance_weight : float >= 0, default=0.1
-        γ.
+        γ, the price of values that are large where neighbours are far.
     memory, n_jobs
         The same as for `mercer.gram.gram`.
 
@@ -45,6 +44,11 @@ class NeighbourhoodWeights:
     -----
     Each matrix is computed once, and P three times: O(n² T) kernel values, O(n k²) numbers in
     memory for k neighbours. The program is convex, because W is positive semidefinite.
+
+    References
+    ----------
+    Zhuang, Wang, Hoi & Lan, "Unsupervised multiple kernel learning", ACML 2011; they do not divide
+    by k.
 
     Examples
     --------
