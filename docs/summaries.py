@@ -51,9 +51,8 @@ def _estimator(module: str, name: str) -> bool:
 
 def _skip(app: Any, what: str, name: str, thing: object, skip: bool, options: Any) -> bool | None:
     page = PAGE.fullmatch(app.env.current_document.docname)
-    own = name.rpartition(".")[2]
-    inner = page and own != page[1] and callable(thing) and _estimator("mercer", page[1])
-    return True if inner and own not in known() else None
+    inner = page and name != page[1] and _estimator("mercer", page[1])
+    return True if inner and name not in known() and not name.endswith("_") else None
 
 
 def setup(app: Any) -> dict:
