@@ -16,7 +16,9 @@ from sphinx.ext import autosummary
 
 import mercer
 
-LEADS_ON = re.compile(r"(,? (with|where|and|is|that maximise|with the covariance))?[,:]?$")
+LEADS_ON = re.compile(
+    r"(,? (with|where|and|is|that maximise|with the covariance)|: m(ax|in)imise)?[,:]?$"
+)
 PAGE = re.compile(r"generated/mercer\.(\w+)")
 #: methods of estimators that scikit-learn has not
 OWN = """append approximate_predict code collision compress densify draw eigenfunctions encode
