@@ -152,7 +152,8 @@ class Propagation(GraphCounts):
     into the bin b.
 
     In each round attributes P become :math:`D^{-1} A P`, and the bin of a node is
-    :math:`\lfloor (w^\top p + u) / \mathrm{width} \rfloor` for a random direction w.
+    :math:`\lfloor (w^\top p + u) / \mathrm{width} \rfloor` for attributes p, a random direction
+    w and a random shift u.
 
     Parameters
     ----------
@@ -171,9 +172,9 @@ class Propagation(GraphCounts):
     Notes
     -----
     It is positive semidefinite. Graphs without attributes are compared by their labels, each of
-    which is a column of 0 and 1, and without labels by what their nodes' degrees make of equal
-    ones. Nodes without neighbours stay as they are. It takes T (m + n d) operations for a graph of
-    n nodes, m edges and d attributes.
+    which is a column of 0 and 1. Without labels all nodes are alike, and only the numbers of nodes
+    count: label the nodes first, for example by their degrees. Nodes without neighbours keep their
+    attributes. It takes O(T (m + n d)) operations for a graph of n nodes, m edges and d attributes.
 
     Scale attributes first. Try several widths: in wide bins all nodes are alike, and in narrow ones
     only copies are.

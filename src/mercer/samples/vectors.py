@@ -52,6 +52,11 @@ class Vectors(np.ndarray):
     ----------
     checked : {"", "finite", "gaps"}
         What is known of the numbers: nothing, that all are finite, or that all are finite or NaN.
+
+    Examples
+    --------
+    >>> Vectors(np.eye(2))[:1].shape
+    (1, 2)
     """
 
     checked = ""

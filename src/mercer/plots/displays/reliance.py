@@ -27,19 +27,20 @@ LEAST_ODDS = 0.001  # probability below which odds are no longer told apart
 
 @display
 class RelianceDisplay(ColumnLosses):
-    r"""How much worse the predictions of a fitted model are if it is not told a column.
+    r"""How much worse the predictions of a fitted model are without each column.
 
-    Nothing is fitted again. The model is not told a column if its predictions are averaged over the
-    cells that other rows have there. The loss of column j is
+    Nothing is fitted again. To predict a row without a column, the model predicts it with cells
+    that other rows have in this column, and the mean of these predictions is taken. The loss of
+    column j is
 
     .. math:: (L_j - L) / L_0,
 
     where L is the mean squared error, :math:`L_j` the error of the averaged predictions, and
     :math:`L_0` the error of a constant. For numbers this is the lost R²; for classes it is the same
     for the class probabilities: the lost part of 1 - Brier score / (Brier score of the class
-    frequencies). A classifier without ``predict_proba`` is scored by its accuracy with cells of
-    other rows. With a ``metric`` the loss is that of this score of the averaged predictions; of a
-    metric of errors, as a part of the error of a constant.
+    frequencies). For a classifier without ``predict_proba`` it is the accuracy that is lost with
+    cells of other rows. With a ``metric`` it is what the averaged predictions lose in this score;
+    if the metric is an error, it is divided by the error of a constant.
 
     Parameters
     ----------
@@ -52,6 +53,10 @@ class RelianceDisplay(ColumnLosses):
         The same score of a constant.
     n_test : int
         Number of rows.
+
+    Notes
+    -----
+    For n rows and d columns `measured` asks the model for n d ``repeats`` predictions.
 
     References
     ----------

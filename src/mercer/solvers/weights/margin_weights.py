@@ -1,8 +1,7 @@
 r"""Weights of kernels that minimise the optimal value of a machine: SimpleMKL.
 
-A machine is a maximum over dual variables, :math:`J(K) = \max_\beta \, l(\beta) - \tfrac12
-\beta^\top K \beta`: support vector machines (`HingeMachines`) and ridge regression
-(`RidgeMachine`). For :math:`K = \sum_t \mu_t K_t` it is convex in μ, its derivatives are
+The optimal value J(K) of a machine is a maximum over dual variables β (`MarginWeights`). For
+:math:`K = \sum_t \mu_t K_t` it is convex in μ, its derivatives are
 :math:`-\tfrac12 \beta^\top K_t \beta` at the maximum (Danskin), and its second derivatives follow
 from how the free dual variables move with μ (Chapelle & Rakotomamonjy, "Second order optimization
 of kernel parameters", NIPS workshop on kernel learning, 2008).
@@ -252,8 +251,13 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class MarginWeights:
-    r"""Weights on the simplex with the least :math:`J(\sum_t \mu_t K_t)`, the optimal value of a
-    machine (SimpleMKL).
+    r"""Weights of kernels for which the optimal value J of a machine is least (SimpleMKL):
+
+    .. math:: \min_{\mu \ge 0, \; \sum_t \mu_t = 1} J\Big(\sum_t \mu_t K_t\Big), \qquad
+        J(K) = \max_\beta \, l(\beta) - \tfrac12 \beta^\top K \beta,
+
+    where the machine says what l and the conditions on β are: `HingeMachines` are support vector
+    machines, `RidgeMachine` is ridge regression.
 
     Parameters
     ----------
@@ -269,8 +273,9 @@ class MarginWeights:
 
     Notes
     -----
-    A step costs a machine on :math:`\sum_t \mu_t K_t`, where only kernels of positive weight are
-    computed, and a product of each :math:`K_t` between support vectors.
+    A step fits one machine to :math:`\sum_t \mu_t K_t`, for which only kernels of positive weight
+    are computed, and multiplies each :math:`K_t` between the s support vectors by β: O(T s²) for T
+    kernels.
 
     References
     ----------
