@@ -19,7 +19,7 @@ positive, so that all φ_t share a large part, which hides how they differ. They
 measured from a point m, which is learnt: this is the kernel k(t, s) - k(t, m) - k(m, s) + k(m, m),
 times a constant.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Layers as functions of torch tensors: those that a convolutional deep kernel machine can have,
 and what every layer checks of a tensor that it is given.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

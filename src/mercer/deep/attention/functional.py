@@ -5,7 +5,7 @@ With :math:`k(q, s) = φ(q)^\top φ(s)` the sums over the keys come first: :math
 v_j^\top` has as many rows as there are features, and no matrix of weights is made. With ``causal``
 these sums are kept at the end of each chunk, and the rest of a chunk is a small matrix.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

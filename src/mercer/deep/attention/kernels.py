@@ -5,7 +5,7 @@ Attention by a kernel is the Nadaraya-Watson mean of the values, :math:`o_i = \s
 `mercer.deep.attention.tiles` does the rest. The dot product and RBF need no tiles where torch's own
 routine can do it. Kernels with finitely many features are in `mercer.deep.attention.functional`.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ overflows. Only the outputs o and z (or log z) are kept. The backward pass compu
 with the gradient g of the outputs, that of k is :math:`(g_i^\top v_j - g_i^\top o_i) / z_i`, and
 that of its logarithm k times as much.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Attention by any kernel with several heads: the layer, a network of it, its training and answers.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Blocks of a fully connected layer and a layer of kernel features, and networks of them.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

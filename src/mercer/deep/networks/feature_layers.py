@@ -1,6 +1,6 @@
 """Explicit features of kernels as modules of torch, for networks of any kind.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The loss of the outputs and a penalty add up to the regularised primal objective. The end of the
 file is what the estimators use of torch: arrays go in and come out.
 
-This file is read where torch is installed.
+This file requires torch.
 """
 
 from __future__ import annotations
