@@ -29,7 +29,7 @@ WITHOUT_FORMULA = {
     "it is an algorithm of many steps, in its source": "MSM ConvolutionFeatures deduplicate",
     "it chooses or searches among others, whose pages have formulas": """KernelClassifier
         KernelRegressor KernelSearchCV RecursiveElimination NearestNeighbors""",
-    "it reads, writes or says": "Checkpoint Chunks save load show_versions",
+    "it reads, writes or says": "Checkpoint Chunks save load to_onnx show_versions",
 }
 
 #: what displays a formula, and has no source with a year on its page

@@ -19,7 +19,7 @@ from types import ModuleType
 
 import numpy as np
 
-OPTIONAL = ("matplotlib", "torch", "polars", "rich", "cyclopts", "rdkit")
+OPTIONAL = ("matplotlib", "torch", "polars", "rich", "cyclopts", "rdkit", "onnx")
 FILES = ("py.typed", "data/penguins.csv", "plots/report/templates/report.html")
 
 

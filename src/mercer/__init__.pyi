@@ -73,6 +73,7 @@ from mercer.learners.neighbours.radius_predictor import (
     RadiusNeighborsRegressor as RadiusNeighborsRegressor,
 )
 from mercer.learners.neighbours.stolp import Stolp as Stolp
+from mercer.learners.onnx_graphs import to_onnx as to_onnx
 from mercer.learners.perceptrons.kernel_perceptron import KernelPerceptron as KernelPerceptron
 from mercer.learners.perceptrons.perceptron import Perceptron as Perceptron
 from mercer.learners.ridge.gaussian_process import (

@@ -339,7 +339,7 @@ NO_DATA = {
     f"{room}.{name}".lstrip("."): reason
     for room, reason, names in (
         ("", "reads files, parts of data that others check, or nothing",
-         "Checkpoint Chunks load save show_versions"),
+         "Checkpoint Chunks load save show_versions to_onnx"),
         ("datasets", "draws data", "convex rectangles registers throws"),
         ("dedup", "results and parameters", "Bands Characters Duplicates Fragments Words"),
         ("deep", "needs torch (`deep/networks/test_hostile_tensors.py`), or reads images or tokens",

@@ -395,6 +395,10 @@ class SupportVectorMachine(KernelLearner, ABC):
         )
 
     def kernel_sum(self) -> KernelSum:
+        return self.machine_sum()
+
+    def machine_sum(self) -> KernelSum:
+        """The values of all machines as a sum over stored rows."""
         self.check_fitted()
         return KernelSum.of(
             self.kernel_, self.X_fit_, self._machine_coef(), self.intercept_, self.encode_new

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
@@ -308,6 +309,23 @@ class NeighbourPredictor(Predictor, CountSearch):
         parts = [None] if Z is None else [Z[rows] for rows in self.strips(Z.shape[0], m)]
         found = (self._counted(*self.nearest(part, m)) for part in parts)
         return np.vstack([self._weigh(weighing, near) for near in found])
+
+    def stored_targets(self) -> np.ndarray:
+        """The target of each row of ``X_fit_``: its votes (n, classes), or numbers (n, outputs).
+
+        Raises
+        ------
+        ValueError
+            Rows count several times, by the weights of the fit.
+        """
+        check_is_fitted(self)
+        if self._weights is not None:
+            raise ValueError(
+                "sample_weight= makes rows count several times, and then the neighbours are no "
+                "fixed number of rows: fit without weights."
+            )
+        columns = self._targets.columns()
+        return columns if is_classifier(self) else self._targets.answers(columns)
 
     def _weigh(self, weighing: Weighing, found: Neighbourhoods) -> np.ndarray:
         assert self.n_neighbors_ is not None
