@@ -1,6 +1,7 @@
 """``mercer link``: which records it finds, what it writes and says, and what is refused."""
 
 import json
+import logging
 import re
 from pathlib import Path
 
@@ -397,3 +398,11 @@ def test_hostile_cells_do_no_harm_to_the_page():
     rows.write_csv("old.csv")
     assert command("link", "old.csv", "--id", "id", "--report", "r.html", "--threshold", "0.2") == 0
     assert "<script>alert" not in Path("r.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+@pytest.mark.parametrize("asked", ["link old.csv new.csv", "dedup old.csv --column street"])
+def test_a_quiet_command_keeps_the_log_to_itself(asked, quiet):
+    """It says for which other processes a task waits."""
+    assert command(*asked.split(), "-o", "out.csv", "--force", *["--quiet"] * quiet) == 0
+    assert logging.getLogger("mercer").isEnabledFor(logging.WARNING) != quiet

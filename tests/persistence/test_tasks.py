@@ -1,5 +1,6 @@
 """What tasks write is read whole, or refused with one kind of error."""
 
+import logging
 import random
 import warnings
 from typing import ClassVar
@@ -90,6 +91,7 @@ class Shared(StagedTasks):
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize(("silent", "again", "times"), [(60, 0, 0), (0, 60, 1), (0, 0, 2)])
 def test_a_process_that_waits_says_for_whom(silent, again, times, single, monkeypatch, caplog):
+    caplog.set_level(logging.WARNING, "mercer")  # whatever a quiet command has left
     for name, value in (("SILENT", silent), ("AGAIN", again), ("PAUSE", 0.0)):
         monkeypatch.setattr(tasks, name, value)
     shared = Shared((1, 3), 3 if single else 15)  # after two looks at what is left

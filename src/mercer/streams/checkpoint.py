@@ -218,7 +218,7 @@ class _Keeper:
         except ModelFileError as error:
             raise ModelFileError(
                 f"checkpoint={path!r} cannot be read, perhaps because another version of Mercer "
-                f"has written it: {error} Remove the file to begin anew."
+                f"has written it: {error} Otherwise remove the file to begin anew."
             ) from error
         if not isinstance(saved, Saved) or type(saved.learner) is not type(self.learner):
             raise ValueError(
