@@ -24,7 +24,7 @@ from mercer.samples import SamplesLike, is_number
 from mercer.streams.chunks import Chunks, Position, as_chunks
 from mercer.streams.kept_rows import same_value
 from mercer.streams.sources import told
-from mercer.threads import forget, raise_if_stopped
+from mercer.threads import blas_limit, forget, raise_if_stopped
 
 FREE = ("memory", "n_jobs", "verbose")  # parameters that may differ when a fit goes on
 
@@ -78,12 +78,15 @@ class IncrementalFit(ABC):
         Whether X may have NaN.
     between : bool
         Whether checkpoints are written between two readings alone, for ``total`` is large.
+    width : int
+        Columns of the matrices that are added up: BLAS has one thread for a few.
     """
 
     block: ClassVar[int] = 2**13
     missing: ClassVar[bool] = False
     between: ClassVar[bool] = False
     total: Any = None
+    width: int = 0
 
     def __init__(self, learner: Any):
         self.learner = learner
@@ -121,13 +124,14 @@ def fit_stream(fit: IncrementalFit, chunks: Any, checkpoint: Any = None) -> Any:
         keeper.offer(fit)
         fit.total = fit.empty() if fit.total is None else fit.total
         begin = keeper.position if within else None
-        for block, reached in chunks.blocks(fit.block, missing=fit.missing, begin=begin):
-            raise_if_stopped()
-            with told(f"the block from row {block.start:,} of the stream"):
-                fit.add(fit.total, block.X, block.y, block.weights)
-            if within:
-                keeper.position = reached
-                keeper.offer(fit)
+        with blas_limit(fit.width):  # once, for it takes time
+            for block, reached in chunks.blocks(fit.block, missing=fit.missing, begin=begin):
+                raise_if_stopped()
+                with told(f"the block from row {block.start:,} of the stream"):
+                    fit.add(fit.total, block.X, block.y, block.weights)
+                if within:
+                    keeper.position = reached
+                    keeper.offer(fit)
         learner = fit.finish(fit.total)
         if learner is not None:
             keeper.done()

@@ -24,7 +24,7 @@ from mercer.learners.base.kernel_learner import KernelLearner, Training, encode_
 from mercer.learners.base.parameters import Limits
 from mercer.samples import Samples, SamplesLike, check_count, mixed
 from mercer.streams import Chunk, Chunks, Drawn, IncrementalFit, draw_numbers, draw_rows
-from mercer.threads import blas_limit, ordered_map, raise_if_stopped
+from mercer.threads import ordered_map, raise_if_stopped
 
 FEWEST, DRAWN = 20_000, 10  # rows among which centres are chosen: so many, or so many for each
 STRIP = 2**22  # numbers of K between rows and centres at a time
@@ -92,7 +92,8 @@ class CentreFit(IncrementalFit):
         learner = self.learner
         low = learner.make_low_rank_gram(training.X, self.limits.rank)
         learner.keep_support(training.X[low.centres])
-        learner.centres_, self.L = rows[training.rows[low.centres]], low.L
+        learner.centres_ = rows[training.rows[low.centres]]
+        self.L, self.width = low.L, low.rank
         if total is not None:
             learner.gram_ = f"low rank, {total:,} rows in chunks, rank {low.rank}"
         return low
@@ -121,9 +122,8 @@ class CentreFit(IncrementalFit):
                 return rows, C
             return rows, solve_triangular(self.L, C.T, lower=True, check_finite=False).T
 
-        with blas_limit(m):
-            for rows, F in ordered_map(strip, range(0, n, step), K.n_jobs):
-                total.add(F, *(None if each is None else each[rows] for each in beside))
+        for rows, F in ordered_map(strip, range(0, n, step), K.n_jobs):
+            total.add(F, *(None if each is None else each[rows] for each in beside))
 
 
 U64 = np.uint64

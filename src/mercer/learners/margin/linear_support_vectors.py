@@ -197,8 +197,6 @@ class LinearFit(IncrementalFit):
 
     Attributes
     ----------
-    width : int
-        Weights of a machine.
     single : bool
         Whether X is float32.
     machines : list of PassedMachine
@@ -207,7 +205,6 @@ class LinearFit(IncrementalFit):
 
     between: ClassVar[bool] = True
     numeric: ClassVar[bool] = True
-    width: int = 0
     single: bool = False
     machines: list[PassedMachine] | None = None
 
@@ -250,7 +247,7 @@ class LinearFit(IncrementalFit):
                 total.add(len(y), y, w)
             return
         rows = LinearRows(table, learner.bias, learner.n_jobs)
-        with np.errstate(over="ignore", invalid="ignore"), blas_limit(self.width):
+        with np.errstate(over="ignore", invalid="ignore"):
             for one, dual in zip(total, self.duals(y, w), strict=True):
                 if one is not None:
                     one.add(rows, dual)
