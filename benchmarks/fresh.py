@@ -35,7 +35,7 @@ from sklearn.svm import SVC, SVR
 
 from commands import command
 from harness import Section, options
-from mercer import limits
+from mercer import spoken
 from tables import SVM_ROWS, columns_of
 
 ROWS_OF_SVC, LEAST, WORDS, LEVELS = SVM_ROWS, 1e-6, 200, 250
@@ -294,7 +294,7 @@ def main() -> None:
         except PackageNotFoundError:
             missing.append(name)
     peers = {} if args.alone else peers
-    seconds = 10.0 if args.quick else limits.seconds(args.time)
+    seconds = 10.0 if args.quick else spoken.seconds(args.time)
     section = Section(
         "fresh tables",
         f"R², or log loss of classes (less is better), with {seconds:g} s for `mercer fit` beside "

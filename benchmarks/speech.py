@@ -37,7 +37,7 @@ from mercer.speech import (
     stoi,
     training_frames,
 )
-from mercer.speech.features import whole_features
+from mercer.speech.audio import whole_features
 
 LEARNT = 122
 EPOCHS = 6  # at most, of the network

@@ -5,7 +5,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from mercer.tables.forms import clocks, dates, levels, marks, numbers
+from mercer.tables.forms import clocks, dates, levels, numbers, spelled
 
 
 def rows_of(table: str) -> list[tuple[str, str]]:
@@ -24,7 +24,7 @@ def rows_of(table: str) -> list[tuple[str, str]]:
         return [(word, f"{size:,.0f}") for word, size in numbers.MULTIPLES.items()]
     if table == "levels":
         return [(form.cell, form.said) for form in levels.ORDERED.values()]
-    return [(", ".join(sorted(marks.MISSING_TEXTS - {""})), "a missing number or date")]
+    return [(", ".join(sorted(spelled.MISSING_TEXTS - {""})), "a missing number or date")]
 
 
 class CellForms(Directive):

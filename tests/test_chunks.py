@@ -18,7 +18,7 @@ import mercer
 import mercer.learners.perceptrons.perceptron
 from mercer import search
 from mercer.dedup import signing
-from mercer.distances import Minkowski, comparison, tiles
+from mercer.distances import Minkowski, comparison, products
 from mercer.gram import DenseGram, TiledGram, gram, lapack, low_rank, operator, tiled
 from mercer.gram.operator import MatrixPart
 from mercer.kernels import (
@@ -177,13 +177,13 @@ def test_the_diagonal_of_many_strips(n):
 def test_a_mirrored_matrix_of_many_squares(n):
     K = RNG.normal(size=(n, n))
     upper = np.triu(K)
-    assert_array_equal(tiles.mirrored(K.copy()), upper + np.triu(K, 1).T)
+    assert_array_equal(products.mirrored(K.copy()), upper + np.triu(K, 1).T)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_function_of_many_strips(small, jobs):
-    small(tiles, STRIP=7 * 8 * 3)
-    assert_array_equal(tiles.by_strips(X, np.square, np.float64, jobs), X**2)
+    small(products, STRIP=7 * 8 * 3)
+    assert_array_equal(products.by_strips(X, np.square, np.float64, jobs), X**2)
 
 
 @pytest.mark.parametrize("cost", [1.0, 1e9])

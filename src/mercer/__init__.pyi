@@ -37,12 +37,13 @@ from mercer.learners.many_kernels.multiple_kernel import (
     MultipleKernelClassifier as MultipleKernelClassifier,
     MultipleKernelRegressor as MultipleKernelRegressor,
 )
-from mercer.learners.margin.linear_svc import LinearSVC as LinearSVC
-from mercer.learners.margin.linear_svr import LinearSVR as LinearSVR
-from mercer.learners.margin.one_class import OneClassSVM as OneClassSVM
-from mercer.learners.margin.quantiles import KernelQuantileRegression as KernelQuantileRegression
-from mercer.learners.margin.svc import SVC as SVC, NuSVC as NuSVC
-from mercer.learners.margin.svr import SVR as SVR, NuSVR as NuSVR
+from mercer.learners.margin.linear_machines import LinearSVC as LinearSVC, LinearSVR as LinearSVR
+from mercer.learners.margin.svc import SVC as SVC, NuSVC as NuSVC, OneClassSVM as OneClassSVM
+from mercer.learners.margin.svr import (
+    SVR as SVR,
+    KernelQuantileRegression as KernelQuantileRegression,
+    NuSVR as NuSVR,
+)
 from mercer.learners.metrics.feature_machine import (
     FeatureMachineClassifier as FeatureMachineClassifier,
     FeatureMachineRegressor as FeatureMachineRegressor,
@@ -104,8 +105,10 @@ from mercer.link.record_linkage import RecordLinkage as RecordLinkage
 from mercer.persistence import load as load, save as save
 from mercer.search.lsh import LSHIndex as LSHIndex
 from mercer.search.minhash import MinHash as MinHash
-from mercer.selection.automatic.classifier import KernelClassifier as KernelClassifier
-from mercer.selection.automatic.regressor import KernelRegressor as KernelRegressor
+from mercer.selection.automatic.estimators import (
+    KernelClassifier as KernelClassifier,
+    KernelRegressor as KernelRegressor,
+)
 from mercer.selection.elimination import RecursiveElimination as RecursiveElimination
 from mercer.selection.grid.search import KernelSearchCV as KernelSearchCV
 from mercer.streams.checkpoint import Checkpoint as Checkpoint

@@ -1,6 +1,6 @@
 // Loops over tiles of pairs (x, z) whose value is a sum over features; called by
 // distances/vectors.py, distances/amounts.py, distances/sphere.py, distances/categories.py and
-// kernels/histograms.py. PairLoops are defined in distances.cpp, PowerLoops in powers.cpp.
+// kernels/sets.py. PairLoops are defined in distances.cpp, PowerLoops in powers.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tests.cli.runner import command, printed
 
-from mercer.cli.errors import TableError
 from mercer.cli.problem import columns_of
 from mercer.cli.tables import Tables
+from mercer.cli.terminal import TableError
 from mercer.tables import infer_columns, read_columns
 
 TEXT = "size,colour,note,y\n" + "".join(f"{i}.5,c{i % 3},n{i % 5},{i % 2}\n" for i in range(40))

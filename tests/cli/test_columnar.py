@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from mercer.cli.columnar import ArrowFile, ParquetFile, check_arrow, check_parquet
-from mercer.cli.errors import TableError
 from mercer.cli.files import Source
+from mercer.cli.terminal import TableError
 
 FRAME = pl.DataFrame({
     "text": ["a b", None, ""] * 20, "n": range(60),

@@ -22,9 +22,9 @@ from killed_task import dying_once
 from mercer import deduplicate
 from mercer.cli import document_files, documents
 from mercer.cli.dedup import DedupOptions, deduplicate_files
-from mercer.cli.errors import OptionError
 from mercer.cli.executors import mapped_by
 from mercer.cli.files import Source
+from mercer.cli.terminal import OptionError
 from mercer.dedup import CorpusIndex
 
 

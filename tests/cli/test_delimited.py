@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mercer.cli.delimited import _fields_agree, _mended
-from mercer.cli.errors import TableError
 from mercer.cli.tables import Tables, read_table
+from mercer.cli.terminal import TableError
 
 
 def fields(text):

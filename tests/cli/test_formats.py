@@ -11,9 +11,9 @@ import pytest
 
 from cli.runner import printed
 from mercer.cli.delimited import DelimitedText
-from mercer.cli.errors import TableError
 from mercer.cli.files import Source
 from mercer.cli.tables import Reading, Tables, read_table
+from mercer.cli.terminal import TableError
 
 FRAME = pl.DataFrame({"size": [1.5, None, 3.0], "colour": ["red", "blue", None]})
 ROWS = FRAME.to_dict(as_series=False)

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from tests.cli.runner import printed
 
-from mercer.cli.errors import TableError
 from mercer.cli.files import new_rows
 from mercer.cli.graph_tables import is_gin, is_graph, with_graphs
 from mercer.cli.tables import Reading, Tables, read_table
+from mercer.cli.terminal import TableError
 from mercer.samples import graph_of_fields
 from mercer.tables import read_columns
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from tests.cli.runner import printed
 
-from mercer.cli.errors import TableError
 from mercer.cli.tables import Tables, read_table
+from mercer.cli.terminal import TableError
 
 HEAD = (
     "# a comment\n@problemName waves\n@timeStamps false\n@univariate true\n@classLabel true a b\n"

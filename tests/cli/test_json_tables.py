@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from tests.cli.runner import printed
 
-from mercer.cli.errors import TableError
 from mercer.cli.tables import Tables, read_table
+from mercer.cli.terminal import TableError
 
 NESTED = [
     {"id": i, "user": {"age": 20 + i, "at": {"x": i / 2}}, "tags": ["a", "b"]} for i in range(6)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from cli.runner import printed
-from mercer.cli.errors import no_column
+from mercer.cli.terminal import no_column
 
 N = 60
 TABLE = pl.DataFrame(

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from tests.cli.runner import printed
 
-from mercer.cli.errors import TableError
 from mercer.cli.tables import Tables, read_table
+from mercer.cli.terminal import TableError
 
 FASTA = ">one  a promoter\nGATTACA\nga tt\n\n; said by nobody\n>two\nMKV*\n>three\n"
 FASTQ = "@one first\nGATn\n+one\n>@+I\n@two\nAC\n+\n@@\n"

@@ -10,8 +10,8 @@ import zipfile
 import polars as pl
 import pytest
 
-from mercer.cli.errors import TableError
 from mercer.cli.tables import read_table
+from mercer.cli.terminal import TableError
 
 TEXT = "size,colour\n1.5,red\n,blue\n3,\n"
 

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 from tests.cli.runner import printed
 
-from mercer.cli.errors import TableError
 from mercer.cli.tables import Reading, Tables
+from mercer.cli.terminal import TableError
 from mercer.cli.text_layout import lines_above, lines_below
 
 ROWS = [(f"n{i}", i + 0.5, i % 3) for i in range(30)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from mercer.datasets import convex, convex_shapes, rectangles
+from mercer.datasets import convex, drawn, rectangles
 
 BOTH = pytest.mark.parametrize("draw", [convex, rectangles])
 
@@ -61,18 +61,18 @@ def test_convexity_of_random_pixels():
     images[:, 9:14, 11:16] = rng.random((400, 5, 5)) < rng.random((400, 1, 1))
     images[:200, 9:13, 11:13] = True
     grid = np.array([(r, c) for r in range(8, 15) for c in range(10, 17)], float)
-    found = convex_shapes.is_convex(images)
+    found = drawn.is_convex(images)
     for image, verdict in zip(images, found):
         white = image[8:15, 10:17].ravel()
         if white.any():
             assert verdict == (not any(in_hull(grid[white], p) for p in grid[~white]))
     assert 20 < found.sum() < 380
     corners = np.zeros((1, 28, 28), bool)
-    assert convex_shapes.is_convex(corners)
+    assert drawn.is_convex(corners)
     corners[0, [0, 27], [0, 27]] = True  # the diagonal between them is black
-    assert not convex_shapes.is_convex(corners)
+    assert not drawn.is_convex(corners)
     corners[0, 1:] = corners[0, :, 1:] = False
-    assert convex_shapes.is_convex(corners)
+    assert drawn.is_convex(corners)
 
 
 def test_outlines_of_rectangles():

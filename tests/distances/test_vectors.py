@@ -237,8 +237,8 @@ def test_large_inner_products_are_computed_by_strips(monkeypatch, m):
     X = rng.normal(size=(70, 5))
     Z = X if m == 70 else rng.normal(size=(m, 5))
     whole = products.inner_products(X, Z)
-    monkeypatch.setattr(products, "LARGE", 8)
-    monkeypatch.setattr(products, "STRIP", 16)
+    monkeypatch.setattr(products, "WHOLE", 8)
+    monkeypatch.setattr(products, "PART", 16)
     shapes = []
     real = np.matmul
     monkeypatch.setattr(np, "matmul", lambda A, B, out: shapes.append(A.shape) or real(A, B, out))

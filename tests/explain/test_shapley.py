@@ -22,7 +22,6 @@ from mercer import (
     save,
 )
 from mercer.explain import exact, separated_sum, shapley_interactions, shapley_values
-from mercer.explain.background import standing
 from mercer.explain.coalitions import (
     Mixed,
     asked_coalitions,
@@ -30,6 +29,7 @@ from mercer.explain.coalitions import (
     permuted,
     values_of_game,
 )
+from mercer.explain.game import standing
 from mercer.kernels import RBF, Laplacian, Linear, Match, TableKernel
 from mercer.selection.automatic import KernelMachine
 

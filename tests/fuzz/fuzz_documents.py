@@ -23,9 +23,9 @@ import polars as pl
 
 from fuzz.driver import fuzz
 from mercer.cli import document_files, documents
-from mercer.cli.errors import TableError
-from mercer.cli.file_corpus import FileCorpus
+from mercer.cli.document_files import FileCorpus
 from mercer.cli.files import Source
+from mercer.cli.terminal import TableError
 from mercer.dedup import CorpusIndex
 from mercer.persistence import ModelFileError
 

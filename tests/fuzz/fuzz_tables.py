@@ -19,8 +19,8 @@ import polars as pl
 
 from fuzz.driver import fuzz
 from mercer.cli.delimited import encoding_of
-from mercer.cli.errors import TableError
 from mercer.cli.tables import Reading, Tables
+from mercer.cli.terminal import TableError
 
 ENCODINGS = ["utf-8", "latin-1", "utf-16", "utf-16-le", "utf-8-sig", "cp1252", "utf-7", "ascii"]
 NAMES = ["t.csv", "t.tsv", "t.txt", "t.parquet", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.zip",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer.gram.columns import in_single_precision
+from mercer.gram.place import in_single_precision
 from mercer.kernels import RBF, Laplacian, Linear, Matern, RationalQuadratic
 
 RNG = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from mercer.kernels import (
     Polynomial,
     Spectrum,
 )
-from mercer.kernels.bandwidths import median_distance
+from mercer.kernels.radial import median_distance
 
 ROWS = np.random.default_rng(0).normal(size=(12, 5)) * [1, 2, 3, 4, 5]
 WORDS = ["banana", "ananas", "anna", "bandanas", "cabana"]

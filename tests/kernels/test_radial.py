@@ -19,7 +19,7 @@ from mercer.kernels import (
     RationalQuadratic,
     check_mercer,
 )
-from mercer.kernels.bandwidths import evenly
+from mercer.kernels.radial import evenly
 
 X = np.random.default_rng(0).normal(size=(15, 3))
 

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC, KernelRidgeClassifier, LinearSVC, OneClassSVM
-from mercer.learners.base.targets import votes, weigh_classes
+from mercer.learners.base.reasons import votes
+from mercer.learners.base.training import weigh_classes
 from mercer.learners.ridge.logistic import KernelLogisticRegression
 
 CLASSIFIERS = [

@@ -18,8 +18,8 @@ from mercer.link import (
     forget_stages,
     joined_columns,
     learning,
+    link_columns,
     records,
-    sample_columns,
     stages,
 )
 from mercer.tables import ReadTable
@@ -768,5 +768,5 @@ def test_paired_distances_are_those_of_the_matrix():
     X = np.random.default_rng(0).normal(size=(9, 3))
     D, distance = Minkowski()(X), Minkowski()
     a, b = np.random.default_rng(1).integers(0, 9, (2, 60))
-    np.testing.assert_allclose(sample_columns.paired(distance, X, a, b), D[a, b], atol=1e-7)
-    assert sample_columns.paired(distance, X, a[:0], b[:0]).shape == (0,)
+    np.testing.assert_allclose(link_columns.paired(distance, X, a, b), D[a, b], atol=1e-7)
+    assert link_columns.paired(distance, X, a[:0], b[:0]).shape == (0,)

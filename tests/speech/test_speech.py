@@ -23,7 +23,7 @@ from mercer.speech import (
     si_sdr,
     training_frames,
 )
-from mercer.speech.features import RunningFeatures, mel_bands, whole_features
+from mercer.speech.audio import RunningFeatures, mel_bands, whole_features
 
 RATES = (8000, 16_000)
 

@@ -23,7 +23,6 @@ from mercer.tables.forms import (
     some_of,
     spelled_date,
     spelled_number,
-    whole,
 )
 from mercer.tables.forms.clocks import span_seconds
 from mercer.tables.values import as_numbers
@@ -47,9 +46,9 @@ def test_each_form_of_lengths_of_time(form):
     assert span_seconds(form.cell) == form.value
 
 
-@pytest.mark.parametrize("name", whole.WHOLE)
+@pytest.mark.parametrize("name", grammar.WHOLE)
 def test_each_form_of_whole_columns_is_read_as_cell_by_cell(name):
-    form = whole.WHOLE[name]
+    form = grammar.WHOLE[name]
     (read,) = form.read(pl.Series([form.cell])).to_list()
     assert str(read) == form.value
     assert re.match(form.pattern, form.cell)

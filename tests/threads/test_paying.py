@@ -2,7 +2,7 @@
 
 import pytest
 
-from mercer.threads import blas, paying_threads
+from mercer.threads import paying_threads, schedule
 
 
 @pytest.fixture
@@ -15,9 +15,9 @@ def clock(monkeypatch):
         now["measured"] += 1
         return False
 
-    monkeypatch.setattr(blas, "_verdict", blas._Verdict())
-    monkeypatch.setattr(blas, "perf_counter", lambda: now["time"])
-    monkeypatch.setattr(blas, "_measured", measured)
+    monkeypatch.setattr(schedule, "_verdict", schedule._Verdict())
+    monkeypatch.setattr(schedule, "perf_counter", lambda: now["time"])
+    monkeypatch.setattr(schedule, "_measured", measured)
     return now
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.cli.errors import OptionError, counted
 from mercer.cli.options import CheckOptions, kinds_given
 from mercer.cli.problem import columns_of, judged_by
 from mercer.cli.screen import (
@@ -37,7 +36,7 @@ from mercer.cli.target import (
     read_answers,
     read_target,
 )
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import OptionError, Terminal, counted, line
 from mercer.samples import EncodedColumns
 from mercer.spoken import spoken
 from mercer.tables import (

@@ -13,13 +13,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from mercer.cli.errors import OptionError, of_option
 from mercer.cli.fit_options import FitOptions
 from mercer.cli.libraries import foreseen, is_short
 from mercer.cli.link_options import LinkOptions
 from mercer.cli.options import CheckOptions, More, PredictOptions, ReportOptions
 from mercer.cli.search_options import DedupOptions, MapOptions, NeighborOptions, VariantOptions
-from mercer.limits import seconds
+from mercer.cli.terminal import OptionError, of_option
+from mercer.spoken import seconds
 
 
 def fit(

@@ -20,14 +20,12 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 import mercer
 from mercer.cli import documents
 from mercer.cli.dedup_outcome import Job, check_output
-from mercer.cli.document_files import documents_given
+from mercer.cli.document_files import FileCorpus, documents_given
 from mercer.cli.documents import Format
-from mercer.cli.errors import DUPLICATES, OK, TableError, counted
 from mercer.cli.executors import mapped_by
-from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.options import check_paths
 from mercer.cli.search_options import DedupOptions
-from mercer.cli.terminal import Terminal, hush, line
+from mercer.cli.terminal import DUPLICATES, OK, TableError, Terminal, counted, hush, line
 from mercer.dedup import (
     CorpusIndex,
     Rules,

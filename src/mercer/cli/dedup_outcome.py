@@ -16,12 +16,11 @@ from typing import IO, Any, NamedTuple, cast
 import numpy as np
 import polars as pl
 
-from mercer.cli.document_files import format_of
+from mercer.cli.document_files import FileCorpus, format_of
 from mercer.cli.documents import Format, Parquet
-from mercer.cli.errors import OptionError, TableError
-from mercer.cli.file_corpus import FileCorpus
 from mercer.cli.files import zstd_open
 from mercer.cli.search_options import DedupOptions
+from mercer.cli.terminal import OptionError, TableError
 from mercer.dedup import Bands, Result, put_in_place
 
 SHOWN, OF_EACH = 40, 5  # clusters of the report, and documents of each that are shown

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import OptionError, TableError, counted
 from mercer.cli.files import Source
+from mercer.cli.terminal import OptionError, TableError, counted
 from mercer.cli.text_layout import (
     MOST_BELOW,
     NAMED,

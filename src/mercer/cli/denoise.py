@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mercer.cli.errors import OptionError
 from mercer.cli.options import check_paths, check_seed
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import OptionError, Terminal, line
 from mercer.persistence import ModelFileError, load, save
 from mercer.speech import (
     Recording,

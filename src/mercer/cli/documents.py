@@ -23,10 +23,10 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.columnar import check_headers
-from mercer.cli.errors import TableError, no_column
 from mercer.cli.files import Source
 from mercer.cli.formats import blamed
 from mercer.cli.sequence_files import LETTERS, SHOWN
+from mercer.cli.terminal import TableError, no_column
 from mercer.cli.text_layout import separator_of
 from mercer.persistence import read_json
 from mercer.samples import kind_named

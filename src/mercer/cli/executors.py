@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any
 
-from mercer.cli.errors import OptionError, TableError
+from mercer.cli.terminal import OptionError, TableError
 from mercer.persistence import Mapped, mapped_on
 
 FORMS = 'give "processes:4", "dask:ADDRESS" or "ray", with ":ADDRESS" behind it for a cluster'

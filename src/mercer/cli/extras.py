@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import OptionError, TableError, column_faults, refuse
 from mercer.cli.fit_options import FitOptions
+from mercer.cli.terminal import OptionError, TableError, column_faults, refuse
 from mercer.tables import Column, ReadTable, Related, as_dates, as_numbers
 
 SCAFFOLD = "scaffold"  # --group, where there is no such column

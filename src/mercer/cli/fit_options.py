@@ -11,7 +11,6 @@ from typing import Literal
 
 from cyclopts import Parameter
 
-from mercer.cli.errors import OptionError, of_option
 from mercer.cli.files import STDIN
 from mercer.cli.options import (
     MEMORY,
@@ -30,7 +29,8 @@ from mercer.cli.options import (
     check_seed,
     kinds_given,
 )
-from mercer.limits import seconds
+from mercer.cli.terminal import OptionError, of_option
+from mercer.spoken import seconds
 
 TIME = "120s"  # where --time is not given
 #: the options that decide about the model, in the order of the recorded command

@@ -24,8 +24,8 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.delimited import encoding_of
-from mercer.cli.errors import TableError, counted
 from mercer.cli.files import Source
+from mercer.cli.terminal import TableError, counted
 from mercer.cli.text_layout import (
     MOST_ABOVE,
     MOST_BELOW,

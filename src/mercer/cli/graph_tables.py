@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from mercer.cli.errors import TableError
 from mercer.cli.formats import Typed
+from mercer.cli.terminal import TableError
 
 PARTS = ("edges", "nodes", "labels", "edge_labels")
 PAIRS = pl.List(pl.List(pl.Int64))

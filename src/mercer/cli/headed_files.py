@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError
 from mercer.cli.files import Source
 from mercer.cli.formats import Lines
+from mercer.cli.terminal import TableError
 from mercer.tables import spelled_number
 
 LONGEST = 60  # characters of a cell that a message shows

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from mercer.cli.errors import TableError
 from mercer.cli.formats import Lines, quiet, unfolded
+from mercer.cli.terminal import TableError
 from mercer.persistence import check_depth, read_json
 
 

@@ -10,22 +10,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import (
-    DUPLICATES,
-    OK,
-    TableError,
-    column_faults,
-    counted,
-    of_option,
-    refuse,
-)
 from mercer.cli.executors import mapped_by
 from mercer.cli.link_options import LinkOptions
 from mercer.cli.map import told
 from mercer.cli.options import check_paths
 from mercer.cli.predict import write_frames
 from mercer.cli.tables import Tables
-from mercer.cli.terminal import Terminal, hush, line
+from mercer.cli.terminal import (
+    DUPLICATES,
+    OK,
+    TableError,
+    Terminal,
+    column_faults,
+    counted,
+    hush,
+    line,
+    of_option,
+    refuse,
+)
 from mercer.persistence import written_whole
 from mercer.tables import ReadTable, level_texts, read_columns
 

@@ -9,7 +9,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from mercer.cli.errors import OptionError, refuse
 from mercer.cli.files import STDIN
 from mercer.cli.options import (
     WRITERS,
@@ -26,6 +25,7 @@ from mercer.cli.options import (
     check_paths,
     numbered_task,
 )
+from mercer.cli.terminal import OptionError, refuse
 
 KINDS = "category", "name", "text", "digits", "date", "number", "drop"
 KIND = f"""Overrides what a column is taken for: --kind phone=digits. Kinds are {", ".join(KINDS)}.

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import TableError, column_faults, counted, refuse
 from mercer.cli.neighbors import compared_columns
 from mercer.cli.options import check_paths, kinds_given
 from mercer.cli.predict import write_frames
 from mercer.cli.problem import columns_of
 from mercer.cli.search_options import MapOptions
 from mercer.cli.tables import Tables
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import TableError, Terminal, column_faults, counted, line, refuse
 from mercer.persistence import written_whole
 from mercer.tables import ReadTable, read_columns
 

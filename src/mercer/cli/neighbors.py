@@ -11,13 +11,12 @@ import numpy as np
 import polars as pl
 from rich.progress import Progress
 
-from mercer.cli.errors import TableError, column_faults, counted
 from mercer.cli.options import check_paths, kinds_given
 from mercer.cli.predict import kept_columns, write_frames
 from mercer.cli.problem import columns_of
 from mercer.cli.search_options import CompareOptions, NeighborOptions
 from mercer.cli.tables import Tables
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import TableError, Terminal, column_faults, counted, line
 from mercer.persistence import written_whole
 from mercer.tables import Column, read_columns, spare_worded_texts
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from mercer.cli.errors import OptionError, TableError, of_option, refuse
 from mercer.cli.files import STDIN
-from mercer.limits import memory_size
+from mercer.cli.terminal import OptionError, TableError, of_option, refuse
+from mercer.spoken import memory_size
 
 if TYPE_CHECKING:
     from mercer.cli.tables import Reading

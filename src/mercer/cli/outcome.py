@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import mercer
-from mercer.cli.errors import counted
 from mercer.cli.files import new_rows
 from mercer.cli.fit_options import FitOptions
 from mercer.cli.problem import Problem, Split
@@ -22,7 +21,7 @@ from mercer.cli.screen import (
     leaderboard_table,
     score_text,
 )
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import Terminal, counted, line
 from mercer.machines import METRICS, HeldOut
 from mercer.plots.report import ReportData
 from mercer.tables import RARE_SHARE, EncodedTable, ranks_of

@@ -17,9 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import OptionError, TableError, counted, no_column
-from mercer.cli.file_rows import in_file, targets_of
-from mercer.cli.files import STDIN, find_sources
+from mercer.cli.files import STDIN, find_sources, in_file, targets_of
 from mercer.cli.options import (
     INTERVAL,
     WRITERS,
@@ -28,7 +26,7 @@ from mercer.cli.options import (
     levels_given,
 )
 from mercer.cli.tables import Tables
-from mercer.cli.terminal import Terminal
+from mercer.cli.terminal import OptionError, TableError, Terminal, counted, no_column
 from mercer.persistence import ModelFileError, load, written_whole
 from mercer.spoken import a_type
 from mercer.tables import Surprises, read_columns

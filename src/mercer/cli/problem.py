@@ -15,14 +15,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import (
-    OptionError,
-    TableError,
-    column_faults,
-    counted,
-    of_option,
-    refuse,
-)
 from mercer.cli.extras import Extras, check_extras, of_molecules, read_extras
 from mercer.cli.files import STDIN
 from mercer.cli.fit_options import FitOptions
@@ -37,7 +29,16 @@ from mercer.cli.target import (
     read_target,
     targets_named,
 )
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import (
+    OptionError,
+    TableError,
+    Terminal,
+    column_faults,
+    counted,
+    line,
+    of_option,
+    refuse,
+)
 from mercer.spoken import first_of
 from mercer.tables import (
     FEW_GROUPS,

@@ -7,13 +7,11 @@ import json as json_text
 import numpy as np
 from sklearn.base import is_classifier
 
-from mercer.cli.errors import OptionError, TableError, counted
-from mercer.cli.file_rows import target_of, targets_of
-from mercer.cli.files import new_rows
+from mercer.cli.files import new_rows, target_of, targets_of
 from mercer.cli.options import ReportOptions, check_paths
 from mercer.cli.tables import Tables
 from mercer.cli.target import left_out, read_target, unknown_classes
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import OptionError, TableError, Terminal, counted, line
 from mercer.persistence import ModelFileError, load
 from mercer.plots.report import (
     Provenance,

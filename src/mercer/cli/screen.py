@@ -12,8 +12,7 @@ from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from mercer.cli.errors import counted
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import Terminal, counted, line
 from mercer.spoken import first_of, spoken
 from mercer.tables import Column, Finding
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from mercer.cli.errors import OptionError, of_option
 from mercer.cli.files import STDIN
 from mercer.cli.options import (
     MEMORY,
@@ -32,6 +31,7 @@ from mercer.cli.options import (
     kinds_given,
     numbered_task,
 )
+from mercer.cli.terminal import OptionError, of_option
 
 if TYPE_CHECKING:
     from mercer.dedup import Bands, CorpusIndex, Shingles, Signer

@@ -19,9 +19,9 @@ from typing import Any
 
 import polars as pl
 
-from mercer.cli.errors import TableError
 from mercer.cli.files import Source
 from mercer.cli.formats import Lines
+from mercer.cli.terminal import TableError
 
 FASTA = ".fa", ".fasta", ".fna", ".ffn", ".faa", ".frn"  # how names of files end
 FASTQ = ".fq", ".fastq"

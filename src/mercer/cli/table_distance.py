@@ -15,7 +15,7 @@ import polars as pl
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cpdist
 
-from mercer.cli.errors import OptionError, TableError
+from mercer.cli.terminal import OptionError, TableError
 from mercer.distances import (
     Cosine,
     Edit,

@@ -17,13 +17,13 @@ import polars as pl
 
 from mercer.cli.columnar import ArrowFile, ParquetFile
 from mercer.cli.delimited import DelimitedText
-from mercer.cli.errors import TableError, counted
 from mercer.cli.files import STDIN, Source, find_sources
 from mercer.cli.formats import ExcelFile, Lines, SvmlightFile, Typed
 from mercer.cli.graph_tables import GinFile, GraphmlFile, is_gin, is_graph, with_graphs
 from mercer.cli.headed_files import ArffFile, TimeSeriesFile
 from mercer.cli.json_tables import JsonFile, JsonLines
 from mercer.cli.sequence_files import FASTA, FASTQ, SequenceFile, VariantFile, tell_classes
+from mercer.cli.terminal import TableError, counted
 from mercer.cli.text_types import TextTypes
 from mercer.samples import are_series
 from mercer.spoken import first_of

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import OptionError, TableError, counted, no_column
 from mercer.cli.tables import Tables
+from mercer.cli.terminal import OptionError, TableError, counted, no_column
 from mercer.spoken import first_of
 from mercer.tables import (
     LARGEST,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from mercer.cli.errors import OptionError, TableError, counted, no_column, refuse
 from mercer.cli.files import STDIN, find_sources
 from mercer.cli.map import told
 from mercer.cli.options import WRITERS, check_paths
@@ -18,7 +17,7 @@ from mercer.cli.predict import kept_columns, write_frames
 from mercer.cli.search_options import VariantOptions
 from mercer.cli.sequence_files import VariantFile
 from mercer.cli.tables import Reading, Tables
-from mercer.cli.terminal import Terminal, line
+from mercer.cli.terminal import OptionError, TableError, Terminal, counted, line, no_column, refuse
 from mercer.persistence import ModelFileError, load, written_whole
 from mercer.spoken import a_type, first_of
 

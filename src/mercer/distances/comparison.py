@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from mercer.distances.meaning import Meaning
-from mercer.distances.tiles import EDGE, LARGE, fill, mirrored, tile_edge
+from mercer.distances.products import EDGE, LARGE, fill, mirrored, tile_edge
 from mercer.samples import (
     Kind,
     Prepared,

@@ -2,25 +2,27 @@
 
 Products may lose all digits by which rows differ: `float_range` and `safe_unit` see to it that they
 keep some. Rows may be dense or sparse. Inner products read sparse rows directly; for the other
-loops, sparse rows are made dense, one block at a time. The unit balls of the p-norms stand at the
-end: their volume, and random points of their surface.
+loops, sparse rows are made dense, one block at a time. The unit balls of the p-norms follow: their
+volume, and random points of their surface. At the end stands how a matrix is computed in tiles
+(square blocks): their size, and how threads fill them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from mercer import _native
 from mercer.samples import Prepared, Samples, float_array, largest_column, plain_rows
+from mercer.threads import ordered_map, raise_if_stopped
 
 # NumPy computes X Xᵀ by the routine syrk, and that of OpenBLAS 0.3.31 crashes at 18,000 rows on two
 # threads. So a product of more rows than these is computed by strips: none of them is symmetric.
-LARGE, STRIP = 8192, 2048
+WHOLE, PART = 8192, 2048
 BLOCK = 256  # rows of a product whose rounding must not depend on their place
 SOME, FAR = 256, 64  # rows whose spread is looked at, and how far from 0 is far beside it
 LOST = 16  # units of the last digit of inner products, below which a variance is lost in them
@@ -79,11 +81,11 @@ def inner_products(X: Any, Z: Any) -> np.ndarray:
     if sp.issparse(X) or sp.issparse(Z):
         product = X @ Z.T
         return np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
-    if min(len(X), len(Z)) <= LARGE:
+    if min(len(X), len(Z)) <= WHOLE:
         return X @ Z.T
     K = np.empty((len(X), len(Z)), np.result_type(X, Z))
-    for start in range(0, len(X), STRIP):
-        np.matmul(X[start : start + STRIP], Z.T, out=K[start : start + STRIP])
+    for start in range(0, len(X), PART):
+        np.matmul(X[start : start + PART], Z.T, out=K[start : start + PART])
     return K
 
 
@@ -330,3 +332,77 @@ def unit_sphere(n: int, d: int, p: float, rng: np.random.RandomState) -> np.ndar
         return v / np.abs(v).max(axis=1, keepdims=True)
     v = rng.choice([-1.0, 1.0], (n, d)) * rng.gamma(1 / p, size=(n, d)) ** (1 / p)
     return v / (np.abs(v) ** p).sum(axis=1, keepdims=True) ** (1 / p)
+
+
+WORK = 1e9  # most operations of one tile: some tenths of a second
+
+
+STRIP = 2**20  # bytes of a strip of rows
+BELOW = np.tri(128, k=-1, dtype=bool)  # the lower triangle of a square on the diagonal
+LARGE = 2048  # rows of the largest tile
+EDGE = 512  # rows of a square tile of 1 MB in float32, which stays in a core's L2 cache
+
+
+def tile_edge(shape: tuple[int, int], cost: float, most: int = EDGE) -> int:
+    """Rows of a square tile: ``most``, or fewer if a pair costs many operations."""
+    # At least 8 rows, because normalised kernels also need k(x, x) for every row of a tile; and at
+    # most an eighth of all rows if a pair costs much, so that threads can share the work.
+    enough = np.sqrt(WORK / max(cost, WORK / most**2))
+    if enough < most:
+        enough = min(enough, max(shape) / 8)
+    return min(most, max(8, int(enough)))
+
+
+def fill(
+    tiles: Callable[[slice, slice], Iterable[np.ndarray]],
+    matrices: Sequence[np.ndarray],
+    step: int,
+    symmetric: bool,
+    n_jobs: int | None,
+) -> None:
+    """Write matrices of one shape tile by tile.
+
+    ``tiles`` gives for some rows and columns a tile of each matrix. For symmetric matrices, the
+    upper triangle is copied to the lower.
+    """
+    n, m = matrices[0].shape
+
+    def strip(s: int) -> None:
+        raise_if_stopped()
+        i = slice(s, min(s + step, n))
+        for t in range(s if symmetric else 0, m, step):
+            j = slice(t, min(t + step, m))
+            for K, tile in zip(matrices, tiles(i, j)):
+                K[i, j] = tile
+                if symmetric and t == s:  # rounding differs between the two halves of this tile
+                    mirrored(K[i, j])
+                elif symmetric:
+                    K[j, i] = tile.T
+
+    for _ in ordered_map(strip, range(0, n, step), n_jobs):
+        pass
+
+
+def by_strips(
+    A: np.ndarray, function: Callable[[np.ndarray], Any], dtype: DTypeLike, n_jobs: int | None
+) -> np.ndarray:
+    """function(A) as a new array of a dtype, computed by strips of rows that stay in cache."""
+    out = np.empty(A.shape, dtype)
+    rows = max(1, STRIP // (A.itemsize * max(A.shape[1], 1)))
+
+    def strip(s: int) -> None:
+        out[s : s + rows] = function(A[s : s + rows])
+
+    for _ in ordered_map(strip, range(0, len(A), rows), n_jobs):
+        pass
+    return out
+
+
+def mirrored(K: np.ndarray) -> np.ndarray:
+    """Copy the upper triangle of K into the lower one; overwrites and returns K."""
+    for s in range(0, len(K), len(BELOW)):
+        e = min(s + len(BELOW), len(K))
+        K[s:e, :s] = K[:s, s:e].T
+        square = K[s:e, s:e]
+        square[...] = np.where(BELOW[: e - s, : e - s], square.T, square)
+    return K

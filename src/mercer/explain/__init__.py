@@ -14,8 +14,14 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.explain.background import Background, kept_rows
 from mercer.explain.exact import FactorMatrices
-from mercer.explain.game import Explainable, Explained, explained_model, separated_sum
+from mercer.explain.game import (
+    Background,
+    Explainable,
+    Explained,
+    explained_model,
+    kept_rows,
+    separated_sum,
+)
 from mercer.explain.given_sequences import same_letters
 from mercer.explain.values import is_quick

@@ -5,7 +5,6 @@ memory and what is streamed is decided in operator.py (`fits`, `held`).
 """
 
 from mercer.gram.build import gram, register
-from mercer.gram.columns import Columns
 from mercer.gram.combined import (
     CentredGram,
     CombinedGram,
@@ -25,7 +24,7 @@ from mercer.gram.low_rank import (
     pivoted_cholesky,
 )
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart, ScaledGram, require
-from mercer.gram.place import ApproximationWarning, Place, PlaceOfLearner
+from mercer.gram.place import ApproximationWarning, Columns, Place, PlaceOfLearner
 from mercer.gram.tiled import TiledGram, TriangleGram, held_for_products
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
 
 # what other rooms use, and no user needs
 from mercer.gram.build import made_here
-from mercer.gram.columns import in_single_precision
 from mercer.gram.lapack import (
     cholesky_factor,
     inverse_diagonal,
@@ -51,3 +49,4 @@ from mercer.gram.lapack import (
 from mercer.gram.local import LEAF_ROWS, affordable_leaf, leaf_coefficients, leaf_jobs, local_gram
 from mercer.gram.low_rank import factor_rows, pivots_of_some
 from mercer.gram.operator import Rows
+from mercer.gram.place import in_single_precision

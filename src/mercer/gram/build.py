@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from mercer.estimator import Seed
-from mercer.gram.columns import Columns
 from mercer.gram.combined import MultipliedGram
 from mercer.gram.low_rank import CrossFeatureGram, FeatureGram, low_rank_gram
 from mercer.gram.operator import DenseGram, GramOperator, MatrixPart
-from mercer.gram.place import Place
+from mercer.gram.place import Columns, Place
 from mercer.gram.tiled import TiledGram
 from mercer.kernels import Kernel
 from mercer.needs_torch import need_torch

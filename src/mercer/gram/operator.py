@@ -16,9 +16,8 @@ from typing import NoReturn
 import numpy as np
 
 from mercer.distances import EDGE
-from mercer.gram.columns import Columns
 from mercer.gram.lapack import GramFactor, LapackFactor, eigenpairs, symmetric_product
-from mercer.gram.place import Place
+from mercer.gram.place import Columns, Place
 from mercer.threads import jobs_for, ordered_map
 
 STRIP = 64  # rows of a matrix that are copied at a time, so that they stay in a core's cache

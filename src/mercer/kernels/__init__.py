@@ -15,20 +15,27 @@ from mercer.kernels.formula import Formula, GramProducts
 from mercer.kernels.from_function import FromDistance, FromFunction, Precomputed
 from mercer.kernels.graph_counts import VertexHistogram, WeisfeilerLehman, WLOptimalAssignment
 from mercer.kernels.graph_parts import Graphlets, Propagation, ShortestPath
-from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.kmers import Spectrum
 from mercer.kernels.layered import Layered, NormalisedGaussian
 from mercer.kernels.local_alignment import LocalAlignment
-from mercer.kernels.matern import Matern
+from mercer.kernels.matern import ExponentialPower, Matern, RationalQuadratic
 from mercer.kernels.mercer_check import MercerCheck, check_mercer, repair
 from mercer.kernels.mismatches import GappedKmer, Mismatch
 from mercer.kernels.molecules import AtomAssignment, AtomPairs, Descriptors, Morgan, Torsions
 from mercer.kernels.names import as_kernel
 from mercer.kernels.nodes import Diffusion, PStepWalk, RegularisedLaplacian
 from mercer.kernels.query_key import QueryKey
-from mercer.kernels.radial import RBF, ExponentialPower, Laplacian, RationalQuadratic
+from mercer.kernels.radial import RBF, Laplacian, scale_gamma
 from mercer.kernels.separable import OnCoordinates, OneTerm, product_of_columns, sum_of_columns
-from mercer.kernels.sets import DerivedSubsets, Dice, Intersection, Jaccard, Tanimoto
+from mercer.kernels.sets import (
+    ChiSquared,
+    DerivedSubsets,
+    Dice,
+    HistogramIntersection,
+    Intersection,
+    Jaccard,
+    Tanimoto,
+)
 from mercer.kernels.signatures import Signature
 from mercer.kernels.subsequences import AllSubsequences, FixedLengthSubsequences, GapWeighted
 from mercer.kernels.tables import Match, On, TableKernel
@@ -59,7 +66,6 @@ __all__ = [
 # what other rooms use, and no user needs
 from mercer.kernels.algebra import Node
 from mercer.kernels.bags import bag_kernel
-from mercer.kernels.bandwidths import scale_gamma
 from mercer.kernels.convolution import (
     CompetingConvolutions,
     FeatureMap,
@@ -73,8 +79,8 @@ from mercer.kernels.graph_counts import (
     graph_kernel,
     label_counter,
 )
-from mercer.kernels.histograms import histogram_gamma
 from mercer.kernels.names import NAMED
+from mercer.kernels.sets import histogram_gamma
 from mercer.kernels.trees import subtree_counter, subtree_kernel, tree_distance, tree_kernel
 
 if not TYPE_CHECKING:  # for type checkers there are no old names

@@ -18,9 +18,8 @@ from mercer.distances import (
     own_pairs,
     path_sums,
 )
-from mercer.kernels.bandwidths import median_distance, weighted_median
 from mercer.kernels.base import Kernel
-from mercer.kernels.radial import Falling
+from mercer.kernels.radial import Falling, median_distance, weighted_median
 from mercer.samples import Prepared, SamplesLike, Series, check_positive, is_number, is_whole
 
 

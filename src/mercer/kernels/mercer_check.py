@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.bandwidths import evenly
 from mercer.kernels.base import Kernel
+from mercer.kernels.radial import evenly
 from mercer.samples import describe, float_array
 
 

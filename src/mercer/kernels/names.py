@@ -12,10 +12,9 @@ from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.from_function import FromFunction, Precomputed
-from mercer.kernels.histograms import ChiSquared, HistogramIntersection
 from mercer.kernels.matern import Matern
 from mercer.kernels.radial import RBF, Laplacian
-from mercer.kernels.sets import Intersection, Jaccard
+from mercer.kernels.sets import ChiSquared, HistogramIntersection, Intersection, Jaccard
 
 #: name -> (constructor, the arguments that it reads, with their defaults; the defaults are those of
 #: ``sklearn.metrics.pairwise.pairwise_kernels``)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.distances import Meaning, Minkowski, all_pairs, own_pairs, signature_sums
-from mercer.kernels.bandwidths import median_distance
 from mercer.kernels.base import Kernel
+from mercer.kernels.radial import median_distance
 from mercer.samples import Prepared, Series, is_number, is_whole
 
 LONGEST = 0.5  # longest part of a step on the grid of the differential equation

@@ -1,7 +1,7 @@
 """Record linkage: which records of one or two tables are the same thing (`RecordLinkage`).
 
 columns.py cleans and codes the values of a column, kinds.py says what of them survives an error and
-how two agree (sample_columns.py by a distance), link_columns.py which of them belong together and
+how two agree, link_columns.py which of them belong together (and reads those of samples) and
 records.py what they hold; candidates.py finds pairs and stages.py does so in tasks, which processes
 may share; model.py and learning.py learn what matches have in common, and pairs.py holds the
 result.

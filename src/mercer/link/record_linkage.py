@@ -17,11 +17,10 @@ from mercer.estimator import estimator
 from mercer.link.candidates import Pass
 from mercer.link.kinds import ELSEWHERE, EQUAL, LEVELS, Shares
 from mercer.link.learning import Learnt, LevelWeight, PairClass, compared_columns, learn
-from mercer.link.link_columns import LinkColumn, checked_kinds, matched_columns
+from mercer.link.link_columns import LinkColumn, checked_distances, checked_kinds, matched_columns
 from mercer.link.model import Mixture, learn_scales
 from mercer.link.pairs import Pairs, PairWeights, average_clusters, labelled_pairs, pairs_given
 from mercer.link.records import LEAST as FEWEST, Comparer, Records
-from mercer.link.sample_columns import checked_distances
 from mercer.link.stages import Kept, LinkStages
 from mercer.persistence import (
     KeepsRecords,

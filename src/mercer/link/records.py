@@ -32,8 +32,7 @@ from mercer.link.kinds import (
     numbers_in,
     word_shares,
 )
-from mercer.link.link_columns import LinkColumn, listed_names
-from mercer.link.sample_columns import SampleKind, read_samples
+from mercer.link.link_columns import LinkColumn, SampleKind, listed_names, read_samples
 from mercer.tables import ReadTable, missing_values
 from mercer.threads import ordered_map
 

@@ -1,7 +1,6 @@
 """Files: models that are saved and loaded, archives that are checked, and whole writes."""
 
 from mercer.persistence.archives import check_array, check_members, read_header
-from mercer.persistence.errors import ModelFileError, reason
 from mercer.persistence.field_rules import (
     check_fields,
     declared,
@@ -19,7 +18,7 @@ from mercer.persistence.field_rules import (
     unread,
     whole,
 )
-from mercer.persistence.json_texts import check_depth, read_json
+from mercer.persistence.json_texts import ModelFileError, check_depth, read_json, reason
 from mercer.persistence.models import load, model_bytes, read_unchecked, save
 from mercer.persistence.own_objects import KeepsRecords
 from mercer.persistence.schema import JUDGED

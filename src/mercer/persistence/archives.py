@@ -18,9 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import mercer
-from mercer.persistence.errors import ModelFileError, reason
 from mercer.persistence.field_rules import check_indices
-from mercer.persistence.json_texts import read_json
+from mercer.persistence.json_texts import ModelFileError, read_json, reason
 
 #: Held by who reads arrays. numpy gives their headers to Python's parser, which in some releases of
 #: Python 3.11 fails now and then where several threads use it (python/cpython#106905).

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.persistence.errors import reason
+from mercer.persistence.json_texts import reason
 
 #: raises ValueError for a value that its owner cannot have
 Rule = Callable[[Any, Any], None]

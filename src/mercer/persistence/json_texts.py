@@ -1,4 +1,5 @@
-"""The one reader of JSON, which checks how deep a text is nested before it builds anything.
+"""The one reader of JSON, which checks how deep a text is nested before it builds anything; and the
+error for a file that is not a whole file of Mercer.
 
 Python's parser calls itself for each level, and what is made of a text (the columns of a table, a
 description of objects) takes time and memory that grow with the square of its depth, or faster. So
@@ -12,6 +13,22 @@ import re
 from typing import Any
 
 import numpy as np
+
+LONGEST = 300  # characters that are repeated
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be written or read; the message says why and what to do."""
+
+
+def reason(error: Exception) -> str:
+    """The message of an error, made safe to print: files may put anything into it."""
+    text = str(error).rstrip(".")
+    if not text or type(error) in (KeyError, IndexError, AttributeError, TypeError):  # few words
+        text = f"{type(error).__name__} {text}".rstrip()
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
 
 DEPTH = 64  # levels of lists and objects in each other that a file of data may have
 STEP = 2**22  # bytes that are looked through at a time

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import mercer
 from mercer.persistence.archives import check_members, one_reader, read_header
-from mercer.persistence.errors import ModelFileError, reason
 from mercer.persistence.field_rules import check_fields
-from mercer.persistence.json_texts import read_json
+from mercer.persistence.json_texts import ModelFileError, read_json, reason
 from mercer.persistence.own_objects import mark_own
 from mercer.persistence.schema import DEPTH, SCHEMA, check_schema
 from mercer.persistence.trust import (

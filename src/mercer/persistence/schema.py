@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from mercer.persistence.archives import check_array, check_sparse
-from mercer.persistence.errors import reason
-from mercer.persistence.json_texts import read_json
+from mercer.persistence.json_texts import read_json, reason
 from mercer.persistence.own_objects import check_field, loader_of, own_class
 from mercer.persistence.values import VALUE_NODE, VALUES
 

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from mercer.persistence.errors import ModelFileError
+from mercer.persistence.json_texts import ModelFileError
 
 try:
     import fcntl

@@ -11,7 +11,6 @@ reports need to know of a kind is one `Kind` object: kind.py says what it answer
 example, and `register_kind` adds one from outside.
 """
 
-from mercer.samples.bags import Bags
 from mercer.samples.categories import Categories
 from mercer.samples.columns import (
     column_names,
@@ -42,7 +41,7 @@ from mercer.samples.protocol import Encoded, Prepared, Samples
 from mercer.samples.ragged import Ragged, joined_rows
 from mercer.samples.raw_data import describe
 from mercer.samples.reading import as_samples, read
-from mercer.samples.series import Series, series_of
+from mercer.samples.series import Bags, Series, series_of
 from mercer.samples.sets import Sets, split_items
 from mercer.samples.strings import Strings
 from mercer.samples.table import EncodedColumns, Table

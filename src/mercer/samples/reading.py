@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.bags import BagsKind
 from mercer.samples.categories import CategoriesKind
 from mercer.samples.counts import CountsKind
 from mercer.samples.graph_kind import GraphsKind
@@ -43,7 +42,7 @@ from mercer.samples.raw_data import (
     named_fields,
     plain_array,
 )
-from mercer.samples.series import SeriesKind
+from mercer.samples.series import BagsKind, SeriesKind
 from mercer.samples.sets import SetsKind
 from mercer.samples.strings import StringsKind
 from mercer.samples.table import TableKind

@@ -18,8 +18,15 @@ from mercer.kernels import ExponentialPower
 from mercer.learners.ridge import KernelRidge
 from mercer.persistence import fields
 from mercer.samples import describe
-from mercer.speech.audio import Frames, check_samples, own_rate, resampled
-from mercer.speech.features import USED, WIDTH, whole_features
+from mercer.speech.audio import (
+    USED,
+    WIDTH,
+    Frames,
+    check_samples,
+    own_rate,
+    resampled,
+    whole_features,
+)
 from mercer.threads import fitting
 
 # γ and σ of the kernel by their error on mixtures that were left out, on a part of the frames.

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.speech.audio import RATES, Frames, check_samples
+from mercer.speech.audio import RATES, Frames, RunningFeatures, check_samples
 from mercer.speech.enhancer import SpeechEnhancer
-from mercer.speech.features import RunningFeatures
 
 FRAMES_AT_ONCE = 100
 

@@ -35,7 +35,15 @@ from mercer.tables.column_kinds import (
     object_column,
     of_json,
 )
-from mercer.tables.columns import MANY_LEVELS, RARE, SAID, Column, read_otherwise
+from mercer.tables.columns import (
+    MANY_LEVELS,
+    RARE,
+    SAID,
+    Column,
+    index_names,
+    is_index,
+    read_otherwise,
+)
 from mercer.tables.forms import (
     ORDERED,
     Hints,
@@ -50,7 +58,6 @@ from mercer.tables.forms import (
     simple_numbers,
 )
 from mercer.tables.names import DATE_NAME, IDENTIFIER_NAME, TIME_NAME, YEAR_NAME
-from mercer.tables.pandas_index import index_names, is_index
 from mercer.tables.values import as_dates, epoch_of, missing_values, short
 
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text

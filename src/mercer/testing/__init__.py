@@ -4,10 +4,9 @@ of estimators on strings and sets, and checks of indexes and of solvers of ridge
 The contracts need pytest.
 """
 
-from mercer.testing.distances import DistanceContract
 from mercer.testing.gram import GramContract
 from mercer.testing.index import check_index
-from mercer.testing.kernels import KernelContract
+from mercer.testing.kernels import DistanceContract, KernelContract
 from mercer.testing.objects import (
     check_object_estimator,
     object_checks,

@@ -1,6 +1,5 @@
 """Threads: the scheduler that the whole library uses, and the way to stop running work."""
 
-from mercer.threads.blas import blas_threads, paying_threads
 from mercer.threads.clock import (
     GRACE,
     Clock,
@@ -13,6 +12,7 @@ from mercer.threads.clock import (
 from mercer.threads.schedule import (
     blas_limit,
     blas_share,
+    blas_threads,
     count_jobs,
     fitting,
     forget,
@@ -20,6 +20,7 @@ from mercer.threads.schedule import (
     jobs_here,
     one_thread,
     ordered_map,
+    paying_threads,
 )
 
 __all__ = [

@@ -8,7 +8,7 @@ from learners.margin.machines import IRIS, WINE, values
 from mercer import SVC, NuSVC
 from mercer.gram import FeatureGram, TiledGram
 from mercer.kernels import RBF, Kernel
-from mercer.learners.base.targets import all_pairs, by_class, by_pair, votes
+from mercer.learners.base.reasons import all_pairs, by_class, by_pair, votes
 from mercer.solvers.rows import PairGram, PairGrams
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import pytest
 import mercer
 from mercer.plots import MapDisplay
 from mercer.plots.displays import middle_rows
-from mercer.plots.typical import typical
+from mercer.plots.displays.map import typical
 from mercer.tables import infer_columns, read_columns
 
 HOSTILE = ['</script><script>document.title="bad"</script>', "@DATA@", "a\x1b[31mb", "<b>&amp;"]

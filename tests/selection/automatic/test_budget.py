@@ -5,12 +5,12 @@ import time
 import numpy as np
 import pytest
 
-from mercer.limits import seconds
 from mercer.machines import score_held_out
 from mercer.machines.candidates import Candidate, Recipe, simple_candidates
 from mercer.selection.automatic import KernelClassifier
 from mercer.selection.automatic.final_fit import EARLY
 from mercer.selection.automatic.trials import state, trials
+from mercer.spoken import seconds
 from mercer.threads import affordable_rows, clock as clocks, raise_if_stopped
 from mercer.threads.clock import Clock
 from selection.automatic.small_searches import RING, TABLE, fitted_once, search_of

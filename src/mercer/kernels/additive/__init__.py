@@ -1,9 +1,9 @@
 """Kernels of sums of functions of columns: bins of numbers, and functions of their levels."""
 
-from mercer.kernels.additive.additive_kernel import Additive, AdditiveParts
-from mercer.kernels.additive.bins import MOST, ColumnBins, TableBins
-from mercer.kernels.additive.grids import (
+from mercer.kernels.additive.additive_kernel import (
     FITTED,
+    Additive,
+    AdditiveParts,
     CoarseColumn,
     PairFunctions,
     coarse_column,
@@ -11,6 +11,7 @@ from mercer.kernels.additive.grids import (
     level_functions,
     pair_functions,
 )
+from mercer.kernels.additive.bins import MOST, ColumnBins, TableBins
 
 __all__ = [
     "FITTED", "MOST", "Additive", "AdditiveParts", "CoarseColumn", "ColumnBins", "PairFunctions",

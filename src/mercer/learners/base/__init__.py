@@ -18,16 +18,7 @@ from mercer.learners.base.centres import (
     row_copies,
 )
 from mercer.learners.base.distance_learner import DistanceLearner, as_distance, effective_metric
-from mercer.learners.base.finite import finite_fit, finite_values
-from mercer.learners.base.kernel_learner import (
-    FitPath,
-    KernelLearner,
-    Training,
-    bound_gram,
-    check_training,
-    encode_like_fitted,
-    remember_columns,
-)
+from mercer.learners.base.kernel_learner import FitPath, KernelLearner, bound_gram
 from mercer.learners.base.linear_learner import LinearLearner, vectors_of
 from mercer.learners.base.parameters import (
     LIMITS,
@@ -37,30 +28,42 @@ from mercer.learners.base.parameters import (
     check_seed,
     check_solver,
     drawn_seed,
+    finite_fit,
+    finite_values,
     is_auto,
     is_value,
     solver_name,
 )
 from mercer.learners.base.part_fit import ClassTotals, FitsInParts, PartFit, Survey
-from mercer.learners.base.reasons import KernelSum, Reasons, largest_parts, signed_reasons
-from mercer.learners.base.table_columns import read_like_fitted, remember_table
-from mercer.learners.base.targets import (
-    Classifier,
-    OutputClassifier,
-    Regressor,
+from mercer.learners.base.reasons import (
+    KernelSum,
+    Reasons,
     all_pairs,
     by_class,
     by_pair,
+    largest_parts,
+    signed_reasons,
+    votes,
+)
+from mercer.learners.base.training import (
+    Classifier,
+    OutputClassifier,
+    Regressor,
+    Training,
     check_labels,
     check_squares,
     check_targets,
+    check_training,
     check_weights,
     encode_classes,
+    encode_like_fitted,
     plain_targets,
+    read_like_fitted,
+    remember_columns,
+    remember_table,
     require_targets,
     target_names,
     unit_of,
-    votes,
     weigh_classes,
 )
 from mercer.samples import check_count, check_flag, check_not_negative, check_positive

@@ -20,8 +20,9 @@ from sklearn.utils import check_random_state
 from mercer.distances import float_range
 from mercer.estimator import Seed
 from mercer.gram import LowRankGram, factor_rows
-from mercer.learners.base.kernel_learner import KernelLearner, Training, encode_like_fitted
+from mercer.learners.base.kernel_learner import KernelLearner
 from mercer.learners.base.parameters import Limits
+from mercer.learners.base.training import Training, encode_like_fitted
 from mercer.samples import Samples, SamplesLike, check_count, mixed
 from mercer.streams import Chunk, Chunks, Drawn, IncrementalFit, draw_numbers, draw_rows
 from mercer.threads import ordered_map, raise_if_stopped

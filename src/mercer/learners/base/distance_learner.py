@@ -43,7 +43,7 @@ from mercer.distances import (
 from mercer.estimator import estimator
 from mercer.gram import PlaceOfLearner
 from mercer.kernels import Kernel
-from mercer.learners.base.kernel_learner import Training, check_training, encode_like_fitted
+from mercer.learners.base.training import Training, check_training, encode_like_fitted
 from mercer.samples import Samples, SamplesLike, describe, float_array, is_number, kind_named
 from mercer.search import Index, NeighbourGraph, fit_index
 from mercer.threads import forget, ordered_map, raise_if_stopped

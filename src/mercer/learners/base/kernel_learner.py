@@ -11,15 +11,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import KW_ONLY, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.distances import Comparison, float_range
+from mercer.distances import float_range
 from mercer.estimator import Seed, estimator
 from mercer.gram import (
     Columns,
@@ -33,109 +33,21 @@ from mercer.gram import (
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.learners.base.parameters import SQUARES, check_seed
 from mercer.learners.base.reasons import KernelSum
-from mercer.learners.base.targets import check_targets, check_weights, one_column
+from mercer.learners.base.training import (
+    Training,
+    check_training,
+    encode_like_fitted,
+)
 from mercer.samples import (
-    MatrixRows,
     SamplesLike,
     joined,
     kind_named,
-    kind_of,
-    known_form,
-    plain_rows,
-    same_rows,
 )
 from mercer.solvers.rows import ROUNDED_ROWS
 from mercer.threads import forget
 
 #: ``X_fit_`` of learners as predictions have prepared it: neither files nor copies need it
 PREPARED: WeakKeyDictionary[Any, Columns] = WeakKeyDictionary()
-
-
-class Training(NamedTuple):
-    """The training samples of a fit, without rows of weight 0.
-
-    Attributes
-    ----------
-    X : encoded samples (n)
-    y : ndarray or None
-    weights : ndarray of shape (n,) or None
-        None if all weights are 1.
-    rows : ndarray of shape (n,), int
-        Row numbers of the samples in the data that the user gave.
-    shape : tuple of int
-        Shape of the data that the user gave.
-    """
-
-    X: Any
-    y: Any
-    weights: np.ndarray | None
-    rows: np.ndarray
-    shape: tuple[int, ...]
-
-    @property
-    def all_weights(self) -> np.ndarray:
-        """The weights as an array, (n,)."""
-        return np.ones(self.X.shape[0]) if self.weights is None else self.weights
-
-    @property
-    def column(self) -> np.ndarray:
-        """y as one column, (n,)."""
-        return self.y if self.y.ndim == 1 else one_column(self.y)
-
-    def weighed(self, weights: np.ndarray) -> Training:
-        """The same samples with new weights, without the rows whose new weight is 0."""
-        kept = np.flatnonzero(weights)
-        if len(kept) == len(weights):
-            return self._replace(weights=weights)
-        y = None if self.y is None else self.y[kept]
-        return Training(self.X[kept], y, weights[kept], self.rows[kept], self.shape)
-
-
-def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> None:
-    """Store (or check) column count and names, as scikit-learn does, for matrices."""
-    fitted = vars(estimator)
-    given: Any = X
-    plain = type(given) is np.ndarray and given.ndim == 2 and "feature_names_in_" not in fitted
-    if plain and not reset and fitted.get("n_features_in_") == given.shape[1]:
-        return  # as scikit-learn would find, in a tenth of the time
-    kind = kind_of(encoded)
-    if plain and reset and kind is not None and kind.counted and given.shape == encoded.shape:
-        estimator.n_features_in_ = given.shape[1]  # in the same way
-    elif kind is not None and kind.counted and not isinstance(X, MatrixRows):
-        X = known_form(X)
-        if getattr(X, "shape", ())[1:] != encoded.shape[1:]:  # such as images, or vectors in cells
-            X = plain_rows(encoded)
-        validate_data(estimator, X, skip_check_array=True, reset=reset)
-    elif reset:  # an earlier fit may have stored columns, but these samples have none
-        for name in ("n_features_in_", "feature_names_in_"):
-            vars(estimator).pop(name, None)
-
-
-def check_training(
-    estimator: BaseEstimator,
-    X: SamplesLike,
-    encoded: Any,
-    y: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    *,
-    targets: bool,
-    numeric: bool,
-) -> Training:
-    """Encoded training samples with their checked targets and weights; X as the user gave it."""
-    remember_columns(estimator, X, encoded, reset=True)
-    name = type(estimator).__name__
-    y = check_targets(encoded, y, name, numeric=numeric) if targets else None
-    w = check_weights(encoded, sample_weight)
-    training = Training(encoded, y, None, np.arange(encoded.shape[0]), encoded.shape)
-    return training if w is None else training.weighed(w)  # a row of weight 0 counts as absent
-
-
-def encode_like_fitted(estimator: Any, comparison: Comparison, X: SamplesLike) -> Any:
-    """Encode new samples with the codes of the training samples of a fitted learner."""
-    points = comparison.reads.coordinates  # scikit-learn compares the columns of vectors
-    encoded = comparison.encode(X, None if points else estimator.X_fit_)
-    remember_columns(estimator, X, encoded, reset=False)
-    return estimator.X_fit_ if same_rows(encoded, estimator.X_fit_) else encoded
 
 
 class FitPath:

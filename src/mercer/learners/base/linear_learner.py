@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.learners.base.targets import check_targets, check_weights, one_column
+from mercer.learners.base.training import check_targets, check_weights, one_column
 from mercer.samples import (
     SamplesLike,
     accepted,

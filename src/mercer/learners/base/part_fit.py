@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
-from mercer.learners.base.targets import check_labels, check_targets, weigh_classes
+from mercer.learners.base.training import check_labels, check_targets, weigh_classes
 from mercer.samples import SamplesLike, plain_targets
 from mercer.streams import IncrementalFit
 

@@ -1,9 +1,16 @@
-"""What predictions rest on, as every learner tells it: the training rows, and the sum over them."""
+"""What predictions rest on, as every learner tells it: the training rows, and the sum over them.
+
+The last functions are of machines for two classes, one for each pair of classes. With k classes
+there are k (k - 1) / 2 pairs in the order (0, 1), (0, 2), ... (1, 2), ...; the first class of a
+pair is the positive class.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -124,3 +131,58 @@ def _written(rows: np.ndarray, shares: np.ndarray) -> list[str]:
         f"row {row + 1} ({100 * share:.{0 if share >= 0.1 else 1}f}%)" if row >= 0 else ""
         for row, share in zip(rows.tolist(), shares.tolist())
     ]
+
+
+LARGEST = 1e290  # largest value that is used, so that sums do not overflow
+
+
+def all_pairs(k: int) -> list[tuple[int, int]]:
+    """The pairs of k classes, in order."""
+    return list(combinations(range(k), 2))
+
+
+def votes(values: np.ndarray, k: int) -> np.ndarray:
+    """Votes of the pairs for each class, plus less than half a vote for the sum of distances."""
+    f = np.clip(values.astype(float, copy=False), -LARGEST, LARGEST)
+    order, firsts, seconds = _by_second(k)
+    counts, sums = np.zeros((len(f), k)), np.zeros((len(f), k))
+    won, g = f >= 0, f[:, order]
+    counts[:, :-1] = np.add.reduceat(won, firsts, axis=1, dtype=float)
+    counts[:, 1:] += np.add.reduceat(g < 0, seconds, axis=1, dtype=float)
+    sums[:, :-1] = np.add.reduceat(f, firsts, axis=1)
+    sums[:, 1:] -= np.add.reduceat(g, seconds, axis=1)
+    return counts + sums / (3 * (np.abs(sums) + 1))  # scikit-learn's one-vs-rest decision function
+
+
+@lru_cache(maxsize=8)
+def _by_second(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs of k classes ordered by their second class; where pairs of another first class
+    begin, and in that order those of another second class."""
+    pairs = np.array(all_pairs(k)).T
+    order = np.argsort(pairs[1], kind="stable")
+    ends = np.arange(k - 1)
+    return order, np.searchsorted(pairs[0], ends), np.searchsorted(pairs[1][order], ends + 1)
+
+
+def by_pair(dual_coef: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
+    """β of shape (rows, pairs) from scikit-learn's layout; the inverse of `by_class`."""
+    pairs, members = all_pairs(k), [np.flatnonzero(codes == c) for c in range(k)]
+    beta = np.zeros((len(codes), len(pairs)))
+    for column, (first, second) in enumerate(pairs):
+        a, b = members[first], members[second]
+        beta[a, column], beta[b, column] = dual_coef[second - 1, a], dual_coef[first, b]
+    return beta
+
+
+def by_class(coefs: list[np.ndarray], codes: np.ndarray, k: int) -> np.ndarray:
+    """The pairs' β in scikit-learn's layout, of shape (k - 1, rows).
+
+    Entry (r, i) belongs to the pair of row i's class and the r-th of the other classes.
+    """
+    if len(coefs) == 1:
+        return coefs[0][None]
+    dual, members = np.zeros((k - 1, len(codes))), [np.flatnonzero(codes == c) for c in range(k)]
+    for (first, second), coef in zip(all_pairs(k), coefs):
+        a, b = members[first], members[second]
+        dual[second - 1, a], dual[first, b] = coef[: len(a)], coef[len(a) :]
+    return dual

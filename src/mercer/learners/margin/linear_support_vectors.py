@@ -1,4 +1,4 @@
-"""What LinearSVC (linear_svc.py) and LinearSVR (linear_svr.py) share: samples, certificate, values.
+"""What LinearSVC and LinearSVR (linear_machines.py) share: samples, certificate, values.
 
 They need no kernel matrix: they solve for the weights themselves, and use O(n + d) memory in
 addition to the samples, which are dense or CSR.

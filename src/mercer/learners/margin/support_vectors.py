@@ -1,7 +1,7 @@
 """What support vector machines have in common: solver, support vectors, certificate, predictions.
 
 `SupportVectorMachine` is the abstract learner behind SVC, NuSVC (svc.py), SVR, NuSVR (svr.py),
-KernelQuantileRegression (quantiles.py) and OneClassSVM (one_class.py). A subclass defines its dual
+KernelQuantileRegression (svr.py) and OneClassSVM (svc.py). A subclass defines its dual
 problems; this class chooses the Gram operator, solves the problems and keeps what predictions need.
 """
 
@@ -37,8 +37,8 @@ from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
 from mercer.persistence import fields, whole
 from mercer.samples import MatrixRows, Samples, SamplesLike, is_number, is_whole
 from mercer.solvers import Reason, RowSource, worst
-from mercer.solvers.rows import ROUNDED_ROWS, SMALL, rounding_room
-from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, leave_out
+from mercer.solvers.rows import ROUNDED_ROWS, SMALL
+from mercer.solvers.smo import DualProblem, SmoResult, SmoSolver, leave_out, rounding_room
 from mercer.streams import count_rows
 from mercer.threads import blas_limit
 

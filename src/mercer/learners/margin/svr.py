@@ -1,4 +1,5 @@
-"""Support vector regression: SVR with a tube of given width, and NuSVR with ν."""
+"""Support vector regression: SVR with a tube of given width, NuSVR with ν, and quantile regression,
+whose loss has a quantile as its minimum."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import d2_pinball_score
+from sklearn.utils.validation import column_or_1d
 
 from mercer.estimator import estimator
-from mercer.learners.base import Regressor, Training, finite_fit
-from mercer.learners.margin.support_vectors import SupportVectorMachine
+from mercer.learners.base import Regressor, Training, finite_fit, unit_of
+from mercer.learners.margin.support_vectors import Machine, SupportVectorMachine
 from mercer.learners.margin.warm_starts import CONTINUED, WarmStarts
-from mercer.samples import SamplesLike
+from mercer.samples import SamplesLike, is_number
+from mercer.solvers import solve_all, worst
 from mercer.solvers.smo import DualProblem, SmoResult
 from mercer.threads import fitting
 
@@ -194,3 +198,147 @@ def _unit(y: np.ndarray) -> float:
     # squares of the smallest numbers would be 0
     spread = float(np.std(targets / largest)) * largest if largest > 0 else 0.0
     return 2.0 ** np.floor(np.log2(spread)) if 0 < spread < 1 else 1.0
+
+
+@estimator
+class KernelQuantileRegression(Regressor, SupportVectorMachine):
+    r"""Quantiles of a target, each a smooth function of the samples.
+
+    Minimise
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i w_i \rho_\tau(y_i - f(x_i))
+
+    for each quantile :math:`\tau`, where :math:`\rho_\tau(r) = \max(\tau r, (\tau - 1) r)` is the
+    pinball loss. About a part :math:`\tau` of the training targets is then below f.
+
+    Parameters
+    ----------
+    quantile : float or sequence of floats, each in (0, 1), default=0.5
+        Several quantiles share the Gram matrix, and their predictions never cross.
+    C : float > 0, default=1.0
+        Penalty of an error; a larger C fits the training samples more closely. As in `SVR`, a
+        target of other units needs another C: its penalty and ‖w‖² grow at different rates.
+    tol : float > 0
+        Largest violation of the optimality conditions, in standard deviations of y.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (quantiles, support vectors)
+    intercept_ : ndarray of shape (quantiles,)
+    n_iter_ : ndarray of shape (quantiles,), int
+
+    Notes
+    -----
+    The dual of each quantile is that of `SVR` without a tube, where the dual variables of targets
+    above and below f have the upper bounds :math:`C \tau` and :math:`C (1 - \tau)`. Each function
+    is exact to ``dual_gap_``, which is computed. Functions of different quantiles can cross where
+    data are few; the predictions of a row are sorted, which never increases the loss
+    (Chernozhukov et al.). Weights mean repetition.
+
+    References
+    ----------
+    Takeuchi, Le, Sears & Smola, "Nonparametric quantile estimation", JMLR 7, 2006.
+
+    Chernozhukov, Fernández-Val & Galichon, "Quantile and probability curves without crossing",
+    Econometrica 78, 2010.
+
+    Examples
+    --------
+    >>> X, y = np.zeros((5, 1)), [1.0, 2.0, 3.0, 4.0, 100.0]
+    >>> KernelQuantileRegression().fit(X, y).predict([[0.0]]).round(3).tolist()
+    [3.0]
+    >>> several = KernelQuantileRegression(quantile=[0.3, 0.7]).fit(X, y)
+    >>> several.predict([[0.0]]).round(3).tolist()
+    [[2.0, 4.0]]
+    """
+
+    _: KW_ONLY
+    quantile: Any = 0.5
+    C: float = 1.0
+
+    path_parameter = "C"
+
+    @fitting
+    @finite_fit
+    def fit(
+        self,
+        X: SamplesLike,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        fit_path: WarmStarts | None = None,
+    ) -> Self:
+        self._check_parameters()
+        training = self.make_training(X, y, sample_weight, fit_path=fit_path)
+        y = training.column.astype(np.float64)
+        scale, bounds = _scale(training), self._bounds(training)
+        K, low = self._operator(training.X, bounds, fit_path)
+        problems = [DualProblem.quantile(y / scale, bounds, level) for level in self._levels()]
+
+        def machine(i: int) -> SmoResult:
+            machine = Machine(K, problems[i], self._solver(K.shape[0]), i)
+            return self._solve(machine, fit_path).scaled(scale)
+
+        results = solve_all([lambda i=i: machine(i) for i in range(len(problems))], 1)
+        coef = np.stack([result.coef for result in results])
+        support = np.flatnonzero(coef.any(axis=0))
+        self._n_support = np.array([len(support)], dtype=np.int32)
+        self.n_iter_ = np.array([result.iterations for result in results], dtype=np.int32)
+        self.dual_coef_ = coef[:, support]
+        self._store(training, results, support, low)
+        worst(results).conclude(CONTINUED)
+        return self
+
+    def predict(self, X: SamplesLike) -> np.ndarray:
+        """The quantile of each row, (n,); (n, quantiles), never crossing, if several are given."""
+        values = self._values(X)
+        if is_number(self.quantile):
+            return values[:, 0]
+        order = np.argsort(self._levels(), kind="stable")
+        values[:, order] = np.sort(values, axis=1)
+        return values
+
+    def score(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """D², the part of the pinball loss of the best constant that is avoided: 1 is perfect, and
+        0 is no better than the constant. The mean over the quantiles if several are given."""
+        f = np.reshape(self.predict(X), (-1, len(self._levels())))
+        scores = [
+            d2_pinball_score(y, column, sample_weight=sample_weight, alpha=level)
+            for column, level in zip(f.T, self._levels())
+        ]
+        return float(np.mean(scores))
+
+    def _levels(self) -> list[float]:
+        return [float(level) for level in np.atleast_1d(self.quantile)]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        levels = [self.quantile] if is_number(self.quantile) else self.quantile
+        try:
+            known = bool(len(levels)) and all(is_number(q) and 0 < q < 1 for q in levels)
+        except TypeError:
+            known = False
+        if not known:
+            raise ValueError(
+                f"quantile={self.quantile!r}: give a number between 0 and 1, or a list of them, "
+                "such as [0.1, 0.5, 0.9]."
+            )
+        if not np.isfinite(self.C):
+            raise ValueError(
+                f"C={self.C!r}: must be finite, because a quantile needs errors on both sides."
+            )
+
+    def _bounds(self, training: Training) -> np.ndarray:
+        # w / scale minimises the same problem for y / scale and C / scale
+        return self.C / _scale(training) * training.all_weights
+
+    def _reads_again(self) -> bool:
+        return not is_number(self.quantile)
+
+
+def _scale(training: Training) -> float:
+    """Standard deviation of the targets, in whose units the tolerance is."""
+    w, unit = training.all_weights, unit_of(training.y)
+    y = column_or_1d(training.y).astype(np.float64) / unit
+    errors = y - np.average(y, weights=w)
+    return unit * float(np.sqrt(np.average(errors**2, weights=w))) or 1.0

@@ -24,15 +24,18 @@ from mercer.learners.base import (
     remember_table,
 )
 from mercer.learners.neighbourhoods.answers import NeighbourhoodAnswers
-from mercer.learners.neighbourhoods.design import (
+from mercer.learners.neighbourhoods.trials import (
     KINDS,
     Design,
+    Earlier,
+    Trial,
     check_parameters,
     check_validation,
+    ladder,
+    mean_loss,
+    rises,
     usable,
 )
-from mercer.learners.neighbourhoods.trials import Earlier, Trial, ladder, mean_loss, rises
-from mercer.limits import seconds
 from mercer.persistence import fields, whole
 from mercer.samples import EncodedColumns
 from mercer.solvers.neighbourhoods import (
@@ -41,6 +44,7 @@ from mercer.solvers.neighbourhoods import (
     NeighbourhoodSolver,
     TrainingRows,
 )
+from mercer.spoken import seconds
 from mercer.tables import EncodedRows, Feature, ReadTable, encoder_of, rows_of
 from mercer.threads import count_jobs, forget
 

@@ -18,11 +18,10 @@ _NAMES = {
     "pictures": "AttentionDisplay SpectrogramDisplay",
     "relevance": "RelevanceDisplay",
     "reliance": "RelianceDisplay",
-    "sequences": "SequenceDisplay",
+    "sequences": "SequenceDisplay StretchDisplay",
     "shapes": "ShapeDisplay",
     "shapley": "ShapleyDisplay",
     "spectral": "EmbeddingDisplay RankErrorDisplay SpectrumDisplay",
-    "stretches": "StretchDisplay",
 }
 _HOME = {name: file for file, names in _NAMES.items() for name in names.split()}
 

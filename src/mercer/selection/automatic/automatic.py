@@ -28,7 +28,6 @@ from mercer.explain import Explainable, Explained, ShapleyValues, kept_rows, sha
 from mercer.gram import ApproximationWarning, Place
 from mercer.learners.additive import ColumnReasons
 from mercer.learners.base import check_count, check_weights, read_like_fitted, remember_table
-from mercer.limits import seconds
 from mercer.machines import (
     REFERENCE,
     SearchSettings,
@@ -61,6 +60,7 @@ from mercer.selection.automatic.shown import (
     winner_code,
 )
 from mercer.selection.automatic.trials import Known, Trials, fingerprint
+from mercer.spoken import seconds
 from mercer.tables import (
     Column,
     EncodedTable,

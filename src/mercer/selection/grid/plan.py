@@ -22,8 +22,15 @@ from mercer.distances import float_range
 from mercer.kernels import Kernel, Precomputed, Radial
 from mercer.learners.base import KernelLearner, Training, check_weights
 from mercer.samples import Samples
-from mercer.selection.grid.fits import Fit, copies, fit_along, fit_left_out, leave_one_out
-from mercer.selection.grid.sharing import SharedMatrices, key_of
+from mercer.selection.grid.sharing import (
+    Fit,
+    SharedMatrices,
+    copies,
+    fit_along,
+    fit_left_out,
+    key_of,
+    leave_one_out,
+)
 from mercer.threads import count_jobs, ordered_map
 
 TASKS = 16  # fits of a path to a fold that each thread gets, before new matrices are computed

@@ -8,7 +8,6 @@ from mercer.solvers.rows.by_operator import (
     PairGram,
     PairGrams,
     PairRows,
-    rounding_room,
     rounds_to_float32,
     row_source,
 )
@@ -16,5 +15,5 @@ from mercer.solvers.rows.row_sources import HeldRows, RowSource, add_products
 
 __all__ = [
     "ROUNDED_ROWS", "SMALL", "CachedRows", "FactorRows", "HeldRows", "PairGram", "PairGrams",
-    "PairRows", "RowSource", "add_products", "rounding_room", "rounds_to_float32", "row_source",
+    "PairRows", "RowSource", "add_products", "rounds_to_float32", "row_source",
 ]  # fmt: skip

@@ -36,14 +36,6 @@ def is_small(K: GramOperator, cache_bytes: int) -> bool:
     return K.symmetric and n <= SMALL and n * n * np.dtype(K.dtype).itemsize <= cache_bytes
 
 
-def rounding_room(tol: float, C: np.ndarray) -> float:
-    """The largest relative error of K's entries that optimality within ``tol`` allows.
-
-    (f is a sum of entries with weights up to C.)
-    """
-    return tol / (10 * max(1.0, float(C.max(initial=0))))
-
-
 def rounds_to_float32(diag: np.ndarray, room: float) -> bool:
     """Whether K with this diagonal is large, and ``room`` allows to round it to float32."""
     if len(diag) < ROUNDED_ROWS or diag.dtype == np.float32:

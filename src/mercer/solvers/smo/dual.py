@@ -11,6 +11,7 @@ y = +1 and Σ α over y = -1 are given. The one-class machine has only y = +1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,3 +149,16 @@ def _with_sum(alpha: np.ndarray, C: np.ndarray, wanted: float) -> np.ndarray:
     filled = np.concatenate([C[:last], alpha[last:]])
     filled[last] = min(C[last], alpha[last] + short - (room[last - 1] if last else 0.0))
     return filled
+
+
+def rounding_room(tol: float, C: np.ndarray) -> float:
+    """The largest relative error of K's entries that optimality within ``tol`` allows.
+
+    (f is a sum of entries with weights up to C.)
+    """
+    return tol / (10 * max(1.0, float(C.max(initial=0))))
+
+
+def known_levels(levels: Sequence[float], groups: bool) -> tuple[float, ...]:
+    """The level of each group that has variables: a machine of one class has none in the other."""
+    return tuple(level for level in levels[: 1 + groups] if np.isfinite(level))

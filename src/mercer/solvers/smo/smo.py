@@ -25,9 +25,9 @@ import numpy as np
 from mercer import _native
 from mercer.gram import GramOperator, require
 from mercer.solvers.result import Reason, Result
-from mercer.solvers.rows import SMALL, RowSource, rounding_room, row_source
-from mercer.solvers.smo.dual import DualProblem
-from mercer.solvers.smo.smo_state import EXACT, NOISE, OVERFLOW, State, known_levels
+from mercer.solvers.rows import SMALL, RowSource, row_source
+from mercer.solvers.smo.dual import DualProblem, known_levels, rounding_room
+from mercer.solvers.smo.smo_state import EXACT, NOISE, OVERFLOW, State
 from mercer.threads import stopping
 
 LARGEST = 4096  # most variables in a working set

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from mercer import _native
 from mercer.gram import GramOperator
 from mercer.solvers.rows import RowSource, add_products
-from mercer.solvers.smo.dual import LAST_DIGITS, DualProblem
+from mercer.solvers.smo.dual import LAST_DIGITS, DualProblem, known_levels
 from mercer.solvers.smo.interior_point import NEWTON_STEPS, interior_point, newton_steps
 
 INNER_STEPS = 12  # most SMO steps for each variable of the working set, before Newton steps
@@ -53,11 +53,6 @@ class Optimum(NamedTuple):
     gap: float
     square: float
     linear: float
-
-
-def known_levels(levels: Sequence[float], groups: bool) -> tuple[float, ...]:
-    """The level of each group that has variables: a machine of one class has none in the other."""
-    return tuple(level for level in levels[: 1 + groups] if np.isfinite(level))
 
 
 class State:

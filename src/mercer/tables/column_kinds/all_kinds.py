@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from mercer.samples import all_kinds, kind_in_cells, kind_named
-from mercer.tables.column_kinds.dates import DateColumns
 from mercer.tables.column_kinds.interface import ColumnKind
-from mercer.tables.column_kinds.levels import LevelColumns, OrderedColumns
-from mercer.tables.column_kinds.numbers import NumberColumns, TimeColumns
 from mercer.tables.column_kinds.objects import (
     MoleculeColumns,
     ObjectColumns,
@@ -15,6 +12,13 @@ from mercer.tables.column_kinds.objects import (
     SetColumns,
     TextColumns,
     of_json,
+)
+from mercer.tables.column_kinds.single_values import (
+    DateColumns,
+    LevelColumns,
+    NumberColumns,
+    OrderedColumns,
+    TimeColumns,
 )
 from mercer.tables.column_kinds.vectors import VectorColumns
 

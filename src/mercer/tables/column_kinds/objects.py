@@ -17,8 +17,7 @@ from mercer.persistence import read_json
 from mercer.samples import Kind, as_samples, kind_named, said_of_faults
 from mercer.tables.cells import as_items, as_texts, items_of, words_of
 from mercer.tables.column_kinds.interface import ColumnKind, Distribution, Extent, level_text
-from mercer.tables.column_kinds.levels import MOST_SHOWN
-from mercer.tables.column_kinds.numbers import BINS
+from mercer.tables.column_kinds.single_values import BINS, MOST_SHOWN
 from mercer.tables.forms import Hints
 from mercer.tables.values import histogram, missing_values
 

@@ -1,7 +1,7 @@
 """Forms of cells: how numbers, dates and times are written, and which form a column has.
 
-grammar.py decides for a column; spelled.py, numbers.py, dates.py, clocks.py, levels.py and marks.py
-are the tables; whole.py is that of the forms which polars reads in a whole column.
+grammar.py decides for a column, and has the table of the forms which polars reads in a whole
+column; spelled.py, numbers.py, dates.py, clocks.py and levels.py are the other tables.
 """
 
 from mercer.tables.forms.clocks import clock_hours
@@ -16,6 +16,9 @@ from mercer.tables.forms.dates import (
     zones_of,
 )
 from mercer.tables.forms.grammar import (
+    GROUPED,
+    WHOLE,
+    ZONE,
     Doubt,
     Hints,
     Read,
@@ -27,7 +30,6 @@ from mercer.tables.forms.grammar import (
     some_of,
 )
 from mercer.tables.forms.levels import ORDERED, order_in, words_in_order
-from mercer.tables.forms.marks import LEVELS, MISSING_TEXTS, is_missing_mark
 from mercer.tables.forms.numbers import (
     UNITS,
     Numbers,
@@ -38,12 +40,14 @@ from mercer.tables.forms.numbers import (
 )
 from mercer.tables.forms.spelled import (
     COMMA_NUMBER,
+    LEVELS,
+    MISSING_TEXTS,
     POINT_NUMBER,
     decimal_of,
+    is_missing_mark,
     signs_of,
     spelled_number,
 )
-from mercer.tables.forms.whole import GROUPED, WHOLE, ZONE
 
 __all__ = [
     "COMMA_NUMBER", "GROUPED", "LEVELS", "MISSING_TEXTS", "ORDERED", "ORDERS", "POINT_NUMBER",

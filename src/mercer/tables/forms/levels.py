@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from mercer.tables.forms.marks import LEVELS, is_missing_mark
-from mercer.tables.forms.spelled import ends_of, spelled_number
+from mercer.tables.forms.spelled import LEVELS, ends_of, is_missing_mark, spelled_number
 
 #: words that people put in an order, the lowest first; some of one line make an order too
 SCALES = (

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.tables.forms.clocks import span_seconds
-from mercer.tables.forms.marks import unmarked
 from mercer.tables.forms.spelled import (
     BLANK,
     BLANKS,
@@ -34,6 +33,7 @@ from mercer.tables.forms.spelled import (
     shapes_of,
     simple_number,
     spelled_number,
+    unmarked,
 )
 
 MOSTLY = 0.95  # of the texts that are no missing values have a unit of one kind

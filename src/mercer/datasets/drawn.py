@@ -1,4 +1,8 @@
-"""Images that are drawn, not loaded: white shapes, convex or not, and outlines of rectangles."""
+"""Data sets that are drawn, not loaded: images, throws at a basket, and two registers of people.
+
+The images are white shapes, convex or not, and outlines of rectangles. The throws are the table of
+``mercer demo``. The registers have errors, and are to be linked.
+"""
 
 from __future__ import annotations
 
@@ -225,3 +229,185 @@ def _sides(start: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarra
     place = np.arange(SIDE) - start[:, None]
     last = length[:, None] - 1
     return (place == 0) | (place == last), (place >= 0) & (place <= last)
+
+
+GRAVITY = 9.81  # m/s²
+RISE = 1.05  # m from the hand to the ring
+INSIDE = 0.6  # m beside the middle of the ring, within which a ball drops in or bounces in
+CARRIED = {"leather": 0.1, "foam": 0.5}  # part of the wind's speed that a ball takes on
+SKILL = 0.1  # by how much speeds differ from the right one
+NOISE = 0.1  # m
+UNREAD = 0.03  # part of the rows in which the gauge of the wind failed
+
+
+def throws(n: int, seed: Seed = None) -> dict[str, np.ndarray]:
+    """Throws of a ball at a basket: does it fall short, go in, or fly too long?
+
+    Parameters
+    ----------
+    n : int >= 1
+        The number of throws.
+    seed : int, `numpy.random.Generator` or None, default=None
+        Source of the random numbers. None means another set each time.
+
+    Returns
+    -------
+    table : dict of str to ndarray of shape (n,)
+        A table of pandas or polars is made of it by their ``DataFrame(table)``:
+
+        - ``distance`` of the basket (3 to 9 m), ``angle`` at which the ball leaves the hand (35 to
+          70 degrees), and its ``speed`` (m/s);
+        - ``wind`` from behind (m/s), which is missing in 3% of the rows;
+        - the ``ball``, "leather" or "foam", and the ``hand``, "left" or "right", which has no part
+          in it;
+        - ``result``: "short", "in" or "long".
+
+    Notes
+    -----
+    The ball flies along a parabola to a ring 1.05 m above the hand, and takes on a part of the
+    wind: a tenth if it is of leather, half if it is of foam. Speeds are about 10% off those that
+    hit at this angle and distance, so that no column tells much by itself.
+
+    Examples
+    --------
+    >>> table = throws(600, seed=0)
+    >>> list(table)
+    ['distance', 'angle', 'speed', 'wind', 'ball', 'hand', 'result']
+    >>> names, rows = np.unique(table["result"], return_counts=True)
+    >>> names.tolist(), rows.tolist()
+    (['in', 'long', 'short'], [156, 213, 231])
+    """
+    rng = check_request(n, seed, "throws")
+    distance, angle = rng.uniform(3, 9, n), rng.uniform(35, 70, n)
+    wind = rng.normal(0, 2.5, n)
+    ball = rng.choice(list(CARRIED), n)
+    hand = rng.choice(["left", "right"], n, p=[0.2, 0.8])
+    up, ahead = np.sin(np.radians(angle)), np.cos(np.radians(angle))
+    # the parabola y = x tan θ - g x² / (2 v² cos² θ) through the ring, solved for v
+    right = distance / ahead * np.sqrt(GRAVITY / 2 / (distance * up / ahead - RISE))
+    speed = right * np.exp(SKILL * rng.normal(size=n))
+    fall = (speed * up) ** 2 - 2 * GRAVITY * RISE  # negative where the ball never gets so high
+    time = (speed * up + np.sqrt(np.maximum(fall, 0))) / GRAVITY
+    part = np.where(ball == "foam", CARRIED["foam"], CARRIED["leather"])
+    off = (speed * ahead + part * wind) * time - distance + NOISE * rng.normal(size=n)
+    off[fall < 0] = -distance[fall < 0]
+    return {
+        "distance": distance.round(1), "angle": angle.round(), "speed": speed.round(1),
+        "wind": np.where(rng.random(n) < UNREAD, np.nan, wind.round(1)), "ball": ball, "hand": hand,
+        "result": np.select([off < -INSIDE, off > INSIDE], ["short", "long"], "in"),
+    }  # fmt: skip
+
+
+FIRST = "anna ben clara david elena felix greta henry ida jonas katja leon mira nils olga paul rosa"
+MORE = (
+    "simon tara uwe vera walter yara zoe amir bella carlos dina emil fatima george hanna ivan julia"
+)
+HEADS = "al ber cor dan eck fal gar hol jan kel lam mor nor ost pel quin ros sand tor wal"
+TAILS = "berg den er hof ini man mann nov ova ow ritz sen ski son stein ton vall ville wood"
+STREETS = "acker bach birken burg eichen feuer garten hafen kirch linden markt mühlen park see"
+PLACES = "altdorf bergheim steinach neustadt rothenau weiler lindau hochdorf oberau grünthal"
+FIRSTS = f"{FIRST} {MORE} karim laura marco nora oscar petra quentin rita stefan theresa zita"
+SAME_NAME = 0.9  # of the members of a household
+KEYS = "qwertzuiop", "asdfghjkl", "yxcvbnm"  # neighbours on a keyboard are mistaken
+SLIPS = {"name": 0.12, "street": 0.15, "place": 0.06}  # of the cells that have a slip of the pen
+SWAPPED, MOVED, OTHER_DAY, MARRIED, EMPTY = 0.03, 0.12, 0.06, 0.04, 0.05
+
+
+def registers(n: int, seed: Seed = None) -> tuple[dict, dict, np.ndarray]:
+    """Two registers of people: who of the first is in the second?
+
+    Parameters
+    ----------
+    n : int >= 1
+        The number of people. Three quarters of them are in each register, half in both.
+    seed : int, `numpy.random.Generator` or None, default=None
+        Source of the random numbers. None means another set each time.
+
+    Returns
+    -------
+    A, B : dict of str to ndarray
+        Tables of pandas or polars are made of them by their ``DataFrame(A)``: first_name,
+        last_name, born, street, number and place. A missing value is None.
+    pairs : ndarray of shape (k, 2)
+        Row numbers in A and B of the same people.
+
+    Notes
+    -----
+    People live in households of one to four, most of whom have one last name. The first register
+    writes dates as 1984-03-21, the second one as 21.03.1984. In the second one 12% of the names
+    have a slip of the keyboard, a letter left out or a doubled one; 12% of the people have moved,
+    3% have first and last name exchanged, 4% another last name, 6% another day of birth; and 5% of
+    the cells are empty.
+
+    Examples
+    --------
+    >>> A, B, pairs = registers(400, seed=0)
+    >>> list(A), len(A["born"]), len(B["born"]), len(pairs)
+    (['first_name', 'last_name', 'born', 'street', 'number', 'place'], 300, 300, 200)
+    """
+    rng = check_request(n, seed, "people")
+    people: list[dict[str, str]] = []
+    while len(people) < n:
+        home, last = _home(rng), _last_name(rng)
+        for _ in range(rng.integers(1, 5)):
+            own = last if rng.random() < SAME_NAME else _last_name(rng)
+            born = np.datetime64("1930-01-01") + rng.integers(0, 29_000)
+            first = _one(FIRSTS, rng)
+            people.append({"first_name": first, "last_name": own, "born": str(born), **home})
+    order = rng.permutation(n)
+    mine = order[: max(1, 3 * n // 4)]
+    theirs = rng.permutation(order[n // 4 :])
+    A = [people[i] for i in mine]
+    B = [_damaged(people[i], rng) for i in theirs]
+    place = {person: row for row, person in enumerate(mine.tolist())}
+    pairs = [(place[i], row) for row, i in enumerate(theirs.tolist()) if i in place]
+    return _table(A), _table(B), np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _table(rows: list) -> dict[str, np.ndarray]:
+    names = "first_name", "last_name", "born", "street", "number", "place"
+    return {name: np.array([row[name] for row in rows], object) for name in names}
+
+
+def _last_name(rng: np.random.Generator) -> str:
+    return _one(HEADS, rng) + _one(TAILS, rng)
+
+
+def _home(rng: np.random.Generator) -> dict[str, str]:
+    street = _one(STREETS, rng) + _one("straße weg allee", rng)
+    return {"street": street, "number": str(rng.integers(1, 90)), "place": _one(PLACES, rng)}
+
+
+def _one(words: str, rng: np.random.Generator) -> str:
+    some = words.split()
+    return some[rng.integers(len(some))]
+
+
+def _damaged(person: dict[str, str], rng: np.random.Generator) -> dict[str, str | None]:
+    found: dict[str, str | None] = {**person}
+    if rng.random() < MARRIED:
+        found["last_name"] = _last_name(rng)
+    for name, text in found.items():
+        share = SLIPS["name" if name.endswith("name") else name if name in SLIPS else "place"]
+        if name != "born" and text is not None and rng.random() < share:
+            found[name] = _slip(text, rng)
+    if rng.random() < SWAPPED:
+        found["first_name"], found["last_name"] = found["last_name"], found["first_name"]
+    if rng.random() < MOVED:
+        found |= _home(rng)
+    year, month, day = person["born"].split("-")
+    if rng.random() < OTHER_DAY:
+        day = f"{rng.integers(1, 29):02d}"
+    found["born"] = f"{day}.{month}.{year}"
+    return {name: None if rng.random() < EMPTY else text for name, text in found.items()}
+
+
+def _slip(text: str, rng: np.random.Generator) -> str:
+    """A key beside the right one, a letter left out, or a letter twice."""
+    at = int(rng.integers(len(text)))
+    row = next((keys for keys in KEYS if text[at] in keys), "")
+    way = rng.integers(3)
+    if way == 0 and len(row) > 1:
+        place = row.index(text[at])
+        return text[:at] + row[place - 1 if place else 1] + text[at + 1 :]
+    return text[:at] + (text[at] * 2 if way == 1 else "") + text[at + 1 :]

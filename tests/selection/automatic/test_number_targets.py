@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 import mercer
 from mercer import KernelRegressor
 from mercer.machines.tasks import Regression, TargetScale
-from mercer.selection.automatic.target_scales import LogitScale, LogScale, RankScale, RootScale
+from mercer.selection.automatic.number_targets import LogitScale, LogScale, RankScale, RootScale
 
 RNG = np.random.default_rng(0)
 N = 400

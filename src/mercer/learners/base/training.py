@@ -1,34 +1,42 @@
-"""Checks of targets and sample weights against the rows of X, and classes with their weights.
+"""The training data of a fit: checks of targets, classes and weights against the rows of X; what is
+left of them, `Training`; and what an estimator remembers of its columns.
 
-The last functions are of machines for two classes, one for each pair of classes. With k classes
-there are k (k - 1) / 2 pairs in the order (0, 1), (0, 2), ... (1, 2), ...; the first class of a
-pair is the positive class.
+New rows are read like the training rows: `encode_like_fitted` for samples of any kind,
+`read_like_fitted` for tables.
 """
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from functools import lru_cache
-from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from mercer.distances import Comparison
 from mercer.samples import (
+    MatrixRows,
     Samples,
+    SamplesLike,
     as_given,
     frame_of,
     is_frame,
     is_missing,
+    kind_of,
+    known_form,
     named_fields,
+    plain_rows,
     plain_targets,
+    same_rows,
 )
 from mercer.spoken import written
+from mercer.tables import EncodedRows, ReadTable, rows_of
+
+PLAIN = "biuf"  # types of arrays that `plain_targets` gives back as they are
 
 
 class Classifier(ClassifierMixin):
@@ -36,7 +44,7 @@ class Classifier(ClassifierMixin):
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy of predictions for X, by the classes y in any form that ``fit`` reads."""
-        return super().score(X, _as_fitted(y), sample_weight)
+        return ClassifierMixin.score(self, X, _as_fitted(y), sample_weight)
 
 
 class Regressor(RegressorMixin):
@@ -52,10 +60,11 @@ def _as_fitted(y: Any) -> np.ndarray:
     return y[:, 0] if y.shape[1:] == (1,) else y
 
 
-class OutputClassifier(Classifier):
+class OutputClassifier(ClassifierMixin):
     """Abstract: a classifier by ``_outputs``, one for two classes, and else one for each class."""
 
     classes_: np.ndarray
+    score = Classifier.score
 
     @abstractmethod
     def _outputs(self, X: Samples) -> np.ndarray:
@@ -177,7 +186,8 @@ def check_targets(
     With ``several`` it may also have one row of targets for each row of X.
     """
     require_targets(y, reader)
-    y = plain_targets(y)
+    if not (type(y) is np.ndarray and y.dtype.kind in PLAIN):
+        y = plain_targets(y)
     if y.ndim not in (1, 2):
         raise ValueError(
             f"y has shape {y.shape}: give one target per row of X, or a 2-D array with one row of "
@@ -324,56 +334,118 @@ def refuse_complex(name: str, values: np.ndarray) -> None:
         )
 
 
-LARGEST = 1e290  # largest value that is used, so that sums do not overflow
+def remember_table(estimator: Any, table: ReadTable | EncodedRows) -> None:
+    """Store column count and names, as scikit-learn does."""
+    names = table.names
+    estimator.n_features_in_ = len(names)
+    if all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
 
 
-def all_pairs(k: int) -> list[tuple[int, int]]:
-    """The pairs of k classes, in order."""
-    return list(combinations(range(k), 2))
+def read_like_fitted(estimator: Any, X: Any) -> Any:
+    """New rows as `mercer.tables.rows_of` gives them; an array has the columns in their order.
 
-
-def votes(values: np.ndarray, k: int) -> np.ndarray:
-    """Votes of the pairs for each class, plus less than half a vote for the sum of distances."""
-    f = np.clip(values.astype(float, copy=False), -LARGEST, LARGEST)
-    order, firsts, seconds = _by_second(k)
-    counts, sums = np.zeros((len(f), k)), np.zeros((len(f), k))
-    won, g = f >= 0, f[:, order]
-    counts[:, :-1] = np.add.reduceat(won, firsts, axis=1, dtype=float)
-    counts[:, 1:] += np.add.reduceat(g < 0, seconds, axis=1, dtype=float)
-    sums[:, :-1] = np.add.reduceat(f, firsts, axis=1)
-    sums[:, 1:] -= np.add.reduceat(g, seconds, axis=1)
-    return counts + sums / (3 * (np.abs(sums) + 1))  # scikit-learn's one-vs-rest decision function
-
-
-@lru_cache(maxsize=8)
-def _by_second(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pairs of k classes ordered by their second class; where pairs of another first class
-    begin, and in that order those of another second class."""
-    pairs = np.array(all_pairs(k)).T
-    order = np.argsort(pairs[1], kind="stable")
-    ends = np.arange(k - 1)
-    return order, np.searchsorted(pairs[0], ends), np.searchsorted(pairs[1][order], ends + 1)
-
-
-def by_pair(dual_coef: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
-    """β of shape (rows, pairs) from scikit-learn's layout; the inverse of `by_class`."""
-    pairs, members = all_pairs(k), [np.flatnonzero(codes == c) for c in range(k)]
-    beta = np.zeros((len(codes), len(pairs)))
-    for column, (first, second) in enumerate(pairs):
-        a, b = members[first], members[second]
-        beta[a, column], beta[b, column] = dual_coef[second - 1, a], dual_coef[first, b]
-    return beta
-
-
-def by_class(coefs: list[np.ndarray], codes: np.ndarray, k: int) -> np.ndarray:
-    """The pairs' β in scikit-learn's layout, of shape (k - 1, rows).
-
-    Entry (r, i) belongs to the pair of row i's class and the r-th of the other classes.
+    Raises
+    ------
+    ValueError
+        An array has more or fewer columns than the training table.
     """
-    if len(coefs) == 1:
-        return coefs[0][None]
-    dual, members = np.zeros((k - 1, len(codes))), [np.flatnonzero(codes == c) for c in range(k)]
-    for (first, second), coef in zip(all_pairs(k), coefs):
-        a, b = members[first], members[second]
-        dual[second - 1, a], dual[first, b] = coef[: len(a)], coef[len(a) :]
-    return dual
+    table = rows_of(X)
+    if any(isinstance(name, str) for name in table.names):
+        return table
+    names = list(getattr(estimator, "feature_names_in_", []))
+    if len(table.names) != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {len(table.names)} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input{f': {names}' if names else ''}."
+        )
+    return table.renamed(names) if names else table
+
+
+class Training(NamedTuple):
+    """The training samples of a fit, without rows of weight 0.
+
+    Attributes
+    ----------
+    X : encoded samples (n)
+    y : ndarray or None
+    weights : ndarray of shape (n,) or None
+        None if all weights are 1.
+    rows : ndarray of shape (n,), int
+        Row numbers of the samples in the data that the user gave.
+    shape : tuple of int
+        Shape of the data that the user gave.
+    """
+
+    X: Any
+    y: Any
+    weights: np.ndarray | None
+    rows: np.ndarray
+    shape: tuple[int, ...]
+
+    @property
+    def all_weights(self) -> np.ndarray:
+        """The weights as an array, (n,)."""
+        return np.ones(self.X.shape[0]) if self.weights is None else self.weights
+
+    @property
+    def column(self) -> np.ndarray:
+        """y as one column, (n,)."""
+        return self.y if self.y.ndim == 1 else one_column(self.y)
+
+    def weighed(self, weights: np.ndarray) -> Training:
+        """The same samples with new weights, without the rows whose new weight is 0."""
+        kept = np.flatnonzero(weights)
+        if len(kept) == len(weights):
+            return self._replace(weights=weights)
+        y = None if self.y is None else self.y[kept]
+        return Training(self.X[kept], y, weights[kept], self.rows[kept], self.shape)
+
+
+def remember_columns(estimator: Any, X: Any, encoded: Any, *, reset: bool) -> None:
+    """Store (or check) column count and names, as scikit-learn does, for matrices."""
+    fitted = vars(estimator)
+    given: Any = X
+    plain = type(given) is np.ndarray and given.ndim == 2 and "feature_names_in_" not in fitted
+    if plain and not reset and fitted.get("n_features_in_") == given.shape[1]:
+        return  # as scikit-learn would find, in a tenth of the time
+    kind = kind_of(encoded)
+    if plain and reset and kind is not None and kind.counted and given.shape == encoded.shape:
+        estimator.n_features_in_ = given.shape[1]  # in the same way
+    elif kind is not None and kind.counted and not isinstance(X, MatrixRows):
+        X = known_form(X)
+        if getattr(X, "shape", ())[1:] != encoded.shape[1:]:  # such as images, or vectors in cells
+            X = plain_rows(encoded)
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+    elif reset:  # an earlier fit may have stored columns, but these samples have none
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(estimator).pop(name, None)
+
+
+def check_training(
+    estimator: BaseEstimator,
+    X: SamplesLike,
+    encoded: Any,
+    y: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    *,
+    targets: bool,
+    numeric: bool,
+) -> Training:
+    """Encoded training samples with their checked targets and weights; X as the user gave it."""
+    remember_columns(estimator, X, encoded, reset=True)
+    name = type(estimator).__name__
+    y = check_targets(encoded, y, name, numeric=numeric) if targets else None
+    w = check_weights(encoded, sample_weight)
+    training = Training(encoded, y, None, np.arange(encoded.shape[0]), encoded.shape)
+    return training if w is None else training.weighed(w)  # a row of weight 0 counts as absent
+
+
+def encode_like_fitted(estimator: Any, comparison: Comparison, X: SamplesLike) -> Any:
+    """Encode new samples with the codes of the training samples of a fitted learner."""
+    points = comparison.reads.coordinates  # scikit-learn compares the columns of vectors
+    encoded = comparison.encode(X, None if points else estimator.X_fit_)
+    remember_columns(estimator, X, encoded, reset=False)
+    return estimator.X_fit_ if same_rows(encoded, estimator.X_fit_) else encoded
