@@ -154,7 +154,7 @@ def test_rows_within_a_radius_are_compared_once(weights, sample_weight, X):
             wanted = wanted / wanted.sum(axis=1, keepdims=True)
             assert_allclose(found, wanted, atol=1e-12)
         else:
-            assert_allclose(found, model.numbers(model._targets.answers(wanted)), atol=1e-12)
+            assert_allclose(found, model._targets.like_given(wanted), atol=1e-12)
 
 
 def test_copies_of_prototypes_are_chosen_at_once(monkeypatch):

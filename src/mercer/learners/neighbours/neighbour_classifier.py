@@ -6,16 +6,17 @@ From neighbours to weighted sums, and how many neighbours and which width are th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import is_classifier
+from sklearn.base import MultiOutputMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
 from mercer.learners.base import (
+    Regressor,
     Training,
     check_count,
     finite_fit,
@@ -25,13 +26,13 @@ from mercer.learners.base import (
 )
 from mercer.learners.neighbours.neighbour_learner import PAIR, CountSearch
 from mercer.learners.neighbours.neighbour_targets import (
+    ClassColumns,
     Classes,
     Neighbourhoods,
     Numbers,
     Weighing,
     check_weighing,
 )
-from mercer.learners.neighbours.predictor import ClassColumns, NumberColumns, Predictor
 from mercer.learners.windows import window_sums
 from mercer.samples import Samples, SamplesLike
 from mercer.search import Index
@@ -150,7 +151,7 @@ def _sums(
 
 
 @estimator
-class NeighbourPredictor(Predictor, CountSearch):
+class NeighbourPredictor(CountSearch):
     """Abstract: a predictor that also has the parameters ``n_neighbors`` and ``width``.
 
     Parameters
@@ -176,6 +177,9 @@ class NeighbourPredictor(Predictor, CountSearch):
     n_neighbors: Any = 5
     _: KW_ONLY
     width: Any = None
+    weights: Any = "uniform"
+
+    _targets: Any = field(init=False)
 
     # --- a fit ----------------------------------------------------------------------------------
 
@@ -445,7 +449,7 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
 
 
 @estimator
-class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
+class KNeighborsRegressor(MultiOutputMixin, Regressor, NeighbourPredictor):
     r"""Regression by neighbours:
 
     .. math:: \sum_{i \le k} w_i y_{(i)} / \sum_{i \le k} w_i .
@@ -476,7 +480,41 @@ class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
     array([ 5., 15.])
     """
 
+    @fitting
+    @finite_fit
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Keep samples X (n) and their targets y (n) or (n, outputs).
+
+        Parameters
+        ----------
+        X : samples
+            (n, n) distances for ``metric="precomputed"``.
+        y : array-like of shape (n,) or (n, outputs)
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or there are fewer rows than neighbours.
+        """
+        self.check_parameters()
+        training = self.make_training(X, y, sample_weight)
+        self.learn(training, Numbers(training.y))
+        return self
+
     @finite_values
     def predict(self, X: SamplesLike) -> np.ndarray:
+        """The weighted mean of the neighbours' targets.
+
+        Parameters
+        ----------
+        X : samples, or None
+            None means the training rows; no row is its own neighbour.
+
+        Returns
+        -------
+        ndarray of shape (q,) or (q, outputs)
+        """
         check_is_fitted(self)
-        return self.numbers(self._targets.answers(self.sums(X)))
+        return self._targets.like_given(self.sums(X))

@@ -157,6 +157,17 @@ class NeighboursLearner(DistanceLearner):
                 "more training samples."
             )
 
+    def queries(self, X: SamplesLike) -> Any:
+        """New samples, encoded; or None for the training rows."""
+        if X is not None:
+            return self.encode_new(X)
+        if self._rows is not None:
+            raise ValueError(
+                "X=None means the training rows, but some of them have weight 0 and were left out: "
+                "give X."
+            )
+        return None
+
     def given_rows(self, indices: np.ndarray) -> np.ndarray:
         """Row numbers in the data that the user gave; -1 stays -1."""
         if self._rows is None:

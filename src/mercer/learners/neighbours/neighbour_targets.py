@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin
+from sklearn.utils.validation import column_or_1d
 
-from mercer.learners.base import is_auto
+from mercer.learners.base import Classifier, Training, check_labels, is_auto
 from mercer.learners.windows import ENDLESS, WINDOWS, window
 from mercer.persistence import each, fields, floats, number, optional, whole
-from mercer.samples import is_number
+from mercer.samples import SamplesLike, is_number
 
 NAMES = ("uniform", "distance", "rank")
 
@@ -316,13 +318,17 @@ class Numbers(Targets):
 
     Parameters
     ----------
-    values : ndarray of shape (n, outputs)
+    y : ndarray of shape (n,) or (n, outputs)
     """
 
+    values: np.ndarray
     unit: float
+    dtype: str  # of y, which answers have too
+    one: bool  # whether y is (n,)
 
-    def __init__(self, values: np.ndarray):
-        values = values.astype(np.float64)
+    def __init__(self, y: np.ndarray):
+        self.one, self.dtype = y.ndim == 1, y.dtype.name
+        values = y.reshape(len(y), -1).astype(np.float64)
         self.unit = float(np.abs(values).max()) or 1.0  # sums of huge numbers must not overflow
         self.values = values / self.unit
 
@@ -357,6 +363,11 @@ class Numbers(Targets):
         """The means, (q, outputs)."""
         return self.unit * (sums[..., :-1] / sums[..., -1:])
 
+    def like_given(self, sums: np.ndarray) -> np.ndarray:
+        """The answers as y was: (q,) or (q, outputs)."""
+        answers = self.answers(sums).astype(self.dtype, copy=False)
+        return answers[:, 0] if self.one else answers
+
     def tally(self, answers: np.ndarray, rows: Any, weights: np.ndarray | None) -> np.ndarray:
         """The squared errors of each output."""
         values = np.expand_dims(self.values[rows], tuple(range(1, answers.ndim - 1)))
@@ -383,3 +394,90 @@ def _first_largest(sums: np.ndarray) -> np.ndarray:
         place[larger] = c
         np.maximum(most, sums[..., c], out=most)
     return place
+
+
+class ClassColumns(MultiOutputMixin, Classifier):
+    """Abstract: a classifier of one or more outputs. It sets ``classes_`` and ``outputs_2d_``."""
+
+    classes_: Any
+    outputs_2d_: bool
+
+    @abstractmethod
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Keep samples X (n) and their classes y (n) or (n, outputs).
+
+        Parameters
+        ----------
+        X : samples
+            (n, n) distances for ``metric="precomputed"``.
+        y : array-like of shape (n,) or (n, outputs)
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or there are fewer rows than neighbours.
+        TypeError
+            An outlier label is of another type than the classes.
+        """
+
+    @abstractmethod
+    def predict(self, X: SamplesLike) -> np.ndarray:
+        """The class with most votes of the neighbours.
+
+        Parameters
+        ----------
+        X : samples, or None
+            None means the training rows; no row is its own neighbour.
+
+        Returns
+        -------
+        ndarray of shape (q,) or (q, outputs)
+        """
+
+    @abstractmethod
+    def predict_proba(self, X: SamplesLike) -> Any:
+        """The share of each class in the votes of the neighbours.
+
+        Parameters
+        ----------
+        X : samples, or None
+            None means the training rows; no row is its own neighbour.
+
+        Returns
+        -------
+        ndarray of shape (q, n_classes), or a list of them for several outputs
+            Samples without neighbours have 1 for their outlier label, or 0 for all classes.
+        """
+
+    def check_classes(self, training: Training) -> Training:
+        """The training samples with their classes, (n,) or (n, outputs)."""
+        self.outputs_2d_ = training.y.ndim == 2 and training.y.shape[1] > 1
+        if not self.outputs_2d_:
+            training = training._replace(y=column_or_1d(training.y, warn=True))
+        check_labels(training.y)
+        return training
+
+    def keep_classes(self, y: np.ndarray, votes: np.ndarray | None = None) -> Classes:
+        """The classes as numbers, and how many votes each row has."""
+        Y = y if self.outputs_2d_ else y[:, None]
+        found = [np.unique(column, return_inverse=True) for column in Y.T]
+        levels = [classes for classes, _ in found]
+        self.classes_ = levels if self.outputs_2d_ else levels[0]
+        codes = np.column_stack([code for _, code in found])
+        return Classes(codes, [len(classes) for classes in levels], votes)
+
+    def levels(self) -> list[np.ndarray]:
+        """The classes of each output."""
+        return self.classes_ if self.outputs_2d_ else [self.classes_]
+
+    def labels(self, answers: np.ndarray) -> np.ndarray:
+        """Classes from their numbers (q, outputs): (q,) or (q, outputs)."""
+        columns = [c[code] for c, code in zip(self.levels(), answers.T)]
+        return np.column_stack(columns) if self.outputs_2d_ else columns[0]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

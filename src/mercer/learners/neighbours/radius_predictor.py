@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import Training, finite_fit, finite_values, row_copies
+from mercer.learners.base import Regressor, Training, finite_fit, finite_values, row_copies
 from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_radius
-from mercer.learners.neighbours.neighbour_targets import Classes, Numbers, called
-from mercer.learners.neighbours.predictor import ClassColumns, NumberColumns, Predictor
+from mercer.learners.neighbours.neighbour_targets import ClassColumns, Classes, Numbers, called
 from mercer.learners.windows import WINDOWS, window
 from mercer.samples import Samples, SamplesLike
 from mercer.threads import fitting
 
 
 @estimator
-class RadiusPredictor(Predictor, RadiusSearch):
+class RadiusPredictor(RadiusSearch):
     """Abstract: a predictor that also has the parameter ``radius``.
 
     Parameters
@@ -38,6 +38,10 @@ class RadiusPredictor(Predictor, RadiusSearch):
     """
 
     radius: float = 1.0
+    _: KW_ONLY
+    weights: Any = "uniform"
+
+    _targets: Any = field(init=False)
 
     def check_parameters(self) -> None:
         check_radius(self.radius)
@@ -255,7 +259,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
 
 
 @estimator
-class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
+class RadiusNeighborsRegressor(MultiOutputMixin, Regressor, RadiusPredictor):
     r"""Regression by the rows within a radius:
 
     .. math:: \sum_{\rho(x, x_i) \le r} w_i y_i / \sum_{\rho(x, x_i) \le r} w_i .
@@ -288,8 +292,42 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     array([ 5., 90.])
     """
 
+    @fitting
+    @finite_fit
+    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Keep samples X (n) and their targets y (n) or (n, outputs).
+
+        Parameters
+        ----------
+        X : samples
+            (n, n) distances for ``metric="precomputed"``.
+        y : array-like of shape (n,) or (n, outputs)
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or there are fewer rows than neighbours.
+        """
+        self.check_parameters()
+        training = self.make_training(X, y, sample_weight)
+        self.learn(training, Numbers(training.y))
+        return self
+
     @finite_values
     def predict(self, X: SamplesLike) -> np.ndarray:
+        """The weighted mean of the neighbours' targets.
+
+        Parameters
+        ----------
+        X : samples, or None
+            None means the training rows; no row is its own neighbour.
+
+        Returns
+        -------
+        ndarray of shape (q,) or (q, outputs)
+        """
         check_is_fitted(self)
         sums = self.sums(X)
         empty = np.flatnonzero(self._targets.empty(sums))
@@ -304,4 +342,4 @@ class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
             _, near = self.nearest(Z, 1)
             near = near if Z is not None else near[empty]
             sums[empty] = self._targets.filled(self._targets.sums(near, 1.0 * (near >= 0)))
-        return self.numbers(self._targets.answers(sums))
+        return self._targets.like_given(sums)
