@@ -2,7 +2,8 @@
 
 `written` shows a single value of any type, as it stands in Python; `a_type` names a type,
 `visible` makes texts from data fit to be shown on a terminal or a page, and `in_page` makes values
-fit to stand in one. `seconds` and `memory_size` read limits of time and memory. Nothing is loaded
+fit to stand in one. `meant` asks whether another name was meant. `seconds` and `memory_size` read
+limits of time and memory. Nothing is loaded
 for all this, which would take long.
 """
 
@@ -99,6 +100,20 @@ def first_of(
     texts = list(map(shown, values))
     more = f"and {len(texts) - most} more" if counted else "..."
     return separator.join(texts[:most] + [more] * (len(texts) > most))
+
+
+def meant(name: object, known: Iterable[object]) -> str:
+    """The question whether a known name was meant, after a blank; "" where none is near.
+
+    Examples
+    --------
+    >>> meant("lineer", ["linear", "rbf"]), meant("x", ["linear"])
+    (" Did you mean 'linear'?", '')
+    """
+    from difflib import get_close_matches  # as above
+
+    close = get_close_matches(str(name), map(str, known), 1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _plain(size: float, digits: int) -> str:

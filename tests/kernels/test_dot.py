@@ -52,7 +52,7 @@ def test_no_argument_is_ignored_beside_a_kernel_object():
 @pytest.mark.parametrize(
     ("kernel", "error", "message"),
     [
-        ("rfb", ValueError, "kernel='rfb' is not known; did you mean 'rbf'"),
+        ("rfb", ValueError, "kernel='rfb' is not known. Did you mean 'rbf'"),
         ("?", ValueError, "Give one of .*precomputed"),
         (3, TypeError, "kernel=3: give a kernel object, a name, or a function"),
         (Minkowski(), TypeError, r"is a distance.*FromDistance\(Minkowski\(\)\)"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,6 +14,7 @@ from mercer.kernels.from_function import FromFunction, Precomputed
 from mercer.kernels.matern import Matern
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.sets import ChiSquared, HistogramIntersection, Intersection, Jaccard
+from mercer.spoken import meant
 
 #: name -> (constructor, the arguments that it reads, with their defaults; the defaults are those of
 #: ``sklearn.metrics.pairwise.pairwise_kernels``)
@@ -76,11 +76,9 @@ def as_kernel(
         return kernel
     if isinstance(kernel, str):
         if kernel not in NAMED:
-            close = difflib.get_close_matches(kernel, NAMED, 1)
             raise ValueError(
-                f"kernel={kernel!r} is not known"
-                + (f"; did you mean {close[0]!r}?" if close else ".")
-                + f" Give one of {sorted(NAMED)}, or a kernel object."
+                f"kernel={kernel!r} is not known.{meant(kernel, NAMED)} Give one of "
+                f"{sorted(NAMED)}, or a kernel object."
             )
         constructor, reads = NAMED[kernel]
         return constructor(**{name: given.get(name, reads[name]) for name in reads})

@@ -22,6 +22,7 @@ from mercer.link.columns import Coded, Words, cells_of, sampled, sizes_of
 from mercer.link.kinds import EQUAL, GIVEN, GONE, KINDS, Compare, LinkKind, Shares, judged
 from mercer.persistence import fields, floats
 from mercer.samples import row_marks
+from mercer.spoken import meant
 from mercer.tables import ReadTable, missing_values
 
 NEAR = (0.2, 0.05, 0.01, 0.002)  # shares of random pairs that are as near as levels 1, 2, 3, 4
@@ -299,11 +300,9 @@ def _given(
     ):  # fmt: skip
         for name in asked:
             if str(name) not in known:
-                close = difflib.get_close_matches(str(name), list(known), 1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
                 raise ValueError(
                     f"columns: the {place} table has no column {name!r}; it has "
-                    f"{listed_names(known)}.{hint}"
+                    f"{listed_names(known)}.{meant(name, known)}"
                 )
     return [LinkColumn(str(name), str(other)) for name, other in pairs.items()]
 
@@ -322,10 +321,9 @@ def checked_kinds(kind: Mapping | None, columns: list[LinkColumn]) -> dict[str, 
     found = {}
     for name, given in (kind or {}).items():
         if str(name) not in known:
-            close = difflib.get_close_matches(str(name), list(known), 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ValueError(
-                f"kind: no column {name!r} is compared; there are {listed_names(known)}.{hint}"
+                f"kind: no column {name!r} is compared; there are {listed_names(known)}."
+                f"{meant(name, known)}"
             )
         if given != "drop" and known[str(name)] not in joined:
             raise ValueError(

@@ -6,7 +6,6 @@ in the order of `_infer`. values.py reads the columns, encoding.py turns them in
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections import Counter
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from mercer.samples import are_molecules, are_series, as_samples, describe_entry
+from mercer.spoken import meant
 from mercer.tables.cells import (
     SETS,
     clear_separator,
@@ -230,11 +230,12 @@ def _check_given(columns: dict, kind: Any, drop: Any) -> tuple[dict, list, list[
     for argument, names in (("kind", kind), ("drop", drop)):
         for name in names:
             if name not in columns:
-                close = difflib.get_close_matches(str(name), map(str, columns), 1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
                 rest = len(columns) - MOST_NAMED
                 some = f"{[*columns][:MOST_NAMED]}{f' and {rest} more' * (rest > 0)}"
-                faults.append(f"{argument}: there is no column {name!r}; columns are {some}.{hint}")
+                faults.append(
+                    f"{argument}: there is no column {name!r}; columns are {some}."
+                    f"{meant(name, columns)}"
+                )
     known = [each.name for each in column_kinds() if each.given]
     wrong = [name for name, v in kind.items()
              if not isinstance(v, Column) and str(v).partition(":")[0] not in known]  # fmt: skip

@@ -143,7 +143,7 @@ def test_breaking_ties():
         ({"C": np.nan}, r"C=nan"),
         ({"tol": 0}, r"tol=0"),
         ({"max_iter": 0}, r"max_iter=0"),
-        ({"kernel": "rfb"}, r"did you mean 'rbf'"),
+        ({"kernel": "rfb"}, r"Did you mean 'rbf'"),
         ({"kernel": RBF(), "gamma": 2.0}, r"gamma=2\.0 is given together with the kernel"),
         ({"gamma": -1.0}, r"gamma=-1\.0"),
         ({"class_weight": {7: 1.0}}, r"class 7, but y does not have it"),

@@ -51,7 +51,7 @@ def test_numbers_out_of_range_are_named(Machine, name, value):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kernel": "rfb"}, "did you mean 'rbf'"),
+        ({"kernel": "rfb"}, "Did you mean 'rbf'"),
         ({"gamma": 0}, r"gamma=0: must be a finite number > 0"),
         ({"gamma": np.inf}, "gamma=inf"),
         ({"gamma": "scal"}, r"gamma='scal'"),

@@ -300,7 +300,7 @@ def test_zero_vectors_under_cosine():
 @pytest.mark.parametrize(
     ("params", "error", "message"),
     [
-        ({"metric": "euclidian"}, ValueError, "did you mean 'euclidean'"),
+        ({"metric": "euclidian"}, ValueError, "Did you mean 'euclidean'"),
         ({"metric": "jensenshannon"}, ValueError, "scipy.spatial.distance.jensenshannon"),
         ({"metric": Minkowski}, TypeError, "metric=.*Minkowski.* give a distance such as"),
         ({"metric": 3}, TypeError, "metric=3"),

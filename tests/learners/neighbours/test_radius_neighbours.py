@@ -219,7 +219,7 @@ def test_threads_and_strips_change_nothing(monkeypatch):
         ({"outlier_label": 3}, TypeError, "outlier_label=3: give a label of the type"),
         ({"outlier_label": ["a", "b"]}, ValueError, "2 labels, but y has 1 output"),
         ({"outlier_label": [["a"]]}, TypeError, r"outlier_label=\['a'\]"),
-        ({"metric": "euclidian"}, ValueError, "did you mean"),
+        ({"metric": "euclidian"}, ValueError, "Did you mean"),
     ],
 )
 def test_wrong_parameters(params, error, message):

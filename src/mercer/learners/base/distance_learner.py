@@ -6,7 +6,6 @@ learner does not ask what a sample is.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
@@ -46,6 +45,7 @@ from mercer.kernels import Kernel
 from mercer.learners.base.training import Training, check_training, encode_like_fitted
 from mercer.samples import Samples, SamplesLike, describe, float_array, is_number, kind_named
 from mercer.search import Index, NeighbourGraph, fit_index
+from mercer.spoken import meant
 from mercer.threads import forget, ordered_map, raise_if_stopped
 
 STRIP = 512  # rows of a task, where all distances to some samples are wanted
@@ -165,12 +165,10 @@ def as_distance(
 
 def _named(name: str, p: float, given: dict, X: Any) -> Distance:
     if name not in NAMED:
-        close = difflib.get_close_matches(name, NAMED, 1)
         raise ValueError(
-            f"metric={name!r} is not known"
-            + (f"; did you mean {close[0]!r}?" if close else ".")
-            + f" Give one of {sorted(NAMED)}, a distance object, a kernel, or a function of two "
-            f"rows, such as scipy.spatial.distance.jensenshannon."
+            f"metric={name!r} is not known.{meant(name, NAMED)} Give one of {sorted(NAMED)}, a "
+            "distance object, a kernel, or a function of two rows, such as "
+            "scipy.spatial.distance.jensenshannon."
         )
     constructor, reads = NAMED[name]
     unknown = [key for key in given if key not in reads]

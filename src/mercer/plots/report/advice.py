@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mercer.machines import Metric
 from mercer.plots.displays import InfluenceDisplay
 from mercer.plots.fitted import task_of
-from mercer.plots.marks import BOTTOM, LEFT, RIGHT, TOP, Axis, brief, padded
+from mercer.plots.marks import BOTTOM, LEFT, RIGHT, TOP, Axis, padded
 from mercer.plots.report.section import Section
-from mercer.plots.report.subject import Subject
+from mercer.plots.report.subject import Subject, said_of
 from mercer.samples import Samples
 from mercer.threads import Clock
 
@@ -206,14 +205,10 @@ def suspects(
     """
     display = InfluenceDisplay.measured(model, X, y, time=clock.limit, random_state=seed)
     found = [
-        Suspect(int(numbers[row]), _said(given), _said(expected), float(surprise))
+        Suspect(int(numbers[row]), said_of(given), said_of(expected), float(surprise))
         for row, given, expected, surprise, suspected in zip(
             display.rows, display.given, display.expected, display.surprise, display.suspected
         )
         if suspected
     ]
     return Suspicion(found[:LISTED], len(found), len(display.rows))
-
-
-def _said(target: ArrayLike) -> str:
-    return brief(float(target)) if isinstance(target, (float, np.floating)) else str(target)
