@@ -23,7 +23,7 @@ from sklearn.kernel_ridge import KernelRidge as TheirRidge
 from harness import Section, data_folder, options
 from mercer import KernelRidge, _native
 from mercer.explain import shapley_values
-from mercer.explain.exact import gauss_rule
+from mercer.explain.shapley import gauss_rule
 
 ROWS, STORED, COLUMNS, BACKGROUND = 5, 500, 10, 50
 

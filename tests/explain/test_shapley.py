@@ -21,15 +21,15 @@ from mercer import (
     load,
     save,
 )
-from mercer.explain import exact, separated_sum, shapley_interactions, shapley_values
-from mercer.explain.coalitions import (
+from mercer.explain import separated_sum, shapley, shapley_interactions, shapley_values
+from mercer.explain.game import standing
+from mercer.explain.shapley import (
     Mixed,
     asked_coalitions,
     pairs_of_game,
     permuted,
     values_of_game,
 )
-from mercer.explain.game import standing
 from mercer.kernels import RBF, Laplacian, Linear, Match, TableKernel
 from mercer.selection.automatic import KernelMachine
 
@@ -178,8 +178,8 @@ def test_sizes_of_parts_change_nothing(monkeypatch):
     model, many = SVR(C=10).fit(X, y), rng.normal(size=(30, 5))
     found = shapley_values(model, many, BACK)
     pairs = shapley_interactions(model, many, BACK)
-    monkeypatch.setattr(exact, "STRIP", 7)
-    monkeypatch.setattr(exact, "BLOCK", 200)
+    monkeypatch.setattr(shapley, "STRIP", 7)
+    monkeypatch.setattr(shapley, "BLOCK", 200)
     assert_allclose(shapley_values(model, many, BACK).values, found.values, atol=1e-13)
     assert_allclose(shapley_interactions(model, many, BACK).values, pairs.values, atol=1e-13)
 

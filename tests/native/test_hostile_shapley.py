@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import _native
-from mercer.explain.coalitions import all_coalitions, pairs_of_game, values_of_game
-from mercer.explain.exact import gauss_rule
+from mercer.explain.shapley import all_coalitions, gauss_rule, pairs_of_game, values_of_game
 
 RNG = np.random.default_rng(0)
 

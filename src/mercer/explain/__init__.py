@@ -14,7 +14,6 @@ __all__ = [
 ]  # fmt: skip
 
 # what other rooms use, and no user needs
-from mercer.explain.exact import FactorMatrices
 from mercer.explain.game import (
     Background,
     Explainable,
@@ -24,4 +23,5 @@ from mercer.explain.game import (
     separated_sum,
 )
 from mercer.explain.given_sequences import same_letters
+from mercer.explain.shapley import FactorMatrices
 from mercer.explain.values import is_quick

@@ -17,25 +17,23 @@ from scipy.optimize import nnls
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from mercer.explain.coalitions import (
+from mercer.explain.shapley import (
     MOST_OF_PAIRS,
     MOST_PLAYERS,
+    Function,
     Mixed,
+    Separated,
     answers_for,
     asked_coalitions,
-    pairs_of_game,
-    permuted,
-    values_of_game,
-)
-from mercer.explain.exact import (
-    Function,
-    Separated,
     check_finite,
     coalition_values,
     pair_values,
+    pairs_of_game,
+    permuted,
     player_values,
     product_of,
     separated_summands,
+    values_of_game,
 )
 from mercer.learners.base import KernelLearner, KernelSum
 from mercer.samples import Categories, EncodedColumns, Samples, column_names, read

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.explain.exact import separated_summands
 from mercer.explain.given_sequences import Change, GivenSequences, same_letters
+from mercer.explain.shapley import separated_summands
 from mercer.kernels import NotSeparable
 from mercer.learners.base import KernelSum
 from mercer.samples import SamplesLike, check_count, is_whole

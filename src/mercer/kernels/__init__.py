@@ -8,10 +8,9 @@ from mercer.kernels.algebra import Convex, Exponential, Power, Product, Scaled, 
 from mercer.kernels.alignment import KDTW, EditRBF, GlobalAlignment, SoftDTWRBF
 from mercer.kernels.arc_cosine import ArcCosine, NeuralNetworkGP, NeuralTangent
 from mercer.kernels.bags import Bhattacharyya, GaussianMeanMap, MeanMap
-from mercer.kernels.base import Kernel, Layer, NotSeparable, Radial, Term
+from mercer.kernels.base import Formula, GramProducts, Kernel, Layer, NotSeparable, Radial, Term
 from mercer.kernels.convolution import Convolutions
 from mercer.kernels.dot import ANOVA, AllSubsets, Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels.formula import Formula, GramProducts
 from mercer.kernels.from_function import FromDistance, FromFunction, Precomputed
 from mercer.kernels.graph_counts import VertexHistogram, WeisfeilerLehman, WLOptimalAssignment
 from mercer.kernels.graph_parts import Graphlets, Propagation, ShortestPath

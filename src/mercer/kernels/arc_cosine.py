@@ -8,8 +8,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Meaning
-from mercer.kernels.base import Layer
-from mercer.kernels.formula import Formula
+from mercer.kernels.base import Formula, Layer
 from mercer.samples import check_not_negative, check_positive, is_number
 
 

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 from mercer.distances import Meaning
 from mercer.kernels.algebra import Node
 from mercer.kernels.arc_cosine import check_layers, check_norms, cosines_of_gram, not_zero
-from mercer.kernels.base import Kernel, Layer
+from mercer.kernels.base import Formula, Kernel, Layer
 from mercer.kernels.dot import Linear
-from mercer.kernels.formula import Formula
 from mercer.samples import Prepared, Samples
 
 

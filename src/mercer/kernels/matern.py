@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Distance, Meaning
-from mercer.kernels.formula import Formula, of_distance
+from mercer.kernels.base import Formula, of_distance
 from mercer.kernels.radial import (
     Falling,
     OfMetric,

@@ -12,8 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.distances import Meaning, dense_rows
-from mercer.kernels.base import Kernel
-from mercer.kernels.formula import GramProducts
+from mercer.kernels.base import GramProducts, Kernel
 from mercer.kernels.laplacian_functions import (
     LaplacianFunction,
     MultipliedFunction,

@@ -21,8 +21,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances import Distance, MappedMinkowski, Meaning, Minkowski, dense_rows, safe_unit
-from mercer.kernels.base import Kernel, Layer, Radial, Term
-from mercer.kernels.formula import Formula, of_distance
+from mercer.kernels.base import Formula, Kernel, Layer, Radial, Term, of_distance
 from mercer.kernels.separable import by_term
 from mercer.samples import Samples, is_number, largest_column, plain_rows
 

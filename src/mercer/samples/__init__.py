@@ -32,11 +32,10 @@ from mercer.samples.kind import (
     kind_that_holds,
     register_kind,
 )
-from mercer.samples.matrix_rows import MatrixRows, encode_matrices
 from mercer.samples.molecules import Molecules
 from mercer.samples.node_graph import NodeGraph
 from mercer.samples.numbers import float_array, is_number, is_whole
-from mercer.samples.objects import Objects
+from mercer.samples.objects import MatrixRows, Objects, encode_matrices
 from mercer.samples.protocol import Encoded, Prepared, Samples
 from mercer.samples.ragged import Ragged, joined_rows
 from mercer.samples.raw_data import describe
@@ -63,12 +62,12 @@ from mercer.samples.chemistry import FINGERPRINTS, Fingerprint, descriptor_names
 from mercer.samples.columns import as_amounts, in_numbers, plain_targets
 from mercer.samples.copies import copies_of, row_marks, row_numbers
 from mercer.samples.graph_forms import graph_of_fields
-from mercer.samples.label_hashes import mixed
-from mercer.samples.matrix_rows import check_square
 from mercer.samples.molecules import are_molecules, said_of_faults
 from mercer.samples.node_graph import LAPLACIANS, scaled_rows
 from mercer.samples.numbers import check_count, check_flag, check_not_negative, check_positive
+from mercer.samples.objects import check_square
 from mercer.samples.protocol import SamplesLike
+from mercer.samples.ragged import mixed
 from mercer.samples.raw_data import (
     LISTED,
     as_cells,

@@ -12,11 +12,9 @@ import scipy.sparse as sp
 
 from mercer.samples.categories import Categories
 from mercer.samples.graphs import Graphs
-from mercer.samples.label_hashes import hash_labels, mixed
-from mercer.samples.matrix_rows import MatrixRows
 from mercer.samples.molecules import Molecules
-from mercer.samples.objects import Objects
-from mercer.samples.ragged import Ragged
+from mercer.samples.objects import MatrixRows, Objects
+from mercer.samples.ragged import Ragged, hash_labels, mixed
 from mercer.samples.table import EncodedColumns, Table
 from mercer.threads import raise_if_stopped
 

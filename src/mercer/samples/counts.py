@@ -11,10 +11,9 @@ from numpy.typing import DTypeLike
 
 from mercer.persistence import fields, whole
 from mercer.samples.kind import Kind
-from mercer.samples.label_hashes import hash_labels
 from mercer.samples.numbers import is_number, is_whole
 from mercer.samples.protocol import Samples, SamplesLike
-from mercer.samples.ragged import Ragged
+from mercer.samples.ragged import Ragged, hash_labels
 from mercer.samples.raw_data import LISTED, describe_entry, in_one_column
 from mercer.samples.vectors import encode_vectors
 

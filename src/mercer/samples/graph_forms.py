@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.samples.label_hashes import SCALARS, hash_labels
 from mercer.samples.numbers import float_array, is_number
+from mercer.samples.ragged import SCALARS, hash_labels
 from mercer.samples.raw_data import GRAPH, check_format
 
 PAIR = ("source", "target")  # the ends of an edge in graphs of JSON

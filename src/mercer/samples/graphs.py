@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from mercer.persistence import fields, floats, offsets, one_of, optional, whole
-from mercer.samples.label_hashes import hash_labels
 from mercer.samples.protocol import Encoded
-from mercer.samples.ragged import items_of_rows
+from mercer.samples.ragged import hash_labels, items_of_rows
 
 
 def _inside(graphs: Graphs, values: object) -> None:

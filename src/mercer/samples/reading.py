@@ -24,10 +24,9 @@ from mercer.samples.kind import (
     kind_that_holds,
     register_kind,
 )
-from mercer.samples.matrix_rows import PrecomputedKind
 from mercer.samples.molecules import MoleculesKind
 from mercer.samples.numbers import is_number
-from mercer.samples.objects import ObjectsKind
+from mercer.samples.objects import ObjectsKind, PrecomputedKind
 from mercer.samples.protocol import SamplesLike
 from mercer.samples.raw_data import (
     LISTED,

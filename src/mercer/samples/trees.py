@@ -10,9 +10,8 @@ import numpy as np
 
 from mercer.persistence import fields, whole
 from mercer.samples.kind import Drawing, Kind, named
-from mercer.samples.label_hashes import SCALARS, hash_labels
 from mercer.samples.protocol import SamplesLike
-from mercer.samples.ragged import Ragged
+from mercer.samples.ragged import SCALARS, Ragged, hash_labels
 from mercer.samples.raw_data import as_objects, describe_entry
 
 # Trees as users and other libraries have them: nested tuples, brackets, nltk, ElementTree.

@@ -36,9 +36,13 @@ from mercer.tables.column_kinds import (
     of_json,
 )
 from mercer.tables.columns import (
+    DATE_NAME,
+    IDENTIFIER_NAME,
     MANY_LEVELS,
     RARE,
     SAID,
+    TIME_NAME,
+    YEAR_NAME,
     Column,
     index_names,
     is_index,
@@ -57,7 +61,6 @@ from mercer.tables.forms import (
     said_of_misfits,
     simple_numbers,
 )
-from mercer.tables.names import DATE_NAME, IDENTIFIER_NAME, TIME_NAME, YEAR_NAME
 from mercer.tables.values import as_dates, epoch_of, missing_values, short
 
 TEXT_LENGTH = 20  # characters on average: beyond, and half of the values different, it is text

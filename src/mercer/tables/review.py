@@ -18,9 +18,8 @@ import numpy as np
 
 from mercer.spoken import first_of, spoken
 from mercer.tables.column_kinds import level_text, level_texts
-from mercer.tables.columns import Column
+from mercer.tables.columns import CODE_NAME, LATITUDE_NAME, Column
 from mercer.tables.forms import LEVELS, MISSING_TEXTS
-from mercer.tables.names import CODE_NAME, LATITUDE_NAME
 from mercer.tables.values import as_numbers, missing_values
 
 FEWEST_ROWS = 30  # with fewer, chance makes a column reveal the target

@@ -6,8 +6,8 @@ import pytest
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.plots import save_report
-from mercer.plots.report import molecules
-from mercer.plots.report.molecules import Molecules
+from mercer.plots.report import structures
+from mercer.plots.report.structures import Molecules
 from mercer.plots.report.subject import Subject
 
 pytest.importorskip("rdkit")
@@ -46,7 +46,7 @@ def test_atoms_that_carry_a_prediction():
     """A model of the number of nitrogens: the nitrogen is the bluest atom."""
     about = subject(np.array([10.0 * ("N" in row) + 0.01 * i for i, row in enumerate(ROWS)]),
                     KernelRegressor)  # fmt: skip
-    from mercer.plots.report.molecules import _atoms, _column
+    from mercer.plots.report.structures import _atoms, _column
 
     column = _column(about)
     cells = column.of.cells(column, about.X_test.columns["smiles"])
@@ -66,7 +66,7 @@ def test_classes_and_tables_without_molecules():
 
 def test_atoms_are_coloured_or_not_mentioned(monkeypatch):
     about = subject(LARGE, KernelRegressor)
-    monkeypatch.setattr(molecules, "_atoms", lambda *_: None)
+    monkeypatch.setattr(structures, "_atoms", lambda *_: None)
     found = Molecules.measured(about)
     assert not found.atoms
     page = found.html(type("Report", (), {"facts": about.facts}))

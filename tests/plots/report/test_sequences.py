@@ -7,7 +7,7 @@ import pytest
 from mercer import KernelClassifier, KernelRegressor
 from mercer.explain import letters
 from mercer.plots import save_report
-from mercer.plots.report.sequences import Sequences
+from mercer.plots.report.structures import Sequences
 from mercer.plots.report.subject import Subject
 
 MOTIF = "TTGACATA"

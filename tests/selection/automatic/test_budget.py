@@ -8,7 +8,7 @@ import pytest
 from mercer.machines import score_held_out
 from mercer.machines.candidates import Candidate, Recipe, simple_candidates
 from mercer.selection.automatic import KernelClassifier
-from mercer.selection.automatic.final_fit import EARLY
+from mercer.selection.automatic.kernel_machine import EARLY
 from mercer.selection.automatic.trials import state, trials
 from mercer.spoken import seconds
 from mercer.threads import affordable_rows, clock as clocks, raise_if_stopped

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.machines.candidates.candidate import Candidate
-from mercer.selection.automatic import final_fit
+from mercer.selection.automatic import kernel_machine
 from mercer.selection.automatic.trials import trials
 from mercer.threads import clock as clocks, raise_if_stopped
 from selection.automatic.small_searches import RING, TABLE, WAVE, fitted_once, same_model, search_of
@@ -107,7 +107,7 @@ def told(monkeypatch, sizes):
     class Told(list):
         cut: type[BaseException] | None = KeyboardInterrupt
 
-    told, original = Told(), final_fit.Fitter.fit
+    told, original = Told(), kernel_machine.Fitter.fit
 
     def cut(self, candidate, plan, *args):
         told.append(plan)
@@ -115,7 +115,7 @@ def told(monkeypatch, sizes):
             raise told.cut
         return original(self, candidate, plan, *args)
 
-    monkeypatch.setattr(final_fit.Fitter, "fit", cut)
+    monkeypatch.setattr(kernel_machine.Fitter, "fit", cut)
     sizes(quick_rows=100)
     return told
 
@@ -125,13 +125,13 @@ def late(told, clock, monkeypatch):
     """The first final fit is over its time; called, all later ones have theirs."""
     told.cut = None
 
-    class Late(final_fit.Deadline):
+    class Late(kernel_machine.Deadline):
         def __enter__(self):
             clock.now += 1000
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(final_fit, "Deadline", Late)
-    return lambda: monkeypatch.setattr(final_fit, "Deadline", clocks.Deadline)
+    monkeypatch.setattr(kernel_machine, "Deadline", Late)
+    return lambda: monkeypatch.setattr(kernel_machine, "Deadline", clocks.Deadline)
 
 
 def test_an_interrupt_of_the_final_fit_gives_a_quick_one(rungs, told):
@@ -245,7 +245,7 @@ def test_time_is_kept_to_learn_the_kernel_of_the_final_fit():
 def good_start(monkeypatch):
     """The machine of the start is better than the winner's kernel on few rows."""
     monkeypatch.setattr(
-        final_fit.FinalFit, "_early_is_better", lambda self, winner: self.early is not None
+        kernel_machine.FinalFit, "_early_is_better", lambda self, winner: self.early is not None
     )
 
 
@@ -256,7 +256,7 @@ def test_a_worse_machine_of_the_start_is_not_what_is_left(rungs, late, clock, si
     assert "The time was over in the final fit: the model is a quicker one" in str(model.notices_)
     assert model.schedule_[-1]["quick"]
     assert model.winner_name_ in [row["name"] for row in model.leaderboard_]
-    assert model.winner_name_ != final_fit.EARLY.name
+    assert model.winner_name_ != kernel_machine.EARLY.name
     late()
     again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
     assert_array_equal(again.predict(TABLE), model.predict(TABLE))
@@ -273,7 +273,7 @@ def test_a_final_fit_that_is_not_done_in_time_leaves_a_quick_one(
     assert model.interrupted_ is None
     assert any(notice.startswith("The time was over") for notice in model.notices_)
     assert model.schedule_[-1].get("early", False) == early
-    assert (model.winner_name_ == final_fit.EARLY.name) == early
+    assert (model.winner_name_ == kernel_machine.EARLY.name) == early
     assert model.score(TABLE, WAVE) > 0.1
     late()
     again = KernelRegressor(replay=model.schedule_).fit(TABLE, WAVE)
@@ -337,6 +337,6 @@ def test_a_kernel_without_weights_knows_all_rows_of_the_final_fit(monkeypatch):
         return KernelClassifier(trials=1, only="kernels").fit(texts, np.arange(60) % 2)
 
     wanted = repr(fitted().kernel_)
-    monkeypatch.setattr(final_fit, "learning_rows", lambda memory: 10)
+    monkeypatch.setattr(kernel_machine, "learning_rows", lambda memory: 10)
     assert "substrings" in wanted
     assert repr(fitted().kernel_) == wanted

@@ -20,7 +20,7 @@ from mercer.machines.means import (
 )
 from mercer.machines.settings import Sizes
 from mercer.machines.tasks import Classification, Regression
-from mercer.selection.automatic import KernelMachine, final_fit
+from mercer.selection.automatic import KernelMachine, kernel_machine
 from mercer.selection.automatic.trials.rungs import Rungs
 from mercer.selection.automatic.trials.state import Leaderboard
 from mercer.tables import Related
@@ -303,7 +303,7 @@ def test_without_time_for_all_the_mean_is_that_of_fewer(whole, eager, monkeypatc
         def is_over(self):
             return type(self).fits > whole
 
-    monkeypatch.setattr(final_fit, "Deadline", Late)
+    monkeypatch.setattr(kernel_machine, "Deadline", Late)
     model = KernelRegressor(trials=3, only="kernels").fit(TABLE, WAVE)
     assert len(model.schedule_[-1].get("mean", [])) == whole - 1
     assert model.interrupted_ is None

@@ -12,7 +12,7 @@ from mercer.machines.scores import metric_named
 from mercer.machines.settings import SearchSettings
 from mercer.machines.tasks import Regression
 from mercer.selection.automatic import KernelClassifier, KernelRegressor, shown
-from mercer.selection.automatic.final_fit import Fitter
+from mercer.selection.automatic.kernel_machine import Fitter
 
 
 def blobs(classes, n=120):

@@ -22,8 +22,8 @@ from mercer.solvers.additive import (
     choose_pairs,
     score_pairs,
 )
-from mercer.solvers.additive.column_pairs import MANY
 from mercer.solvers.additive.evidence import next_penalties
+from mercer.solvers.additive.row_design import MANY
 from mercer.solvers.additive.row_ridge import SHARED
 
 rng = np.random.default_rng(0)

@@ -4,23 +4,21 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "bars": "CanonicalCorrelationDisplay KernelWeightsDisplay NoiseFeatureDisplay",
+    "bars": "CanonicalCorrelationDisplay KernelWeightsDisplay NoiseFeatureDisplay ShapleyDisplay",
     "curves": "ConvergenceDisplay LayerDisplay LeaveOneOutDisplay MistakeDisplay",
     "decision_surface": "DecisionSurfaceDisplay",
-    "gram_map": "ClusterDisplay GramDisplay",
     "graphs": "GraphDisplay Neighbourhood NeighbourhoodDisplay",
     "hashing": "HashingDisplay RecallTimeDisplay",
     "influence": "InfluenceDisplay",
     "level_sets": "LevelSetDisplay half_axes",
     "map": "MapDisplay middle_rows",
     "margin": "MarginDisplay",
+    "matrices": "AttentionDisplay ClusterDisplay GramDisplay SpectrogramDisplay",
     "partial_dependence": "Dependence PartialDependenceDisplay direction",
-    "pictures": "AttentionDisplay SpectrogramDisplay",
     "relevance": "RelevanceDisplay",
     "reliance": "RelianceDisplay",
     "sequences": "SequenceDisplay StretchDisplay",
     "shapes": "ShapeDisplay",
-    "shapley": "ShapleyDisplay",
     "spectral": "EmbeddingDisplay RankErrorDisplay SpectrumDisplay",
 }
 _HOME = {name: file for file, names in _NAMES.items() for name in names.split()}

@@ -49,8 +49,14 @@ from mercer.machines.candidates import (
 )
 from mercer.persistence import KeepsRecords, fields, whole
 from mercer.samples import EncodedColumns, kind_of, recognised, said_of_form
-from mercer.selection.automatic.final_fit import EARLY, FinalFit, Fitter, mean_of
-from mercer.selection.automatic.kernel_machine import KernelMachine, fit_machines
+from mercer.selection.automatic.kernel_machine import (
+    EARLY,
+    FinalFit,
+    Fitter,
+    KernelMachine,
+    fit_machines,
+    mean_of,
+)
 from mercer.selection.automatic.shown import (
     Reasons,
     columns_of_sources,
