@@ -36,6 +36,5 @@ __all__ = [
 
 # what other rooms use, and no user needs
 from mercer.search.families import Costs, cheapest, s_curve
-from mercer.search.metric_tree import check_leaf_size
 from mercer.search.readings import SetReading
 from mercer.search.spanning import reachability_tree

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from mercer.distances import Coordinates, Distance
-from mercer.samples import Samples, SamplesLike
+from mercer.samples import Samples, SamplesLike, check_count
 from mercer.search.brute import BruteForce, KnownNeighbours
 from mercer.search.descent import DescentIndex, vector_reading
 from mercer.search.index import Index
 from mercer.search.kd_tree import LEAF, BoxTree, KDTree
 from mercer.search.lsh import LSHIndex
-from mercer.search.metric_tree import MetricTree, check_leaf_size
+from mercer.search.metric_tree import MetricTree
 from mercer.search.sample_descent import SampleDescentIndex
 from mercer.search.vectors import NormedRows, Question
 
@@ -99,7 +99,7 @@ def fit_index(
     if not isinstance(algorithm, str) or algorithm not in known:
         names = ", ".join(map(repr, known))
         raise ValueError(f"algorithm={algorithm!r}: give one of {names}, or an Index.")
-    check_leaf_size(leaf_size)
+    check_count("leaf_size", leaf_size)
     rows: Any = X
     if not bound:
         if not isinstance(distance, Distance):

@@ -14,7 +14,7 @@ import numpy as np
 from mercer.distances import Distance
 from mercer.estimator import estimator
 from mercer.persistence import fields, floats, halves, length_of, offsets
-from mercer.samples import Samples, is_whole
+from mercer.samples import Samples, check_count
 from mercer.search.index import Index
 from mercer.search.rows import EDGE, Selection, slices
 from mercer.search.vectors import SummedRows, exact_tiles
@@ -98,7 +98,7 @@ class MetricTree(Index):
                 "MetricTree rules rows out, does not hold. Use BruteForce."
             )
         n = X.shape[0]
-        check_leaf_size(self.leaf_size)
+        check_count("leaf_size", self.leaf_size)
         leaf = max(LEAF if self.leaf_size is None else int(self.leaf_size), -(-n // LEAVES))
         rows, order = distance.prepare(X), np.arange(n)
         near = distance.block(rows, rows[:1])[:, 0]  # to the vantage point of the parent
@@ -234,9 +234,3 @@ class MetricTree(Index):
             leaves[:, ~halves[halves < 0]] = least[:, halves < 0]
             nodes, inside = halves[halves >= 0], least[:, halves >= 0]
         return leaves * (1 - 1e-6) - self._slack
-
-
-def check_leaf_size(value: object) -> None:
-    """Raise ValueError if a parameter ``leaf_size`` is neither a whole number >= 1 nor None."""
-    if not (value is None or (is_whole(value) and value >= 1)):
-        raise ValueError(f"leaf_size={value!r}: give an integer >= 1, or None.")

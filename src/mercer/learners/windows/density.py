@@ -23,7 +23,6 @@ from mercer.learners.base import (
 )
 from mercer.learners.windows.totals import Shape, candidate_widths, typical_distance, window_totals
 from mercer.samples import SamplesLike, is_number
-from mercer.search import check_leaf_size
 from mercer.threads import fitting
 
 #: K(u) with K(0) = 1
@@ -149,7 +148,7 @@ class KernelDensity(DistanceLearner):
             if not (is_number(value) and value >= 0):
                 raise ValueError(f"{name}={value!r}: give a number >= 0.")
         check_flag("breadth_first", self.breadth_first)
-        check_leaf_size(self.leaf_size)
+        check_count("leaf_size", self.leaf_size)
 
     def _log_ball(self, X: Any) -> float | None:
         """Logarithm of the volume of the distance's unit ball, if it is a norm of vectors."""
