@@ -1,23 +1,20 @@
 """The app: all commands, and how errors become messages and exit codes.
 
 Each command is a thin function that imports its own module on use, so that ``mercer --help``
-is fast. Those on tables and documents stand in commands.py; ``mercer demo`` is here, and the work
-of ``mercer denoise`` in denoise.py.
+is fast. Those on tables and documents stand in commands.py; the work of those here is in denoise.py
+and demo.py beside this file.
 """
 
 from __future__ import annotations
 
 import errno
-import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import polars as pl
 from cyclopts import App, CycloptsError, CycloptsPanel, MissingArgumentError, Parameter
 
 import mercer
@@ -46,63 +43,7 @@ from mercer.cli.terminal import (
     Terminal,
     line,
 )
-from mercer.datasets import throws
-from mercer.persistence import write_whole
 from mercer.spoken import visible
-
-ROWS, NEW_ROWS = 600, 100
-SECONDS = "20s"
-WHAT_IF = ["--what-if", "--force"]  # a report that predicts by itself
-
-
-def run_demo(folder: Path, run: Callable[[list[str]], None]) -> int:
-    """Write a table of throws into a folder, and run three commands on it.
-
-    ``run`` is `mercer.cli.app.run`; it ends with SystemExit.
-    """
-    screen = Terminal()
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(0, "--folder names a file; give a folder", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
-    table, new = folder / "throws.csv", folder / "new_throws.csv"
-    model, predictions = folder / "throws.mercer", folder / "throws_predictions.csv"
-    first = _as_csv(ROWS, seed=0)
-    if not (table.is_file() and table.read_bytes() == first):  # else it was written by a demo
-        for path in (table, new, model, model.with_suffix(".html"), predictions):
-            if path.exists():
-                said = "the file exists, and is none of this demo; give another --folder"
-                raise FileExistsError(0, said, str(path))
-    write_whole(table, first)
-    write_whole(new, _as_csv(NEW_ROWS, seed=1))
-    screen.print(
-        f"{ROWS} throws of a ball at a basket: each fell short, went in, or flew too long. No "
-        "column tells the result by itself: it takes speed, angle, distance and wind together, "
-        "which is what kernels are for.\n"
-        "Data: drawn by mercer.datasets.throws (a parabola, and chance).\n"
-    )
-    for arguments in (
-        ["check", str(table), "--target", "result"],
-        ["fit", str(table), "--target", "result", "--time", SECONDS, "-o", str(model), *WHAT_IF],
-        ["predict", str(model), str(new), "-o", str(predictions), "--keep", "result", "--force"],
-    ):
-        screen.print(line((f"$ mercer {shlex.join(arguments)}", "bold")), soft_wrap=True)
-        try:
-            run(arguments)
-        except SystemExit as done:
-            if done.code:
-                return int(done.code)
-        screen.print()
-    screen.print(
-        f"Open {model.with_suffix('.html')} in a browser to read the report, and move its sliders "
-        "to predict other throws.",
-        soft_wrap=True,
-    )
-    return 0
-
-
-def _as_csv(rows: int, seed: int) -> bytes:
-    return pl.DataFrame(throws(rows, seed), nan_to_null=True).write_csv().encode()
-
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors that mean: no room for a file
 
@@ -178,7 +119,7 @@ def demo(*, folder: Path = Path("mercer-demo")) -> int:
     folder
         Where table, model, report and predictions are written.
     """
-    from mercer.cli.app import run_demo
+    from mercer.cli.demo import run_demo
 
     return run_demo(folder, run)
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,9 +29,11 @@ from mercer.cli.files import STDIN, find_sources
 from mercer.cli.search_options import DedupOptions
 from mercer.cli.sequence_files import FASTA, FASTQ
 from mercer.cli.terminal import OptionError, TableError
-from mercer.dedup import Part
 from mercer.samples import are_molecules
 from mercer.tables import Hints, form_of, infer_columns
+
+if TYPE_CHECKING:
+    from mercer.dedup import Part
 
 SAMPLED, FEW_FILES = 1000, 5  # records of each file, and files, that tell what the others are
 FORMATS: dict[str, type[Format]] = {
@@ -167,6 +169,8 @@ class FileCorpus:
 
     def parts(self, file: int, after: Any) -> Iterator[Part]:
         """The parts of a shard after a place."""
+        from mercer.dedup import Part  # which the first look at files does not wait for
+
         made, number = self.formats[file], 0 if after is None else after["records"]
         before, total = sum(self.sizes[:file]), sum(self.sizes)
         for records, offset in made.records(after):

@@ -23,11 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
-import numpy as np
-
 from mercer.cli.terminal import OptionError, TableError
 
 if TYPE_CHECKING:
+    import numpy as np
     from sklearn.base import BaseEstimator
 
     from mercer.learners.additive import ColumnReasons
@@ -301,6 +300,8 @@ def targets_of(model: BaseEstimator) -> list[str]:
 
 def in_file(model: Any, reasons: Reasons | ColumnReasons) -> Reasons | ColumnReasons:
     """Reasons with the row numbers of the file, where the model knows them."""
+    import numpy as np
+
     from mercer.learners.additive import ColumnReasons
 
     rows, stored = getattr(model, "file_rows_", None), model.stored_rows_

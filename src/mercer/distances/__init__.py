@@ -3,11 +3,10 @@
 from mercer.distances.amounts import Binary, BrayCurtis, Canberra
 from mercer.distances.base import Coordinates, Distance, Norm
 from mercer.distances.categories import LogFrequency, Match, SmoothedMatch
-from mercer.distances.comparison import Comparison, Composite
+from mercer.distances.comparison import Comparison, Composite, Meaning
 from mercer.distances.from_function import FromFunction, KernelDistance
 from mercer.distances.graphs import GraphEdit
 from mercer.distances.mapped import MappedMinkowski, PairDifferences, SquaredEuclidean
-from mercer.distances.meaning import Meaning
 from mercer.distances.mixed import Mixed, NanEuclidean
 from mercer.distances.products import dense_rows
 from mercer.distances.series import DTW, ERP, MSM, TWED, SoftDTW

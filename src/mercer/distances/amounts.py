@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.base import Distance
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Meaning
 from mercer.distances.products import check_weights, feature_sum, feature_weights, inner_products
 from mercer.samples import Prepared, Samples, SamplesLike
 

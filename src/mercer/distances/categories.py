@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mercer import _native
 from mercer.distances.base import Distance
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Meaning
 from mercer.distances.products import check_weights
 from mercer.persistence import fields, unread
 from mercer.samples import Categories, Samples, float_array

@@ -4,7 +4,8 @@ A comparison is an object with parameters, as in scikit-learn: the constructor s
 unchanged, so that ``get_params``, ``set_params``, ``clone`` and ``repr`` need no more code. Raw
 data become a matrix of values in four steps: `encode` (turn what the user gave into integers and
 floats), `bind` (learn from the training sample), `prepare` (compute once what is needed for each
-row) and `block` (compare rows with rows, once for each block of the matrix).
+row) and `block` (compare rows with rows, once for each block of the matrix). A `Meaning` says what
+a comparison is, for readers who know none.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from mercer.distances.meaning import Meaning
 from mercer.distances.products import EDGE, LARGE, fill, mirrored, tile_edge
 from mercer.samples import (
     Kind,
@@ -38,6 +39,41 @@ from mercer.samples import (
     select_columns,
 )
 from mercer.threads import count_jobs
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A kernel or a distance in mathematics and in words, as reports show it.
+
+    Braces hold the name of an attribute: ``{degree}`` stands for its number, ``{kernel}`` for the
+    mathematics, or the words, of the kernel that it holds.
+
+    Parameters
+    ----------
+    formula : str
+        The value for samples x and z, in Unicode mathematics.
+    words : str
+        What it is in plain words; the sentence begins with "Similarity is" or "Distance is".
+    alone : str, default=""
+        The formula for a single column. "" means that it is the same as for many.
+
+    Examples
+    --------
+    >>> Meaning("exp(−γ |x − z|)", "1 for equal numbers, falling with their difference").formula
+    'exp(−γ |x − z|)'
+    """
+
+    formula: str
+    words: str
+    alone: str = ""
+
+    @classmethod
+    def of_class(cls, of: type) -> Meaning:
+        """What the name of a class and the first line of its docstring tell."""
+        first = inspect.cleandoc(of.__doc__ or "").split("\n\n")[0]
+        told = " ".join(first.replace(":math:", "").replace("`", "").split()).rstrip(".")
+        words = f"what {of.__name__} computes"
+        return cls(f"{of.__name__}(x, z)", f"{words}: {told}" if told else words)
 
 
 class Member(NamedTuple):

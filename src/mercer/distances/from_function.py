@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from mercer.distances.base import Distance, Rooted
-from mercer.distances.comparison import Comparison
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Comparison, Meaning
 from mercer.distances.products import dense_rows
 from mercer.samples import (
     MatrixRows,

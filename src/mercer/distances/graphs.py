@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Meaning
 from mercer.samples import Graphs, SamplesLike, is_number, is_whole
 from mercer.threads import raise_if_stopped
 

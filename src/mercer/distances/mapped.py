@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances.base import Coordinates, Distance, Norm, Rooted
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Meaning
 from mercer.distances.products import (
     dense_rows,
     from_origin,

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from mercer.distances.base import Distance, Rooted
 from mercer.distances.categories import Match
-from mercer.distances.comparison import Composite
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Composite, Meaning
 from mercer.distances.products import (
     FARTHEST,
     check_weights,

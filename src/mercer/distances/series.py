@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance, Rooted
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Meaning
 from mercer.samples import Prepared, Series, check_not_negative, check_positive, is_number, is_whole
 
 DTW_KIND, ERP_KIND, MSM_KIND, TWED_KIND = range(4)  # of the native loop

@@ -18,8 +18,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances.base import Distance
-from mercer.distances.comparison import Comparison
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Comparison, Meaning
 from mercer.persistence import fields, number, optional, whole
 from mercer.samples import (
     FINGERPRINTS,

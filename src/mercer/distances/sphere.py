@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Meaning
 from mercer.distances.products import (
     check_weights,
     cosines,

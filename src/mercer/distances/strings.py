@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances.base import Distance
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Meaning
 from mercer.samples import Prepared, Samples, Strings, as_cells, check_positive, is_number
 
 # How blocks of pairs of strings are compared: by RapidFuzz, or by a native loop.

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.distances.base import Distance, Rooted
-from mercer.distances.comparison import Comparison, Composite
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Comparison, Composite, Meaning
 from mercer.samples import Prepared, SamplesLike, Strings, check_positive, float_array
 
 # Comparisons made of others that all read the same samples: what a sample is, and its encoding.

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.distances.base import Coordinates, Distance, Rooted
-from mercer.distances.meaning import Meaning
+from mercer.distances.comparison import Meaning
 from mercer.distances.series import all_pairs, own_pairs
 from mercer.distances.vectors import Minkowski
 from mercer.samples import (

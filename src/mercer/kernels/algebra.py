@@ -16,8 +16,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, OnSameSamples, dense_rows
-from mercer.kernels.base import NODES, Formula, Kernel, NotSeparable, Term
-from mercer.kernels.mantissas import from_logs
+from mercer.kernels.base import NODES, Formula, Kernel, NotSeparable, Term, from_logs
 from mercer.kernels.separable import multiplied, scaled, single_factors
 from mercer.samples import Prepared, Samples, float_array, is_number
 

@@ -22,8 +22,7 @@ from mercer.distances import (
     squared_norms,
     unit_rows,
 )
-from mercer.kernels.base import Formula, Kernel, Layer, Term
-from mercer.kernels.mantissas import multiplied, values
+from mercer.kernels.base import Formula, Kernel, Layer, Term, multiplied, values
 from mercer.kernels.radial import bound_gamma, check_gamma, narrowed, resolve_gamma
 from mercer.kernels.separable import product_of_columns, sum_of_columns
 from mercer.samples import Prepared, Samples, is_number

@@ -15,8 +15,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances import INDEX, Meaning, ReadsCounts, ReadsSets, feature_sum
-from mercer.kernels.base import Formula, Kernel, Term
-from mercer.kernels.mantissas import values
+from mercer.kernels.base import Formula, Kernel, Term, values
 from mercer.kernels.radial import bound_gamma, check_gamma, moments, reciprocal
 from mercer.kernels.separable import product_of_columns, sum_of_columns
 from mercer.samples import Samples, Sets

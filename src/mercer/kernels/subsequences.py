@@ -13,9 +13,8 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Meaning
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, from_logs, values
 from mercer.kernels.kmers import check_length
-from mercer.kernels.mantissas import from_logs, values
 from mercer.samples import Strings, is_number
 from mercer.threads import raise_if_stopped
 

@@ -16,8 +16,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, dense_rows
 from mercer.kernels.algebra import Unary, have_features
-from mercer.kernels.base import NODES, Kernel, Term
-from mercer.kernels.mantissas import root, values
+from mercer.kernels.base import NODES, Kernel, Term, root, values
 from mercer.samples import Prepared, Samples, is_number
 
 SEEN = 8  # rows that are used to test whether the Gram matrix is the identity

@@ -14,9 +14,8 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import KernelDistance, Meaning
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, Scaled, values
 from mercer.kernels.key_counts import Counts, KeyCounter, KeyCounts
-from mercer.kernels.mantissas import Scaled, values
 from mercer.persistence import fields, whole
 from mercer.samples import Prepared, Ragged, Samples, Trees, check_positive
 

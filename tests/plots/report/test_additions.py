@@ -9,7 +9,7 @@ import mercer
 from mercer.explain import shapley_values
 from mercer.kernels import RBF, TableKernel
 from mercer.plots.report.additions import OTHERS, acting_pairs
-from mercer.plots.report.save import render
+from mercer.plots.report.contents import render
 from mercer.selection.automatic import KernelClassifier, KernelMachine, KernelRegressor
 from plots.report.reports import HOSTILE, report_data
 

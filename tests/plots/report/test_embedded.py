@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mercer.plots.report.save import write_report
+from mercer.plots.report.contents import write_report
 from plots.report.reports import three_rows
 
 

@@ -22,8 +22,8 @@ from mercer.plots import save_report
 from mercer.plots.fitted import RawRows
 from mercer.plots.report.advice import LearningCurve, learning_curve, suspects
 from mercer.plots.report.class_errors import calibration, class_rates, confusion
+from mercer.plots.report.contents import render
 from mercer.plots.report.errors import prediction_intervals, weak_segments, worst_rows
-from mercer.plots.report.save import render
 from mercer.plots.report.subject import TableFacts
 from mercer.tables import column_kind
 from mercer.threads import Clock, Stop, raise_if_stopped

@@ -12,8 +12,8 @@ import pytest
 import mercer
 from mercer.kernels import Spectrum, TableKernel
 from mercer.plots.report import Subject, report_data, save_report
+from mercer.plots.report.contents import render
 from mercer.plots.report.live import exported, inputs, what_if
-from mercer.plots.report.save import render
 from mercer.selection.automatic import KernelMachine
 from mercer.spoken import in_page
 from plots.report.live_models import fitted, machine, table

@@ -30,10 +30,9 @@ from mercer.machines.holdout import Comparison, score_held_out
 from mercer.plots.report import data as report_columns
 from mercer.plots.report.advice import Suspicion
 from mercer.plots.report.class_errors import calibration
-from mercer.plots.report.contents import Contender, Leaderboard
+from mercer.plots.report.contents import Contender, Leaderboard, render, write_report
 from mercer.plots.report.data import Columns
 from mercer.plots.report.kernel import levels
-from mercer.plots.report.save import render, write_report
 from mercer.plots.report.subject import Score
 from mercer.selection.automatic import KernelMachine, KernelRegressor
 from mercer.spoken import visible

@@ -5,7 +5,7 @@ Without a browser these tests are skipped, unless MERCER_REQUIRE_BROWSER=1 (set 
 
 import pytest
 
-from mercer.plots.report.save import write_report
+from mercer.plots.report.contents import write_report
 from plots.report.reports import asking, classification, hostile, regression, three_rows
 
 pytestmark = pytest.mark.thinned

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 from mercer import SVC, KernelClassifier, KernelRegressor, KernelRidge
 from mercer.kernels import SubsetTree, WeisfeilerLehman
+from mercer.plots.report.contents import render
 from mercer.plots.report.data import ColumnSummary, node_drawing
-from mercer.plots.report.save import render
 from mercer.plots.report.why import Relevance
 from mercer.samples import Drawing, kind_named
 from mercer.tables import infer_columns

@@ -22,8 +22,15 @@ from mercer.machines import (
     metric_named,
 )
 from mercer.machines.candidates import Levels, Splines
-from mercer.plots.report.live.inputs import Inputs, NotInPage, TooMany, packed
-from mercer.plots.report.live.kernels import Layout, expression, stored_rows
+from mercer.plots.report.live.inputs import (
+    Inputs,
+    Layout,
+    NotInPage,
+    TooMany,
+    expression,
+    packed,
+    stored_rows,
+)
 from mercer.tables import TableEncoder, ranks_of, read_as
 
 COVERAGE = 0.9  # of the interval
