@@ -15,6 +15,7 @@ namespace {
 
 // places side by side; loops over 16 or less are unrolled by gcc, and not vectorised
 constexpr size_t width = padded_places;
+constexpr size_t few = 64;      // places of short responses
 constexpr size_t block = 4096;  // places whose sums are kept in the precision of the series
 
 // The three taps with the weight 2 of each kernel, in the order of the alphabet.
@@ -122,13 +123,50 @@ void describe_above(const T* z, size_t n, T bias, size_t step, T* out) {
     out[step] = static_cast<T>(place / least / length);
 }
 
+template <class T>
+using Count = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+// All numbers of at most `width` biases side by side: of short responses, sums over side by side
+// places would take longer than the places.
+template <class T>
+void pool_short(const T* __restrict z, size_t n, const T* biases, size_t count, size_t pools,
+                size_t step, T* __restrict out) {
+    T limits[width], sums[width] = {}, places[width] = {};
+    Count<T> counts[width] = {};
+    for (size_t l = 0; l < width; ++l) limits[l] = biases[l < count ? l : 0];
+    for (size_t t = 0; t < n; ++t) {
+        const T x = z[t];
+#pragma GCC unroll 1  // what is unrolled is not vectorised
+        for (size_t l = 0; l < width; ++l) counts[l] += x > limits[l] ? 1 : 0;
+    }
+    const double length = static_cast<double>(n);
+    for (size_t l = 0; l < count; ++l)
+        out[l] = static_cast<T>(counts[l]) / static_cast<T>(n);
+    if (pools == 1) return;
+    for (size_t t = 0; t < n; ++t) {
+        const T x = z[t];
+        const T number = static_cast<T>(t);
+#pragma GCC unroll 1
+        for (size_t l = 0; l < width; ++l) {
+            const T excess = x - limits[l];
+            sums[l] += excess > 0 ? excess : T(0);
+        }
+#pragma GCC unroll 1
+        for (size_t l = 0; l < width; ++l) places[l] += x > limits[l] ? number : T(0);
+    }
+    for (size_t l = 0; l < count; ++l) {
+        const double least = counts[l] > 0 ? static_cast<double>(counts[l]) : 1;
+        out[step + l] = static_cast<T>(static_cast<double>(sums[l]) / least);
+        out[2 * step + l] = static_cast<T>(static_cast<double>(places[l]) / least / length);
+    }
+}
+
 // The longest runs where z > b, of at most `width` biases side by side: each is a chain of steps.
 template <class T>
 void longest_runs(const T* __restrict z, size_t n, const T* biases, size_t count,
                   T* __restrict out) {
-    using Count = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
     T limits[width];
-    Count runs[width] = {}, longest[width] = {};
+    Count<T> runs[width] = {}, longest[width] = {};
     for (size_t l = 0; l < width; ++l) limits[l] = biases[l < count ? l : 0];
     for (size_t t = 0; t < n; ++t) {
         const T x = z[t];
@@ -144,7 +182,12 @@ void longest_runs(const T* __restrict z, size_t n, const T* biases, size_t count
 template <class T>
 void pool(const T* responses, size_t length, const T* biases, size_t count, size_t pools,
           size_t step, T* out) {
-    for (size_t i = 0; i < count; ++i) {
+    size_t done = 0;  // biases; a few that are left over would take as long as `width` of them
+    if (length <= few)
+        for (; done + width / 2 < count; done += width)
+            pool_short(responses, length, biases + done,
+                       count - done < width ? count - done : width, pools, step, out + done);
+    for (size_t i = done; i < count; ++i) {
         out[i] = share_above(responses, length, biases[i]);
         if (pools > 1) describe_above(responses, length, biases[i], step, out + step + i);
     }

@@ -91,12 +91,14 @@ class SeriesFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         X = as_samples(X, "series", like=self.X_fit_, reader=type(self).__name__)
         work = max(1, int(X.lengths.max(initial=1))) * self.map_.count
         step = max(1, STRIP // work)
-        strips = range(0, len(X), step)
+        out = np.empty((len(X), self.map_.count), X.dtype)
 
-        def features(s: int) -> np.ndarray:
-            return self.map_(X[s : s + step])
+        def put(s: int) -> None:
+            out[s : s + step] = self.map_(X[s : s + step])
 
-        return np.concatenate(list(ordered_map(features, strips, self.n_jobs)))
+        for _ in ordered_map(put, range(0, len(X), step), self.n_jobs):
+            pass
+        return out
 
     @abstractmethod
     def _learn(self, X: Series, random: np.random.RandomState) -> FeatureMap:
