@@ -1,6 +1,8 @@
-"""Import circles within rooms: what the contract in pyproject.toml does not see by itself."""
+"""Circles within rooms, and names that a file gives twice: what the contracts and ruff do not see."""
 
+import ast
 import tomllib
+from collections import Counter
 from copy import copy
 from pathlib import Path
 
@@ -44,3 +46,27 @@ def test_no_import_is_excepted():
     """The contracts refuse circles of rooms and of files; an exception would let one through."""
     assert {"layers", "acyclic_siblings"} <= {contract["type"] for contract in CONTRACTS}
     assert not [contract["name"] for contract in CONTRACTS if "ignore_imports" in contract]
+
+
+def test_no_file_gives_a_name_twice():
+    """The second value would hold for what was written beside the first, as when files are joined."""
+    twice = {}
+    for path in (PROJECT.parent / "src" / "mercer").rglob("*.py"):
+        names: Counter = Counter()
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                names[node.name] += 1
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                made = node.targets if isinstance(node, ast.Assign) else [node.target]
+                known = {
+                    each.id for each in ast.walk(node.value or node) if isinstance(each, ast.Name)
+                }
+                stored = [each for target in made for each in ast.walk(target)]
+                names.update(
+                    each.id for each in stored
+                    if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+                    and each.id not in known  # PALETTE = PALETTE.round()
+                )  # fmt: skip
+        if found := [name for name, times in names.items() if times > 1 and name != "_"]:
+            twice[path.name] = found
+    assert twice == {}

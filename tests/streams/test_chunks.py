@@ -170,6 +170,8 @@ def spoiled(column=1, row=3, value=np.nan):
         ([(X, y), (X[:, :2], y)], r"chunk 1 .*columns of X are \[2\], and of chunk 0 \[3\]"),
         ([(X, y), (X.astype(np.float32), y)], "chunk 1 .*float32, and of chunk 0 float64"),
         ([(X, y), (X, np.c_[y, y])], "chunk 1 .*targets of a row"),
+        ([(X, ["a", "b"] * 50), (X, y)], "chunk 1 .*targets are numbers, and of chunk 0 texts"),
+        ([(X, y > 0), (X, y)], "chunk 1 .*targets are numbers, and of chunk 0 True and False"),
         ([(X, y), (X, y, y)], "chunk 1 .*weights are given, and of chunk 0 none"),
         ([(X, y), (X[:5], y)], "chunk 1 .*y has 100 rows, and X has 5"),
         ([(X, y), (spoiled(), y)], r"chunk 1 .*nan in row 3 \(row 103 of the stream\), column 1"),

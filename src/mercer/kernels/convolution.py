@@ -181,7 +181,7 @@ def _quantiles(
 
 
 GROUP = 8  # kernels that compete
-FEWEST_CHANNELS, MOST_CHANNELS = 2, 8  # of a group, where there are as many
+GROUP_CHANNELS = 2, 8  # fewest and most of a group, where there are as many
 
 
 @fields(
@@ -209,7 +209,7 @@ class CompetingConvolutions:
         """So many groups for each dilation 1, 2, 4 ... up to the length of the longest series."""
         dilations = 2 ** np.arange(int(most_doublings(X)) + 1)
         lists = groups * len(dilations)
-        size = min(X.channels, int(np.clip(X.channels // 2, FEWEST_CHANNELS, MOST_CHANNELS)))
+        size = min(X.channels, int(np.clip(X.channels // 2, *GROUP_CHANNELS)))
         channels = draw_channels(np.full(lists, size), X.channels, random)
         W = random.normal(size=(lists, GROUP, TAPS))
         W -= W.mean(axis=2, keepdims=True)

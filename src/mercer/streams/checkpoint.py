@@ -124,14 +124,13 @@ def fit_stream(fit: IncrementalFit, chunks: Any, checkpoint: Any = None) -> Any:
         keeper.offer(fit)
         fit.total = fit.empty() if fit.total is None else fit.total
         begin = keeper.position if within else None
-        with blas_limit(fit.width):  # once, for it takes time
-            for block, reached in chunks.blocks(fit.block, missing=fit.missing, begin=begin):
-                raise_if_stopped()
-                with told(f"the block from row {block.start:,} of the stream"):
-                    fit.add(fit.total, block.X, block.y, block.weights)
-                if within:
-                    keeper.position = reached
-                    keeper.offer(fit)
+        for block, reached in chunks.blocks(fit.block, missing=fit.missing, begin=begin):
+            raise_if_stopped()
+            with told(f"the block from row {block.start:,} of the stream"), blas_limit(fit.width):
+                fit.add(fit.total, block.X, block.y, block.weights)
+            if within:
+                keeper.position = reached
+                keeper.offer(fit)
         learner = fit.finish(fit.total)
         if learner is not None:
             keeper.done()

@@ -348,7 +348,7 @@ class Common:
             if value != before:
                 raise ValueError(
                     f"{name} {_shown(value)}, and of chunk {self.number} {_shown(before)}: give "
-                    "chunks of the same columns and of one precision."
+                    "chunks of the same columns, of one precision and of one kind of targets."
                 )
 
 
@@ -359,8 +359,17 @@ def _traits(piece: Piece) -> dict[str, Any]:
         "the columns of X are": _columns(X),
         "the precision of X is": _precision(X),
         "the targets of a row are": "none" if y is None else y.shape[1:] or "one",
+        "targets are": "none" if y is None else _values(y),
         "weights are": "none" if w is None else "given",
     }
+
+
+def _values(y: np.ndarray) -> str:
+    """What kind of values targets are; chunks with other ones would make more classes."""
+    first = y.ravel()[0]
+    if isinstance(first, (bool, np.bool_)):
+        return "True and False"
+    return "texts" if isinstance(first, (str, bytes)) else "numbers"
 
 
 def _form(X: Any) -> str:

@@ -18,6 +18,7 @@ from sklearn.utils import column_or_1d
 from mercer.learners.base.training import check_labels, check_targets, weigh_classes
 from mercer.samples import SamplesLike, plain_targets
 from mercer.streams import IncrementalFit
+from mercer.threads import blas_limit
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ class PartFit(IncrementalFit):
     def sums(self, X: SamplesLike, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """The sums of one part."""
         total = self.empty()
-        self.add(total, X, y, sample_weight)
+        with blas_limit(self.width):
+            self.add(total, X, y, sample_weight)
         return total
 
 

@@ -134,7 +134,10 @@ class RegressionParts(RidgeParts):
         y = check_targets(X, y, type(self.learner).__name__)
         Y = y.reshape(len(y), -1).astype(np.float64)
         if Y.shape[1] != self.outputs:
-            raise ValueError(f"y has {Y.shape[1]} targets, and the first rows {self.outputs}.")
+            raise ValueError(
+                f"y has {Y.shape[1]} targets, and the first rows {self.outputs}: give as many in "
+                "each part."
+            )
         return Y / self.unit, check_weights(X, weights)
 
     def finish(self, total: RidgeSums) -> Any:

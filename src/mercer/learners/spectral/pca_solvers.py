@@ -119,7 +119,7 @@ SOLVERS = ("auto", "dense", "krylov", "arpack", "randomized", "low_rank")
 ROUGH = 1e-3  # largest error of a kernel value in float32, which only has to give a good start
 SMALL = 500  # rows, up to which the whole matrix is decomposed
 FEW_FEATURES = 500  # columns of a factor, up to which it is decomposed
-TOL, MOST = 1e-6, 300  # defaults of the Krylov method
+RESIDUAL, MOST = 1e-6, 300  # defaults of the Krylov method
 
 
 @estimator
@@ -189,7 +189,7 @@ class ComponentLearner(KernelLearner):
                 single = held_for_products(single)
         K = held_for_products(K) if single is None and "factor" not in K.cheap else K
         memory = (K if single is None else single).beside().memory  # of what the products read
-        tol, most = self.tol or TOL, self.max_iter or MOST
+        tol, most = self.tol or RESIDUAL, self.max_iter or MOST
         if self.solver_ == "randomized":
             power = 7 if count < 0.1 * n else 4
             power = power if self.iterated_power == "auto" else self.iterated_power
