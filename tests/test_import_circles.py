@@ -1,4 +1,4 @@
-"""Circles within rooms, and names that a file gives twice: what the contracts and ruff do not see."""
+"""Circles within rooms, and names that a file gives twice, which no contract sees."""
 
 import ast
 import tomllib
@@ -49,7 +49,7 @@ def test_no_import_is_excepted():
 
 
 def test_no_file_gives_a_name_twice():
-    """The second value would hold for what was written beside the first, as when files are joined."""
+    """The second value would hold beside the first one too, as where files are joined."""
     twice = {}
     for path in (PROJECT.parent / "src" / "mercer").rglob("*.py"):
         names: Counter = Counter()
@@ -58,15 +58,15 @@ def test_no_file_gives_a_name_twice():
                 names[node.name] += 1
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
                 made = node.targets if isinstance(node, ast.Assign) else [node.target]
-                known = {
-                    each.id for each in ast.walk(node.value or node) if isinstance(each, ast.Name)
-                }
-                stored = [each for target in made for each in ast.walk(target)]
-                names.update(
-                    each.id for each in stored
-                    if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-                    and each.id not in known  # PALETTE = PALETTE.round()
-                )  # fmt: skip
+                known = _names(node.value or node, ast.Load)  # as in PALETTE = PALETTE.round()
+                names.update(name for part in made for name in _names(part, ast.Store) - known)
         if found := [name for name, times in names.items() if times > 1 and name != "_"]:
             twice[path.name] = found
     assert twice == {}
+
+
+def _names(node: ast.AST, use: type) -> set[str]:
+    return {
+        each.id for each in ast.walk(node)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, use)
+    }  # fmt: skip
