@@ -14,6 +14,7 @@ from mercer.distances import Cosine, Mahalanobis, Minkowski
 from mercer.kernels import (
     RBF,
     ArcCosine,
+    Convex,
     Cosine as Angle,
     ExponentialPower,
     Laplacian,
@@ -171,3 +172,59 @@ def test_the_mean_of_a_process_is_in_double_precision():
 
 def test_an_indefinite_kernel():
     check(mercer.KernelRidge(1.0, kernel=Sigmoid(0.1)), NUMBERS[:, 0], np.float64, 1e-10)
+
+
+ROOTS = [
+    Matern(0.5), Laplacian(0.3, Minkowski(2)), ExponentialPower(2.0, 0.5), Matern(1.5, 0.8),
+    Laplacian(0.3, Minkowski(2, weights=[1.0, 2.0, 0.3])), Laplacian(0.4, Mahalanobis()),
+    Laplacian(0.3), RationalQuadratic(0.7, 1.3, Minkowski(2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", ROOTS, ids=repr)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-7), (np.float32, 1e-3)])
+def test_roots_of_distances_of_stored_rows(kernel, dtype, tolerance):
+    """The model's k(x, x) is a root of rounding too."""
+    if kernel.get_params().get("power") == 0.5:
+        tolerance = np.sqrt(tolerance)
+    for rows in (X, X + 100):
+        rows = rows.astype(dtype)
+        machine = mercer.SVR(kernel=kernel).fit(rows, NUMBERS[:, 1])
+        wanted = machine.predict(rows)
+        assert_allclose(
+            asked(machine, rows, machine.X_fit_.dtype)["variable"],
+            wanted,
+            rtol=0,
+            atol=tolerance * np.abs(machine.dual_coef_).max(),
+        )
+
+
+@pytest.mark.parametrize("metric", [Minkowski(2), Minkowski(2, weights=[1, 2, 0.3]), Mahalanobis()])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-14), (np.float32, 1e-6)])
+def test_neighbours_of_stored_rows(metric, dtype, tolerance):
+    for rows in (X, X + 100):
+        rows = rows.astype(dtype)
+        near = mercer.KNeighborsRegressor(3, weights="distance", metric=metric).fit(rows, NUMBERS)
+        assert_allclose(asked(near, rows, dtype)["variable"], NUMBERS, rtol=tolerance)
+
+
+def test_factors_of_sums():
+    check(mercer.SVR(kernel=2.0 * (RBF() + Linear())), NUMBERS[:, 0], np.float64, 1e-12)
+    for kernel in (RBF() ** 2, Convex([RBF(), Linear()])):
+        machine = mercer.SVR(kernel=kernel).fit(X, NUMBERS[:, 0])
+        with pytest.raises(ValueError, match=r"no formula.*k \* k.*a \* k \+ b \* l"):
+            mercer.to_onnx(machine)
+
+
+def test_labels_that_int64_does_not_hold():
+    large = np.where(TWO, np.uint64(2**63 + 5), np.uint64(7))
+    with pytest.raises(ValueError, match=r"below 2\*\*63, and 9223372036854775813 is not"):
+        mercer.to_onnx(mercer.SVC().fit(X, large))
+    check(mercer.SVC(), np.where(TWO, np.uint64(2**63 - 1), np.uint64(7)), np.float64, 1e-12)
+
+
+def test_what_is_no_estimator_or_not_fitted():
+    with pytest.raises(TypeError, match=r"model: int has no graph.*give SVC"):
+        mercer.to_onnx(3)
+    with pytest.raises(NotFittedError):
+        mercer.to_onnx(mercer.GaussianProcessRegressor())

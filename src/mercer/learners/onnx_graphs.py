@@ -11,11 +11,11 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.distances import dense_rows
-from mercer.kernels import Formula, Kernel, Product, Sum
+from mercer.kernels import Formula, Kernel, Product, Scaled, Sum
 from mercer.learners.base import all_pairs
 from mercer.learners.margin import SVR, ManyClasses, NuSVR
 from mercer.learners.neighbours import KNeighborsClassifier, KNeighborsRegressor
@@ -79,15 +79,15 @@ class Graph:
 
 
 def to_onnx(model: Any) -> Any:
-    """The model as an ONNX graph, whose answers are the model's to rounding.
+    """The model as an ONNX graph, whose answers are the model's to rounding in its precision.
 
     Parameters
     ----------
     model : fitted estimator
         SVC, NuSVC, SVR, NuSVR, KernelRidge, KernelRidgeClassifier, KernelLogisticRegression,
         GaussianProcessRegressor (its mean), KNeighborsClassifier or KNeighborsRegressor, on
-        vectors. The kernel has a formula, or is a sum or a product of such; neighbours are those of
-        a weighted Minkowski distance.
+        vectors. The kernel has a formula, or is made of such by sums, products and factors;
+        neighbours are those of a weighted Minkowski distance.
 
     Returns
     -------
@@ -105,8 +105,13 @@ def to_onnx(model: Any) -> Any:
 
     Notes
     -----
-    A prediction takes O(m d) operations for m stored rows. A distance other than the Euclidean one
-    needs n m d numbers at a time: give a runtime some hundred rows at once.
+    A prediction takes O(m d) operations for m stored rows. Neighbours, and kernels of a distance
+    other than the Euclidean one, need n m d numbers at a time: give a runtime some rows at once.
+    Search is exact, whatever ``algorithm`` is, also "lsh"; of neighbours whose distances are equal
+    up to rounding the graph may take others. A root of the Euclidean distance magnifies rounding,
+    in the model as in the graph: of rows that are stored, k(x, x) of Matern(0.5) or of
+    Laplacian(metric="euclidean") is 1 to 1e-7 in float64, 1e-3 in float32, and that of
+    ExponentialPower(power=0.5) is 1 to 3e-4 and 3e-2.
 
     References
     ----------
@@ -126,7 +131,8 @@ def to_onnx(model: Any) -> Any:
         import onnx
     except ImportError as error:
         raise ImportError('to_onnx needs onnx: pip install "mercer[onnx]".') from error
-    check_is_fitted(model)
+    if issubclass(type(model), BaseEstimator):
+        check_is_fitted(model)
     outputs = _answers(model)
     stored = model.X_fit_
     graph = Graph(np.dtype(stored.dtype))
@@ -185,25 +191,29 @@ PROFILES: dict[str, Callable[[Graph, str, Mapping[str, float]], str]] = {
 }
 
 
-def _distances(graph: Graph, x: str, Z: np.ndarray, p: float) -> str:
-    """Σ |x - z|^p of each pair, (n, m)."""
-    if p == 2:  # ‖x‖² + ‖z‖² - 2 <x, z>
-        squares = graph.total(graph("Mul", x, x), 1, keep=True)
-        both = graph("Add", squares, graph.constant(np.square(Z).sum(axis=1)[None]))
-        products = graph.times(graph("MatMul", x, graph.constant(Z.T)), -2.0)
-        return graph("Max", graph("Add", both, products), graph.constant(0.0))
+def _distances(graph: Graph, formula: Formula, x: str, Z: np.ndarray) -> str:
+    """Σ |x - z|^p of each pair, (n, m), which is 0 of equal rows."""
     rows = graph("Unsqueeze", x, graph.constant(np.array([1])))
-    gaps = graph("Abs", graph("Sub", rows, graph.constant(Z[None])))
-    return graph.total(graph.power(gaps, p), 2)
+    gaps = _scaled(graph, formula.scaling, graph("Sub", rows, graph.constant(Z[None])))
+    return graph.total(graph.power(graph("Abs", gaps), float(formula.p)), 2)
+
+
+def _by_products(graph: Graph, formula: Formula, x: str, Z: np.ndarray) -> str:
+    """‖x - z‖² = ‖x‖² + ‖z‖² - 2 <x, z> of each pair, (n, m), without n m d numbers."""
+    Z = formula.rows(Z)
+    middle = Z.mean(axis=0)  # differences of large numbers lose digits
+    Z, x = Z - middle, graph("Sub", _scaled(graph, formula.scaling, x), graph.constant(middle))
+    squares = graph.total(graph("Mul", x, x), 1, keep=True)
+    both = graph("Add", squares, graph.constant(np.square(Z).sum(axis=1)[None]))
+    products = graph.times(graph("MatMul", x, graph.constant(Z.T)), -2.0)
+    return graph("Max", graph("Add", both, products), graph.constant(0.0))
 
 
 def _coordinates(graph: Graph, formula: Formula, x: str, Z: np.ndarray) -> str:
-    Z = formula.rows(Z.astype(np.float64))
+    Z = Z.astype(np.float64)
     if formula.coordinates == "distance":
-        middle = Z.mean(axis=0)  # differences of large numbers lose digits
-        x = graph("Sub", _scaled(graph, formula.scaling, x), graph.constant(middle))
-        return _distances(graph, x, Z - middle, float(formula.p))
-    x = _scaled(graph, formula.scaling, x)
+        return (_by_products if formula.p == 2 else _distances)(graph, formula, x, Z)
+    Z, x = formula.rows(Z), _scaled(graph, formula.scaling, x)
     if formula.coordinates == "cosine":
         lengths = np.linalg.norm(Z, axis=1, keepdims=True)
         Z = np.divide(Z, lengths, out=np.zeros_like(Z), where=lengths > 0)
@@ -224,7 +234,11 @@ def _kernel(kernel: Kernel, graph: Graph, Z: np.ndarray) -> str:
     """K between new rows and stored ones, (n, m)."""
     formula = kernel.formula
     if formula is None:
-        raise ValueError(f"{kernel!r} has no formula, which a graph of ONNX could compute.")
+        raise ValueError(
+            f"{kernel!r} has no formula, which a graph of ONNX could compute: give a kernel that "
+            "has one, or sums, products and factors of such. k ** 2 is k * k, and Convex([k, l], "
+            "[a, b]) is a * k + b * l."
+        )
     known = formula.profile in PROFILES and formula.lengths == 0
     if formula.profile == "matern":
         known = formula.parameters["nu"] in (0.5, 1.5, 2.5)
@@ -248,6 +262,11 @@ def _product(kernel: Product, graph: Graph, Z: np.ndarray) -> str:
     return graph("Mul", _kernel(kernel.left, graph, Z), _kernel(kernel.right, graph, Z))
 
 
+@_kernel.register
+def _factor(kernel: Scaled, graph: Graph, Z: np.ndarray) -> str:
+    return graph.times(_kernel(kernel.kernel, graph, Z), kernel.factor)
+
+
 # --- answers ----------------------------------------------------------------------------------
 
 Answers = Callable[[Graph], dict[str, tuple[list[int], str]]]
@@ -257,8 +276,8 @@ Answers = Callable[[Graph], dict[str, tuple[list[int], str]]]
 def _answers(model: Any) -> Answers:
     """A function that adds the outputs to a graph, and returns their shapes and kinds."""
     raise TypeError(
-        f"{type(model).__name__} has no graph of ONNX: give SVC, NuSVC, SVR, NuSVR, KernelRidge, "
-        "KernelRidgeClassifier, KernelLogisticRegression, GaussianProcessRegressor, "
+        f"model: {type(model).__name__} has no graph of ONNX: give SVC, NuSVC, SVR, NuSVR, "
+        "KernelRidge, KernelRidgeClassifier, KernelLogisticRegression, GaussianProcessRegressor, "
         "KNeighborsClassifier or KNeighborsRegressor; of a pipeline its last step."
     )
 
@@ -346,9 +365,9 @@ def _logistic(model: KernelLogisticRegression) -> Answers:
 @_answers.register(KNeighborsClassifier)
 @_answers.register(KNeighborsRegressor)
 def _neighbours(model: Any) -> Answers:
-    metric = model.index_.distance
+    metric = model.distance_
     _check_vectors(model, metric.reads)
-    norm = getattr(metric, "norm", None)
+    norm = metric.norm
     if norm is None or model.weights not in ("uniform", "distance") or not model.n_neighbors_:
         raise ValueError(
             f"metric={metric!r}, weights={model.weights!r}, n_neighbors={model.n_neighbors!r}: a "
@@ -357,12 +376,11 @@ def _neighbours(model: Any) -> Answers:
         )
     _refuse_several(model)
     targets, k = model.stored_targets(), int(model.n_neighbors_)
-    Z, formula = np.asarray(dense_rows(model.X_fit_)), Formula(
-        "identity", {}, "distance", norm.p, norm.linear_map
-    )  # fmt: skip
+    Z = np.asarray(dense_rows(model.X_fit_), np.float64)
+    formula = Formula("identity", {}, "distance", norm.p, norm.linear_map)
 
     def answers(graph: Graph) -> dict[str, tuple[list[int], str]]:
-        D = _coordinates(graph, formula, "X", Z)
+        D = _distances(graph, formula, "X", Z)
         near, places = (f"near_{i}" for i in range(2))
         node = graph.onnx.helper.make_node(
             "TopK", [D, graph.constant(np.array([k]))], [near, places], axis=1, largest=0, sorted=1
@@ -444,5 +462,10 @@ def _named(graph: Graph, best: str, classes: np.ndarray) -> dict[str, tuple[list
                 f"classes_={classes!r}: labels of ONNX are whole numbers or texts: fit to these."
             )
         classes = classes.astype(str)
+    if classes.dtype.kind == "u" and classes.max() > np.iinfo(np.int64).max:
+        raise ValueError(
+            f"classes_={classes!r}: whole numbers of ONNX are below 2**63, and {classes.max()} is "
+            "not: fit to smaller ones, or to texts."
+        )
     graph("Gather", graph.constant(classes), best, name="label")
     return {"label": ([], classes.dtype.kind)}
