@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor as Theirs, kernels as gp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -19,6 +19,7 @@ from mercer.distances import Minkowski
 from mercer.kernels import (
     RBF,
     Centred,
+    Kernel,
     Laplacian,
     Linear,
     Match,
@@ -306,3 +307,78 @@ def test_other_refusals():
     value, slope = tiny.log_marginal_likelihood([-60.0], eval_gradient=True)
     assert value == -np.inf
     assert slope == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [("f4", 1e-22), ("f4", 1e25), ("f8", 1e-170), ("f8", 1e200)]
+)
+def test_deviations_of_tiny_and_huge_targets(dtype, scale):
+    plain = GaussianProcessRegressor(RBF(0.5), alpha=0.1, normalize_y=True, optimizer=None)
+    rows, new = X.astype(dtype), NEW.astype(dtype)
+    wanted = clone(plain).fit(rows, Y).predict(new, return_std=True)[1]
+    for y in (Y, Y[:, 0]):
+        model = clone(plain).fit(rows, (y * scale).astype(dtype))
+        std = model.predict(new, return_std=True)[1]
+        assert_allclose(std / scale, wanted if y.ndim == 2 else wanted[:, 0], rtol=1e-5)
+        for ask in (lambda m: m.predict(new, return_cov=True), lambda m: m.sample_y(new)):
+            with pytest.raises(ValueError, match=r"y_std_=.*squares.*divide y by its deviation"):
+                ask(model)
+
+
+def test_only_predictions_come_before_a_fit():
+    fitted = GaussianProcessRegressor(RBF(0.5), alpha=0.1).fit(X, Y)
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.fit(np.full_like(X, np.nan), Y)
+    for model in (GaussianProcessRegressor(), fitted):
+        for ask in (
+            lambda m: m.log_marginal_likelihood(), lambda m: m.log_marginal_likelihood([0.0]),
+            lambda m: m.kernel_sum(), lambda m: m.alpha_, lambda m: m.L_, lambda m: m.X_train_,
+        ):  # fmt: skip
+            with pytest.raises(NotFittedError):
+                ask(model)
+        assert_array_equal(model.predict(NEW), np.zeros(len(NEW)))
+
+
+class Noisy(Kernel):
+    """RBF and a parameter of the name of the process's own."""
+
+    free = ("noise",)
+
+    def __init__(self, noise=0.5):
+        self.noise = noise
+
+    def block(self, X, Z):
+        return RBF(self.noise).block(X, Z)
+
+
+@pytest.mark.parametrize("alpha", [0.1, "auto"])
+def test_a_kernel_whose_parameter_is_named_noise(alpha):
+    with pytest.raises(ValueError, match=r"has a parameter noise.*1\.0 \* kernel"):
+        GaussianProcessRegressor(Noisy(), alpha=alpha).fit(X, Y)
+    model = GaussianProcessRegressor(1.0 * Noisy(), alpha=0.1).fit(X, Y)
+    assert model.hyperparameters_ == ["factor", "kernel__noise"]
+
+
+def test_what_is_no_theta():
+    model = GaussianProcessRegressor(RBF(0.5), alpha=0.1).fit(X, Y)
+    for wrong in (np.nan, 1000.0, -1000.0, np.inf):
+        with pytest.raises(ValueError, match=r"theta=\[.*logarithms of finite numbers > 0"):
+            model.log_marginal_likelihood([wrong])
+
+    def lost(cost, start, bounds):
+        return start * np.nan, 0.0
+
+    with pytest.raises(ValueError, match=r"optimizer=.*lost.*returned.*nan.*1 finite.*gamma"):
+        GaussianProcessRegressor(RBF(0.5), alpha=0.1, optimizer=lost).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rows", "bounds"),
+    [(Polynomial(3, 0.5, 1.0), X, {"degree": (1, 3)}),
+     (Spectrum(2, shortest=1, decay=0.5), WORDS, {"decay": None})],
+)  # fmt: skip
+def test_bounds_that_the_kernel_refuses(kernel, rows, bounds):
+    model = GaussianProcessRegressor(kernel, alpha=0.1, bounds=bounds)
+    (name,) = bounds
+    with pytest.raises(ValueError, match=rf"bounds\['{name}'\]=.*the kernel refuses.*fixed"):
+        model.fit(rows, Y[: len(rows)])

@@ -137,7 +137,7 @@ class KernelLearner(BaseEstimator):
     def check_fitted(self) -> None:
         """Raise NotFittedError before a fit, as scikit-learn does, in a tenth of the time."""
         if not self.__sklearn_is_fitted__():
-            check_is_fitted(self)
+            check_is_fitted(self, self.fitted_by)
 
     place = PlaceOfLearner()
 

@@ -208,7 +208,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
             return self._prior(X, return_std, return_cov)
         mean = self._mean_of(X)
         if return_std:
-            return mean, np.sqrt(self._variances(X))
+            return mean, self._deviations(X)
         return (mean, self._covariances(X)) if return_cov else mean
 
     def sample_y(self, X: SamplesLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
@@ -253,6 +253,12 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
             raise ValueError(
                 f"theta has shape {theta.shape}: give {len(self.theta_)} logarithms, those of "
                 f"{self.hyperparameters_}, as theta_ has."
+            )
+        with np.errstate(over="ignore"):
+            values = np.exp(theta)
+        if not (np.isfinite(values) & (values > 0)).all():
+            raise ValueError(
+                f"theta={theta}: give logarithms of finite numbers > 0, as theta_={self.theta_} is."
             )
         with blas_limit(len(self.y_train_)):
             return self._likelihood(theta, eval_gradient)
@@ -362,7 +368,13 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
         optimise = by_lbfgs if self.optimizer == "fmin_l_bfgs_b" else self.optimizer
         found = [optimise(cost, theta, bounds=bounds) for theta in starts]
         best = min(found, key=lambda each: each[1])
-        self.theta_ = np.asarray(best[0], np.float64)
+        theta = np.asarray(best[0], np.float64)
+        if theta.shape != start.theta.shape or not np.isfinite(theta).all():
+            raise ValueError(
+                f"optimizer={self.optimizer!r} returned θ={best[0]!r}: it must return "
+                f"{len(start.theta)} finite logarithms, of {start.names}, and the value there."
+            )
+        self.theta_ = theta
         warn_of_bounds(start._replace(theta=self.theta_), cost(self.theta_)[1])
         self.kernel_, self.noise_ = self._at(self.theta_)
 
@@ -425,17 +437,25 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
         return (f[:, 0] if f.shape[1:] == (1,) else f).astype(self.y_std_.dtype, copy=False)
 
     @finite_values
-    def _variances(self, X: SamplesLike) -> np.ndarray:
+    def _deviations(self, X: SamplesLike) -> np.ndarray:
         var = variances(self, self._wide(X), [self._process_root()], triangular=True)
-        return self._of_targets(var[:, 0])
+        return self._of_targets(np.sqrt(var[:, 0]), self.y_std_)
 
     @finite_values
     def _covariances(self, X: SamplesLike) -> np.ndarray:
+        squares = np.square(self.y_std_)
+        if not (np.isfinite(squares) & (squares >= np.finfo(squares.dtype).tiny)).all():
+            raise ValueError(
+                f"y_std_={self.y_std_}: covariances are of the size of its squares, which "
+                f"{squares.dtype} does not hold: divide y by its deviation before the fit, or give "
+                "return_std=True."
+            )
         rows, root = self._wide(X), self._process_root()
         cross = np.asarray(dense_rows(self.gram_with_support(rows).dense()), np.float64)
         V = whitened(root, cross)
         # algorithm 2.1, line 6
-        return self._of_targets(self.gram_between(rows).fresh(np.dtype(np.float64)) - V @ V.T)
+        C = self.gram_between(rows).fresh(np.dtype(np.float64)) - V @ V.T
+        return self._of_targets(C, squares)
 
     def _process_root(self) -> np.ndarray:
         if self.kernel_.reads.pairwise:
@@ -445,9 +465,9 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
             )
         return self._factor()
 
-    def _of_targets(self, values: np.ndarray) -> np.ndarray:
-        """Variances or covariances in the unit of y, with a last axis of several targets."""
-        scale = np.square(self.y_std_.astype(np.float64))
+    def _of_targets(self, values: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Values times the scale of each target, with a last axis of several targets."""
+        scale = scale.astype(np.float64)
         found = values * scale[0] if len(scale) == 1 else values[..., None] * scale
         return found.astype(self.y_std_.dtype, copy=False)
 

@@ -52,6 +52,11 @@ class Hyperparameters(NamedTuple):
     @classmethod
     def of(cls, kernel: Kernel, noise: Any, learnt: bool, given: dict[str, Any]) -> Self:
         """Those of a bound kernel, and of the noise if it is ``learnt``, within given bounds."""
+        if "noise" in kernel.get_params():
+            raise ValueError(
+                f"kernel={kernel!r} has a parameter noise, which is the name of the variance of "
+                "the noise here: rename it, or give 1.0 * kernel, where it is kernel__noise."
+            )
         values = kernel.get_params() | {"noise": noise}
         names = [*kernel.free_parameters(), *["noise"] * learnt]
         for name, ends in given.items():
@@ -66,7 +71,11 @@ class Hyperparameters(NamedTuple):
         ranges = [_log_range(name, given.get(name), start) for name, start in zip(names, starts)]
         none, sizes = np.empty((0, 2)), [len(start) for start in starts]
         theta = np.concatenate([none[:, 0], *starts])
-        return cls(names, sizes, theta, np.concatenate([none, *ranges]))
+        found = cls(names, sizes, theta, np.concatenate([none, *ranges]))
+        for name in names:
+            if name in given and name != "noise":
+                _check_taken(kernel, name, given[name], found)
+        return found
 
 
 def split(theta: np.ndarray, names: Collection[str], kernel: Kernel) -> dict[str, Any]:
@@ -188,6 +197,22 @@ def _of_part(
     inner = [name.removeprefix(f"{part}__") for name in chosen if name.startswith(f"{part}__")]
     found = slopes(kernel.get_params(deep=False)[part], X, G, dense, inner)
     return {f"{part}__{name}": values for name, values in found.items()}
+
+
+def _check_taken(kernel: Kernel, name: str, given: Any, chosen: Hyperparameters) -> None:
+    """Refuse bounds with values that the kernel refuses, at their ends or beside the start."""
+    low, high = chosen.bounds.T
+    beside = (np.clip(chosen.theta + step, low, high) for step in (-NEAR, NEAR))
+    for theta in (*beside, low, high):
+        value = split(theta, chosen.names, kernel)[name]
+        try:
+            if np.isfinite(value).all():
+                kernel.copied(**{name: value}).validate()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"bounds[{name!r}]={given!r}: the kernel refuses {value} ({error}): give narrower "
+                'bounds, or "fixed" for a number that is whole.'
+            ) from error
 
 
 def _is_fixed(given: Any) -> bool:
