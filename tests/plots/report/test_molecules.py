@@ -46,9 +46,9 @@ def test_atoms_that_carry_a_prediction():
     """A model of the number of nitrogens: the nitrogen is the bluest atom."""
     about = subject(np.array([10.0 * ("N" in row) + 0.01 * i for i, row in enumerate(ROWS)]),
                     KernelRegressor)  # fmt: skip
-    from mercer.plots.report.structures import _atoms, _column
+    from mercer.plots.report.structures import _atoms, _molecule_column
 
-    column = _column(about)
+    column = _molecule_column(about)
     cells = column.of.cells(column, about.X_test.columns["smiles"])
     i = next(i for i, cell in enumerate(cells) if cell.endswith("N") and len(cell) > 5)
     assert _atoms(about, column, cells, i).argmax() == cells[i].index("N")
