@@ -21,11 +21,11 @@ LEADS_ON = re.compile(
 )
 PAGE = re.compile(r"generated/mercer\.(\w+)")
 #: methods of estimators that scikit-learn has not
-OWN = """append approximate_predict code collision compress densify draw eigenfunctions encode
+OWN = """add approximate_predict code collision compress densify draw eigenfunctions encode
     encode_table expansions explained fit_chunks fit_resample leave_one_out load margin_report
     of_target predict_interval predict_quantiles quality query query_radius reasons
-    reconstruction_error refit relevance report sample save score_pairs sensitivity shapley_values
-    similarity sparsify trace_error"""
+    reconstruction_error refit relevance remove report sample save score_pairs sensitivity
+    shapley_values similarity sparsify trace_error"""
 
 
 @cache

@@ -8,8 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import mercer
+from mercer.search import Index
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.rst"
 ROOMS = sorted(name for name in mercer.__all__ if inspect.ismodule(getattr(mercer, name)))
@@ -119,3 +121,18 @@ def test_what_displays_a_formula_has_a_dated_source(name):
         text = inspect.getdoc(getattr(module, public)) or ""
         if ".. math::" in text:
             assert re.search(r"\b(1[6-9]|20)\d\d\b", text), f"{name}.{public}"
+
+
+def test_the_pages_show_methods_that_there_are():
+    text = (PAGE.parent / "summaries.py").read_text(encoding="utf-8")
+    own = set(re.search(r'^OWN = """(.+?)"""', text, re.DOTALL | re.MULTILINE)[1].split())
+    public = [getattr(mercer, name) for name in LISTED["mercer"]]
+    estimators = [
+        each for each in public if inspect.isclass(each) and issubclass(each, BaseEstimator)
+    ]
+    assert own - {name for each in estimators for name in dir(each)} == set()
+    users = {
+        name for name in vars(Index) if inspect.isfunction(vars(Index)[name]) and name[0] != "_"
+    }
+    of_authors = {"arrange", "arrange_queries", "candidates", "insert", "fit", "fit_bound"}
+    assert users - of_authors <= own
