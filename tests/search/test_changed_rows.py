@@ -1,14 +1,19 @@
 """Rows that are added to an index are found as if they had been there from the start; those that
 are removed, or that a mask leaves out, as if they had never been."""
 
+import inspect
+import sys
+from copy import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 
 import cases
 from fuzz import fuzz_fields
-from mercer import NearestNeighbors
+from mercer import KNeighborsClassifier, NearestNeighbors
 from mercer.distances import DTW, Cosine, Edit, Jaccard, Mahalanobis, Match, Minkowski
 from mercer.persistence import ModelFileError
 from mercer.samples import Objects
@@ -398,7 +403,7 @@ def test_wrong_masks_and_numbers_change_nothing(make):
         with pytest.raises((ValueError, TypeError), match=message):
             index.add(more)
     nobody = np.zeros(30, bool)
-    with pytest.raises(ValueError, match="from 1 to 0, the number of training rows that where"):
+    with pytest.raises(ValueError, match=r"k=1, but there are no .* that where allows: let where"):
         index.query(X, 1, where=nobody)
     with pytest.raises(ValueError, match="k=30: give an integer from 1 to 29"):
         index.query(X, 30)
@@ -407,7 +412,9 @@ def test_wrong_masks_and_numbers_change_nothing(make):
     one[[7, 9]] = True  # of which 7 was removed
     if index.exact:
         assert (index.query(X, 1, where=one)[1] == 9).all()
-        with pytest.raises(ValueError, match=r"from 1 to 0, .* that where allows beside the row"):
+        with pytest.raises(
+            ValueError, match=r"no training rows .* beside the row itself: let where"
+        ):
             index.query(k=1, where=one)
     assert index.remove([]).n_samples_fit_ == 29
     for a, b in zip(before, [*index.query(X, 3), *index.query(k=3)], strict=True):
@@ -415,26 +422,85 @@ def test_wrong_masks_and_numbers_change_nothing(make):
     for ask in (make().query, make().query_radius, make().remove, make().add):
         with pytest.raises(ValueError, match="not fitted"):
             ask(X)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        make().numbers_  # noqa: B018
+    with pytest.raises(ValueError, match=r"k=1, but there are no .* beside the row itself: add"):
+        make().fit(X[:1]).query(k=1)
 
 
-def test_an_addition_that_fails_leaves_the_index(monkeypatch):
-    X = vectors(300)
-    for make in INDEXES.values():
-        index = make().fit(X[:200])
-        before = [*index.query(X, 3), *index.query(k=3)]
+CHANGES = {
+    "some": lambda index, X: index.add(X[100:]),
+    "many": lambda index, X: index.add(np.tile(X, (2, 1)) + 1e-3),
+    "gone": lambda index, X: index.remove(range(8, 70)),
+    "fit": lambda index, X: index.fit(X[50:]),
+}
+CUT = {
+    "brute": {"_hold", "_rearrange"},
+    "boxes": {"_hold", "_coordinates"},
+    "vantages": {"arrange", "insert", "_home", "_rounding"},
+    "graph": {"arrange", "_insert", "_in_leaves", "_descend", "_judge"},
+    "samples": {"arrange", "_insert", "_descend", "_judge"},
+    "hashes": {"arrange", "insert", "_plan", "_draw", "_tables", "_distance_of"},
+}
 
-        def stop(*args):
-            raise KeyboardInterrupt
 
-        with monkeypatch.context() as patch:
-            for name in ("mercer.search.index.joined", "mercer.search.rows.joined"):
-                patch.setattr(name, stop)
-            patch.setattr(KDTree, "_coordinates", stop)
+def calls(change, index, X, cut=-1):
+    """The names of the methods of indexes that a change calls; it is stopped at one call."""
+    seen = []
+
+    def note(frame, event, arg):
+        code = frame.f_code
+        plain = not code.co_flags & inspect.CO_GENERATOR  # which are called to be closed, too
+        if event == "call" and plain and isinstance(frame.f_locals.get("self"), Index):
+            seen.append(code.co_name)
+            if len(seen) - 1 == cut:
+                raise KeyboardInterrupt
+
+    sys.setprofile(note)
+    try:
+        change(index, X)
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_a_change_that_is_stopped_leaves_the_index(name):
+    X, within = vectors(120), set()
+    index = INDEXES[name]().set_params(n_jobs=1).fit(X[:100])
+    index.remove([7])
+    before = [*index.query(X[:30], 3), *index.query(k=2), index.numbers_]
+    for change in CHANGES.values():
+        last = {each: i for i, each in enumerate(calls(change, copy(index), X))}
+        within |= last.keys()
+        for i in last.values():
             with pytest.raises(KeyboardInterrupt):
-                index.add(X[200:])
-        assert index.n_samples_fit_ == 200
-        for a, b in zip(before, [*index.query(X, 3), *index.query(k=3)], strict=True):
-            assert_array_equal(a, b)
+                calls(change, index, X, i)
+            assert index.n_samples_fit_ == 99
+            now = [*index.query(X[:30], 3), *index.query(k=2), index.numbers_]
+            for a, b in zip(before, now, strict=True):
+                assert_array_equal(a, b)
+    assert within >= CUT[name]
+
+
+def test_a_change_that_is_refused_leaves_the_index():
+    X = vectors(500)
+    index = LSHIndex(Minkowski()).fit(X)
+    before = answers(index, X)
+    with pytest.raises(ValueError, match="beyond memory=20000"):
+        index.set_params(memory=20_000).remove(range(300))
+    index.set_params(memory=None)
+    assert index.n_samples_fit_ == 500
+    for a, b in zip(before, answers(index, X), strict=True):
+        assert_array_equal(a, b)
+
+
+def test_rows_are_added_to_a_copy_of_a_learners_index():
+    X = vectors(60)
+    model = KNeighborsClassifier().fit(X[:40], np.arange(40) % 3)
+    before, index = model.predict(X), copy(model.index_).add(X[40:]).remove(range(39))
+    assert index.query(X[50:51], 1)[1].tolist() == [[50]]
+    assert_array_equal(model.predict(X), before)
 
 
 @pytest.mark.parametrize(

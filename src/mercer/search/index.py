@@ -129,6 +129,8 @@ class Index(BaseEstimator, ABC):
     (array([[1., 5.], [1., 2.]]), array([[1, 3], [0, 2]]))
     """
 
+    distance_: Distance
+    n_samples_fit_: int
     #: every row within the limits is a candidate, so that results equal those of brute force
     exact: bool = True
     #: the limits do not change the sequence of candidates, except that they may end it: several
@@ -202,8 +204,8 @@ class Index(BaseEstimator, ABC):
     def insert(self, X: Samples) -> bool:
         """Hold more encoded rows, which differ from those that are held, and each other.
 
-        ``_training`` has the rows that are held. What `arrange` built may be changed once nothing
-        can fail any more.
+        ``_training`` has the rows that are held. What `arrange` built may be replaced, but arrays
+        must not be written to: a call that fails or is stopped leaves the index as it was.
 
         Returns
         -------
@@ -232,11 +234,12 @@ class Index(BaseEstimator, ABC):
 
     def fit_bound(self, X: Samples, distance: Distance) -> Self:
         """Arrange encoded rows to which the distance is bound, so that nothing is checked again."""
-        self.distance_, self.n_samples_fit_ = distance, X.shape[0]
-        self._unit, self._copies = self._tell_unit(X), None
-        self._numbers, self._left, self._given = None, None, X.shape[0]
-        self._hold(self._measured(X))
-        return self
+        new = copy(self)
+        new.distance_, new.n_samples_fit_ = distance, X.shape[0]
+        new._unit = new._tell_unit(X)
+        new._numbers, new._left, new._given = None, None, X.shape[0]
+        new._hold(new._measured(X))
+        return self._become(new)
 
     def add(self, X: Any) -> Self:
         """Add rows, whose numbers follow those that were given.
@@ -265,15 +268,15 @@ class Index(BaseEstimator, ABC):
         check_is_fitted(self, "distance_")
         check_unchanged(self._mapped)
         X = self._measured(self.distance_.encode(X, like=self._training.X))
-        m = X.shape[0]
-        self._extend(X)
-        if self._numbers is not None:
-            self._numbers = np.append(self._numbers, np.arange(self._given, self._given + m))
-        if self._left is not None:
-            self._left = np.append(self._left, np.ones(m, bool))
-        self._given += m
-        self.n_samples_fit_ += m
-        return self
+        m, new = X.shape[0], copy(self)
+        new._extend(X)
+        if new._numbers is not None:
+            new._numbers = np.append(new._numbers, np.arange(new._given, new._given + m))
+        if new._left is not None:
+            new._left = np.append(new._left, np.ones(m, bool))
+        new._given += m
+        new.n_samples_fit_ += m
+        return self._become(new)
 
     def remove(self, rows: ArrayLike) -> Self:
         """Remove rows. The others keep their numbers, and removed numbers are not given again.
@@ -324,17 +327,23 @@ class Index(BaseEstimator, ABC):
                 f"rows has all {self.n_samples_fit_} rows, but an index needs one at least: fit it "
                 "to other rows."
             )
-        left = there if self._numbers is None else there[self._numbers]
-        self._left, self.n_samples_fit_ = left, int(left.sum())
+        left, new = there if self._numbers is None else there[self._numbers], copy(self)
+        new._left, new.n_samples_fit_ = left, int(left.sum())
         if (~left).mean() > self._most_gone and not self.distance_.reads.pairwise:
-            numbers = self.numbers_
-            self._rearrange(np.flatnonzero(left), None)
-            self._numbers, self._left = numbers, None
+            numbers = new.numbers_
+            new._rearrange(np.flatnonzero(left), None)
+            new._numbers, new._left = numbers, None
+        return self._become(new)
+
+    def _become(self, new: Self) -> Self:
+        """Take what a changed copy holds, in one step: what is stopped before changes nothing."""
+        vars(self).update(vars(new))
         return self
 
     @property
     def numbers_(self) -> np.ndarray:
         """The number of each row, ascending."""
+        check_is_fitted(self, "distance_")
         numbers = np.arange(self._n_held) if self._numbers is None else self._numbers
         return numbers if self._left is None else numbers[self._left]
 
@@ -383,11 +392,12 @@ class Index(BaseEstimator, ABC):
         many = self.n_samples_fit_ if allowed is None else int(allowed.sum())
         most = many - (Z is None)
         if not (is_whole(k) and 1 <= k <= most):
-            raise ValueError(
-                f"k={k!r}: give an integer from 1 to {most}, the number of training rows"
-                + (" that where allows" if where is not None else "")
-                + (" beside the row itself." if Z is None else ".")
-            )
+            rows = "training rows" + (" that where allows" if where is not None else "")
+            rows += " beside the row itself" if Z is None else ""
+            if most < 1:
+                more = "add rows" if where is None else "let where allow some"
+                raise ValueError(f"k={k!r}, but there are no {rows}: {more}.")
+            raise ValueError(f"k={k!r}: give an integer from 1 to {most}, the number of {rows}.")
         distances, indices = search.nearest(int(k))
         if Z is None and self._left is not None:
             distances, indices = distances[self._left], indices[self._left]
@@ -567,15 +577,10 @@ class Index(BaseEstimator, ABC):
     def _hold(self, X: Samples) -> None:
         """Arrange encoded training rows. ``_training.X`` has their columns and symbols."""
         once = self.holds_copies_once and not self.distance_.reads.pairwise
-        before, copies = self._copies, copies_of(X) if once else None
+        copies = copies_of(X) if once else None
         self._copies = None if copies is None else Copies(copies)
         X = X if self._copies is None else X[self._copies.firsts]
-        try:
-            order = self.arrange(X)
-        except BaseException:  # the rows that are held are still the former ones
-            self._copies = before
-            raise
-        self._training, self._arranged = OrderedRows(X, order), X.shape[0]
+        self._training, self._arranged = OrderedRows(X, self.arrange(X)), X.shape[0]
         self._training.prepare(exact_tiles(self.distance_, X))
 
     def _extend(self, X: Samples) -> None:

@@ -53,6 +53,7 @@ class NeighboursLearner(DistanceLearner):
     X_fit_ : encoded samples
     index_ : Index
         The index that is searched. ``index_.save(path)`` writes it for `mercer.search.Index.load`.
+        Add and remove rows of ``copy.copy(index_)``: the learner knows no targets of new rows.
     """
 
     _: KW_ONLY
