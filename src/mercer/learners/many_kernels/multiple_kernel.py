@@ -16,6 +16,7 @@ from mercer.gram import GramOperator
 from mercer.learners.base import (
     Classifier,
     KernelLearner,
+    OutputClassifier,
     Regressor,
     Training,
     all_pairs,
@@ -131,7 +132,8 @@ class MultipleKernelClassifier(Classifier, MultipleKernelLearner):
             raise ValueError(f"C={self.C!r}: give a number > 0.")
         if not (is_number(self.lam) and 0 <= self.lam <= 1):
             raise ValueError(f"lam={self.lam!r}: give a number in [0, 1].")
-        if self.estimator is not None and not isinstance(self.estimator, Classifier):
+        known = (Classifier, OutputClassifier)
+        if self.estimator is not None and not isinstance(self.estimator, known):
             raise TypeError(f"estimator={self.estimator!r}: give a classifier, such as SVC(C=10).")
 
     def _check_targets(self, training: Training) -> None:
