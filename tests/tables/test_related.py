@@ -177,7 +177,7 @@ def test_a_search_is_not_deceived_by_copies_within_groups():
 def test_a_search_judges_the_latest_rows():
     """What was true early is not true late, and the scores say so."""
     t = np.arange(300)
-    X = RNG.normal(size=(300, 2))
+    X = np.random.default_rng(2).normal(size=(300, 2))
     y = np.where(t < 225, X[:, 0], -X[:, 0])
     table = pd.DataFrame(X)
     timed = KernelRegressor(trials=2).fit(table, y, times=t)

@@ -186,8 +186,8 @@ class AtomAssignment(ReadsCounts, Kernel):
     Examples
     --------
     >>> AtomAssignment(1)(["CCO", "CCCO"])
-    array([[6., 4.],
-           [4., 8.]])
+    array([[6., 6.],
+           [6., 8.]])
     """
 
     kind = "molecules"
