@@ -183,7 +183,7 @@ def test_a_search_judges_the_latest_rows():
     timed = KernelRegressor(trials=2).fit(table, y, times=t)
     mixed = KernelRegressor(trials=2).fit(table, y)
     best = [max(r["score"] for r in m.leaderboard_ if not r["baseline"]) for m in (timed, mixed)]
-    assert best[0] < -0.5 < 0 < best[1]
+    assert best[0] < -0.2 < 0 < best[1]
 
 
 def test_rows_of_weight_0_take_their_groups_along():
