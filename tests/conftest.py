@@ -54,3 +54,10 @@ def pytest_collection_modifyitems(config, items):
     leave_to_the_full_lane(
         items, [Path(name).absolute() for name in given if name.endswith(".rst")]
     )
+
+
+def pytest_runtest_teardown() -> None:
+    """Pictures of one test are not open in the next; matplotlib warns of more than 20."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")

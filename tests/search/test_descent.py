@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import HDBSCAN, _native
 from mercer.distances import Cosine, Edit, Jaccard, Mahalanobis, MappedMinkowski, Minkowski
-from mercer.search import BruteForce, DescentIndex, NeighbourGraph, descent
+from mercer.search import BruteForce, DescentIndex, NeighbourGraph, descent, graph
 from mercer.testing import check_index
 
 DISTANCES = [
@@ -66,7 +66,8 @@ def test_the_same_neighbours_on_any_number_of_threads(dtype, monkeypatch):
     assert one.query(k=3)[0].dtype == dtype
     assert found(BruteForce(Minkowski()).fit(X).query(k=9)[0], one.query(k=9)[0]) > 0.97
     before = one.query(X[:100], 9)
-    monkeypatch.setattr(descent, "STRIP", 700)  # other lists are read, queries are other parts
+    monkeypatch.setattr(descent, "STRIP", 700)  # other lists are read
+    monkeypatch.setattr(graph, "STRIP", 30)  # queries are other parts
     monkeypatch.setattr(descent, "STEP", 30)
     assert_array_equal(one.query(X[:100], 9)[1], before[1])
     again = DescentIndex(Minkowski()).fit(X)
