@@ -80,7 +80,7 @@ class GraphIndex(Index):
     distance_ : Distance
         The distance, bound to the training sample.
     n_samples_fit_ : int
-    numbers_ : ndarray of shape (n_samples_fit_,), int64
+    numbers_ : ndarray of shape (n,), int64, of n rows
         The number of each row, ascending.
     recall_ : float
         The share of the 10 nearest of 50 rows that their walks find, compared with brute force:

@@ -98,7 +98,7 @@ class Index(BaseEstimator, ABC):
         The distance, bound to the training rows.
     n_samples_fit_ : int
         Rows that the index has: those of `fit` and `add`, without those of `remove`.
-    numbers_ : ndarray of shape (n_samples_fit_,), int64
+    numbers_ : ndarray of shape (n,), int64, of n rows
         The number of each row, ascending: that of its place among all rows of `fit` and `add`.
 
     See Also

@@ -4,7 +4,7 @@ A gradient step on a batch of rows costs one strip of K. Plain steps are slow, s
 eigenvalues bound their length while the small ones carry the detail. EigenPro flattens the largest
 ones: with eigenpairs :math:`(μ_i, e_i)` of K, estimated from a sample of the rows,
 
-.. math:: P = I - \sum_{i \le k} \Big(1 - \frac{μ_{k+1} + λ}{μ_i + λ}\Big) e_i e_i^\top
+.. math:: P = I - \sum_{i \le k} \Bigl(1 - \frac{μ_{k+1} + λ}{μ_i + λ}\Bigr) e_i e_i^\top
 
 makes :math:`μ_{k+1} + λ` the largest eigenvalue of P (K + λ I), so that steps may be
 :math:`μ_1 / μ_{k+1}` times as long and reach the same solution.

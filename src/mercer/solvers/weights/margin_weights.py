@@ -253,7 +253,7 @@ class State(NamedTuple):
 class MarginWeights:
     r"""Weights of kernels for which the optimal value J of a machine is least (SimpleMKL):
 
-    .. math:: \min_{\mu \ge 0, \; \sum_t \mu_t = 1} J\Big(\sum_t \mu_t K_t\Big), \qquad
+    .. math:: \min_{\mu \ge 0, \; \sum_t \mu_t = 1} J\Bigl(\sum_t \mu_t K_t\Bigr), \qquad
         J(K) = \max_\beta \, l(\beta) - \tfrac12 \beta^\top K \beta,
 
     where the machine says what l and the conditions on β are: `HingeMachines` are support vector
