@@ -1,6 +1,8 @@
 """--group, --time-column, --weight and --compress of mercer fit."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -105,3 +107,9 @@ def test_groups_of_any_kind(capsys, kind):
     table.write_parquet("t.parquet")
     fit = ("fit", "t.parquet", "--target", "y", "--group", "g", "--trials", 1, "--quiet")
     assert command(*fit) == 0, capsys.readouterr().err
+
+
+def test_the_command_begins_without_its_extra():
+    """`mercer` names the extra, which it could not if its first file imported what is in it."""
+    code = "import sys, mercer.cli; assert not {'rich', 'cyclopts'} & sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from mercer.cli.terminal import INTERRUPTED, NO_EXTRA
+from mercer.cli.exit_codes import INTERRUPTED, NO_EXTRA
 
 __all__ = ["main"]
 

@@ -29,20 +29,10 @@ from mercer.cli.commands import (
     report,
     variants,
 )
+from mercer.cli.exit_codes import BUG, DATA, INTERRUPTED, NO_EXTRA, OK, OUTPUT, USAGE
 from mercer.cli.libraries import check_room
 from mercer.cli.options import Flag, Json, Quiet, Whole
-from mercer.cli.terminal import (
-    BUG,
-    DATA,
-    INTERRUPTED,
-    NO_EXTRA,
-    OK,
-    OUTPUT,
-    USAGE,
-    OptionError,
-    Terminal,
-    line,
-)
+from mercer.cli.terminal import OptionError, Terminal, line
 from mercer.spoken import visible
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # errors that mean: no room for a file

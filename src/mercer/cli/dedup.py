@@ -23,9 +23,10 @@ from mercer.cli.dedup_outcome import Job, check_output
 from mercer.cli.document_files import FileCorpus, documents_given
 from mercer.cli.documents import Format
 from mercer.cli.executors import mapped_by
+from mercer.cli.exit_codes import DUPLICATES, OK
 from mercer.cli.options import check_paths
 from mercer.cli.search_options import DedupOptions
-from mercer.cli.terminal import DUPLICATES, OK, TableError, Terminal, counted, hush, line
+from mercer.cli.terminal import TableError, Terminal, counted, hush, line
 from mercer.dedup import (
     CorpusIndex,
     Rules,

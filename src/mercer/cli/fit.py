@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mercer.cli.exit_codes import INTERRUPTED, NO_REPORT, OK
 from mercer.cli.files import new_rows, note_origin
 from mercer.cli.fit_options import FitOptions
 from mercer.cli.libraries import is_short
 from mercer.cli.outcome import Outcome, show_files, show_outcome, summary
 from mercer.cli.problem import Problem, Split, read_problem, split_rows
 from mercer.cli.screen import SearchBar
-from mercer.cli.terminal import INTERRUPTED, NO_REPORT, OK, Terminal, line
+from mercer.cli.terminal import Terminal, line
 from mercer.machines import HeldOut, hold_out, score_alone, score_held_out
 from mercer.persistence import ModelFileError, load, save, skops_io
 from mercer.plots.report import (

@@ -11,14 +11,13 @@ import numpy as np
 import polars as pl
 
 from mercer.cli.executors import mapped_by
+from mercer.cli.exit_codes import DUPLICATES, OK
 from mercer.cli.link_options import LinkOptions
 from mercer.cli.map import told
 from mercer.cli.options import check_paths
 from mercer.cli.predict import write_frames
 from mercer.cli.tables import Tables
 from mercer.cli.terminal import (
-    DUPLICATES,
-    OK,
     TableError,
     Terminal,
     column_faults,

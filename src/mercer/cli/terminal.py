@@ -1,4 +1,4 @@
-"""The terminal: what is printed there, the errors of tables and options, and the exit codes.
+"""The terminal: what is printed there, and the errors of tables and options.
 
 What comes from data or the command line is printed as it is, and controls nothing. Left to itself,
 rich reads ``[red]`` in a file name as markup and ``:smile:`` as an emoji, and lets escape sequences
@@ -22,17 +22,6 @@ from rich.console import Console
 from rich.text import Text
 
 from mercer.spoken import visible
-
-# exit codes, which ``mercer --help`` lists
-OK = 0
-BUG = 1  # an error of Mercer's own
-USAGE = 2  # a wrong command line
-DATA = 3  # wrong data
-OUTPUT = 4  # a result could not be written
-NO_EXTRA = 5  # an extra is not installed
-NO_REPORT = 6  # the model is written, and its report is not
-DUPLICATES = 7  # mercer dedup --fail has found near-duplicates, or mercer link --fail matches
-INTERRUPTED = 130
 
 
 class TableError(ValueError):
