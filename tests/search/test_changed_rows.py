@@ -267,7 +267,7 @@ def test_approximate_indexes_beside_all_distances(name, monkeypatch):
     for where in masks(len(there)):
         # hashes find a pair by its distance, however many rows are left out
         some = where is not None and where.mean() < 0.9
-        least = 0.95 if make is not LSHIndex else 0 if some else 0.85
+        least = 0.95 if make is not LSHIndex else 0 if some else 0.6
         check(index, rows, there, Z[:90], 7, where, least)
         if make is not LSHIndex:
             assert (index.query(Z[:90], 7, where=where)[1] >= 0).all()
@@ -297,7 +297,7 @@ def test_threads_and_files_change_nothing(name, tmp_path):
                     for each in (one, index)
                 )
                 for a, b in zip(mine, theirs, strict=True):
-                    assert_array_equal(a, b)
+                    assert_allclose(a, b, rtol=1e-13, atol=1e-15)  # angles are sums by tiles
 
     same()
     for index in (one, three, loaded):

@@ -232,7 +232,7 @@ print(*sys.modules)
         {name.removeprefix(room) for name in line.split() if name.startswith(room)}
         for line in said.stdout.splitlines()
     )
-    shown = {"gram_map", "influence", "partial_dependence", "reliance", "spectral"}
+    shown = {"influence", "matrices", "partial_dependence", "reliance", "spectral"}
     assert before == set()
     assert after == {"display", *shown}
     assert "mercer.plots.report.errors" in said.stdout
