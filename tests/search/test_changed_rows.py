@@ -151,6 +151,12 @@ def baskets(n, seed=0):
     return [{*rng.integers(0, 30, rng.integers(2, 8)).tolist(), f"new {seed}"} for _ in range(n)]
 
 
+def orders(n, seed=0):
+    """Baskets of sixty customers, each with one item of its own: hashes find near pairs alone."""
+    rng, usual = np.random.default_rng(seed), np.random.default_rng(8).integers(0, 500, (60, 10))
+    return [{*usual[rng.integers(60)].tolist(), f"new {seed} {i}"} for i in range(n)]
+
+
 def codes(n, seed=0):
     return np.random.default_rng(seed).integers(0, 5, (n, 6))
 
@@ -184,7 +190,7 @@ MOST = {
     "graph of sets": (SampleDescentIndex, Jaccard(), baskets),
     "graph of series": (SampleDescentIndex, DTW(), series),
     "hashes": (LSHIndex, Minkowski(), vectors),
-    "hashes of sets": (LSHIndex, Jaccard(), baskets),
+    "hashes of sets": (LSHIndex, Jaccard(), orders),
     "hashes of codes": (LSHIndex, Match(), codes),
 }
 
@@ -267,7 +273,7 @@ def test_approximate_indexes_beside_all_distances(name, monkeypatch):
     for where in masks(len(there)):
         # hashes find a pair by its distance, however many rows are left out
         some = where is not None and where.mean() < 0.9
-        least = 0.95 if make is not LSHIndex else 0 if some else 0.6
+        least = 0.95 if make is not LSHIndex else 0 if some else 0.85
         check(index, rows, there, Z[:90], 7, where, least)
         if make is not LSHIndex:
             assert (index.query(Z[:90], 7, where=where)[1] >= 0).all()
@@ -297,7 +303,11 @@ def test_threads_and_files_change_nothing(name, tmp_path):
                     for each in (one, index)
                 )
                 for a, b in zip(mine, theirs, strict=True):
-                    assert_allclose(a, b, rtol=1e-13, atol=1e-15)  # angles are sums by tiles
+                    if index is three and name == "brute angles":
+                        # all threads of BLAS multiply one tile, and round as they divide it
+                        assert_allclose(a, b, rtol=1e-13, atol=1e-15)
+                    else:
+                        assert_array_equal(a, b)
 
     same()
     for index in (one, three, loaded):
