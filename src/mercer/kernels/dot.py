@@ -37,7 +37,7 @@ class Linear(Layer):
 
     Notes
     -----
-    O(n m d) operations by a matrix product; sparse rows stay sparse.
+    O(n m d) operations by a matrix product, for n and m rows of d columns; sparse rows stay sparse.
 
     Examples
     --------

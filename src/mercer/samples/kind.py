@@ -327,10 +327,15 @@ def all_kinds() -> list[Kind]:
 def kind_named(name: str) -> Kind:
     """The kind of sample with this name.
 
+    Parameters
+    ----------
+    name : str
+        The field ``name`` of a `Kind`, such as "strings", "sets", "series" or "graphs".
+
     Raises
     ------
     TypeError
-        There is none.
+        No kind has this name; the message lists all names.
 
     Examples
     --------

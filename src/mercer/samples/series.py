@@ -45,6 +45,13 @@ class Series(Ragged):
     starts : ndarray of shape (n + 1,), int64
     dtype : floating dtype, default=float64
         The dtype of what is computed from them. Sums are in float64 in any case.
+
+    Examples
+    --------
+    >>> from mercer.distances import DTW
+    >>> series = DTW().encode([[0.0, 1.0, 2.0], [0.5, 1.5]])
+    >>> series.values.ravel(), series.starts, series.channels
+    (array([0. , 1. , 2. , 0.5, 1.5]), array([0, 3, 5]), 1)
     """
 
     @property

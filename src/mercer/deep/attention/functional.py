@@ -238,9 +238,18 @@ def attention_weights(
     query: Tensor, key: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False, *,
     kernel: Any = "dot_product", scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The matrix of weights of `kernel_attention`, (..., l, s), to be looked at.
+    r"""The weights of `kernel_attention`, :math:`k(q_i, s_j) / \sum_t k(q_i, s_t)`, to be looked at.
 
-    Arguments are those of `kernel_attention`. Rows sum to 1, or to 0 where a query has no keys.
+    Arguments are those of `kernel_attention`.
+
+    Returns
+    -------
+    Tensor of shape (..., l, s)
+        Rows sum to 1, or to 0 where a query has no keys.
+
+    Notes
+    -----
+    O(l s d) operations, and memory for the whole matrix, unlike `kernel_attention`.
 
     Examples
     --------

@@ -201,7 +201,7 @@ class AttentionDisplay(Display):
     Parameters
     ----------
     weights : array-like of shape (l, s)
-        The rows sum to 1.
+        Entry (i, j) says how much key j counts for query i. The rows sum to 1.
     queries, keys : list of tokens, optional
         The tokens of the rows and of the columns; ``keys=None`` means the queries where these are
         as many.

@@ -113,11 +113,12 @@ class SpectrumDisplay(Display):
 
 @display
 class RankErrorDisplay(Display):
-    r"""The part of the trace, :math:`\mathrm{tr}(K - \hat K) / \mathrm{tr}\,K`, that a Gram matrix
-    of low rank lacks, by the number of its centres.
+    r"""The share of the trace, :math:`\mathrm{tr}(K - \hat K) / \mathrm{tr}\,K`, that a Gram matrix
+    :math:`\hat K` of low rank lacks, by the number of its centres.
 
-    Beside it stands the least that any matrix of that rank lacks, which is the sum of the smaller
-    eigenvalues. Where both fall fast, few centres do; where they hardly fall, no rank is enough.
+    Beside it stands the least that any matrix of that rank lacks: the sum of the eigenvalues of K
+    beyond the first ones, divided by the sum of all. Where both fall fast, few centres are enough;
+    where they hardly fall, no low rank is enough.
 
     Parameters
     ----------
@@ -125,6 +126,15 @@ class RankErrorDisplay(Display):
         What is left with 1, 2, ... centres.
     least : array-like of shape (rank,)
         What the best matrix of this rank leaves.
+
+    Notes
+    -----
+    `from_gram` takes O(n³) operations, nearly all of them for the eigenvalues.
+
+    References
+    ----------
+    Eckart & Young, "The approximation of one matrix by another of lower rank", Psychometrika 1,
+    1936; for the centres Chen, Epperly, Tropp & Webber, "Randomly pivoted Cholesky", 2022.
 
     Examples
     --------
