@@ -263,7 +263,7 @@ class DedupOptions:
         Documents are compared by runs of so many words. Default: 3; molecules by their fragments,
         and DNA and proteins by runs of 10 letters.
     characters
-        By runs of so many characters, in place of words.
+        Documents are compared by runs of so many characters, in place of words.
     recall
         The share of pairs just at the threshold that are to be found.
     against

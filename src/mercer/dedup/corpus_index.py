@@ -271,7 +271,7 @@ class CorpusIndex:
         Returns
         -------
         pairs : structured ndarray of ``document``, ``row`` and ``similarity``
-            By document, then by row.
+            In the order of documents, then of rows.
         """
         texts = as_texts("docs", docs)
         threshold = self.check_threshold(self.threshold if threshold is None else threshold)
@@ -293,7 +293,7 @@ class CorpusIndex:
     ) -> Met:
         """The rows that share a key with some documents: those numbered ``good`` of ``keys``.
 
-        Of the first ``segments`` alone, or of all of them.
+        Only the first ``segments`` are read, or all of them if it is None.
         """
         return meet(self._opened(segments), keys, good, most)
 

@@ -239,7 +239,7 @@ def meet(
 ) -> Met:
     """The rows that share a key with the documents numbered ``good``, whose keys are (bands, n).
 
-    Of the rows of a segment that share one key, the first ``most`` are taken.
+    Only the first ``most`` rows of a segment that share one key are taken.
     """
     parts, full = [], 0
     for segment, start in segments:

@@ -21,7 +21,7 @@ class Coordinates(NamedTuple):
         Dense and in C order, in the precision of the samples.
     p : float
     weights : ndarray of shape (r,) or None
-        As in `mercer.distances.Minkowski`.
+        The same as in `mercer.distances.Minkowski`.
 
     Examples
     --------

@@ -258,7 +258,7 @@ class PairDifferences(MinkowskiOfMapped):
     Parameters
     ----------
     p : float in [0, inf], default=1.0
-        As in `Minkowski`; it is a metric for p >= 1 and p = 0.
+        The same as in `Minkowski`; it is a metric for p >= 1 and p = 0.
 
     Notes
     -----

@@ -322,8 +322,8 @@ class Background(NamedTuple):
     weights : ndarray of shape (rows,)
         Their shares in means over the background.
     nearer : float
-        By how much the background is nearer to all rows than a fifth of it: the root mean square
-        of what the values beside each fifth differ by, times this, is the standard error.
+        The distance of the background from all rows, divided by that of a fifth of it. Times the
+        root mean square deviation of the values by each fifth, this is the standard error.
     """
 
     rows: Any
@@ -368,11 +368,12 @@ def standing(
 ) -> Background:
     r"""Up to 100 of the rows of X, with weights, whose means are nearest to those of all rows.
 
-    Of each set of players at once: with the kernel :math:`\prod_p (1 + k_p) / 2` of the term with
-    most players, whose mean embedding bounds the error of all 2^d marginal means. The next row is
-    the one that brings the mean of those that are chosen nearest to the mean of all; then their
-    weights are those of the nearest mean, none below 0. O(n² d) operations for n = ``most`` rows,
-    of more a random part; without a separated sum ``f`` rows are drawn.
+    They are near for all sets of players at once, in the sense of the kernel
+    :math:`\prod_p (1 + k_p) / 2` of the term with most players, whose mean embedding bounds the
+    error of all 2^d marginal means. The next row is the one that brings the mean of the chosen rows
+    nearest to the mean of all; then their weights are those of the nearest mean, none below 0.
+    O(n² d) operations for n = ``most`` rows, drawn at random if there are more; without a separated
+    sum ``f`` all rows are drawn.
 
     References
     ----------

@@ -110,8 +110,8 @@ class FixedConvolutions:
         cls, X: Series, count: int, pools: int, random: np.random.RandomState,
         weights: np.ndarray | None = None,
     ) -> FixedConvolutions:  # fmt: skip
-        """For about so many features: biases are quantiles of the responses of random series, which
-        are drawn as often as their ``weights`` say."""
+        """Convolutions with about ``count`` features. Biases are quantiles of the responses of
+        random series, which are drawn as often as their ``weights`` say."""
         each = max(1, count // (KERNELS * pools))
         dilations, counts = spread_dilations(most_doublings(X), each)
         lists = len(dilations) * KERNELS
@@ -192,9 +192,9 @@ GROUP_CHANNELS = 2, 8  # fewest and most of a group, where there are as many
 )
 @dataclass(frozen=True)
 class CompetingConvolutions:
-    """For each group of 8 random kernels: which of them responds most, and which least.
+    """Which kernel responds most, and which least, in each group of 8 random kernels.
 
-    Of each kernel the first number is the sum of its responses at the places where it responds
+    The first number of each kernel is the sum of its responses at the places where it responds
     most, and the second the number of places where it responds least. Both are divided by the
     length. The first kernels in a group win draws. Zeros stand before and after a series.
     """

@@ -165,9 +165,9 @@ class Propagation(GraphCounts):
         Which distance of attributes the bins preserve: w is drawn from a Gaussian or from a Cauchy
         distribution.
     random_state : int >= 0, default=0
-        From it, and from the number of attributes, all directions are drawn.
+        Seed of the directions, which also depend on the number of attributes.
     vocabulary : graphs or array of uint64, optional
-        As in `WeisfeilerLehman`.
+        The same as in `WeisfeilerLehman`.
 
     Notes
     -----

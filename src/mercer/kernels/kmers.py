@@ -39,7 +39,7 @@ class Rarity:
     base : int
         Number of symbols of the training sample.
     keys, weights : list of ndarray
-        For k = 1, 2, ... the k-mers as ascending numbers, and their weights.
+        The k-mers as ascending numbers, and their weights, for k = 1, 2, ...
     """
 
     def __init__(self, base: int, keys: list[np.ndarray], weights: list[np.ndarray]):

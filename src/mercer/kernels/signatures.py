@@ -165,7 +165,7 @@ class Signature(Kernel):
 
     @property
     def _gamma(self) -> float:
-        """Of the Gaussian kernel between points; -1 for none."""
+        """γ of the Gaussian kernel between points; -1 means that there is no such kernel."""
         if isinstance(self.length_scale, str):
             raise ValueError(
                 f"length_scale={self.length_scale!r} is learnt from the training sample: call "

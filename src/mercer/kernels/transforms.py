@@ -95,7 +95,7 @@ class Normalised(Unary):
         return ones, np.zeros(len(ones), np.int64)
 
     def joined_terms(self, terms: list[list[Term]]) -> list[Term]:
-        """Of a product, whose value for x and x is the product of those of its factors."""
+        """The terms of a product: each factor is normalised, as k(x, x) is their product."""
         if len(terms[0]) > 1:
             return super().joined_terms(terms)
         factors = terms[0][0].factors.items()

@@ -37,7 +37,7 @@ class Machine(ABC):
 
     @abstractmethod
     def outputs(self, M: Samples) -> np.ndarray:
-        """Of the rows of an encoded table, (n, outputs)."""
+        """The outputs for the rows of an encoded table, (n, outputs)."""
 
     @property
     def parts(self) -> tuple[Machine, ...]:
@@ -66,7 +66,7 @@ class Machine(ABC):
     @property
     @abstractmethod
     def stored(self) -> np.ndarray:
-        """Of the rows that new rows are compared with, the numbers among the rows of the fit."""
+        """Which rows of the fit are compared with new rows, by number."""
 
     @property
     def kind(self) -> str:
@@ -106,7 +106,7 @@ class KernelRidgeMachine(Machine):
     offset: np.ndarray  # means of the targets, (outputs,)
 
     def outputs(self, M: EncodedColumns) -> np.ndarray:
-        """Of the rows of an encoded table, (n, outputs); sums are in float64."""
+        """The outputs for the rows of an encoded table, (n, outputs), with sums in float64."""
         out = np.empty((len(M), len(self.offset)))
         for part in self.learner.expansions(M):
             out[part.rows] = part.K @ part.coef.astype(np.float64)
@@ -169,7 +169,7 @@ class MarginMachine(Machine):
     classes: np.ndarray  # those of the task; the learner may have met fewer
 
     def outputs(self, M: Samples) -> np.ndarray:
-        """Of the rows of an encoded table, (n, classes)."""
+        """The outputs for the rows of an encoded table, (n, classes)."""
         values, met = self.learner.decision_function(M), self.learner.classes_
         known = pair_likelihoods(values, len(met))
         found = np.full((len(known), len(self.classes)), known.min(initial=0.0) - 1)

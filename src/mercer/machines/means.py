@@ -59,7 +59,7 @@ class MeanMachine(Machine):
         return self.machines[0].again(share)
 
     def outputs(self, M: Samples) -> np.ndarray:
-        """Of the rows of an encoded table, (n, outputs)."""
+        """The outputs for the rows of an encoded table, (n, outputs)."""
         calibrated = [part.finish.slope * part.outputs(M) + part.finish.bias for part in self.parts]
         return np.tensordot(self.shares, calibrated, 1)
 
@@ -96,7 +96,7 @@ class MeanMachine(Machine):
 
 
 class HeldPredictions:
-    """Of each family of machines, what its best candidate predicts for rows that were held out.
+    """What the best candidate of each family of machines predicts for the held-out rows.
 
     Predictions of one candidate that are a large part of the memory are not kept.
     """

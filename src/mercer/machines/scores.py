@@ -166,7 +166,7 @@ def _roc_auc(y, P, classes, w):
 
 
 def _average_precision(y, P, classes, w):
-    """Of the rarer of two classes, or the mean of all classes against the others."""
+    """The average precision of the rarer of two classes, or the mean over all classes."""
     present = [c for c in range(len(classes)) if np.any(y == classes[c])]
     if len(classes) == 2:
         if len(present) < 2:
@@ -182,7 +182,7 @@ def _rarer(second, w) -> int:
 
 
 def _f1(y, predicted, w):
-    """Of the rarer of two classes, which users want to find, or the mean of all classes."""
+    """The F1 of the rarer of two classes, which users want to find, or the mean of all F1."""
     labels = np.unique(y)
     if len(labels) == 2:
         scored = labels[[_rarer(y == labels[1], w)]]
@@ -323,7 +323,7 @@ def interval(
 
 
 def drawn_rows(n: int, groups: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """As many of n rows as there are, drawn with replacement; or all rows of as many groups.
+    """n of n rows, drawn with replacement; or all rows of groups that are drawn so.
 
     ``groups`` has the number of each row's group, 0 to their count less 1.
     """

@@ -141,7 +141,7 @@ def model_bytes(model: BaseEstimator) -> bytes:
     Raises
     ------
     ModelFileError
-        For the same reasons as `save`.
+        The reasons are those of `save`.
     """
     with installed_only():
         return _written(model)

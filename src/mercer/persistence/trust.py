@@ -261,7 +261,7 @@ def trusted_names(trusted: Any) -> list[str]:
     Raises
     ------
     TypeError, ValueError
-        For the same reasons as `mercer.load`.
+        The reasons are those of `mercer.load`.
     """
     if isinstance(trusted, (str, bytes, type)) or not isinstance(trusted, Iterable):
         example = trusted if isinstance(trusted, str) else "their.module.Kernel"

@@ -100,7 +100,7 @@ def _(X: Ragged) -> np.ndarray:
 
 @_marks.register
 def _(X: Categories | Table | EncodedColumns) -> np.ndarray:
-    """By the arrays of which the samples consist."""
+    """Marks of the arrays of which the samples consist."""
     if isinstance(X, Categories):
         return _marks(X.codes)
     return row_marks(*(X.parts if isinstance(X, Table) else [X.numbers, *X.objects.values()]))
@@ -151,13 +151,13 @@ def _(X: Graphs) -> np.ndarray:
 
 @_marks.register
 def _(X: MatrixRows) -> np.ndarray:
-    """By the values of k, which are all that is known of the samples."""
+    """Marks of the values of k, which are all that is known of the samples."""
     return np.arange(X.shape[0], dtype=U64) if X.matrix is None else _marks(X.matrix)[X.rows]
 
 
 @_marks.register
 def _(X: Molecules) -> np.ndarray:
-    """By the largest parts with their stereochemistry, which some kernels compare."""
+    """Marks of the largest parts with their stereochemistry, which some kernels compare."""
     return hash_labels([molecule.isomer for molecule in X.found])
 
 

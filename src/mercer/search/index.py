@@ -421,7 +421,7 @@ class Index(BaseEstimator, ABC):
         radius : float >= 0, default=1.0
             A row at this very distance is within it. Infinity finds all rows.
         where : array-like of bool, optional
-            As for `query`.
+            The same as in `query`.
 
         Returns
         -------

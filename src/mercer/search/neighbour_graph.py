@@ -56,7 +56,7 @@ class NeighbourGraph(BaseEstimator):
     n_neighbors : int >= 1, default=15
         Neighbours of a row, which is none of its own; at most all others, with a warning.
     algorithm : str or Index, default="auto"
-        As for `mercer.search.fit_index`: "auto" takes an exact index.
+        The same as in `mercer.search.fit_index`: "auto" takes an exact index.
     memory : int, str or None
         Budget in bytes or as "4GB" for the search; None means half of what is free.
     n_jobs : int or None

@@ -236,8 +236,8 @@ class Measure:
         return self.of_pairs(Z, np.stack([i, listed[j]], axis=1), None).reshape(q, m)
 
     def of_pairs(self, Z: Samples, pairs: np.ndarray, limits: np.ndarray | None) -> np.ndarray:
-        """Of the rows i of Z, which are ready, and j of X for each pair (i, j), float64; above its
-        limit any number that is, too."""
+        """The distance of row i of Z, which is ready, and row j of X for each pair (i, j), float64.
+        Where it is above its limit, any number above the limit may stand."""
         limits = np.full(len(pairs), np.inf) if limits is None else limits
         if self.native:
 

@@ -372,7 +372,7 @@ class LandmarkScaling:
         return cls(means, vectors / roots, values)
 
     def places(self, squares: np.ndarray) -> np.ndarray:
-        """Of samples, by their squared distances to the landmarks, (n, m)."""
+        """The places of samples, from their squared distances to the landmarks, (n, m)."""
         return (self.means - squares) @ self.lift / 2
 
     def lost(self, squares: np.ndarray) -> float:

@@ -43,7 +43,7 @@ def si_sdr(clean: Any, estimate: Any) -> float:
 def stoi(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
     """Short-time objective intelligibility, about 0 to 1; larger is better.
 
-    By the package pystoi, which the ``speech`` extra installs.
+    The package pystoi computes it, which the ``speech`` extra installs.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def stoi(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
 def pesq(clean: Any, estimate: Any, sample_rate: int = 16_000) -> float:
     """Perceptual evaluation of speech quality (wide band), 1 to 4.6; larger is better.
 
-    By the package pesq, which has to be compiled and is not part of the extra:
+    The package pesq computes it, which has to be compiled and is not part of the extra:
     ``pip install pesq``.
 
     Raises

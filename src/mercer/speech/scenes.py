@@ -212,7 +212,7 @@ def make_scenes(
         Recordings of noise. Half of the scenes take one of these, if there are any; the others take
         noise that is made by program, such as hum, clatter and babble of ``clean``.
     sample_rate : {16000, 8000} or another rate
-        Of all recordings. At 8,000 the scenes stay there, other rates are brought to 16,000.
+        The rate of all recordings. 8,000 is kept; all other rates are brought to 16,000.
     speakers : list of the length of clean, optional
         Who speaks. A scene has one speaker. None means the same one in all recordings.
     scenes : int

@@ -44,7 +44,7 @@ class LevelEffect:
         self.values, self.spread = values, spread
 
     def __call__(self, codes: np.ndarray) -> np.ndarray:
-        """Of codes of any shape; a code that is beyond the known ones is a level without effect."""
+        """The effects of codes of any shape; a code beyond the known ones has the effect 0."""
         known = np.append(self.values, np.float32(0))
         return known[np.clip(codes, 0, len(self.values)).astype(np.intp)]
 

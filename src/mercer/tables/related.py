@@ -80,8 +80,8 @@ class Related:
     def of_columns(
         cls, columns: Iterable[Column], values: dict[Any, np.ndarray], by: str = ""
     ) -> Related | None:
-        """By columns whose equal values are written in several ways, such as molecules: copies, or
-        the larger groups that are called ``by`` ("scaffold").
+        """Groups of rows by columns whose equal values are written in several ways, such as
+        molecules: copies, or the larger groups that are called ``by`` ("scaffold").
 
         None if each row is alone, or if all are copies of one. It is a ValueError if no column has
         groups of that name, or if all rows are of one.

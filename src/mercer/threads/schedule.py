@@ -117,7 +117,7 @@ _verdict = _Verdict()
 
 
 def _several_pay() -> bool:
-    """As measured, or as told not long ago: what is measured often would take much of the time."""
+    """Whether several threads pay, as measured now or a short time ago: measuring takes time."""
     began = perf_counter()
     if began >= _verdict.until:
         _verdict.several = _measured()

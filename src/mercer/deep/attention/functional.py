@@ -238,7 +238,7 @@ def attention_weights(
     query: Tensor, key: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False, *,
     kernel: Any = "dot_product", scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
-    r"""The weights of `kernel_attention`, :math:`k(q_i, s_j) / \sum_t k(q_i, s_t)`, to be looked at.
+    r"""The weights of `kernel_attention`, :math:`k(q_i, s_j) / \sum_t k(q_i, s_t)`, to look at.
 
     Arguments are those of `kernel_attention`.
 

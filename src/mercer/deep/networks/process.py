@@ -82,7 +82,7 @@ class RadialProcess:
 
     @classmethod
     def begin(cls, kernel: Kernel, x: Tensor) -> RadialProcess:
-        """For standardised columns x (n, d): rows are about a length scale apart."""
+        """A process for standardised columns x (n, d): rows are about a length scale apart."""
         d = x.shape[1]
         scales = x.new_full((d,), math.log(max(d, 1)) / 2)
         return cls(kernel, Numbers(scales, x.new_tensor(0.0), x.new_tensor(math.log(0.1))))
@@ -101,7 +101,7 @@ class RadialProcess:
 
     @property
     def variance(self) -> Tensor:
-        """Of the process at any row."""
+        """The variance of the process at any row."""
         formula = self.kernel.formula
         assert formula is not None
         return formula.factor * self.numbers.amplitude.exp()

@@ -160,7 +160,7 @@ class Training:
 
 @torch.no_grad()
 def outputs(network: torch.nn.Module, x: Tensor) -> Tensor:
-    """Of all rows, by batches."""
+    """The outputs for all rows, computed in batches."""
     return torch.cat([network(part) for part in x.split(ROWS)])
 
 

@@ -347,7 +347,7 @@ class AdditiveRegressor(MultiOutputMixin, Regressor, AdditiveLearner, FitsInPart
         Parameters
         ----------
         chunks : Chunks, or what it takes
-            With targets of shape (n,) or (n, n_targets) for n rows.
+            Chunks with targets of shape (n,) or (n, n_targets) for n rows.
         checkpoint : Checkpoint or path, optional
             A file from which the same fit goes on if it was killed, to the same last bit.
         """

@@ -182,8 +182,8 @@ class MultipleKernelRegressor(MultiOutputMixin, Regressor, MultipleKernelLearner
     Parameters
     ----------
     method : str, default="align"
-        As in `MultipleKernelClassifier`, without "easy"; "simple" and "one_norm" find the sum with
-        the least penalised squared error.
+        The methods of `MultipleKernelClassifier` without "easy"; "simple" and "one_norm"
+        find the sum with the least penalised squared error.
     estimator : KernelLearner, optional
         The learner for the sum, whose ``kernel`` is replaced. None: ``KernelRidge(alpha=alpha)``.
     alpha : float > 0, default=1.0

@@ -103,7 +103,7 @@ class ManyClasses(Classifier, SupportVectorMachine):
     ----------
     classes_, class_weight_ : as in scikit-learn
     dual_coef_ : ndarray of shape (n_classes - 1, support vectors)
-        As in scikit-learn; with ``multi_class="ovr"`` it has a row for each class.
+        The same as in scikit-learn; with ``multi_class="ovr"`` it has a row for each class.
     calibration_ : Calibration
         Map from scores to probabilities; only with ``probability=True``.
     """

@@ -106,7 +106,7 @@ class NuSVC(ManyClasses):
     Attributes
     ----------
     objective_, dual_gap_ : float
-        As in `SVC`, after the division by the margin.
+        The same as in `SVC`, after the division by the margin.
 
     References
     ----------

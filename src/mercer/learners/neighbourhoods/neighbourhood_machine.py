@@ -288,7 +288,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
     def _add_members(
         self, members: list[Trial], last: Trial, classes: bool
     ) -> tuple[list[Trial], Trial]:
-        """As many members as are wanted; new ones read the columns as the first one does."""
+        """All members that are wanted; new ones read the columns as the first one does."""
         while len(members) < self.n_members and not last.interrupted:
             m = len(members)
             first = replace(members[0], result=None)
@@ -365,7 +365,7 @@ class NeighbourhoodMachine(NeighbourhoodAnswers):
     def _split(self, member: int, classes: bool) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers to train on, and those held out: a row of each class is trained on.
 
-        Of rows that were given to judge, copies of a row that is trained on are none of them.
+        If rows were given to judge, those equal to a row that is trained on are not held out.
         """
         if member == GIVEN and self._judges is None:
             raise ValueError(

@@ -31,7 +31,7 @@ class NeighbourhoodMachineClassifier(Classifier, NeighbourhoodMachine):
     ----------
     classes_ : ndarray of shape (n_classes,)
     validation_curve_ : list of ndarray of shape (checkpoints, 3)
-        As of the regressor, but the loss is the mean of -log p of the right class.
+        The curve of the regressor, but the loss is the mean of -log p of the right class.
 
     Notes
     -----
@@ -105,8 +105,8 @@ class NeighbourhoodMachineRegressor(MultiOutputMixin, Regressor, NeighbourhoodMa
     Attributes
     ----------
     validation_curve_ : list of ndarray of shape (checkpoints, 3)
-        For each member, after how many steps the held-out rows, at most 300 of them, had which
-        loss (squared error of standardised targets) at which best temperature.
+        An array for each member. Its columns are the number of steps, the loss of the held-out
+        rows (at most 300; squared error of standardised targets), and the best temperature.
 
     Notes
     -----

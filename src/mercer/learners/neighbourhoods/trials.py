@@ -57,12 +57,12 @@ class Design:
     coded : list of int
         Columns with codes of categories.
     levels : list of ndarray
-        For each of them the codes that have an indicator.
+        The codes that have an indicator, for each of these columns.
     sources : list
         Names of the columns of the table that the numbers, the differences and then the indicators
         are from; of a difference the first one.
     scaling : {"normal", "standard"}
-        Of the numbers.
+        How the numbers are scaled.
     pairs : list of (int, int)
         Standardised columns of one range, such as places on a board, whose absolute differences
         are numbers as well.

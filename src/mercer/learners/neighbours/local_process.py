@@ -50,9 +50,9 @@ class Covariance(NamedTuple):
     length_scale : float
         ℓ.
     noise : float
-        As a part of the variance of the process.
+        The variance of the noise, as a share of the variance of the process.
     variance : float
-        s², of the process.
+        The variance s² of the process.
     """
 
     kind: str
@@ -93,7 +93,7 @@ class NeighbourGaussianProcess(Regressor, NeighboursLearner):
     Attributes
     ----------
     covariance_ : Covariance
-        With the fields ``kind``, ``length_scale``, ``noise`` and ``variance``, chosen by the
+        A record of ``kind``, ``length_scale``, ``noise`` and ``variance``, chosen by the
         likelihood of 2,000 rows (of all, if there are fewer), each left out, among three kinds,
         six length scales and seven noises.
     left_out_ : ndarray of shape (rows, 2)

@@ -81,16 +81,16 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
     n_targets : int >= 1, optional
         The number of targets of predictions before a fit.
     bounds : dict, optional
-        For the name of a hyperparameter, such as "gamma", "kernel__length_scale" or "noise", its
-        least and largest value, or "fixed". By default 1e-5 to 1e5 times the value that it starts
-        with. The name of any other number > 0, or "noise", makes it free too.
+        The least and the largest value, or "fixed", for each name of a hyperparameter, such as
+        "gamma", "kernel__length_scale" or "noise". By default 1e-5 to 1e5 times the value that
+        it starts with. The name of any other number > 0, or "noise", makes it free too.
     random_state : int, RandomState or None
         Seed for further starts.
 
     Attributes
     ----------
     kernel_ : Kernel
-        With the hyperparameters that were chosen.
+        The kernel, with the hyperparameters that were chosen.
     noise_ : float or ndarray of shape (n,)
         The variance of the noise, in the unit of ``y_train_``.
     hyperparameters_ : list of str
@@ -385,7 +385,7 @@ class GaussianProcessRegressor(MultiOutputMixin, Regressor, KernelLearner):
         return self._bound(self.kernel_.copied(**values)), noise
 
     def _bound(self, kernel: Kernel) -> Kernel:
-        """With what follows from its hyperparameters, such as the mean of a centred kernel."""
+        """The kernel with what follows from its hyperparameters, such as a mean to centre by."""
         return kernel.unbound().bind(self.X_fit_, self.y_train_)
 
     def _dense(self, kernel: Kernel) -> np.ndarray:

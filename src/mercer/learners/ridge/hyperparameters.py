@@ -35,7 +35,7 @@ class Hyperparameters(NamedTuple):
     Attributes
     ----------
     names : list of str
-        Of `Kernel.get_params`, or "noise".
+        Names of `Kernel.get_params`, or "noise".
     sizes : list of int
         How many numbers each of them is: an array of weights is several.
     theta : ndarray
@@ -136,7 +136,7 @@ def slopes(
 
 
 def _by_differences(kernel: Kernel, name: str, G: np.ndarray, dense: Dense) -> np.ndarray:
-    """By central differences of order 8, whose error is near that of rounding."""
+    """Derivatives by central differences of order 8, whose error is near that of rounding."""
     value = np.asarray(kernel.get_params()[name], np.float64)
     found = np.empty(value.size)
     for j in range(value.size):

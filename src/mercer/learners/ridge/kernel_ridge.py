@@ -129,7 +129,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
         Parameters
         ----------
         chunks : Chunks, or what it takes
-            With targets of shape (n,) or (n, n_targets) for n rows.
+            Chunks with targets of shape (n,) or (n, n_targets) for n rows.
         checkpoint : Checkpoint or path, optional
             A file from which the same fit goes on if it was killed, to the same last bit.
 
@@ -176,13 +176,14 @@ class KernelRidge(MultiOutputMixin, Regressor, RidgeLearner, FitsInParts):
         .. math:: \log N(y; 0, K + λ W^{-1}) = -\tfrac12 y^\top α
             - \tfrac12 \log|K + λ W^{-1}| - \tfrac n2 \log 2π.
 
-        It compares kernels and penalties without held rows. The derivatives, by the logarithm of λ,
-        of a factor of the kernel and of a length scale of each column, are what an optimiser needs.
+        It compares kernels and penalties without held rows. The derivatives with respect to the
+        logarithms of λ, of a factor of the kernel and of a length scale of each column are what an
+        optimiser needs.
 
         Returns
         -------
         Likelihood
-            With the fields ``value``, ``penalty``, ``variance`` and ``length_scales``.
+            A record of ``value``, ``penalty``, ``variance`` and ``length_scales``.
 
         Examples
         --------

@@ -50,7 +50,7 @@ class KernelRidgeClassifier(Classifier, RidgeLearner, FitsInParts):
     ----------
     classes_ : ndarray of shape (n_classes,)
     intercept_ : float or ndarray of shape (n_classes,)
-        With ``alpha="auto"`` the mean of the targets.
+        The constant of each output; with ``alpha="auto"`` the mean of the targets.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class KernelLogisticRegression(OutputClassifier, KernelLearner):
         One output for two classes, else one for each class.
     intercept_ : ndarray of shape (outputs,)
     X_fit_, solver_, gram_, n_iter_
-        As in `KernelRidge`.
+        The same as in `KernelRidge`.
     objective_ : float
     centres_ : ndarray of shape (m,)
         Row numbers of the centres in the stream; only after ``fit_chunks``.

@@ -268,7 +268,7 @@ class RidgeLearner(KernelLearner):
     def _solve_by_sketch(
         self, training: Training, y: np.ndarray, penalty: Any
     ) -> tuple[Result, np.ndarray]:
-        """As `_solve_low_rank`, without a factor of all rows."""
+        """Solve as `_solve_low_rank` does, without a factor of all rows."""
         rank = min(self.rank or LIMITS["ridge"].rank, len(y))
         every = self.gram_between(training.X)
         K = centres_of_some(every, rank, self.random_state, self.place)

@@ -77,7 +77,7 @@ class KernelDiscriminant(
     X_fit_ : encoded samples
         The training samples, or with "low_rank" the centres.
     solver_, gram_ : str
-        As in `KernelRidge`.
+        The same as in `KernelRidge`.
 
     Notes
     -----

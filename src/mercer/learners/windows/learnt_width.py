@@ -104,7 +104,7 @@ def learn_width(
     Returns
     -------
     distance : Distance
-        With the learnt weights.
+        The distance with the learnt weights.
     width : float
         h; 1 beside learnt weights.
 

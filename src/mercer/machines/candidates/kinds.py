@@ -136,7 +136,7 @@ class MachineKind(ABC):
     compares_rows : bool
         Whether a machine that reads columns compares rows: then levels and differences count too.
     most_classes : float
-        With more classes it is not tried, as it would take too long.
+        The machine is not tried with more classes, as it would take too long.
     several : bool
         Whether one machine learns several targets of numbers, of ``task.targets`` (n, targets).
     numbers : str
@@ -170,7 +170,7 @@ class MachineKind(ABC):
     def candidates(self, settings: Any) -> list:
         """What a search tries of it before all else, for columns that suit the kernels.
 
-        Of the kinds of this library it is nothing: their places are in order.py.
+        The list is empty for the kinds of this library, whose places are in order.py.
         """
         return []
 

@@ -216,7 +216,7 @@ def dependence(columns: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = 
 def foremost(
     M: Any, columns: list[int], Y: np.ndarray, weights: np.ndarray | None, count: int
 ) -> list[int]:
-    """Of some columns of an encoded table those with the largest `dependence`, in their order."""
+    """Those of the given columns with the largest `dependence` on Y, in ascending order."""
     values = dependence(M.numbers[:, columns], Y, weights)
     return sorted(np.asarray(columns)[np.argsort(-values, kind="stable")[:count]].tolist())
 

@@ -99,12 +99,12 @@ class RelianceDisplay(ColumnLosses):
         X, y : held-out rows
             A data frame or a 2-D array. At most ``max_samples`` random rows are used.
         metric : Metric, optional
-            Of the automatic estimators: what the losses are of, for a model that has probabilities
-            or predicts numbers. None is R², and that of the probabilities of classes.
+            The loss, by a `Metric` of the automatic estimators, for a model that has probabilities
+            or predicts numbers. None means R², and R² of the probabilities of classes.
         max_columns : int
-            Of more columns, those that change the predictions most.
+            If there are more columns, those that change the predictions most are measured.
         repeats : int
-            For each row, how many cells of other rows it is asked with; at least 2.
+            How many cells of other rows are put into each row; at least 2.
         time : float, optional
             About how many seconds this may take: the last columns are left out. One
             column is always measured.

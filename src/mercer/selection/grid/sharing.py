@@ -80,11 +80,11 @@ class SharedMatrices:
         self.samples = samples
 
     def matrix_bytes(self) -> int:
-        """Of one matrix of all rows."""
+        """The bytes of one matrix of all rows."""
         return self.samples.shape[0] ** 2 * np.dtype(self.samples.dtype).itemsize
 
     def held_bytes(self) -> int:
-        """Of the matrices that are held."""
+        """The bytes of the matrices that are held."""
         distances = [] if self.distances is None else [self.distances[1]]
         return sum(K.nbytes for K in [*distances, *self._grams.values()])
 

@@ -122,8 +122,8 @@ class CountTables:
         return both
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the tables as a list, since files have no pairs of numbers as keys; whole numbers
-        are in as few bytes as hold them, since tables travel between processes."""
+        """The state has the tables as a list, since files have no pairs of numbers as keys; whole
+        numbers are in as few bytes as hold them, since tables travel between processes."""
         state = {name: value for name, value in vars(self).items() if name != "pairs"}
         return state | {"packed": [packed(table) for table in self.pairs.values()]}
 

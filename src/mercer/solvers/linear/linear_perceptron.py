@@ -73,7 +73,7 @@ class LinearPerceptronSolver:
     Parameters
     ----------
     max_iter, tol, patience, shuffle, seed
-        As in `PerceptronSolver`.
+        The same as in `PerceptronSolver`.
     fit_intercept : bool
     decay : float in [0, 1]
         Factor of w at each sample, 1 - η α for the penalty α/2 |w|².

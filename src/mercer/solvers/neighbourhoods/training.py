@@ -156,9 +156,9 @@ class NeighbourhoodSolver:
         Queries of a step, and all its rows.
     learning_rate : float
     dropout : float
-        Part of the hidden units that are left out of a step.
+        Share of the hidden units that are left out of a step.
     width, hidden : int
-        Of z, and of the hidden layer; with 0 the network is linear in the encoded columns.
+        Widths of z and of the hidden layer; hidden=0 is a network linear in the encoded columns.
     """
 
     steps: int = 1000

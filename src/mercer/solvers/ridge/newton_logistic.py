@@ -220,7 +220,7 @@ class LogisticPasses:
     Parameters
     ----------
     penalty, tol, max_iter, fit_intercept
-        As in `NewtonLogistic`; ``max_iter`` are readings.
+        The same as in `NewtonLogistic`, but ``max_iter`` counts readings.
 
     Notes
     -----

@@ -54,7 +54,7 @@ def leave_out(
     solver : SmoSolver
     K : GramOperator of shape (n, n)
     problem : DualProblem
-        With C: ``sums`` must be None.
+        A problem with C: its ``sums`` must be None.
     alpha : ndarray of shape (v,)
         The solution for all rows.
     source : RowSource, optional

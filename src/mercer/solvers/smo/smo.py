@@ -289,7 +289,7 @@ def solve_many(
     ----------
     K : ndarray of shape (n, n)
     problems : list of DualProblem
-        With finite bounds, and the variables of y = +1 first where the sums are given.
+        Their bounds are finite; where sums are given, the variables of y = +1 come first.
     rows : list of ndarray of int
         The row of K of each variable, for each problem.
     starts : list of ndarray or None

@@ -85,7 +85,7 @@ class Inputs:
     rarities : list
         How rare substrings are, for kernels on texts: pairs of a weight and those that have it.
     orders : list of ndarray
-        For these substrings, in their order, the numbers of their features.
+        The numbers of the features of these substrings, in their order.
     """
 
     def __init__(self, columns: Sequence[Column]):
@@ -108,7 +108,7 @@ class Inputs:
     ) -> list[int]:
         """The places of columns that an encoder makes, among the inputs of the page.
 
-        Of a column of levels that is read by their ``effect``, it is this one.
+        Give ``effect`` for a column of levels that is read by the effects of its levels.
         """
         return [self._place(encoder, j, effect) for j in columns]
 
