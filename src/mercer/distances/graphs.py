@@ -12,6 +12,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Meaning
+from mercer.estimator import estimator
 from mercer.samples import Graphs, SamplesLike, is_number, is_whole
 from mercer.threads import raise_if_stopped
 
@@ -19,6 +20,7 @@ COSTS = ("node_cost", "edge_cost", "node_relabel", "edge_relabel")
 NONE = np.empty(0, np.uint64)
 
 
+@estimator
 class GraphEdit(Distance):
     r"""Graph edit distance: the least cost of turning one graph into the other by inserting,
     deleting and relabelling nodes and edges,
@@ -104,21 +106,12 @@ class GraphEdit(Distance):
     )
     kind = "graphs"
 
-    def __init__(
-        self,
-        node_cost: float = 1.0,
-        edge_cost: float = 1.0,
-        node_relabel: float = 1.0,
-        edge_relabel: float = 1.0,
-        max_nodes: int = 8,
-        max_steps: int = 1_000_000,
-    ):
-        self.node_cost = node_cost
-        self.edge_cost = edge_cost
-        self.node_relabel = node_relabel
-        self.edge_relabel = edge_relabel
-        self.max_nodes = max_nodes
-        self.max_steps = max_steps
+    node_cost: float = 1.0
+    edge_cost: float = 1.0
+    node_relabel: float = 1.0
+    edge_relabel: float = 1.0
+    max_nodes: int = 8
+    max_steps: int = 1_000_000
 
     def validate(self) -> None:
         for name in COSTS:

@@ -21,6 +21,7 @@ from mercer.distances.products import (
     refuse_beyond_squares,
 )
 from mercer.distances.vectors import Minkowski
+from mercer.estimator import estimator
 from mercer.samples import (
     Prepared,
     Samples,
@@ -147,6 +148,7 @@ class NanEuclidean(Rooted):
 PRESENT = (("present",), ())  # the group of a table that says which parts each row has
 
 
+@estimator
 class Mixed(Composite, Distance):
     r"""Distance between rows of a table
 
@@ -190,15 +192,9 @@ class Mixed(Composite, Distance):
 
     kind = "table"
 
-    def __init__(
-        self,
-        parts: list[tuple[Distance, Any]],
-        weights: ArrayLike | None = None,
-        missing: str = "refuse",
-    ):
-        self.parts = parts
-        self.weights = weights
-        self.missing = missing
+    parts: list[tuple[Distance, Any]]
+    weights: ArrayLike | None = None
+    missing: str = "refuse"
 
     @classmethod
     def gower(cls, X: Any, weights: np.ndarray | None = None) -> Mixed:

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Comparison, Meaning
+from mercer.estimator import estimator
 from mercer.persistence import fields, number, optional, whole
 from mercer.samples import (
     FINGERPRINTS,
@@ -85,6 +86,7 @@ class SharesItems(Comparison):
     places=whole(least=-1), words=number(lambda _: COLUMNS), listed=number(lambda _: 2**31 - 1),
     keys=optional(whole()), firsts=optional(whole()),
 )  # fmt: skip
+@estimator
 class Ranks:
     """The order of elements by frequency, and how they are packed.
 
@@ -103,15 +105,11 @@ class Ranks:
         The number of the first element of each of these items, and of their end.
     """
 
-    def __init__(
-        self, places: np.ndarray, words: int, listed: int, keys: np.ndarray | None = None,
-        firsts: np.ndarray | None = None,
-    ):  # fmt: skip
-        self.places = places
-        self.words = words
-        self.listed = listed
-        self.keys = keys
-        self.firsts = firsts
+    places: np.ndarray
+    words: int
+    listed: int
+    keys: np.ndarray | None = None
+    firsts: np.ndarray | None = None
 
     @classmethod
     def of(cls, elements: Ragged, **numbered: Any) -> Ranks:

@@ -12,6 +12,7 @@ import numpy as np
 from mercer import _native
 from mercer.distances.base import Distance
 from mercer.distances.comparison import Meaning
+from mercer.estimator import estimator
 from mercer.samples import Prepared, Samples, Strings, as_cells, check_positive, is_number
 
 # How blocks of pairs of strings are compared: by RapidFuzz, or by a native loop.
@@ -247,6 +248,7 @@ class Edit(Distance):
         return None if self.normalised else X.lengths  # each edit changes the length by at most 1
 
 
+@estimator
 class WeightedEdit(Distance):
     r"""Edit distance of strings with costs: the least sum of costs that turns one into the other.
 
@@ -294,17 +296,10 @@ class WeightedEdit(Distance):
 
     kind = "strings"
 
-    def __init__(
-        self,
-        gap: float = 1.0,
-        replace: float = 1.0,
-        pairs: dict | list | None = None,
-        normalised: bool = False,
-    ):
-        self.gap = gap
-        self.replace = replace
-        self.pairs = pairs
-        self.normalised = normalised
+    gap: float = 1.0
+    replace: float = 1.0
+    pairs: dict | list | None = None
+    normalised: bool = False
 
     @property
     def metric(self) -> bool:  # type: ignore[override]

@@ -18,6 +18,7 @@ from mercer.distances.base import Coordinates, Distance, Rooted
 from mercer.distances.comparison import Meaning
 from mercer.distances.series import all_pairs, own_pairs
 from mercer.distances.vectors import Minkowski
+from mercer.estimator import estimator
 from mercer.samples import (
     Bags,
     Prepared,
@@ -157,6 +158,7 @@ NEVER = -1e30  # in place of -cost / ε for points of weight 0; infinity would g
 STEEPEST = 1e10  # a cost divided by the regularisation, beyond which rounding decides
 
 
+@estimator
 class Sinkhorn(Rooted):
     r"""Sinkhorn divergence: the root of the least work that moves the points of one bag to those
     of another, where spreading out is free up to an entropy,
@@ -245,17 +247,10 @@ class Sinkhorn(Rooted):
     exponent = 2.0
     metric = False
 
-    def __init__(
-        self,
-        regularisation: float | str = "auto",
-        weight_column: int | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-    ):
-        self.regularisation = regularisation
-        self.weight_column = weight_column
-        self.max_iter = max_iter
-        self.tol = tol
+    regularisation: float | str = "auto"
+    weight_column: int | None = None
+    max_iter: int = 1000
+    tol: float = 1e-4
 
     def validate(self) -> None:
         given = self.regularisation

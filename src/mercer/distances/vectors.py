@@ -30,6 +30,7 @@ from mercer.distances.products import (
     unit_sphere,
 )
 from mercer.distances.weights import least_left_out, ledoit_wolf
+from mercer.estimator import estimator
 from mercer.samples import Prepared, Samples, float_array, is_number, largest_column
 
 #: p -> index of the norm, and the norm of a difference in words
@@ -207,6 +208,7 @@ class Minkowski(Rooted):
         return np.sign(gap) if self.p == 1 else np.sign(gap) * np.abs(gap) ** (self.p - 1)
 
 
+@estimator
 class Mahalanobis(Rooted):
     r"""Mahalanobis distance
 
@@ -265,17 +267,10 @@ class Mahalanobis(Rooted):
     definite_up_to = 2.0
     differentiable = True
 
-    def __init__(
-        self,
-        covariance: Any = None,
-        shrinkage: float | str = "auto",
-        precision: Any = None,
-        target: str | None = None,
-    ):
-        self.covariance = covariance
-        self.shrinkage = shrinkage
-        self.precision = precision
-        self.target = target
+    covariance: Any = None
+    shrinkage: float | str = "auto"
+    precision: Any = None
+    target: str | None = None
 
     @property
     def norm(self) -> Norm:  # type: ignore[override]

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from mercer.distances import Distance, Meaning, PairFunction, function_name, listed
+from mercer.estimator import estimator
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import Falling
 from mercer.samples import MatrixRows, Objects, Samples, check_format, check_positive
@@ -134,6 +135,7 @@ PAIRS = (  # the end of error messages: what to do with a function of two object
 )
 
 
+@estimator
 class FromFunction(PairFunction, Kernel):
     """The kernel k(x, z) = function(x, z) of any objects, from your own function.
 
@@ -191,17 +193,10 @@ class FromFunction(PairFunction, Kernel):
         "FromFunction(function, at_once=True). SVC reads a plain function like this."
     )
 
-    def __init__(
-        self,
-        function: Callable[[Any, Any], Any],
-        symmetric: bool = True,
-        positive_definite: bool | None = None,
-        at_once: bool = False,
-    ):
-        self.function = function
-        self.symmetric = symmetric
-        self.positive_definite = positive_definite
-        self.at_once = at_once
+    function: Callable[[Any, Any], Any]
+    symmetric: bool = True
+    positive_definite: bool | None = None
+    at_once: bool = False
 
     def validate(self) -> None:
         super().validate()

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from mercer import _native
 from mercer.distances import Meaning
+from mercer.estimator import estimator
 from mercer.kernels.graph_counts import (
     GOLDEN,
     GraphCounts,
@@ -143,6 +144,7 @@ class Graphlets(OnGraphs):
         return np.square(self.prepare(X).parts[1]).sum(axis=1)
 
 
+@estimator
 class Propagation(GraphCounts):
     r"""Propagation kernel
 
@@ -197,15 +199,11 @@ class Propagation(GraphCounts):
         "how many nodes have attributes alike, after they have spread along {rounds} edges or less",
     )
 
-    def __init__(
-        self, rounds: int = 5, width: float = 0.1, metric: str = "l2", random_state: int = 0,
-        vocabulary: Any = None,
-    ):  # fmt: skip
-        self.rounds = rounds
-        self.width = width
-        self.metric = metric
-        self.random_state = random_state
-        self.vocabulary = vocabulary
+    rounds: int = 5
+    width: float = 0.1
+    metric: str = "l2"
+    random_state: int = 0
+    vocabulary: Any = None
 
     def validate(self) -> None:
         check_count("rounds", self.rounds, 0, optional=False)

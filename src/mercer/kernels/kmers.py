@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.distances import Meaning
+from mercer.estimator import estimator
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmer_counts import (
     WHOLE,
@@ -255,6 +256,7 @@ class Counting(Kernel):
         return X if self.vocabulary is None else self.encode(self.vocabulary, like=X)
 
 
+@estimator
 class Spectrum(Counting):
     r"""Spectrum kernel
 
@@ -313,16 +315,12 @@ class Spectrum(Counting):
            [21., 23.]])
     """
 
-    def __init__(
-        self, k: int = 3, vocabulary: Any = None, sublinear: bool = False, idf: bool = False,
-        shortest: int | None = None, decay: float = 1.0,
-    ):  # fmt: skip
-        self.k = k
-        self.vocabulary = vocabulary
-        self.sublinear = sublinear
-        self.idf = idf
-        self.shortest = shortest
-        self.decay = decay
+    k: int = 3
+    vocabulary: Any = None
+    sublinear: bool = False
+    idf: bool = False
+    shortest: int | None = None
+    decay: float = 1.0
 
     @property
     def meaning(self) -> Meaning:  # type: ignore[override]

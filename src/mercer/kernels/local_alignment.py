@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Meaning
+from mercer.estimator import estimator
 from mercer.kernels.base import Kernel
 from mercer.samples import (
     Prepared,
@@ -52,6 +53,7 @@ LARGEST = 200.0  # of β times a score: sums of e^200 do not overflow before the
 SYMBOLS = 255  # one more stands for what follows a sequence
 
 
+@estimator
 class LocalAlignment(Kernel):
     r"""Local alignment kernel in its logarithm,
 
@@ -119,14 +121,10 @@ class LocalAlignment(Kernel):
     kind = "strings"
     positive_definite = False
 
-    def __init__(
-        self, substitution: Any = "BLOSUM62", open: float = 11.0, extend: float = 1.0,
-        beta: float = 0.5,
-    ):  # fmt: skip
-        self.substitution = substitution
-        self.open = open
-        self.extend = extend
-        self.beta = beta
+    substitution: Any = "BLOSUM62"
+    open: float = 11.0
+    extend: float = 1.0
+    beta: float = 0.5
 
     def validate(self) -> None:
         check_not_negative("open", self.open)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer import _native
 from mercer.distances import Distance, Meaning
+from mercer.estimator import estimator
 from mercer.kernels.base import Formula, of_distance
 from mercer.kernels.radial import (
     Falling,
@@ -190,6 +191,7 @@ class ExponentialPower(Falling, OfMetric):
         super().validate()
 
 
+@estimator
 class RationalQuadratic(OfMetric):
     r"""Rational quadratic kernel
 
@@ -227,12 +229,9 @@ class RationalQuadratic(OfMetric):
     free = ("alpha", "length_scale")
     unit = "length_scale"
 
-    def __init__(
-        self, alpha: float = 1.0, length_scale: float = 1.0, metric: Distance | None = None
-    ):
-        self.alpha = alpha
-        self.length_scale = length_scale
-        self.metric = metric
+    alpha: float = 1.0
+    length_scale: float = 1.0
+    metric: Distance | None = None
 
     def validate(self) -> None:
         check_positive("alpha", self.alpha)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning
+from mercer.estimator import estimator
 from mercer.kernels.kmer_counts import Pattern, Windows, columns, count, numbered
 from mercer.kernels.kmers import Counting, check_length
 from mercer.samples import Ragged, Samples, Strings, check_positive, is_whole
@@ -21,6 +22,7 @@ NUCLEOTIDES = "ACGT"  # in this order x and 3 - x are complements
 SEVERAL = "NRYSWKMBDHV-.*"  # IUPAC's letters for several of them, gaps and ends
 
 
+@estimator
 class GappedKmer(Counting):
     r"""Gapped k-mer kernel: the sum over all pairs of windows of l symbols of a value g that
     depends on the number h of places in which the two windows differ
@@ -112,20 +114,15 @@ class GappedKmer(Counting):
            [0.275, 1.   ]])
     """
 
-    def __init__(
-        self, l: int = 10, k: int = 6, both_strands: bool = False, vocabulary: Any = None,
-        mismatches: int | None = None, filter: str | None = None, weights: str | None = None,
-        half_life: float = 50, peak: int = 50,
-    ):  # fmt: skip
-        self.l = l
-        self.k = k
-        self.both_strands = both_strands
-        self.vocabulary = vocabulary
-        self.mismatches = mismatches
-        self.filter = filter
-        self.weights = weights
-        self.half_life = half_life
-        self.peak = peak
+    l: int = 10
+    k: int = 6
+    both_strands: bool = False
+    vocabulary: Any = None
+    mismatches: int | None = None
+    filter: str | None = None
+    weights: str | None = None
+    half_life: float = 50
+    peak: int = 50
 
     @property
     def meaning(self) -> Meaning:  # type: ignore[override]

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.distances import Meaning, dense_rows
+from mercer.estimator import estimator
 from mercer.kernels.base import GramProducts, Kernel
 from mercer.kernels.laplacian_functions import (
     LaplacianFunction,
@@ -261,6 +262,7 @@ class RegularisedLaplacian(OnNodes):
         return inverse(float(self.beta), own, shared)
 
 
+@estimator
 class PStepWalk(OnNodes):
     r"""p-step random walk kernel between the nodes of one graph
 
@@ -314,13 +316,10 @@ class PStepWalk(OnNodes):
         "((I − L / a)^{steps})[x, z]", "how often a walk of {steps} steps leads from node to node"
     )
 
-    def __init__(
-        self, graph: Any, steps: int = 2, shift: float | str = "auto", laplacian: str = "plain"
-    ):
-        self.graph = graph
-        self.steps = steps
-        self.shift = shift
-        self.laplacian = laplacian
+    graph: Any
+    steps: int = 2
+    shift: float | str = "auto"
+    laplacian: str = "plain"
 
     def validate(self) -> None:
         super().validate()

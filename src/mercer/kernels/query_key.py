@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from mercer.distances import Meaning, dense_rows
+from mercer.estimator import estimator
 from mercer.kernels.base import Kernel
 from mercer.samples import Samples, SamplesLike, is_number
 
@@ -34,6 +35,7 @@ FORMS = {
 }
 
 
+@estimator
 class QueryKey(Kernel):
     r"""Query-key kernel
 
@@ -84,13 +86,10 @@ class QueryKey(Kernel):
     symmetric = False
     positive_definite = False
 
-    def __init__(
-        self, queries: Any, keys: Any, form: str = "dot_product", scale: float | None = None
-    ):
-        self.queries = queries
-        self.keys = keys
-        self.form = form
-        self.scale = scale
+    queries: Any
+    keys: Any
+    form: str = "dot_product"
+    scale: float | None = None
 
     @property
     def meaning(self) -> Meaning:  # type: ignore[override]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.distances import Meaning, Minkowski, all_pairs, own_pairs, signature_sums
+from mercer.estimator import estimator
 from mercer.kernels.base import Kernel
 from mercer.kernels.radial import median_distance
 from mercer.samples import Prepared, Series, is_number, is_whole
@@ -17,6 +18,7 @@ MOST_HALVINGS = 8  # of each step
 MOST_LEVELS = 64
 
 
+@estimator
 class Signature(Kernel):
     r"""Signature kernel, the inner product of iterated sums over the steps of two series,
 
@@ -88,14 +90,10 @@ class Signature(Kernel):
 
     free = ("length_scale",)
 
-    def __init__(
-        self, levels: int | None = 5, length_scale: float | str | None = None, time: bool = False,
-        basepoint: bool = False,
-    ):  # fmt: skip
-        self.levels = levels
-        self.length_scale = length_scale
-        self.time = time
-        self.basepoint = basepoint
+    levels: int | None = 5
+    length_scale: float | str | None = None
+    time: bool = False
+    basepoint: bool = False
 
     def validate(self) -> None:
         levels, scale = self.levels, self.length_scale

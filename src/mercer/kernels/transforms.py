@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from mercer.distances import Meaning, dense_rows
+from mercer.estimator import estimator
 from mercer.kernels.algebra import Unary, have_features
 from mercer.kernels.base import NODES, Kernel, Term, root, values
 from mercer.samples import Prepared, Samples, is_number
@@ -144,6 +145,7 @@ def _warn_of_identity(kernel: Any, X: Samples) -> None:
         )
 
 
+@estimator
 class Centred(Unary):
     r"""The kernel κ after its features are centred on the training sample
 
@@ -183,17 +185,10 @@ class Centred(Unary):
 
     meaning = Meaning("k₀(x, z), centred on the training rows, k₀ = {kernel}", "{kernel}")
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        sample: Any = None,
-        mean: float | None = None,
-        sample_weight: Any = None,
-    ):
-        self.kernel = kernel
-        self.sample = sample
-        self.mean = mean
-        self.sample_weight = sample_weight
+    kernel: Kernel
+    sample: Any = None
+    mean: float | None = None
+    sample_weight: Any = None
 
     def validate(self) -> None:
         super().validate()

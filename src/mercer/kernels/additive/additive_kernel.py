@@ -17,6 +17,7 @@ from scipy.linalg import eigh
 
 from mercer import _native
 from mercer.distances import Meaning, dense_rows
+from mercer.estimator import estimator
 from mercer.kernels.additive.bins import MOST, TableBins
 from mercer.kernels.base import Kernel
 from mercer.persistence import fields, whole
@@ -231,6 +232,7 @@ class AdditiveParts:
         return F
 
 
+@estimator
 class Additive(Kernel):
     r"""Sum of centred kernels of single columns and of pairs of columns,
 
@@ -291,23 +293,13 @@ class Additive(Kernel):
         "named",
     )
 
-    def __init__(
-        self,
-        pairs: Sequence = (),
-        gamma: float = 1.0,
-        weights: Any = 1.0,
-        pair_weights: Any = 1.0,
-        categories: Sequence = (),
-        functions: int = 32,
-        parts: AdditiveParts | None = None,
-    ):
-        self.pairs = pairs
-        self.gamma = gamma
-        self.weights = weights
-        self.pair_weights = pair_weights
-        self.categories = categories
-        self.functions = functions
-        self.parts = parts
+    pairs: Sequence = ()
+    gamma: float = 1.0
+    weights: Any = 1.0
+    pair_weights: Any = 1.0
+    categories: Sequence = ()
+    functions: int = 32
+    parts: AdditiveParts | None = None
 
     def validate(self) -> None:
         if not (is_number(self.gamma) and 0 < self.gamma < np.inf):

@@ -448,37 +448,14 @@ class KNeighborsClassifier(ClassColumns, NeighbourPredictor):
         return self.labels(self._targets.answers(self.sums(X)))
 
 
-@estimator
-class KNeighborsRegressor(MultiOutputMixin, Regressor, NeighbourPredictor):
-    r"""Regression by neighbours:
+class NumberColumns(MultiOutputMixin, Regressor):
+    """Abstract: a regressor of one or more outputs, by the means of neighbours' targets."""
 
-    .. math:: \sum_{i \le k} w_i y_{(i)} / \sum_{i \le k} w_i .
-
-    Samples are of any kind, with any distance or kernel between them. k and the width of a window
-    can be chosen by leaving each row out, from one search.
-
-    Attributes
-    ----------
-    loo_scores_ : dict
-        If something was chosen: the leave-one-out R² of each k, width or pair (k, width).
-
-    Notes
-    -----
-    If rows are equally near, those with the smallest index are the neighbours. If a window is
-    empty, the nearest row decides. A row of weight 2 counts as two neighbours.
-
-    References
-    ----------
-    Fix & Hodges, "Discriminatory analysis, nonparametric discrimination", 1951; Stone, "Consistent
-    nonparametric regression", Annals of Statistics 5, 1977.
-
-    Examples
-    --------
-    >>> from mercer import KNeighborsRegressor
-    >>> model = KNeighborsRegressor(2).fit([[0.0], [1.0], [2.0], [9.0]], [0.0, 10.0, 20.0, 90.0])
-    >>> model.predict([[0.4], [5.0]])
-    array([ 5., 15.])
-    """
+    _targets: Any
+    check_parameters: Callable[[], None]
+    make_training: Callable[..., Training]
+    learn: Callable[[Training, Numbers], None]
+    sums: Callable[[SamplesLike], np.ndarray]
 
     @fitting
     @finite_fit
@@ -518,3 +495,36 @@ class KNeighborsRegressor(MultiOutputMixin, Regressor, NeighbourPredictor):
         """
         check_is_fitted(self)
         return self._targets.like_given(self.sums(X))
+
+
+@estimator
+class KNeighborsRegressor(NumberColumns, NeighbourPredictor):
+    r"""Regression by neighbours:
+
+    .. math:: \sum_{i \le k} w_i y_{(i)} / \sum_{i \le k} w_i .
+
+    Samples are of any kind, with any distance or kernel between them. k and the width of a window
+    can be chosen by leaving each row out, from one search.
+
+    Attributes
+    ----------
+    loo_scores_ : dict
+        If something was chosen: the leave-one-out R² of each k, width or pair (k, width).
+
+    Notes
+    -----
+    If rows are equally near, those with the smallest index are the neighbours. If a window is
+    empty, the nearest row decides. A row of weight 2 counts as two neighbours.
+
+    References
+    ----------
+    Fix & Hodges, "Discriminatory analysis, nonparametric discrimination", 1951; Stone, "Consistent
+    nonparametric regression", Annals of Statistics 5, 1977.
+
+    Examples
+    --------
+    >>> from mercer import KNeighborsRegressor
+    >>> model = KNeighborsRegressor(2).fit([[0.0], [1.0], [2.0], [9.0]], [0.0, 10.0, 20.0, 90.0])
+    >>> model.predict([[0.4], [5.0]])
+    array([ 5., 15.])
+    """

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimator import estimator
-from mercer.learners.base import Regressor, Training, finite_fit, finite_values, row_copies
+from mercer.learners.base import Training, finite_fit, finite_values, row_copies
+from mercer.learners.neighbours.neighbour_classifier import NumberColumns
 from mercer.learners.neighbours.neighbour_learner import RadiusSearch, check_radius
 from mercer.learners.neighbours.neighbour_targets import ClassColumns, Classes, Numbers, called
 from mercer.learners.windows import WINDOWS, window
@@ -259,7 +259,7 @@ class RadiusNeighborsClassifier(ClassColumns, RadiusPredictor):
 
 
 @estimator
-class RadiusNeighborsRegressor(MultiOutputMixin, Regressor, RadiusPredictor):
+class RadiusNeighborsRegressor(NumberColumns, RadiusPredictor):
     r"""Regression by the rows within a radius:
 
     .. math:: \sum_{\rho(x, x_i) \le r} w_i y_i / \sum_{\rho(x, x_i) \le r} w_i .
@@ -292,42 +292,8 @@ class RadiusNeighborsRegressor(MultiOutputMixin, Regressor, RadiusPredictor):
     array([ 5., 90.])
     """
 
-    @fitting
-    @finite_fit
-    def fit(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Keep samples X (n) and their targets y (n) or (n, outputs).
-
-        Parameters
-        ----------
-        X : samples
-            (n, n) distances for ``metric="precomputed"``.
-        y : array-like of shape (n,) or (n, outputs)
-        sample_weight : array-like of shape (n,), optional
-            How many times each row counts.
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, or there are fewer rows than neighbours.
-        """
-        self.check_parameters()
-        training = self.make_training(X, y, sample_weight)
-        self.learn(training, Numbers(training.y))
-        return self
-
     @finite_values
     def predict(self, X: SamplesLike) -> np.ndarray:
-        """The weighted mean of the neighbours' targets.
-
-        Parameters
-        ----------
-        X : samples, or None
-            None means the training rows; no row is its own neighbour.
-
-        Returns
-        -------
-        ndarray of shape (q,) or (q, outputs)
-        """
         check_is_fitted(self)
         sums = self.sums(X)
         empty = np.flatnonzero(self._targets.empty(sums))
