@@ -1,4 +1,4 @@
-r"""The objective of a deep kernel machine and its gradient by all Gram matrices.
+r"""The objective of a deep kernel machine and its gradient in all Gram matrices.
 
 Between the Gram matrix :math:`G_0` of the samples and the targets stand :math:`G_1 ... G_L`, and
 

@@ -159,7 +159,7 @@ class Contribution(NamedTuple):
 
 
 class PullBack:
-    """The gradient by all G_l, of a function of T and of the variances k of all samples.
+    """The gradient in all G_l of a function of T and of the variances k of all samples.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ class Factor(NamedTuple):
 
 
 class FactorSlope(NamedTuple):
-    """dlogP/dT = R Aᵀ + T M for residuals R, and the derivative by each k_t.
+    """dlogP/dT = R Aᵀ + T M for residuals R, and the derivative with respect to each k_t.
 
     ``product`` is Tᵀ dlogP/dT (m, m).
     """

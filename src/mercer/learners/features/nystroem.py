@@ -101,7 +101,7 @@ def by_leverage(K: GramOperator, count: int, random: np.random.RandomState) -> n
     """Rows in proportion to their leverage in ridge regression, with a penalty that suits.
 
     Musco & Musco, "Recursive sampling for the Nyström method", NIPS 2017, definition 1 and eq. 4:
-    λ is the part of the trace beyond the first c directions, by c; here c is half of the centres,
+    λ is the share of the trace beyond the first c directions, by c; here c is half of the centres,
     and a factor from pivots stands for K.
     """
     low = pivoted_cholesky(K, count, random_state=random)

@@ -290,7 +290,7 @@ class SupportVectorMachine(KernelLearner, ABC):
         return self.solver.tol if is_value(self.solver) else self.tol
 
     def _solver(self, n: int, n_jobs: int | None = None, share: float = 1.0) -> Any:
-        """The solver for n rows; ``share`` is the part of the memory that one machine may use."""
+        """The solver for n rows; ``share`` is how much of the memory one machine may use."""
         if is_value(self.solver):
             return self.solver
         return SmoSolver(

@@ -101,7 +101,7 @@ class NuSVC(ManyClasses):
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
-        Must be at most twice the part of the rows in the smaller class (for each pair of classes).
+        Must be at most twice the share of the rows in the smaller class (for each pair of classes).
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class NuSVC(ManyClasses):
             classes = " and ".join(pair if self._in_pairs else [names[worst], "the rest"])
             raise ValueError(
                 f"specified nu is infeasible: nu={self.nu!r} for the classes {classes} must be <= "
-                f"{largest[worst]:.6g}, twice the part of the smaller class."
+                f"{largest[worst]:.6g}, twice the share of the smaller class."
             )
 
     def _finish(self, result: SmoResult, machine: Machine) -> SmoResult:

@@ -299,7 +299,7 @@ class KernelQuantileRegression(Regressor, SupportVectorMachine):
         return values
 
     def score(self, X: SamplesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """D², the part of the pinball loss of the best constant that is avoided: 1 is perfect, and
+        """D², the share of the pinball loss of the best constant that is avoided: 1 is perfect, and
         0 is no better than the constant. The mean over the quantiles if several are given."""
         f = np.reshape(self.predict(X), (-1, len(self._levels())))
         scores = [

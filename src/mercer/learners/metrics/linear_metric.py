@@ -1,7 +1,7 @@
 r"""Linear maps A that are learnt so that neighbours :math:`\|A (x - z)\|` have the same class.
 
 A `LinearMetric` minimises a loss of the distances between the mapped rows by L-BFGS. A subclass
-says what the loss of some rows is, and how it changes with each squared distance; the gradient by A
+says what the loss of some rows is, and how it changes with each squared distance; the gradient in A
 follows from that by products of matrices: with weights :math:`W_{ij}` of squared distances,
 
 .. math:: \nabla_A \sum_{ij} W_{ij} \|A (x_i - x_j)\|^2

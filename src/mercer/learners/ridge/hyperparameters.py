@@ -22,7 +22,7 @@ from mercer.samples import Samples, is_number
 from mercer.threads import raise_if_stopped
 
 DECADES = 5  # from where a hyperparameter starts to its bounds
-STEEP = 0.01  # the derivative by a logarithm beyond which the likelihood is not at its top
+STEEP = 0.01  # the derivative in a logarithm beyond which the likelihood is not at its top
 NEAR = 0.01  # of the logarithm of a parameter, in differences
 STENCIL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # of K(θ + ih) - K(θ - ih), i = 1 to 4
 

@@ -1,9 +1,9 @@
 r"""The width of a window, and the weights of a distance, by the gradient of the leave-one-out loss.
 
 A window without end, :math:`K = \exp(-c (ρ / h)^q)`, gives the mean of the targets over the other
-rows in closed form, as a softmax of :math:`-c (ρ / h)^q`, and its loss a gradient by the weights
-:math:`w_j` of :math:`ρ^e = \sum_j w_j t_j`. A distance without weights is one term, whose weight
-says the width. L-BFGS moves the logarithms of the weights within bounds. (Goldberger et al.,
+rows in closed form, as a softmax of :math:`-c (ρ / h)^q`, and its loss has a gradient in the
+weights :math:`w_j` of :math:`ρ^e = \sum_j w_j t_j`. A distance without weights is one term, whose
+weight says the width. L-BFGS moves the logarithms of the weights within bounds. (Goldberger et al.,
 "Neighbourhood Components Analysis", NIPS 2004; Weinberger & Tesauro, "Metric learning for kernel
 regression", AISTATS 2007, for a diagonal metric, any power and any loss.)
 """

@@ -39,7 +39,7 @@ MOVED = 200  # rows whose predictions choose the columns
 
 @display
 class RelevanceDisplay(ColumnLosses):
-    r"""The part of the explained variation that is lost without each column.
+    r"""The share of the explained variation that is lost without each column.
 
     One column at a time is made constant in training rows and test rows. The model is fitted again
     with the same hyperparameters, and both fits are scored on the same test rows. For a radial

@@ -221,7 +221,7 @@ class _Errors:
         return ((self.truth - answers.reshape(self.truth.shape)) ** 2).sum(axis=1)
 
     def score(self, answers: np.ndarray) -> float:
-        """The part of the error of a constant that answers do not have."""
+        """The share of the error of a constant that the answers avoid."""
         return float(1 - self(answers).mean() / self.trivial)
 
     def lost(self, whole: np.ndarray, without: np.ndarray, even: bool) -> tuple[float, float]:

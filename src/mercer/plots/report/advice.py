@@ -44,7 +44,7 @@ class LearningCurve(_OfTheSearch):
     #: rows of each fit, ascending, and its score; the last fit is the model itself
     rows: np.ndarray
     score: np.ndarray
-    #: the part of the error, or of the distance to a perfect score, that the last doubling of the
+    #: the share of the error, or of the distance to a perfect score, that the last doubling of the
     #: rows has saved; negative where it has grown
     saved: float
 

@@ -240,7 +240,7 @@ def _stored(machine: Any) -> str:
 MATRIX = 300  # rows of a matrix that is drawn
 DRAWN, FEWEST = 600, 10  # points of a map
 NEAREST = 15  # neighbours that it keeps near each
-WORST = 0.05  # the part of the rows with the largest errors that are marked
+WORST = 0.05  # the share of rows, those with the largest errors, that are marked
 SHADES = 8  # colours of classes, or of the values of a target
 
 
